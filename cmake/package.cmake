@@ -1,0 +1,1 @@
+# Installation: to come.

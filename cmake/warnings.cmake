@@ -1,0 +1,11 @@
+# lamina_flags: what every target of ours is compiled with. Never exported.
+add_library(lamina_flags INTERFACE)
+target_compile_features(lamina_flags INTERFACE cxx_std_20)
+target_compile_options(lamina_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+if(LAMINA_WERROR)
+  target_compile_options(lamina_flags INTERFACE -Werror)
+endif()
+if(LAMINA_SANITIZE)
+  target_compile_options(lamina_flags INTERFACE -fsanitize=${LAMINA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(lamina_flags INTERFACE -fsanitize=${LAMINA_SANITIZE})
+endif()

@@ -1,0 +1,53 @@
+#pragma once
+// Worker threads with a fixed partition of work: the same thread count does the same work in the same places.
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace lamina::eigen {
+
+/// A few threads that wait for work. One caller at a time; the caller works too, as part 0.
+/// Threads start with the first run() and end with the pool.
+class Pool {
+ public:
+  explicit Pool(int threads);  ///< 0: as many as this process may use (its affinity mask)
+  ~Pool();
+  Pool(const Pool&) = delete;  // workers hold its address
+  Pool& operator=(const Pool&) = delete;
+
+  int threads() const { return threads_; }
+
+  /// Calls work(part) once for every part in [0, threads), each on its own thread; returns when all have returned.
+  /// An exception of any part is rethrown here. `work` is not copied, nothing is allocated.
+  template <class Work>
+  void run(Work&& work) {
+    run_erased([](void* w, int part) { (*static_cast<std::remove_reference_t<Work>*>(w))(part); },
+               const_cast<void*>(static_cast<const void*>(std::addressof(work))));
+  }
+
+  /// Splits [0, count) into one contiguous range per thread, sizes a multiple of `grain` (the last may be smaller), and
+  /// calls work(first, last) for those that are not empty. Which thread gets what depends on count, grain and threads alone.
+  template <class Work>
+  void split(std::int64_t count, std::int64_t grain, Work&& work) {
+    const std::int64_t blocks = (count + grain - 1) / grain;
+    if (blocks <= 1 || threads_ == 1) {
+      if (count > 0) work(std::int64_t{0}, count);
+      return;
+    }
+    run([&](int part) {
+      const std::int64_t first = blocks * part / threads_ * grain;
+      const std::int64_t last = blocks * (part + 1) / threads_ * grain;
+      if (first < last) work(first, last < count ? last : count);
+    });
+  }
+
+ private:
+  using Erased = void (*)(void* work, int part);
+  void run_erased(Erased call, void* work);
+  struct Body;
+  int threads_;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,147 @@
+#pragma once
+// The contract between plans and backends: a unit of work (Spec), how it may be done (Choice), what was made of it
+// (Lowered, Kernel), and the translator from one to the other (Backend).
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lamina/device.h"
+#include "lamina/graph.h"
+#include "lamina/op.h"
+#include "lamina/shape.h"
+
+namespace lamina {
+
+enum class Math : std::uint8_t { strict, tf32, half };  ///< strict: full fp32 products. Never anything else in silence.
+std::string_view to_string(Math);
+
+/// What a kernel is told of a tensor before there is memory.
+struct TensorSpec {
+  Shape shape;
+  DType dtype = DType::f32;
+  Layout layout = Layout::nchw;
+  std::int64_t pitch = 0;           ///< as in Tensor, of the value
+  std::int64_t gradient_pitch = 0;  ///< as in Tensor, of its gradient
+  bool operator==(const TensorSpec&) const = default;
+};
+
+/// One unit of work as a backend sees it: an op and the nodes fused behind it. Equal specs may be lowered once and shared.
+struct Spec {
+  Op op;                                    ///< a Dropout's seed already holds the hash of its node's name
+  std::vector<Op> tail;                     ///< taken in by fuses(), in order
+  std::vector<TensorSpec> x;                ///< inputs of op, then the further inputs of each op of the tail
+  TensorSpec y;                             ///< of the last op
+  std::vector<TensorSpec> w, state;         ///< of op, then of the tail; always dense
+  std::vector<bool> wants_dx;               ///< per x: is its gradient wanted
+  std::vector<bool> adds_dx;                ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0)
+  bool adds_dw = false;                     ///< likewise for every parameter gradient
+  bool sums_given = false;                  ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
+  bool sums_wanted = false;                 ///< a producer: Args::sums is to receive the sums of y
+  Mode mode = Mode::training;
+  bool operator==(const Spec&) const = default;
+};
+
+/// Which algorithm to take, per pass: the named one or, where the name is empty, the backend's pick among those that
+/// respect every other field. The triple that was taken is what rows and the choice cache record.
+struct Choice {
+  std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
+  bool measure = false;                    ///< pick by timing rather than by rule
+  bool deterministic = false;              ///< only algorithms with the same bits on every run
+  Math math = Math::strict;
+  double max_error = std::numeric_limits<double>::infinity();  ///< relative, as documented for the algorithm
+  std::size_t workspace_limit = std::size_t{1} << 30;          ///< bytes, per call
+  bool operator==(const Choice&) const = default;
+};
+
+/// Where one call finds its tensors; `d` marks the gradient of L = <y, dy>. Null means not wanted.
+/// Where the spec says "adds", old contents are kept; otherwise they are not even read (they may be NaN).
+struct Args {
+  std::vector<Tensor> x, w, state;
+  std::vector<Tensor> dx, dw;
+  Tensor y, dy;
+  void* saved = nullptr;      ///< saved_bytes: written by forward, read by backward and recompute, private to the unit
+  void* scratch = nullptr;    ///< backward_bytes: alive across this unit's backward steps only
+  void* prepared = nullptr;   ///< prepared_bytes: written by prepare
+  void* sums = nullptr;       ///< sums_bytes(): written by the producer, read by the batch norm
+  void* workspace = nullptr;  ///< at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
+};
+
+/// One launchable piece of work. Holds descriptors and an algorithm; never memory.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual std::size_t workspace_bytes() const { return 0; }
+  virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
+};
+
+/// A unit made ready for one device: the steps of all its passes, and what they need.
+/// The steps that cover backward_params run before those that cover only backward_data.
+struct Lowered {
+  struct Step {
+    std::vector<Pass> covers;  ///< a gradient that computes dx and dw in one call says so here
+    std::string algorithm;
+    std::shared_ptr<Kernel> kernel;
+  };
+  std::vector<Step> steps;
+  std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
+  std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
+  bool backward_reads_y = false;
+  std::vector<bool> y_may_alias_x;     ///< per x: forward may be given y at the address of x[i]
+  std::vector<bool> dx_is_dy;          ///< per x: dx[i] equals dy, so that sharing its memory makes the step needless
+  std::vector<bool> dx_may_alias_dy;   ///< per x: backward may be given dx[i] at the address of dy
+  std::vector<bool> recompute_reads_x; ///< per x: does the recompute step, where there is one, read it
+};
+
+struct BackendOptions {
+  int threads = 0;                                                          ///< 0: every core this process may use
+  int device = 0;
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();       ///< bytes; beyond it, OutOfMemory
+  std::string choice_cache;                                                 ///< file of measured choices; empty: none
+};
+
+/// Translates units into kernels for one device. Making one touches no device and opens no library; the first call
+/// that needs one does, and throws then.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string available() const = 0;  ///< empty, or why it cannot run here and how to change that
+  virtual std::string describe() = 0;         ///< versions and origin, for the context: "cuDNN 9.19.0, ..."
+  virtual Device& device() = 0;
+
+  /// The algorithms that can do this unit and pass, best guess first. Static knowledge: touches no device.
+  virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
+
+  /// Whether `next`, whose operand number `operand` is the y of `spec`, may join the spec's tail. Default: no.
+  virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
+
+  /// Whether the unit can also write, per channel, the sum and the sum of squares of its y (f64, {2, channels}) for a
+  /// batch norm that reads it, and this backend's batch norm takes them. Default: no.
+  virtual bool gathers(const Spec&) const;
+
+  /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
+  virtual bool takes_pitch(const Spec&) const;
+
+  /// Kernels by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type, algorithm,
+  /// a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
+  virtual Lowered lower(const Spec&, const Choice&) = 0;
+
+  /// Times the candidates that `choice` leaves open inside memory that the plan lends, and names the fastest.
+  /// Default: throws Unsupported.
+  virtual Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+};
+
+/// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
+/// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get it.
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
+
+/// Every name that make_backend knows, built or not.
+std::vector<std::string> backend_names();
+
+}  // namespace lamina

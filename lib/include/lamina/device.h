@@ -1,0 +1,91 @@
+#pragma once
+// Where memory lies and time passes: the face of the host or of a GPU, as a plan sees it.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "lamina/shape.h"
+
+namespace lamina {
+
+/// Measures work on a device: two events on its queue, or a steady clock.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  virtual void start() = 0;      ///< marks the queue; does not wait
+  virtual void stop() = 0;       ///< marks the queue; does not wait
+  virtual double seconds() = 0;  ///< waits for the second mark; time between the two
+};
+
+/// Work recorded once, to be launched again at little cost (a CUDA graph).
+class Captured {
+ public:
+  virtual ~Captured() = default;
+  virtual void launch() = 0;  ///< enqueues; does not wait
+};
+
+/// One device with one queue of work. Everything enqueued runs in order.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string describe() = 0;  ///< "AMD EPYC, 2 threads"; throws DeviceError where there is none
+
+  /// Memory aligned to 256 bytes, contents undefined. Throws OutOfMemory. Zero bytes give null.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+
+  virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;    ///< in queue order; waits
+  virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;  ///< in queue order; waits
+  virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
+  virtual void synchronize() = 0;                                                 ///< waits for all work
+  virtual std::unique_ptr<Timer> timer() = 0;
+
+  /// Records the work that `work` enqueues instead of running it. Throws Unsupported where the device cannot.
+  virtual std::unique_ptr<Captured> capture(const std::function<void()>& work);
+};
+
+/// Device memory with one owner. The device must outlive it.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, std::size_t bytes) : device_(&device), data_(device.allocate(bytes)), bytes_(bytes) {}
+  ~Buffer() { reset(); }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+
+  void* data() const { return data_; }
+  std::size_t size_bytes() const { return bytes_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  void reset() noexcept {
+    if (data_ != nullptr) device_->release(data_);
+    data_ = nullptr;
+  }
+
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Copies host values in dense n, c, h, w order into a tensor of any layout, pitch and float type, or back. They wait.
+/// Bytes between the images or pixels of a pitched tensor are left as they are.
+/// Throws UsageError when the number of values is not the tensor's, and for a tensor that is null or of type u64.
+void upload(Device&, const Tensor& to, std::span<const float> from);
+void upload(Device&, const Tensor& to, std::span<const double> from);
+void download(Device&, std::span<float> to, const Tensor& from);
+void download(Device&, std::span<double> to, const Tensor& from);
+
+}  // namespace lamina

@@ -1,0 +1,58 @@
+#pragma once
+// The errors of this library: a handful of kinds, each with one meaning.
+
+#include <cstddef>
+#include <stdexcept>
+
+namespace lamina {
+
+/// Base of everything this library throws on purpose.
+class Error : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The network is wrong. The message names the node, the op and every shape.
+class ShapeError : public Error {
+  using Error::Error;
+};
+
+/// The backend refuses, rightly: no such op, algorithm, layout or data type. Tests and
+/// benchmarks turn this one, and only this one, into "skipped, because ...".
+class Unsupported : public Error {
+  using Error::Error;
+};
+
+/// A call to a device or to its library failed. The message holds the call, the status by name and
+/// number, the library's own text, file and line.
+class DeviceError : public Error {
+  using Error::Error;
+};
+
+/// The device has no room. For a benchmark this is a result, not a failure.
+class OutOfMemory : public DeviceError {
+ public:
+  OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
+  std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
+  std::size_t free_bytes() const noexcept { return free_bytes_; }
+
+ private:
+  std::size_t wanted_bytes_;
+  std::size_t free_bytes_;
+};
+
+/// A shared library is missing, lacks an entry point that is needed now, or is a mixture of versions.
+class LoadError : public Error {
+  using Error::Error;
+};
+
+/// A file is not what it claims to be: which file, which entry, what was expected.
+class FileError : public Error {
+  using Error::Error;
+};
+
+/// A caller's option, name or order of calls is wrong; the message says what would be right.
+class UsageError : public Error {
+  using Error::Error;
+};
+
+}  // namespace lamina

@@ -1,0 +1,88 @@
+#pragma once
+// A network: ops joined, in an order in which they can run. Knows no device and no backend.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lamina/op.h"
+
+namespace lamina {
+
+/// One op, applied once. Node i of a graph makes value i; its inputs are earlier values.
+struct Node {
+  std::string name;           ///< unique; as in PyTorch's state_dict: "layer1.0.conv1"
+  Op op;
+  std::vector<int> inputs;
+  Shape shape;                ///< of the value it makes
+  std::vector<Shape> params;  ///< weights first, then bias (BatchNorm: scale, shift)
+  std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; Dropout: step
+};
+
+class Graph;
+
+/// A value of a graph under construction: a pointer and an int, copied as freely as they are.
+/// Valid as long as the graph (or the graph it was moved into) lives.
+class Value {
+ public:
+  const Shape& shape() const;
+  int id() const { return id_; }
+
+ private:
+  friend class Graph;
+  friend Value apply(Op, const std::vector<Value>&, std::string);
+  struct Body;
+  Value(Body* body, int id) : body_(body), id_(id) {}
+  Body* body_;
+  int id_;
+};
+
+/// A network in the making and made. Every net can be built, described and tested on any machine.
+/// Movable, not copyable: values point into it.
+class Graph {
+ public:
+  explicit Graph(std::string name);
+  ~Graph();
+  Graph(Graph&&) noexcept;
+  Graph& operator=(Graph&&) noexcept;
+
+  const std::string& name() const;
+
+  /// Adds an input. An empty name becomes "input". Throws ShapeError for an extent below 1.
+  Value input(Shape, std::string name = {});
+
+  const std::vector<Node>& nodes() const;
+  const Node& node(std::string_view name) const;  ///< throws UsageError with near names
+  int find(std::string_view name) const;          ///< index of the node, or -1
+
+  /// Elements of all parameters (state is not counted).
+  std::int64_t parameter_count() const;
+  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops.
+  std::int64_t multiply_adds() const;
+
+ private:
+  std::unique_ptr<Value::Body> body_;
+};
+
+/// Appends a node and infers its shapes. The inputs belong to one graph, and so will the result.
+/// An empty name becomes the op's name; a name that is taken gets "#2", "#3", ... in order of appending if the op has no
+/// parameters, and is a UsageError otherwise.
+/// Throws ShapeError (node, op, every shape), UsageError (values of different graphs, no inputs); the graph is then unchanged.
+Value apply(Op, const std::vector<Value>& inputs, std::string name = {});
+
+Value conv(Value x, std::string name, Conv op);
+Value max_pool(Value x, std::string name, MaxPool op);
+Value average_pool(Value x, std::string name, AveragePool op);
+Value global_average_pool(Value x, std::string name = {});
+Value batch_norm(Value x, std::string name, BatchNorm op = {});
+Value lrn(Value x, std::string name, Lrn op = {});
+Value relu(Value x, std::string name = {});
+Value fully_connected(Value x, std::string name, FullyConnected op);
+Value dropout(Value x, std::string name, Dropout op = {});
+Value softmax(Value x, std::string name = {});
+Value add(Value a, Value b, std::string name = {});
+Value concat(const std::vector<Value>& x, std::string name = {});
+Value slice(Value x, std::string name, Slice op);
+
+}  // namespace lamina
