@@ -33,7 +33,8 @@ class FunctionKernel final : public Kernel {
 };
 
 template <class Function>
-Lowered::Step step(std::vector<Pass> covers, std::string algorithm, Function function, std::size_t workspace_bytes = 0) {
+Lowered::Step step(std::vector<Pass> covers, std::string algorithm, Function function,
+                   std::size_t workspace_bytes = 0) {
   return {std::move(covers), std::move(algorithm),
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
@@ -49,8 +50,8 @@ decltype(auto) with_type(DType dtype, Function&& function) {
   throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there is
-// one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
+// is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);

@@ -27,7 +27,8 @@ class Pool {
   }
 
   /// Splits [0, count) into one contiguous range per thread, sizes a multiple of `grain` (the last may be smaller), and
-  /// calls work(first, last) for those that are not empty. Which thread gets what depends on count, grain and threads alone.
+  /// calls work(first, last) for those that are not empty. Which thread gets what depends on count, grain and threads
+  /// alone.
   template <class Work>
   void split(std::int64_t count, std::int64_t grain, Work&& work) {
     const std::int64_t blocks = (count + grain - 1) / grain;

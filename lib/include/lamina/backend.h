@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/device.h"
 #include "lamina/graph.h"
 #include "lamina/op.h"
@@ -19,7 +20,7 @@
 namespace lamina {
 
 enum class Math : std::uint8_t { strict, tf32, half };  ///< strict: full fp32 products. Never anything else in silence.
-std::string_view to_string(Math);
+LAMINA_API std::string_view to_string(Math);
 
 /// What a kernel is told of a tensor before there is memory.
 struct TensorSpec {
@@ -31,18 +32,19 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-/// One unit of work as a backend sees it: an op and the nodes fused behind it. Equal specs may be lowered once and shared.
+/// One unit of work as a backend sees it: an op and the nodes fused behind it. Equal specs may be lowered once and
+/// shared.
 struct Spec {
-  Op op;                                    ///< a Dropout's seed already holds the hash of its node's name
-  std::vector<Op> tail;                     ///< taken in by fuses(), in order
-  std::vector<TensorSpec> x;                ///< inputs of op, then the further inputs of each op of the tail
-  TensorSpec y;                             ///< of the last op
-  std::vector<TensorSpec> w, state;         ///< of op, then of the tail; always dense
-  std::vector<bool> wants_dx;               ///< per x: is its gradient wanted
-  std::vector<bool> adds_dx;                ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0)
-  bool adds_dw = false;                     ///< likewise for every parameter gradient
-  bool sums_given = false;                  ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
-  bool sums_wanted = false;                 ///< a producer: Args::sums is to receive the sums of y
+  Op op;                             ///< a Dropout's seed already holds the hash of its node's name
+  std::vector<Op> tail;              ///< taken in by fuses(), in order
+  std::vector<TensorSpec> x;         ///< inputs of op, then the further inputs of each op of the tail
+  TensorSpec y;                      ///< of the last op
+  std::vector<TensorSpec> w, state;  ///< of op, then of the tail; always dense
+  std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
+  std::vector<bool> adds_dx;         ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0)
+  bool adds_dw = false;              ///< likewise for every parameter gradient
+  bool sums_given = false;           ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
+  bool sums_wanted = false;          ///< a producer: Args::sums is to receive the sums of y
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
@@ -73,7 +75,7 @@ struct Args {
 };
 
 /// One launchable piece of work. Holds descriptors and an algorithm; never memory.
-class Kernel {
+class LAMINA_API Kernel {
  public:
   virtual ~Kernel() = default;
   virtual std::size_t workspace_bytes() const { return 0; }
@@ -92,22 +94,22 @@ struct Lowered {
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
   std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
   bool backward_reads_y = false;
-  std::vector<bool> y_may_alias_x;     ///< per x: forward may be given y at the address of x[i]
-  std::vector<bool> dx_is_dy;          ///< per x: dx[i] equals dy, so that sharing its memory makes the step needless
-  std::vector<bool> dx_may_alias_dy;   ///< per x: backward may be given dx[i] at the address of dy
-  std::vector<bool> recompute_reads_x; ///< per x: does the recompute step, where there is one, read it
+  std::vector<bool> y_may_alias_x;      ///< per x: forward may be given y at the address of x[i]
+  std::vector<bool> dx_is_dy;           ///< per x: dx[i] equals dy, so that sharing its memory makes the step needless
+  std::vector<bool> dx_may_alias_dy;    ///< per x: backward may be given dx[i] at the address of dy
+  std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, where there is one, read it
 };
 
 struct BackendOptions {
-  int threads = 0;                                                          ///< 0: every core this process may use
+  int threads = 0;  ///< 0: every core this process may use
   int device = 0;
-  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();       ///< bytes; beyond it, OutOfMemory
-  std::string choice_cache;                                                 ///< file of measured choices; empty: none
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
+  std::string choice_cache;                                            ///< file of measured choices; empty: none
 };
 
 /// Translates units into kernels for one device. Making one touches no device and opens no library; the first call
 /// that needs one does, and throws then.
-class Backend {
+class LAMINA_API Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
@@ -128,8 +130,8 @@ class Backend {
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
   virtual bool takes_pitch(const Spec&) const;
 
-  /// Kernels by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type, algorithm,
-  /// a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
+  /// Kernels by rule or by name. Touches no device, allocates no tensor. Throws Unsupported (op, layout, type,
+  /// algorithm, a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
   /// Times the candidates that `choice` leaves open inside memory that the plan lends, and names the fastest.
@@ -138,10 +140,11 @@ class Backend {
 };
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
-/// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get it.
-std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
+/// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
+/// it.
+LAMINA_API std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend knows, built or not.
-std::vector<std::string> backend_names();
+LAMINA_API std::vector<std::string> backend_names();
 
 }  // namespace lamina

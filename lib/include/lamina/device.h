@@ -8,12 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "lamina/api.h"
 #include "lamina/shape.h"
 
 namespace lamina {
 
 /// Measures work on a device: two events on its queue, or a steady clock.
-class Timer {
+class LAMINA_API Timer {
  public:
   virtual ~Timer() = default;
   virtual void start() = 0;      ///< marks the queue; does not wait
@@ -22,14 +23,14 @@ class Timer {
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
-class Captured {
+class LAMINA_API Captured {
  public:
   virtual ~Captured() = default;
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
 /// One device with one queue of work. Everything enqueued runs in order.
-class Device {
+class LAMINA_API Device {
  public:
   virtual ~Device() = default;
   virtual std::string describe() = 0;  ///< "AMD EPYC, 2 threads"; throws DeviceError where there is none
@@ -83,9 +84,9 @@ class Buffer {
 /// Copies host values in dense n, c, h, w order into a tensor of any layout, pitch and float type, or back. They wait.
 /// Bytes between the images or pixels of a pitched tensor are left as they are.
 /// Throws UsageError when the number of values is not the tensor's, and for a tensor that is null or of type u64.
-void upload(Device&, const Tensor& to, std::span<const float> from);
-void upload(Device&, const Tensor& to, std::span<const double> from);
-void download(Device&, std::span<float> to, const Tensor& from);
-void download(Device&, std::span<double> to, const Tensor& from);
+LAMINA_API void upload(Device&, const Tensor& to, std::span<const float> from);
+LAMINA_API void upload(Device&, const Tensor& to, std::span<const double> from);
+LAMINA_API void download(Device&, std::span<float> to, const Tensor& from);
+LAMINA_API void download(Device&, std::span<double> to, const Tensor& from);
 
 }  // namespace lamina

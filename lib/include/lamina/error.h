@@ -4,32 +4,34 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "lamina/api.h"
+
 namespace lamina {
 
 /// Base of everything this library throws on purpose.
-class Error : public std::runtime_error {
+class LAMINA_API Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// The network is wrong. The message names the node, the op and every shape.
-class ShapeError : public Error {
+class LAMINA_API ShapeError : public Error {
   using Error::Error;
 };
 
 /// The backend refuses, rightly: no such op, algorithm, layout or data type. Tests and
 /// benchmarks turn this one, and only this one, into "skipped, because ...".
-class Unsupported : public Error {
+class LAMINA_API Unsupported : public Error {
   using Error::Error;
 };
 
 /// A call to a device or to its library failed. The message holds the call, the status by name and
 /// number, the library's own text, file and line.
-class DeviceError : public Error {
+class LAMINA_API DeviceError : public Error {
   using Error::Error;
 };
 
 /// The device has no room. For a benchmark this is a result, not a failure.
-class OutOfMemory : public DeviceError {
+class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
@@ -41,17 +43,17 @@ class OutOfMemory : public DeviceError {
 };
 
 /// A shared library is missing, lacks an entry point that is needed now, or is a mixture of versions.
-class LoadError : public Error {
+class LAMINA_API LoadError : public Error {
   using Error::Error;
 };
 
 /// A file is not what it claims to be: which file, which entry, what was expected.
-class FileError : public Error {
+class LAMINA_API FileError : public Error {
   using Error::Error;
 };
 
 /// A caller's option, name or order of calls is wrong; the message says what would be right.
-class UsageError : public Error {
+class LAMINA_API UsageError : public Error {
   using Error::Error;
 };
 

@@ -5,31 +5,34 @@
 #include <string>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/plan.h"
 
 namespace lamina {
 
 struct GradientCheck {
-  int coordinates = 64;    ///< tensors up to this many elements are checked element by element, larger ones along directions
-  int directions = 4;      ///< random directions per larger tensor
-  double step = 1e-4;      ///< of the differences; halved where a kink (ReLU, max pooling) lies within reach
+  int coordinates = 64;  ///< tensors of up to so many elements are checked one by one, larger ones along directions
+  int directions = 4;    ///< random directions per larger tensor
+  double step = 1e-4;    ///< of the differences; halved where a kink (ReLU, max pooling) lies within reach
   std::uint64_t seed = 1;
 };
 
 struct GradientError {
-  std::string tensor;          ///< "conv1.weight", or the name of an input
-  double relative_error = 0;   ///< largest |difference - gradient| over the tensor's largest |difference|
-  double step = 0;             ///< smallest step that was taken
+  std::string tensor;         ///< "conv1.weight", or the name of an input
+  double relative_error = 0;  ///< largest |difference - gradient| over the tensor's largest |difference|
+  double step = 0;            ///< smallest step that was taken
 };
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and input. Meant for f64.
-/// A step across a kink is found by comparing the signs before every ReLU and the winners of every max pooling in an unfused
-/// twin of the plan, and halved until there is none. Running statistics and dropout steps are put back before each run.
+/// A step across a kink is found by comparing the signs before every ReLU and the winners of every max pooling in an
+/// unfused twin of the plan, and halved until there is none. Running statistics and dropout steps are put back before
+/// each run.
 /// Throws what Plan throws, and UsageError in inference mode.
-std::vector<GradientError> check_gradients(const Graph&, Backend&, const Options&, const GradientCheck& = {});
+LAMINA_API std::vector<GradientError> check_gradients(const Graph&, Backend&, const Options&,
+                                                      const GradientCheck& = {});
 
 /// The largest of them; 0 for none.
-double worst(const std::vector<GradientError>&);
+LAMINA_API double worst(const std::vector<GradientError>&);
 
 }  // namespace lamina

@@ -6,13 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/op.h"
 
 namespace lamina {
 
 /// One op, applied once. Node i of a graph makes value i; its inputs are earlier values.
 struct Node {
-  std::string name;           ///< unique; as in PyTorch's state_dict: "layer1.0.conv1"
+  std::string name;  ///< unique; as in PyTorch's state_dict: "layer1.0.conv1"
   Op op;
   std::vector<int> inputs;
   Shape shape;                ///< of the value it makes
@@ -24,7 +25,7 @@ class Graph;
 
 /// A value of a graph under construction: a pointer and an int, copied as freely as they are.
 /// Valid as long as the graph (or the graph it was moved into) lives.
-class Value {
+class LAMINA_API Value {
  public:
   const Shape& shape() const;
   int id() const { return id_; }
@@ -40,7 +41,7 @@ class Value {
 
 /// A network in the making and made. Every net can be built, described and tested on any machine.
 /// Movable, not copyable: values point into it.
-class Graph {
+class LAMINA_API Graph {
  public:
   explicit Graph(std::string name);
   ~Graph();
@@ -66,23 +67,23 @@ class Graph {
 };
 
 /// Appends a node and infers its shapes. The inputs belong to one graph, and so will the result.
-/// An empty name becomes the op's name; a name that is taken gets "#2", "#3", ... in order of appending if the op has no
-/// parameters, and is a UsageError otherwise.
-/// Throws ShapeError (node, op, every shape), UsageError (values of different graphs, no inputs); the graph is then unchanged.
-Value apply(Op, const std::vector<Value>& inputs, std::string name = {});
+/// An empty name becomes the op's name; a name that is taken gets "#2", "#3", ... in order of appending if the op has
+/// no parameters, and is a UsageError otherwise. Throws ShapeError (node, op, every shape), UsageError (values of
+/// different graphs, no inputs); the graph is then unchanged.
+LAMINA_API Value apply(Op, const std::vector<Value>& inputs, std::string name = {});
 
-Value conv(Value x, std::string name, Conv op);
-Value max_pool(Value x, std::string name, MaxPool op);
-Value average_pool(Value x, std::string name, AveragePool op);
-Value global_average_pool(Value x, std::string name = {});
-Value batch_norm(Value x, std::string name, BatchNorm op = {});
-Value lrn(Value x, std::string name, Lrn op = {});
-Value relu(Value x, std::string name = {});
-Value fully_connected(Value x, std::string name, FullyConnected op);
-Value dropout(Value x, std::string name, Dropout op = {});
-Value softmax(Value x, std::string name = {});
-Value add(Value a, Value b, std::string name = {});
-Value concat(const std::vector<Value>& x, std::string name = {});
-Value slice(Value x, std::string name, Slice op);
+LAMINA_API Value conv(Value x, std::string name, Conv op);
+LAMINA_API Value max_pool(Value x, std::string name, MaxPool op);
+LAMINA_API Value average_pool(Value x, std::string name, AveragePool op);
+LAMINA_API Value global_average_pool(Value x, std::string name = {});
+LAMINA_API Value batch_norm(Value x, std::string name, BatchNorm op = {});
+LAMINA_API Value lrn(Value x, std::string name, Lrn op = {});
+LAMINA_API Value relu(Value x, std::string name = {});
+LAMINA_API Value fully_connected(Value x, std::string name, FullyConnected op);
+LAMINA_API Value dropout(Value x, std::string name, Dropout op = {});
+LAMINA_API Value softmax(Value x, std::string name = {});
+LAMINA_API Value add(Value a, Value b, std::string name = {});
+LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
+LAMINA_API Value slice(Value x, std::string name, Slice op);
 
 }  // namespace lamina

@@ -1,6 +1,7 @@
 #pragma once
 // Everything at once.
 
+#include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/device.h"
 #include "lamina/error.h"

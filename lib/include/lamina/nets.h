@@ -5,17 +5,18 @@
 #include <string_view>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/graph.h"
 
 namespace lamina::nets {
 
 struct Options {
   int batch = 16;
-  int image = 0;           ///< rows and columns of the input; 0: the network's own
-  int classes = 0;         ///< outputs; 0: the network's own
-  int width_divisor = 1;   ///< divides every hidden width (rounded up): narrow versions for tests
-  bool dropout = true;     ///< with the dropout of the source
-  bool softmax = true;     ///< with the softmax of the source, where it has one
+  int image = 0;          ///< rows and columns of the input; 0: the network's own
+  int classes = 0;        ///< outputs; 0: the network's own
+  int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
+  bool dropout = true;    ///< with the dropout of the source
+  bool softmax = true;    ///< with the softmax of the source, where it has one
 };
 
 /// How the published tables timed a network.
@@ -28,18 +29,18 @@ struct Protocol {
 /// What is known of a network without building it.
 struct Info {
   std::string_view name;
-  std::string_view source;   ///< one line of provenance
-  int image;                 ///< rows and columns it was made for
-  int smallest_image;        ///< below it, build throws ShapeError
-  int channels;              ///< of the image
+  std::string_view source;  ///< one line of provenance
+  int image;                ///< rows and columns it was made for
+  int smallest_image;       ///< below it, build throws ShapeError
+  int channels;             ///< of the image
   int classes;
   Protocol protocol;
 };
 
-const std::vector<Info>& list();        ///< in the order of the published tables
-const Info& info(std::string_view name);  ///< throws UsageError with near names
+LAMINA_API const std::vector<Info>& list();          ///< in the order of the published tables
+LAMINA_API const Info& info(std::string_view name);  ///< throws UsageError with near names
 
 /// Throws UsageError (unknown name, options out of range), ShapeError (an image below the smallest, with what it is).
-Graph build(std::string_view name, const Options& = {});
+LAMINA_API Graph build(std::string_view name, const Options& = {});
 
 }  // namespace lamina::nets

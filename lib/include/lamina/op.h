@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/shape.h"
 
 namespace lamina {
@@ -84,8 +85,8 @@ struct GlobalAveragePool {
 /// y = scale[c] * (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c].
 ///
 /// Training: mean and biased variance of the batch over n,h,w; then running = (1 - momentum) running + momentum batch,
-/// where the running variance takes the unbiased one (count / (count - 1)). Inference: mean and variance are the running
-/// ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
+/// where the running variance takes the unbiased one (count / (count - 1)). Inference: mean and variance are the
+/// running ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
 /// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive.
 /// Ioffe, Szegedy: Batch Normalization, 2015, algorithm 1.
 struct BatchNorm {
@@ -120,8 +121,9 @@ struct FullyConnected {
 
 /// Training: y = x * mask / (1 - rate), mask 1 with probability 1 - rate; inference: y = x.
 /// Counter-based: element i = ((n C + c) H + h) W + w takes word i mod 4 of Philox4x32-10 with the key
-/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped when word < rate * 2^32. State: step, one u64
-/// word, advanced by every training forward. So the mask is the same on every backend and in every layout.
+/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped when word < rate * 2^32. State:
+/// step, one u64 word, advanced by every training forward. So the mask is the same on every backend and in every
+/// layout.
 struct Dropout {
   float rate = 0.5F;
   std::uint64_t seed = 0;
@@ -154,8 +156,10 @@ struct Slice {
 using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
                         Dropout, Softmax, Add, Concat, Slice>;
 
-std::string_view op_name(const Op&);  ///< "conv", "max_pool", ...: the stem of files, pages and row names
-std::string to_string(const Op&);     ///< "conv(64, 7x7, stride 2x2, pad 3x3)": every number that is not the default
+/// "conv", "max_pool", ...: the stem of files, pages and row names.
+LAMINA_API std::string_view op_name(const Op&);
+/// "conv(64, 7x7, stride 2x2, pad 3x3)": every number that is not the default.
+LAMINA_API std::string to_string(const Op&);
 
 /// The shapes that follow from an op and its inputs.
 struct Inferred {
@@ -166,19 +170,19 @@ struct Inferred {
 
 /// Throws ShapeError, naming the op and every input shape: wrong number of inputs, extents that do not fit, a y that
 /// would be empty or beyond 2^31 - 1 elements per image.
-Inferred infer(const Op&, const std::vector<Shape>& x);
+LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
 /// Last part of the names of an op's parameters and state: "weight", "bias"; "running_mean", "running_var"; "step".
-std::vector<std::string_view> parameter_names(const Op&);
-std::vector<std::string_view> state_names(const Op&);
+LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
+LAMINA_API std::vector<std::string_view> state_names(const Op&);
 
 /// The element type of an op's state where values are of `dtype`: `dtype` for running statistics, u64 for a step.
-DType state_dtype(const Op&, DType dtype);
+LAMINA_API DType state_dtype(const Op&, DType dtype);
 
 /// One of the things that can be asked of a unit of work. `backward_params` runs before `backward_data`.
 /// `prepare` makes the prepared form of parameters; `recompute` makes y again from x and saved, with no side effect.
 enum class Pass : std::uint8_t { forward, backward_params, backward_data, prepare, recompute };
-std::string_view to_string(Pass);  ///< "forward"
+LAMINA_API std::string_view to_string(Pass);  ///< "forward"
 
 enum class Mode : std::uint8_t { inference, training };
 
@@ -190,9 +194,9 @@ struct Cost {
 
 /// Pure arithmetic on shapes; throws what `infer` throws. Passes `prepare` and `recompute` cost as `forward` does
 /// without parameters (recompute) or nothing (prepare).
-Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
+LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
 /// Multiply-adds of one forward pass of a convolution or a fully connected op, zero for every other. Exact.
-std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
+LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 
 }  // namespace lamina

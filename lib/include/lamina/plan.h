@@ -2,6 +2,7 @@
 // A graph made ready to run on a backend: memory laid out, pointers bound, nothing left to decide.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,12 +10,14 @@
 #include <string_view>
 #include <vector>
 
+#include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/graph.h"
 
 namespace lamina {
 
-enum class Keep : std::uint8_t { all, cheap };  ///< cheap: what can be recomputed cheaply is dropped and made again in backward
+/// What survives until backward: everything it reads or, with `cheap`, only what is dear to compute again.
+enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
@@ -24,7 +27,7 @@ struct Options {
   std::map<std::string, Choice> choice_of{};  ///< by node name, where it differs; an unknown name is a UsageError
   bool fuse = true;
   Keep keep = Keep::all;
-  bool keep_values = false;            ///< for tests: pack and alias nothing, so that every value can be read afterwards
+  bool keep_values = false;  ///< for tests: pack and alias nothing, so that every value can be read afterwards
   bool input_gradient = false;
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
@@ -32,19 +35,20 @@ struct Options {
 
 /// What a plan holds, in bytes.
 struct MemoryReport {
-  std::size_t parameters = 0;           ///< and their gradients, in training
+  std::size_t parameters = 0;  ///< and their gradients, in training
   std::size_t state = 0;
-  std::size_t inputs = 0;               ///< inputs, output, and the gradients of both that are wanted
-  std::size_t arena = 0;                ///< one block for everything below, packed by lifetime
-  std::size_t values = 0, gradients = 0, saved = 0, scratch = 0;  ///< what is in the arena, each block counted once: their sum exceeds it
+  std::size_t inputs = 0;  ///< inputs, output, and the gradients of both that are wanted
+  std::size_t arena = 0;   ///< one block for everything below, packed by lifetime
+  /// What is in the arena, each block counted once: their sum exceeds it.
+  std::size_t values = 0, gradients = 0, saved = 0, scratch = 0;
   std::size_t prepared = 0;
   std::size_t workspace = 0;
-  bool workspace_exact = true;          ///< false: an upper bound (a library without its device; measured picks)
+  bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
   std::size_t total() const { return parameters + state + inputs + arena + prepared + workspace; }
 };
 
 /// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
-MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
+LAMINA_API MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
 
 /// One bound call of a plan.
 struct Call {
@@ -55,14 +59,14 @@ struct Call {
 
 /// A graph bound to memory of a backend's device.
 ///
-/// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0; running
-/// variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator seeded by
-/// Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
+/// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
+/// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
+/// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
 /// The plan copies what it needs of the graph; the backend must outlive the plan.
-class Plan {
+class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value), UsageError (no input, a node that nobody reads, unknown names),
-  /// Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// Throws ShapeError (batch norm over a single value), UsageError (no input, a node that nobody reads, unknown
+  /// names), Unsupported (by the backend), OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -79,12 +83,12 @@ class Plan {
   Tensor input_gradient(std::string_view name = {}) const;  ///< UsageError unless Options::input_gradient
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
-  Tensor value(std::string_view node) const;                ///< valid until a later step reuses its bytes; see keep_values
-  Tensor gradient(std::string_view node) const;             ///< likewise; null where nobody wants it
-  Tensor parameter(std::string_view name) const;            ///< "layer1.0.conv1.weight"
+  Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
+  Tensor gradient(std::string_view node) const;   ///< likewise; null where nobody wants it
+  Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"
   Tensor parameter_gradient(std::string_view name) const;
-  Tensor state(std::string_view name) const;                ///< "layer1.0.bn1.running_mean", "drop6.step"
-  std::vector<std::string> parameter_names() const;         ///< in order of the graph
+  Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
+  std::vector<std::string> parameter_names() const;  ///< in order of the graph
   std::vector<std::string> state_names() const;
 
   /// To be called after writing to parameters or state: makes prepared forms again.
@@ -94,8 +98,8 @@ class Plan {
   Backend& backend() const;
   const Options& options() const;
   const MemoryReport& memory() const;
-  const std::vector<Call>& calls() const;       ///< forward's, then backward's, in running order
-  std::size_t forward_calls() const;            ///< how many of them are forward's
+  const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
+  std::size_t forward_calls() const;       ///< how many of them are forward's
   /// The nodes that run as one unit with `node`, in order; a value inside a unit does not exist.
   std::vector<std::string> unit_of(std::string_view node) const;
 
@@ -118,6 +122,6 @@ struct Packing {
 
 /// Places the largest first at the lowest offset that is free for the block's whole life.
 /// No two blocks that live at one step overlap; every offset is a multiple of `alignment`, a power of two.
-Packing pack(const std::vector<Lifetime>&, std::size_t alignment = 256);
+LAMINA_API Packing pack(const std::vector<Lifetime>&, std::size_t alignment = 256);
 
 }  // namespace lamina

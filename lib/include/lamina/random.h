@@ -7,14 +7,17 @@
 #include <span>
 #include <string_view>
 
+#include "lamina/api.h"
+
 namespace lamina {
 
 /// Four words from a 128-bit counter (low half first) and a 64-bit key. Matches the published test vectors.
-constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high) {
+constexpr std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low,
+                                              std::uint64_t counter_high) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  std::array<std::uint32_t, 4> x = {static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
-                                    static_cast<std::uint32_t>(counter_high),
-                                    static_cast<std::uint32_t>(counter_high >> 32)};
+  std::array<std::uint32_t, 4> x = {
+      static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
+      static_cast<std::uint32_t>(counter_high), static_cast<std::uint32_t>(counter_high >> 32)};
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53U} * x[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57U} * x[2];
@@ -34,9 +37,9 @@ constexpr std::uint64_t hash(std::string_view text) {
 }
 
 /// Standard normal numbers (Box-Muller on words of Philox), element i a function of key and i alone.
-void fill_normal(std::span<double> out, std::uint64_t key);
+LAMINA_API void fill_normal(std::span<double> out, std::uint64_t key);
 
 /// Uniform numbers in [0, 1), element i a function of key and i alone.
-void fill_uniform(std::span<double> out, std::uint64_t key);
+LAMINA_API void fill_uniform(std::span<double> out, std::uint64_t key);
 
 }  // namespace lamina

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "lamina/api.h"
+
 namespace lamina {
 
 /// The extent of a tensor: always four axes.
@@ -18,7 +20,7 @@ struct Shape {
   constexpr bool operator==(const Shape&) const = default;
 };
 
-std::string to_string(const Shape&);  ///< "32x3x224x224"
+LAMINA_API std::string to_string(const Shape&);  ///< "32x3x224x224"
 
 /// The type of an element. `u64` is for counters in state; no op computes in it.
 enum class DType : std::uint8_t { f64, f32, f16, bf16, u64 };
@@ -26,9 +28,9 @@ enum class DType : std::uint8_t { f64, f32, f16, bf16, u64 };
 /// The order of a tensor in memory; a Shape stays n, c, h, w in either.
 enum class Layout : std::uint8_t { nchw, nhwc };
 
-std::size_t size_of(DType);           ///< bytes of one element
-std::string_view to_string(DType);    ///< "f32"
-std::string_view to_string(Layout);   ///< "nchw"
+LAMINA_API std::size_t size_of(DType);          ///< bytes of one element
+LAMINA_API std::string_view to_string(DType);   ///< "f32"
+LAMINA_API std::string_view to_string(Layout);  ///< "nchw"
 
 /// Elements from one image to the next (nchw) or from one pixel to the next (nhwc) where nothing lies between.
 constexpr std::int64_t dense_pitch(const Shape& shape, Layout layout) {
