@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
+#include <type_traits>
 
 namespace lamina::eigen {
 

@@ -1,0 +1,28 @@
+// What a backend does unless it says otherwise: refuse every offer.
+
+#include "lamina/backend.h"
+
+#include <string>
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+std::string_view to_string(Math math) {
+  switch (math) {
+    case Math::strict: return "strict";
+    case Math::tf32: return "tf32";
+    case Math::half: return "half";
+  }
+  return "unknown";
+}
+
+bool Backend::fuses(const Spec&, const Node&, int) const { return false; }
+bool Backend::gathers(const Spec&) const { return false; }
+bool Backend::takes_pitch(const Spec&) const { return false; }
+
+Choice Backend::measure(const Spec&, const Choice&, void*, std::size_t) {
+  throw Unsupported(std::string(name()) + ": picks algorithms by rule only; leave Choice::measure off or name one");
+}
+
+}  // namespace lamina

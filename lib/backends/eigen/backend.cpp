@@ -1,0 +1,134 @@
+// Which processor, which units, which tensors: what the backend "eigen" answers before any op's file is asked.
+// Compiled for any processor, unlike the ops, so that the refusal runs where they cannot.
+
+#include "backend.h"
+
+#include <Eigen/src/Core/util/Macros.h>  // the version alone: nothing of Eigen may be instantiated here
+
+#include <variant>
+
+namespace lamina::eigen {
+namespace {
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+template <class T>
+bool holds(const Op& op) {
+  return std::holds_alternative<T>(op);
+}
+
+/// Instruction set of the ops' files, as the compiler was told.
+#if defined(LAMINA_EIGEN_X86_64_V3)
+constexpr const char* instruction_set = "x86-64-v3";
+std::string missing_instructions() {
+  __builtin_cpu_init();
+  const bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (has_all) return {};
+  return "eigen: this processor lacks AVX2, FMA or BMI, for which this build was compiled (x86-64-v3); use a processor "
+         "of 2013 or later, or remove -march from lib/backends/eigen/CMakeLists.txt";
+}
+#else
+constexpr const char* instruction_set = "generic instructions";
+std::string missing_instructions() { return {}; }
+#endif
+
+void check_tensor(const TensorSpec& tensor, DType dtype) {
+  with_type(tensor.dtype, []<class T>() {});
+  if (tensor.dtype != dtype)
+    throw Unsupported("eigen: one unit has tensors of " + std::string(to_string(dtype)) + " and " +
+                      std::string(to_string(tensor.dtype)) + "; it takes one type");
+  if (tensor.layout != Layout::nchw)
+    throw Unsupported("eigen: no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
+}
+
+void check_spec(const Spec& spec, const Choice& choice) {
+  if (choice.math != Math::strict)
+    throw Unsupported("eigen: no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
+  for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
+  for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
+  check_tensor(spec.y, spec.y.dtype);
+  if (spec.sums_wanted || spec.sums_given) throw Unsupported("eigen: no batch norm sums from their producer");
+  if (choice.measure) throw Unsupported("eigen: picks algorithms by rule only; leave Choice::measure off or name one");
+}
+
+/// For ops with one way of doing things: the name is that way's, or nothing.
+void check_names(const Op& op, const Choice& choice) {
+  for (const std::string& name : choice.algorithm)
+    if (!name.empty() && name != "direct")
+      throw UsageError("eigen: no algorithm '" + name + "' for " + std::string(op_name(op)) + "; there is: direct");
+}
+
+bool has_pass(const Op& op, Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+    case Pass::backward_data: return true;
+    case Pass::backward_params: return holds<BatchNorm>(op);
+    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op);
+    case Pass::prepare: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+EigenBackend::EigenBackend(const BackendOptions& options)
+    : pool_(options.threads), device_(pool_.threads(), options.memory_limit) {}
+
+std::string EigenBackend::available() const { return missing_instructions(); }
+
+std::string EigenBackend::describe() {
+  const int threads = pool_.threads();
+  return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
+         std::to_string(EIGEN_MINOR_VERSION) + ", " + instruction_set + ", " + std::to_string(threads) +
+         (threads == 1 ? " thread" : " threads");
+}
+
+Device& EigenBackend::device() {
+  if (const std::string reason = available(); !reason.empty()) throw DeviceError(reason);
+  return device_;
+}
+
+std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
+  return std::visit(Overloaded{[](const Input&) { return std::vector<std::string>{}; },
+                               [&](const Conv& op) { return conv_algorithms(op, spec, pass); },
+                               [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
+                               [&](const auto&) {
+                                 return has_pass(spec.op, pass) ? std::vector<std::string>{"direct"}
+                                                                : std::vector<std::string>{};
+                               }},
+                    spec.op);
+}
+
+bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
+  const auto tail_is_empty = spec.tail.empty();
+  if (holds<Relu>(next.op)) {
+    if (holds<BatchNorm>(spec.op)) return tail_is_empty || (spec.tail.size() == 1 && holds<Add>(spec.tail[0]));
+    return tail_is_empty && (holds<Conv>(spec.op) || holds<FullyConnected>(spec.op) || holds<Add>(spec.op));
+  }
+  if (holds<Add>(next.op)) {
+    // A value added to itself is two operands of the unit's own inside, which does not exist.
+    return holds<BatchNorm>(spec.op) && tail_is_empty && next.inputs.size() == 2 && next.inputs[0] != next.inputs[1];
+  }
+  return false;
+}
+
+Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
+  check_spec(spec, choice);
+  return std::visit(
+      Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
+                 [&](const Conv& op) { return eigen::lower(op, spec, choice, context_); },
+                 [&](const FullyConnected& op) { return eigen::lower(op, spec, choice, context_); },
+                 [&](const auto& op) {
+                   check_names(spec.op, choice);
+                   return eigen::lower(op, spec, choice, context_);
+                 }},
+      spec.op);
+}
+
+}  // namespace lamina::eigen

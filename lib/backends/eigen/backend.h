@@ -1,0 +1,30 @@
+#pragma once
+// The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
+
+#include "../../device/host_device.h"
+#include "common.h"
+
+namespace lamina::eigen {
+
+class EigenBackend final : public Backend {
+ public:
+  /// Throws UsageError for a number of threads that makes no sense. Starts no thread: the first kernel does.
+  explicit EigenBackend(const BackendOptions&);
+
+  std::string_view name() const override { return "eigen"; }
+  std::string available() const override;
+  std::string describe() override;  ///< "Eigen 3.4.0, x86-64-v3, 2 threads"
+  Device& device() override;        ///< throws DeviceError where available() gives a reason
+
+  std::vector<std::string> algorithms(const Spec&, Pass) const override;
+  bool fuses(const Spec&, const Node& next, int operand) const override;
+  bool takes_pitch(const Spec&) const override { return true; }
+  Lowered lower(const Spec&, const Choice&) override;
+
+ private:
+  Pool pool_;
+  Context context_{pool_};
+  HostDevice device_;
+};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,34 @@
+// Every backend by its name. The one place that knows them all.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/near.h"
+#include "eigen/backend.h"
+#include "lamina/backend.h"
+#include "lamina/error.h"
+
+namespace lamina {
+namespace {
+
+constexpr const char* without_cuda =
+    "; it needs the CUDA kernels, which this build does not contain. The backend eigen runs on every machine";
+constexpr const char* without_cudnn =
+    "; it needs cuDNN, which this build was made without. The backend eigen runs on every machine";
+
+}  // namespace
+
+std::vector<std::string> backend_names() { return {"eigen", "cuda", "cuda-host", "cudnn"}; }
+
+std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& options) {
+  if (options.device < 0)
+    throw UsageError("backend " + name + ": device is " + std::to_string(options.device) + "; give 0 or above");
+  if (name == "eigen") return std::make_unique<eigen::EigenBackend>(options);
+  if (name == "cuda" || name == "cuda-host") throw Unsupported("this build has no backend " + name + without_cuda);
+  if (name == "cudnn" || name.starts_with("cudnn:"))
+    throw Unsupported("this build has no backend " + name + without_cudnn);
+  throw UsageError("no backend \"" + name + "\": " + near_names(name, backend_names()));
+}
+
+}  // namespace lamina

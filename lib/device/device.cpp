@@ -1,0 +1,184 @@
+// What is common to all devices: the refusal to record, and copies between host values and tensors of any kind.
+
+#include "lamina/device.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "lamina/error.h"
+
+namespace lamina {
+namespace {
+
+// ---- 16-bit floats -------------------------------------------------------------------------------------------------
+
+/// A sign, `Exponent` bits of exponent and `Fraction` bits of fraction, as IEEE 754 lays them out.
+template <int Exponent, int Fraction>
+struct Float16 {
+  std::uint16_t bits = 0;
+  static constexpr int bias = (1 << (Exponent - 1)) - 1;
+  static constexpr unsigned infinity = ((1U << Exponent) - 1) << Fraction;
+
+  Float16() = default;
+
+  /// To the nearest, ties to even; straight from the double, so that nothing is rounded twice.
+  explicit Float16(double value) {
+    const unsigned sign = std::signbit(value) ? 0x8000U : 0U;
+    const double size = std::abs(value);
+    unsigned magnitude = infinity;
+    if (std::isnan(value)) {
+      magnitude = infinity | 1U << (Fraction - 1);
+    } else if (size == 0) {
+      magnitude = 0;
+    } else if (!std::isinf(size)) {
+      const int exponent = std::max(std::ilogb(size), 1 - bias);
+      if (exponent <= bias) {
+        // The hidden bit of a normal number, or a carry out of the fraction, raises the exponent by one.
+        const auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(size, Fraction - exponent)));
+        magnitude = std::min((static_cast<unsigned>(exponent + bias - 1) << Fraction) + steps, infinity);
+      }
+    }
+    bits = static_cast<std::uint16_t>(sign | magnitude);
+  }
+
+  explicit operator double() const {
+    const unsigned magnitude = bits & 0x7FFFU;
+    const auto exponent = static_cast<int>(magnitude >> Fraction);
+    const unsigned fraction = magnitude & ((1U << Fraction) - 1);
+    double size = 0;
+    if (magnitude > infinity) {
+      size = std::numeric_limits<double>::quiet_NaN();
+    } else if (magnitude == infinity) {
+      size = std::numeric_limits<double>::infinity();
+    } else if (exponent == 0) {
+      size = std::ldexp(fraction, 1 - bias - Fraction);
+    } else {
+      size = std::ldexp(fraction + (1U << Fraction), exponent - bias - Fraction);
+    }
+    return (bits & 0x8000U) != 0 ? -size : size;
+  }
+};
+
+using Half = Float16<5, 10>;
+using BFloat16 = Float16<8, 7>;
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(static_cast<double>(value));
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return static_cast<To>(static_cast<double>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// ---- copies --------------------------------------------------------------------------------------------------------
+
+void check(const char* call, std::size_t values, const Tensor& tensor) {
+  if (!tensor) throw UsageError(std::string(call) + ": the tensor is null");
+  if (static_cast<std::int64_t>(values) != tensor.shape.count())
+    throw UsageError(std::string(call) + ": " + std::to_string(values) + " host values for a tensor of " +
+                     to_string(tensor.shape) + ", which has " + std::to_string(tensor.shape.count()));
+}
+
+template <class Function>
+void with_element(const char* call, DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f64: return function(double{});
+    case DType::f32: return function(float{});
+    case DType::f16: return function(Half{});
+    case DType::bf16: return function(BFloat16{});
+    case DType::u64: break;
+  }
+  throw UsageError(std::string(call) + ": the tensor holds u64 words; copy them with Device::" + call);
+}
+
+/// One image of a tensor on the device: where it begins and how many elements it spans, gaps between pixels included.
+struct Span {
+  std::int64_t first, count;
+};
+
+Span image_span(const Tensor& tensor, int n) {
+  const Shape& shape = tensor.shape;
+  if (tensor.layout == Layout::nchw) return {n * tensor.pitch, shape.image()};
+  return {n * shape.plane() * tensor.pitch, (shape.plane() - 1) * tensor.pitch + shape.c};
+}
+
+/// Calls move(index in dense n, c, h, w order, index in the image's span) for every element of an image.
+template <class Move>
+void for_each_element(const Tensor& tensor, Move&& move) {
+  const std::int64_t plane = tensor.shape.plane();
+  if (tensor.layout == Layout::nchw) {
+    for (std::int64_t i = 0; i < tensor.shape.image(); ++i) move(i, i);
+  } else {
+    for (std::int64_t pixel = 0; pixel < plane; ++pixel)
+      for (std::int64_t c = 0; c < tensor.shape.c; ++c) move(c * plane + pixel, pixel * tensor.pitch + c);
+  }
+}
+
+template <class Host>
+void upload_values(Device& device, const Tensor& to, std::span<const Host> from) {
+  check("upload", from.size(), to);
+  with_element("upload", to.dtype, [&]<class Element>(Element) {
+    auto* const base = to.as<Element>();
+    if constexpr (std::is_same_v<Element, Host>) {
+      if (to.layout == Layout::nchw && to.dense()) {
+        device.upload(base, from.data(), from.size_bytes());
+        return;
+      }
+    }
+    std::vector<Element> staged(static_cast<std::size_t>(image_span(to, 0).count));
+    for (int n = 0; n < to.shape.n; ++n) {
+      const Span span = image_span(to, n);
+      const std::size_t bytes = staged.size() * sizeof(Element);
+      if (to.layout == Layout::nhwc && !to.dense()) device.download(staged.data(), base + span.first, bytes);
+      const Host* const image = from.data() + n * to.shape.image();
+      for_each_element(to, [&](std::int64_t dense, std::int64_t placed) {
+        staged[static_cast<std::size_t>(placed)] = convert<Element>(image[dense]);
+      });
+      device.upload(base + span.first, staged.data(), bytes);
+    }
+  });
+}
+
+template <class Host>
+void download_values(Device& device, std::span<Host> to, const Tensor& from) {
+  check("download", to.size(), from);
+  with_element("download", from.dtype, [&]<class Element>(Element) {
+    const auto* const base = from.as<const Element>();
+    if constexpr (std::is_same_v<Element, Host>) {
+      if (from.layout == Layout::nchw && from.dense()) {
+        device.download(to.data(), base, to.size_bytes());
+        return;
+      }
+    }
+    std::vector<Element> staged(static_cast<std::size_t>(image_span(from, 0).count));
+    for (int n = 0; n < from.shape.n; ++n) {
+      device.download(staged.data(), base + image_span(from, n).first, staged.size() * sizeof(Element));
+      Host* const image = to.data() + n * from.shape.image();
+      for_each_element(from, [&](std::int64_t dense, std::int64_t placed) {
+        image[dense] = convert<Host>(staged[static_cast<std::size_t>(placed)]);
+      });
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
+  throw Unsupported("this device cannot record work to launch it again; a CUDA device can (backend cuda or cudnn)");
+}
+
+void upload(Device& device, const Tensor& to, std::span<const float> from) { upload_values(device, to, from); }
+void upload(Device& device, const Tensor& to, std::span<const double> from) { upload_values(device, to, from); }
+void download(Device& device, std::span<float> to, const Tensor& from) { download_values(device, to, from); }
+void download(Device& device, std::span<double> to, const Tensor& from) { download_values(device, to, from); }
+
+}  // namespace lamina

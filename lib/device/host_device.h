@@ -1,0 +1,46 @@
+#pragma once
+// The host as a device: its memory is the process's, and its queue is the calling thread.
+
+#include <cstddef>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "lamina/device.h"
+
+namespace lamina {
+
+/// Work runs when it is enqueued, so nothing ever waits.
+class HostDevice final : public Device {
+ public:
+  /// `threads` is what describe() says; `memory_limit` bounds the sum of all living blocks, in bytes.
+  explicit HostDevice(int threads, std::size_t memory_limit = std::numeric_limits<std::size_t>::max());
+  ~HostDevice() override;
+  HostDevice(const HostDevice&) = delete;  // owners of its blocks hold its address
+  HostDevice& operator=(const HostDevice&) = delete;
+
+  std::string describe() override;  ///< "AMD EPYC, 2 threads"
+
+  /// Blocks of 4 MiB and more begin at a multiple of 2 MiB and ask for huge pages.
+  /// Throws OutOfMemory beyond the limit, and for a block larger than what the system says it could give.
+  void* allocate(std::size_t bytes) override;
+  void release(void* data) noexcept override;
+
+  void upload(void* to, const void* from_host, std::size_t bytes) override;
+  void download(void* to_host, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void synchronize() override {}
+  std::unique_ptr<Timer> timer() override;
+
+ private:
+  struct Block {
+    std::size_t bytes, alignment;
+  };
+  int threads_;
+  std::size_t memory_limit_;
+  std::size_t used_bytes_ = 0;
+  std::unordered_map<void*, Block> blocks_;
+  std::mutex mutex_;
+};
+
+}  // namespace lamina
