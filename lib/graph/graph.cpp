@@ -1,0 +1,152 @@
+// Graph: nodes in the order of their making, found by name.
+
+#include "lamina/graph.h"
+
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "lamina/error.h"
+#include "support/near.h"
+
+namespace lamina {
+
+struct Value::Body {
+  std::string name;
+  std::vector<Node> nodes;
+  std::unordered_map<std::string, int> index;
+
+  /// Everything that can throw happens before the first change.
+  int append(Op op, std::vector<int> inputs, std::string wanted_name) {
+    if (wanted_name.empty()) wanted_name = op_name(op);
+    Inferred shapes = inferred(op, inputs, wanted_name);
+    std::string unique = unique_name(std::move(wanted_name), op, !shapes.params.empty());
+
+    const int id = static_cast<int>(nodes.size());
+    nodes.push_back(
+        {unique, std::move(op), std::move(inputs), shapes.y, std::move(shapes.params), std::move(shapes.state)});
+    try {
+      index.emplace(std::move(unique), id);
+    } catch (...) {
+      nodes.pop_back();
+      throw;
+    }
+    return id;
+  }
+
+  std::vector<Shape> shapes_of(const std::vector<int>& inputs) const {
+    std::vector<Shape> shapes;
+    for (const int input : inputs) shapes.push_back(nodes[static_cast<std::size_t>(input)].shape);
+    return shapes;
+  }
+
+ private:
+  Inferred inferred(const Op& op, const std::vector<int>& inputs, const std::string& node_name) const {
+    try {
+      return infer(op, shapes_of(inputs));
+    } catch (const ShapeError& error) {
+      throw ShapeError("graph \"" + name + "\", node \"" + node_name + "\": " + error.what());
+    }
+  }
+
+  std::string unique_name(std::string wanted_name, const Op& op, bool has_params) const {
+    const auto taken = index.find(wanted_name);
+    if (taken == index.end()) return wanted_name;
+    if (has_params) {
+      throw UsageError("graph \"" + name + "\" already has a node \"" + wanted_name +
+                       "\": " + to_string(nodes[static_cast<std::size_t>(taken->second)].op) + "; give " +
+                       to_string(op) + " another name, since parameters are found by it");
+    }
+    for (int repeat = 2;; ++repeat) {
+      std::string candidate = wanted_name + '#' + std::to_string(repeat);
+      if (!index.contains(candidate)) return candidate;
+    }
+  }
+};
+
+const Shape& Value::shape() const { return body_->nodes[static_cast<std::size_t>(id_)].shape; }
+
+Graph::Graph(std::string name) : body_(std::make_unique<Value::Body>()) { body_->name = std::move(name); }
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+
+const std::string& Graph::name() const { return body_->name; }
+const std::vector<Node>& Graph::nodes() const { return body_->nodes; }
+
+Value Graph::input(Shape shape, std::string name) {
+  return {body_.get(), body_->append(Input{shape}, {}, std::move(name))};
+}
+
+int Graph::find(std::string_view name) const {
+  const auto found = body_->index.find(std::string(name));
+  return found == body_->index.end() ? -1 : found->second;
+}
+
+const Node& Graph::node(std::string_view name) const {
+  const int id = find(name);
+  if (id >= 0) return nodes()[static_cast<std::size_t>(id)];
+  std::vector<std::string> names;
+  for (const Node& node : nodes()) names.push_back(node.name);
+  throw UsageError("graph \"" + body_->name + "\" has no node \"" + std::string(name) + "\"; " +
+                   near_names(name, names));
+}
+
+namespace {
+
+std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph, const char* of_what) {
+  if (a > std::numeric_limits<std::int64_t>::max() - b) {
+    throw ShapeError("graph \"" + graph + "\": more than 2^63 - 1 " + of_what);
+  }
+  return a + b;
+}
+
+}  // namespace
+
+std::int64_t Graph::parameter_count() const {
+  std::int64_t sum = 0;
+  for (const Node& node : nodes()) {
+    for (const Shape& shape : node.params) sum = exact_sum(sum, shape.count(), name(), "parameters");
+  }
+  return sum;
+}
+
+std::int64_t Graph::multiply_adds() const {
+  std::int64_t sum = 0;
+  for (const Node& node : nodes()) {
+    const std::int64_t products = lamina::multiply_adds(node.op, body_->shapes_of(node.inputs));
+    sum = exact_sum(sum, products, name(), "multiply-adds");
+  }
+  return sum;
+}
+
+Value apply(Op op, const std::vector<Value>& inputs, std::string name) {
+  const std::string what = name.empty() ? to_string(op) : '"' + name + "\", " + to_string(op);
+  if (inputs.empty()) throw UsageError(what + ": no inputs; the first value of a graph comes from Graph::input");
+  Value::Body* body = inputs.front().body_;
+  std::vector<int> ids;
+  for (const Value& value : inputs) {
+    if (value.body_ != body) {
+      throw UsageError(what + ": an input belongs to graph \"" + value.body_->name + "\", another to \"" + body->name +
+                       "\"; values of different graphs cannot be joined");
+    }
+    ids.push_back(value.id_);
+  }
+  return {body, body->append(std::move(op), std::move(ids), std::move(name))};
+}
+
+Value conv(Value x, std::string name, Conv op) { return apply(op, {x}, std::move(name)); }
+Value max_pool(Value x, std::string name, MaxPool op) { return apply(op, {x}, std::move(name)); }
+Value average_pool(Value x, std::string name, AveragePool op) { return apply(op, {x}, std::move(name)); }
+Value global_average_pool(Value x, std::string name) { return apply(GlobalAveragePool{}, {x}, std::move(name)); }
+Value batch_norm(Value x, std::string name, BatchNorm op) { return apply(op, {x}, std::move(name)); }
+Value lrn(Value x, std::string name, Lrn op) { return apply(op, {x}, std::move(name)); }
+Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name)); }
+Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
+Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
+Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
+Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
+Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
+Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
+
+}  // namespace lamina

@@ -1,0 +1,217 @@
+// Shapes that follow from an op and its inputs. All arithmetic is done in 64 bits on numbers that have been checked, so
+// that no input can overflow it.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::int64_t largest = std::numeric_limits<int>::max();
+
+/// a / b for a positive b, rounded towards minus infinity.
+constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+/// Whether a x b x c, all of them positive ints, is at most `largest`.
+constexpr bool product_fits(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return a * b <= largest && a * b * c <= largest;
+}
+
+class Inference {
+ public:
+  Inference(const Op& op, const std::vector<Shape>& x) : op_(op), x_(x) {
+    for (const Shape& shape : x) check_extent("an input", shape);
+  }
+
+  Inferred operator()(const Input& op) const {
+    takes(0, 0);
+    return result(op.shape);
+  }
+
+  Inferred operator()(const Conv& op) const {
+    const Shape& x = only_input();
+    at_least("channels", op.channels, 1);
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " input channels do not divide by groups");
+    if (op.channels % op.groups != 0) fail("channels do not divide by groups");
+    check_geometry("kernel", op.kernel, op.stride, op.pad);
+    at_least("dilation", op.dilation, 1);
+    const Shape y{x.n, op.channels,  //
+                  windows("rows", x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h, Rounding::down),
+                  windows("columns", x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w, Rounding::down)};
+    const int fan_in_channels = x.c / op.groups;
+    if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
+    return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
+  }
+
+  Inferred operator()(const MaxPool& op) const { return pool(op); }
+  Inferred operator()(const AveragePool& op) const { return pool(op); }
+
+  Inferred operator()(const GlobalAveragePool&) const {
+    const Shape& x = only_input();
+    return result({x.n, x.c, 1, 1});
+  }
+
+  Inferred operator()(const BatchNorm& op) const {
+    const Shape& x = only_input();
+    in_range("epsilon", op.epsilon > 0 && op.epsilon <= largest_float, "positive and finite");
+    in_range("momentum", op.momentum >= 0 && op.momentum <= 1, "between 0 and 1");
+    const Shape per_channel{1, x.c, 1, 1};
+    return result(x, {per_channel, per_channel}, {per_channel, per_channel});
+  }
+
+  Inferred operator()(const Lrn& op) const {
+    const Shape& x = only_input();
+    at_least("size", op.size, 1);
+    in_range("alpha", op.alpha >= 0 && op.alpha <= largest_float, "finite and not negative");
+    in_range("beta", op.beta >= 0 && op.beta <= largest_float, "finite and not negative");
+    in_range("k", op.k > 0 && op.k <= largest_float, "positive and finite");
+    return result(x);
+  }
+
+  Inferred operator()(const Relu&) const { return result(only_input()); }
+
+  Inferred operator()(const FullyConnected& op) const {
+    const Shape& x = only_input();
+    at_least("outputs", op.outputs, 1);
+    return result({x.n, op.outputs, 1, 1}, weights({op.outputs, x.c, x.h, x.w}, op.bias));
+  }
+
+  Inferred operator()(const Dropout& op) const {
+    const Shape& x = only_input();
+    in_range("rate", op.rate >= 0 && op.rate < 1, "at least 0 and below 1");
+    return result(x, {}, {Shape{}});
+  }
+
+  Inferred operator()(const Softmax&) const { return result(only_input()); }
+
+  Inferred operator()(const Add&) const {
+    takes(2, largest);
+    for (const Shape& x : x_) {
+      if (x != x_.front()) fail("the inputs differ in shape");
+    }
+    return result(x_.front());
+  }
+
+  Inferred operator()(const Concat&) const {
+    takes(1, largest);
+    Shape y = x_.front();
+    std::int64_t channels = 0;
+    for (const Shape& x : x_) {
+      if (x.n != y.n || x.h != y.h || x.w != y.w) fail("the inputs differ in more than their channels");
+      channels += x.c;
+      if (channels > largest) fail("more than 2^31 - 1 channels");
+    }
+    y.c = static_cast<int>(channels);
+    return result(y);
+  }
+
+  Inferred operator()(const Slice& op) const {
+    const Shape& x = only_input();
+    at_least("first", op.first, 0);
+    at_least("channels", op.channels, 1);
+    if (std::int64_t{op.first} + op.channels > x.c) fail("the input has only " + std::to_string(x.c) + " channels");
+    return result({x.n, op.channels, x.h, x.w});
+  }
+
+ private:
+  static constexpr float largest_float = std::numeric_limits<float>::max();
+
+  [[noreturn]] void fail(const std::string& what) const {
+    std::string message = to_string(op_) + ": " + what;
+    for (std::size_t i = 0; i < x_.size(); ++i) message += (i == 0 ? "; x: " : ", ") + to_string(x_[i]);
+    throw ShapeError(message);
+  }
+
+  void takes(std::int64_t fewest, std::int64_t most) const {
+    const auto given = static_cast<std::int64_t>(x_.size());
+    if (given >= fewest && given <= most) return;
+    const std::string more = most > fewest ? " or more" : "";
+    fail("takes " + std::to_string(fewest) + more + (fewest == 1 && more.empty() ? " input, not " : " inputs, not ") +
+         std::to_string(given));
+  }
+
+  const Shape& only_input() const {
+    takes(1, 1);
+    return x_.front();
+  }
+
+  void at_least(const char* what, int number, int smallest) const {
+    if (number >= smallest) return;
+    fail(std::string(what) + " is " + std::to_string(number) + ", but must be at least " + std::to_string(smallest));
+  }
+  void at_least(const char* what, Size number, int smallest) const {
+    at_least(what, std::min(number.h, number.w), smallest);
+  }
+  void in_range(const char* what, bool holds, const char* range) const {
+    if (!holds) fail(std::string(what) + " must be " + range);
+  }
+
+  void check_extent(const char* what, const Shape& shape) const {
+    if (std::min({shape.n, shape.c, shape.h, shape.w}) < 1) {
+      fail(std::string(what) + " is empty: " + to_string(shape) + ", but every extent must be at least 1");
+    }
+    if (!product_fits(shape.c, shape.h, shape.w)) {
+      fail(std::string(what) + " has more than 2^31 - 1 elements per image: " + to_string(shape));
+    }
+  }
+
+  void check_geometry(const char* window_name, Size window, Size stride, Size pad) const {
+    at_least(window_name, window, 1);
+    at_least("stride", stride, 1);
+    at_least("pad", pad, 0);
+  }
+
+  /// How many windows fit along an axis. Also keeps every index that a window reaches within an int.
+  int windows(const char* axis, int extent, int window, int stride, int pad, int dilation, Rounding rounding) const {
+    const std::int64_t padded = std::int64_t{extent} + 2 * std::int64_t{pad};
+    const std::int64_t reach = std::int64_t{dilation} * (std::int64_t{window} - 1) + 1;
+    if (padded > largest) fail("with its padding the input has more than 2^31 - 1 " + std::string(axis));
+
+    const std::int64_t rounded_up_by = rounding == Rounding::up ? std::int64_t{stride} - 1 : 0;
+    std::int64_t count = floor_divide(padded - reach + rounded_up_by, stride) + 1;
+    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + pad) --count;
+    if (count < 1) {
+      fail("a window of " + std::to_string(reach) + ' ' + axis + " does not fit into " + std::to_string(padded) +
+           (pad > 0 ? " with padding" : ""));
+    }
+    if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
+    return static_cast<int>(count);
+  }
+
+  template <class Pool>
+  Inferred pool(const Pool& op) const {
+    const Shape& x = only_input();
+    check_geometry("window", op.window, op.stride, op.pad);
+    if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
+      fail("pad is more than half the window, so that a window could lie outside the image");
+    }
+    return result({x.n, x.c, windows("rows", x.h, op.window.h, op.stride.h, op.pad.h, 1, op.rounding),
+                   windows("columns", x.w, op.window.w, op.stride.w, op.pad.w, 1, op.rounding)});
+  }
+
+  static std::vector<Shape> weights(const Shape& weight, bool bias) {
+    if (!bias) return {weight};
+    return {weight, {1, weight.n, 1, 1}};
+  }
+
+  Inferred result(const Shape& y, std::vector<Shape> params = {}, std::vector<Shape> state = {}) const {
+    check_extent("the result", y);
+    return {y, std::move(params), std::move(state)};
+  }
+
+  const Op& op_;
+  const std::vector<Shape>& x_;
+};
+
+}  // namespace
+
+Inferred infer(const Op& op, const std::vector<Shape>& x) { return std::visit(Inference(op, x), op); }
+
+}  // namespace lamina

@@ -1,0 +1,151 @@
+// Ops as text: their names, their numbers, and the names of their parameters and state.
+
+#include "lamina/op.h"
+
+#include <array>
+#include <charconv>
+
+#include "lamina/error.h"
+
+namespace lamina {
+namespace {
+
+std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
+
+/// The shortest text that reads back as the same number.
+std::string text(float number) {
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return {digits.data(), end};
+}
+
+/// Collects the numbers of an op and closes them into "name(a, b, c)".
+class Phrase {
+ public:
+  explicit Phrase(std::string_view name) : text_(name) {}
+
+  Phrase& always(const std::string& number) {
+    text_ += (empty_ ? "(" : ", ") + number;
+    empty_ = false;
+    return *this;
+  }
+  Phrase& unless_default(bool is_default, const std::string& number) { return is_default ? *this : always(number); }
+  std::string str() const { return empty_ ? text_ : text_ + ')'; }
+
+ private:
+  std::string text_;
+  bool empty_ = true;
+};
+
+struct Name {
+  std::string_view operator()(const Input&) const { return "input"; }
+  std::string_view operator()(const Conv&) const { return "conv"; }
+  std::string_view operator()(const MaxPool&) const { return "max_pool"; }
+  std::string_view operator()(const AveragePool&) const { return "average_pool"; }
+  std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
+  std::string_view operator()(const BatchNorm&) const { return "batch_norm"; }
+  std::string_view operator()(const Lrn&) const { return "lrn"; }
+  std::string_view operator()(const Relu&) const { return "relu"; }
+  std::string_view operator()(const FullyConnected&) const { return "fully_connected"; }
+  std::string_view operator()(const Dropout&) const { return "dropout"; }
+  std::string_view operator()(const Softmax&) const { return "softmax"; }
+  std::string_view operator()(const Add&) const { return "add"; }
+  std::string_view operator()(const Concat&) const { return "concat"; }
+  std::string_view operator()(const Slice&) const { return "slice"; }
+};
+
+/// The numbers of one op, behind its name; nothing for the ops that have none.
+struct Numbers {
+  Phrase& phrase;
+
+  void operator()(const Input& op) const { phrase.always(to_string(op.shape)); }
+  void operator()(const Conv& op) const {
+    phrase.always(std::to_string(op.channels))
+        .always(text(op.kernel))
+        .unless_default(op.stride == 1, "stride " + text(op.stride))
+        .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
+        .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
+        .unless_default(op.bias, "no bias");
+  }
+  template <class Pool>
+  void pool(const Pool& op) const {
+    phrase.always(text(op.window))
+        .always("stride " + text(op.stride))
+        .unless_default(op.pad == 0, "pad " + text(op.pad))
+        .unless_default(op.rounding == Rounding::down, "rounded up");
+  }
+  void operator()(const MaxPool& op) const { pool(op); }
+  void operator()(const AveragePool& op) const {
+    pool(op);
+    phrase.unless_default(!op.count_padding, "padding counted");
+  }
+  void operator()(const BatchNorm& op) const {
+    phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + text(op.epsilon))
+        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + text(op.momentum));
+  }
+  void operator()(const Lrn& op) const {
+    phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))
+        .unless_default(op.alpha == Lrn{}.alpha, "alpha " + text(op.alpha))
+        .unless_default(op.beta == Lrn{}.beta, "beta " + text(op.beta))
+        .unless_default(op.k == Lrn{}.k, "k " + text(op.k));
+  }
+  void operator()(const FullyConnected& op) const {
+    phrase.always(std::to_string(op.outputs)).unless_default(op.bias, "no bias");
+  }
+  void operator()(const Dropout& op) const {
+    phrase.unless_default(op.rate == Dropout{}.rate, "rate " + text(op.rate))
+        .unless_default(op.seed == Dropout{}.seed, "seed " + std::to_string(op.seed));
+  }
+  void operator()(const Slice& op) const {
+    phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
+  }
+  void operator()(const GlobalAveragePool&) const {}
+  void operator()(const Relu&) const {}
+  void operator()(const Softmax&) const {}
+  void operator()(const Add&) const {}
+  void operator()(const Concat&) const {}
+};
+
+std::vector<std::string_view> weight_and(bool bias) {
+  if (bias) return {"weight", "bias"};
+  return {"weight"};
+}
+
+}  // namespace
+
+std::string_view op_name(const Op& op) { return std::visit(Name{}, op); }
+
+std::string to_string(const Op& op) {
+  Phrase phrase(op_name(op));
+  std::visit(Numbers{phrase}, op);
+  return phrase.str();
+}
+
+std::vector<std::string_view> parameter_names(const Op& op) {
+  if (const auto* it = std::get_if<Conv>(&op)) return weight_and(it->bias);
+  if (const auto* it = std::get_if<FullyConnected>(&op)) return weight_and(it->bias);
+  if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
+  return {};
+}
+
+std::vector<std::string_view> state_names(const Op& op) {
+  if (std::holds_alternative<BatchNorm>(op)) return {"running_mean", "running_var"};
+  if (std::holds_alternative<Dropout>(op)) return {"step"};
+  return {};
+}
+
+DType state_dtype(const Op& op, DType dtype) { return std::holds_alternative<Dropout>(op) ? DType::u64 : dtype; }
+
+std::string_view to_string(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return "forward";
+    case Pass::backward_params: return "backward_params";
+    case Pass::backward_data: return "backward_data";
+    case Pass::prepare: return "prepare";
+    case Pass::recompute: return "recompute";
+  }
+  throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
+}
+
+}  // namespace lamina

@@ -1,0 +1,44 @@
+// Shapes, element types and layouts as text and bytes.
+
+#include "lamina/shape.h"
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+std::string to_string(const Shape& shape) {
+  return std::to_string(shape.n) + 'x' + std::to_string(shape.c) + 'x' + std::to_string(shape.h) + 'x' +
+         std::to_string(shape.w);
+}
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 8;
+    case DType::f32: return 4;
+    case DType::f16: return 2;
+    case DType::bf16: return 2;
+    case DType::u64: return 8;
+  }
+  throw UsageError("no such element type: " + std::to_string(static_cast<int>(dtype)));
+}
+
+std::string_view to_string(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return "f64";
+    case DType::f32: return "f32";
+    case DType::f16: return "f16";
+    case DType::bf16: return "bf16";
+    case DType::u64: return "u64";
+  }
+  throw UsageError("no such element type: " + std::to_string(static_cast<int>(dtype)));
+}
+
+std::string_view to_string(Layout layout) {
+  switch (layout) {
+    case Layout::nchw: return "nchw";
+    case Layout::nhwc: return "nhwc";
+  }
+  throw UsageError("no such layout: " + std::to_string(static_cast<int>(layout)));
+}
+
+}  // namespace lamina
