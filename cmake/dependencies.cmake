@@ -1,4 +1,29 @@
 # What the build needs of others. All of it is in Debian 12 and Ubuntu 24.04.
+set(lamina_missing "")
+set(lamina_missing_apt "")
+
+# Finds a package of at least `version`, or notes that it is missing and which apt package has it.
+macro(lamina_need package version apt)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND lamina_missing "${package} ${version}")
+    list(APPEND lamina_missing_apt ${apt})
+  elseif(NOT "${version}" STREQUAL "" AND ${package}_VERSION VERSION_LESS "${version}")
+    list(APPEND lamina_missing "${package} ${version} (found: ${${package}_VERSION})")
+    list(APPEND lamina_missing_apt ${apt})
+  endif()
+endmacro()
+
 find_package(Threads REQUIRED)
-find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-find_package(nlohmann_json 3.10 REQUIRED)
+lamina_need(Eigen3 3.4 libeigen3-dev)
+lamina_need(nlohmann_json 3.10 nlohmann-json3-dev)
+if(LAMINA_BUILD_TESTS)
+  lamina_need(Catch2 2.13 catch2)
+endif()
+
+if(lamina_missing)
+  list(JOIN lamina_missing ", " lamina_missing)
+  list(JOIN lamina_missing_apt " " lamina_missing_apt)
+  message(FATAL_ERROR "Not found: ${lamina_missing}. On Debian and Ubuntu:\n"
+                      "  sudo apt-get install ${lamina_missing_apt}")
+endif()

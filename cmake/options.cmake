@@ -1,14 +1,29 @@
 # Every switch of the build. Developers' switches are on only where this project is the top one.
+option(BUILD_SHARED_LIBS "Build lamina as a shared library" OFF)
+option(LAMINA_INSTALL "Install the library and its package" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_BENCH "Build lamina_bench" ${PROJECT_IS_TOP_LEVEL})
+option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
-option(BUILD_SHARED_LIBS "Build lamina as a shared library" OFF)
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
+if(LAMINA_BUILD_TESTS AND BUILD_SHARED_LIBS)
+  message(FATAL_ERROR "Tests reach into the library's own files, which a shared one hides. "
+                      "Set LAMINA_BUILD_TESTS=OFF or BUILD_SHARED_LIBS=OFF.")
+endif()
+
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(LAMINA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(LAMINA_CCACHE_PROGRAM ccache)
+  mark_as_advanced(LAMINA_CCACHE_PROGRAM)
+  if(LAMINA_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${LAMINA_CCACHE_PROGRAM})
+  endif()
+endif()

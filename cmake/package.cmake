@@ -1,1 +1,35 @@
-# Installation: to come.
+# What others see: the install tree, and find_package(lamina) from it and from the build tree.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set_target_properties(lamina PROPERTIES
+  EXPORT_NAME lamina
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  DEFINE_SYMBOL "")
+
+# Before 1.0 a minor version may break what stood before it.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/lamina-config-version.cmake COMPATIBILITY SameMinorVersion)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lamina)
+configure_package_config_file(cmake/config.cmake.in ${PROJECT_BINARY_DIR}/lamina-config.cmake
+                              INSTALL_DESTINATION ${package_folder})
+export(TARGETS lamina NAMESPACE lamina:: FILE ${PROJECT_BINARY_DIR}/lamina-targets.cmake)
+
+if(LAMINA_INSTALL)
+  # Relative to itself, so that the installed tree can be moved.
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+             OUTPUT_VARIABLE package_to_prefix)
+  if(BUILD_SHARED_LIBS)
+    set(package_private_libs -pthread)
+  else()
+    set(package_libs -pthread)
+  endif()
+  configure_file(cmake/lamina.pc.in ${PROJECT_BINARY_DIR}/lamina.pc @ONLY)
+
+  install(TARGETS lamina EXPORT lamina-targets FILE_SET HEADERS)
+  install(EXPORT lamina-targets NAMESPACE lamina:: DESTINATION ${package_folder})
+  install(FILES ${PROJECT_BINARY_DIR}/lamina-config.cmake ${PROJECT_BINARY_DIR}/lamina-config-version.cmake
+          DESTINATION ${package_folder})
+  install(FILES ${PROJECT_BINARY_DIR}/lamina.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()

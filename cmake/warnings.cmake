@@ -6,6 +6,20 @@ if(LAMINA_WERROR)
   target_compile_options(lamina_flags INTERFACE -Werror)
 endif()
 if(LAMINA_SANITIZE)
-  target_compile_options(lamina_flags INTERFACE -fsanitize=${LAMINA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(lamina_flags INTERFACE -fsanitize=${LAMINA_SANITIZE} -fno-omit-frame-pointer
+                                                -fno-sanitize-recover=all)
   target_link_options(lamina_flags INTERFACE -fsanitize=${LAMINA_SANITIZE})
 endif()
+
+# Compiles and links an exported target with lamina_flags. Linking it to them, even privately, would put their name into
+# the package of a static library.
+function(lamina_use_flags target)
+  target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:lamina_flags,INTERFACE_COMPILE_OPTIONS>)
+  target_link_options(${target} PRIVATE $<TARGET_PROPERTY:lamina_flags,INTERFACE_LINK_OPTIONS>)
+endfunction()
+
+# Lets an exported target include the headers of a header-only one, without naming it in the package.
+function(lamina_use_headers target headers)
+  target_include_directories(${target} SYSTEM PRIVATE $<TARGET_PROPERTY:${headers},INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:${headers},INTERFACE_COMPILE_DEFINITIONS>)
+endfunction()
