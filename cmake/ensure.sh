@@ -1,0 +1,63 @@
+# Shell functions that the commands (tests/run, bench/run, .ci/run) share. Sourced by bash, from the root of the project.
+
+# Prints to standard error and ends the program.
+die() {
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# What a package brings, as "package:probe": a command on the path, or a file. Present is whatever answers the probe, so
+# that a compiler or a CMake of the user's own serves as well.
+needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/eigen3/Eigen/Core
+             nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
+needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config"
+needs_format="clang-format-14:clang-format-14"
+needs_tidy="clang-tidy:clang-tidy"
+
+# Whether any of the comma-separated commands or files is there.
+present() {
+  local probe
+  for probe in ${1//,/ }; do
+    case $probe in
+      /*) [ -e "$probe" ] && return 0 ;;
+      *) command -v "$probe" > /dev/null && return 0 ;;
+    esac
+  done
+  return 1
+}
+
+# ensure NEED...: installs through apt whatever of the "package:probe" words is missing. Without the right to do so, or
+# without apt, prints what to type and ends the program.
+ensure() {
+  local need missing=()
+  for need in "$@"; do
+    present "${need#*:}" || missing+=("${need%%:*}")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+
+  local as_root=()
+  local line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  command -v apt-get > /dev/null ||
+    die "Missing here, by the names of Debian's packages: ${missing[*]}." "Install them and run this again."
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo > /dev/null; then
+      die "Missing: ${missing[*]}. As root, type" "  $line" "and run this again."
+    elif ! sudo -n true 2> /dev/null && [ ! -t 0 ]; then
+      die "Missing: ${missing[*]}. Type" "  sudo sh -c '$line'" "and run this again."
+    fi
+    as_root=(sudo)
+  fi
+  echo "Installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -q || echo "apt-get update failed; trying with the package lists that are there." >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing[@]}" < /dev/null ||
+    die "apt-get could not install ${missing[*]}. Once that is mended, run this again."
+}
+
+# configure_and_build PRESET JOBS [CMAKE_OPTION...]
+configure_and_build() {
+  local preset=$1 jobs=$2
+  shift 2
+  cmake --preset "$preset" "$@"
+  cmake --build --preset "$preset" --parallel "$jobs"
+}
