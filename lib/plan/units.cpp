@@ -1,0 +1,223 @@
+// From nodes to units of work.
+
+#include "units.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/random.h"
+#include "support/near.h"
+#include "views.h"
+
+namespace lamina::planner {
+namespace {
+
+/// How often each value is read, by nodes.
+std::vector<std::vector<int>> node_readers(const std::vector<Node>& nodes) {
+  std::vector<std::vector<int>> readers(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (const int x : nodes[i].inputs) readers[static_cast<std::size_t>(x)].push_back(static_cast<int>(i));
+  return readers;
+}
+
+void check(const Graph& graph, const Options& options, const std::vector<std::vector<int>>& readers) {
+  const auto& nodes = graph.nodes();
+  if (nodes.empty() || std::holds_alternative<Input>(nodes.back().op))
+    throw UsageError("graph " + graph.name() + " computes nothing: its last node must be an op, whose value is the output");
+  for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
+    if (readers[i].empty())
+      throw UsageError("graph " + graph.name() + ": nothing reads node " + nodes[i].name +
+                       "; every node but the last, whose value is the output, must be read");
+  if (options.mode == Mode::training)
+    for (const Node& node : nodes)
+      if (std::holds_alternative<BatchNorm>(node.op) && std::int64_t{node.shape.n} * node.shape.plane() < 2)
+        throw ShapeError("node " + node.name + ": batch_norm of " + to_string(node.shape) +
+                         " has one value per channel, whose variance is unknown; training needs two or more");
+  for (const auto& [name, choice] : options.choice_of) {
+    if (graph.find(name) >= 0) continue;
+    std::vector<std::string> names;
+    for (const Node& node : nodes) names.push_back(node.name);
+    throw UsageError("choice_of: graph " + graph.name() + " has no node " + name + near_names(name, names));
+  }
+}
+
+/// A value's gradient is wanted where something behind it has parameters or is an input whose gradient is asked for.
+std::vector<bool> wanted_gradients(const std::vector<Node>& nodes, const Options& options) {
+  std::vector<bool> wanted(nodes.size(), false);
+  if (options.mode == Mode::inference) return wanted;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    wanted[i] = std::holds_alternative<Input>(nodes[i].op) ? options.input_gradient : !nodes[i].params.empty();
+    for (const int x : nodes[i].inputs) wanted[i] = wanted[i] || wanted[static_cast<std::size_t>(x)];
+  }
+  return wanted;
+}
+
+TensorSpec tensor_spec(const Shape& shape, const Options& options, DType dtype) {
+  const std::int64_t pitch = dense_pitch(shape, options.layout);
+  return {shape, dtype, options.layout, pitch, pitch};
+}
+
+Op with_node_seed(const Node& node) {
+  Op op = node.op;
+  if (auto* dropout = std::get_if<Dropout>(&op)) dropout->seed ^= hash(node.name);
+  return op;
+}
+
+void append_parameters(Spec& spec, const Node& node, const Options& options) {
+  for (const Shape& w : node.params) spec.w.push_back(tensor_spec(w, options, options.dtype));
+  for (const Shape& s : node.state) spec.state.push_back(tensor_spec(s, options, state_dtype(node.op, options.dtype)));
+}
+
+/// The chain that starts at node `head`, as far as the backend takes it.
+Unit make_unit(int head, const std::vector<Node>& nodes, const std::vector<std::vector<int>>& readers,
+               const std::vector<bool>& wanted, Backend& backend, const Options& options) {
+  const auto at = [&](int i) -> const Node& { return nodes[static_cast<std::size_t>(i)]; };
+  Unit unit;
+  const auto read = [&](int value) {
+    unit.x.push_back(value);
+    unit.spec.x.push_back(tensor_spec(at(value).shape, options, options.dtype));
+    unit.spec.wants_dx.push_back(wanted[static_cast<std::size_t>(value)]);
+    unit.spec.adds_dx.push_back(false);
+  };
+  unit.nodes = {head};
+  unit.spec.op = with_node_seed(at(head));
+  for (const int x : at(head).inputs) read(x);
+  unit.spec.y = tensor_spec(at(head).shape, options, options.dtype);
+  unit.spec.mode = options.mode;
+  unit.spec.adds_dw = options.accumulate_parameters;
+  append_parameters(unit.spec, at(head), options);
+
+  while (options.fuse) {
+    const auto& next_readers = readers[static_cast<std::size_t>(unit.y())];
+    if (next_readers.size() != 1) break;
+    const Node& next = at(next_readers[0]);
+    // A join belongs to the chain whose value is made last: the other operands exist by then.
+    const auto operand = std::find(next.inputs.begin(), next.inputs.end(), unit.y());
+    if (*std::max_element(next.inputs.begin(), next.inputs.end()) != unit.y()) break;
+    if (!backend.fuses(unit.spec, next, static_cast<int>(operand - next.inputs.begin()))) break;
+    for (const int x : next.inputs)
+      if (x != unit.y()) read(x);
+    unit.nodes.push_back(next_readers[0]);
+    unit.spec.tail.push_back(with_node_seed(next));
+    unit.spec.y = tensor_spec(next.shape, options, options.dtype);
+    append_parameters(unit.spec, next, options);
+  }
+  unit.backward = wanted[static_cast<std::size_t>(unit.y())];
+  unit.choice = options.choice;
+  for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
+    if (const auto named = options.choice_of.find(at(*node).name); named != options.choice_of.end())
+      unit.choice = named->second;
+  return unit;
+}
+
+/// Walks backwards: the first writer of each gradient overwrites, the others add.
+void set_betas(Units& units) {
+  std::vector<bool> written(units.producer.size(), false);
+  for (auto unit = units.list.rbegin(); unit != units.list.rend(); ++unit) {
+    for (std::size_t j = 0; j < unit->x.size(); ++j) {
+      if (!unit->spec.wants_dx[j]) continue;
+      const auto x = static_cast<std::size_t>(unit->x[j]);
+      unit->spec.adds_dx[j] = written[x];
+      written[x] = true;
+    }
+  }
+}
+
+void set_pitches(Units& units, const std::vector<Node>& nodes, const Options& options) {
+  const auto pitch = [&](const std::vector<View>& views, int value) {
+    while (views[static_cast<std::size_t>(value)].parent >= 0) value = views[static_cast<std::size_t>(value)].parent;
+    return dense_pitch(nodes[static_cast<std::size_t>(value)].shape, options.layout);
+  };
+  const auto set = [&](TensorSpec& spec, int value) {
+    spec.pitch = pitch(units.value_view, value);
+    spec.gradient_pitch = pitch(units.gradient_view, value);
+  };
+  for (Unit& unit : units.list) {
+    for (std::size_t j = 0; j < unit.x.size(); ++j) set(unit.spec.x[j], unit.x[j]);
+    set(unit.spec.y, unit.y());
+  }
+}
+
+/// Batch norms take the sums of their input from its producer where the backend offers both ends.
+void set_sums(Units& units, const Backend& backend, const Options& options) {
+  units.sums_of.assign(units.list.size(), -1);
+  if (options.mode == Mode::inference) return;
+  for (std::size_t i = 0; i < units.list.size(); ++i) {
+    Unit& unit = units.list[i];
+    if (!std::holds_alternative<BatchNorm>(unit.spec.op)) continue;
+    const int producer = units.producer[static_cast<std::size_t>(unit.x[0])];
+    if (producer < 0 || units.forward_is_view(producer)) continue;
+    Spec& from = units.list[static_cast<std::size_t>(producer)].spec;
+    if (!from.sums_wanted && !backend.gathers(from)) continue;
+    from.sums_wanted = true;
+    unit.spec.sums_given = true;
+    units.sums_of[i] = producer;
+  }
+}
+
+void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
+  std::vector<const Unit*> distinct;
+  for (Unit& unit : units.list) {
+    const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const Unit* other) {
+      return other->spec == unit.spec && other->choice == unit.choice;
+    });
+    if (same != distinct.end()) {
+      unit.lowered = (*same)->lowered;
+      continue;
+    }
+    try {
+      unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, unit.choice));
+    } catch (const Unsupported& error) {
+      throw Unsupported("node " + nodes[static_cast<std::size_t>(unit.nodes[0])].name + ": " + error.what());
+    }
+    distinct.push_back(&unit);
+  }
+}
+
+}  // namespace
+
+bool Units::forward_is_view(int unit) const {
+  const Unit& u = list[static_cast<std::size_t>(unit)];
+  if (std::holds_alternative<Slice>(u.spec.op)) return value_view[static_cast<std::size_t>(u.y())].parent == u.x[0];
+  if (!std::holds_alternative<Concat>(u.spec.op)) return false;
+  return value_view[static_cast<std::size_t>(u.x[0])].parent == u.y();
+}
+
+bool Units::backward_is_view(int unit) const {
+  const Unit& u = list[static_cast<std::size_t>(unit)];
+  if (!std::holds_alternative<Concat>(u.spec.op)) return false;
+  return gradient_view[static_cast<std::size_t>(u.x[0])].parent == u.y();
+}
+
+Units make_units(const Graph& graph, Backend& backend, const Options& options) {
+  const auto& nodes = graph.nodes();
+  const auto readers = node_readers(nodes);
+  check(graph, options, readers);
+
+  Units units;
+  units.wanted = wanted_gradients(nodes, options);
+  std::vector<bool> taken(nodes.size(), false);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (taken[i] || std::holds_alternative<Input>(nodes[i].op)) continue;
+    units.list.push_back(make_unit(static_cast<int>(i), nodes, readers, units.wanted, backend, options));
+    for (const int node : units.list.back().nodes) taken[static_cast<std::size_t>(node)] = true;
+  }
+  // A unit runs where its last node stands, so that everything its tail reads is there.
+  std::sort(units.list.begin(), units.list.end(), [](const Unit& a, const Unit& b) { return a.y() < b.y(); });
+
+  units.producer.assign(nodes.size(), -1);
+  units.readers.resize(nodes.size());
+  for (std::size_t i = 0; i < units.list.size(); ++i) {
+    units.producer[static_cast<std::size_t>(units.list[i].y())] = static_cast<int>(i);
+    for (const int x : units.list[i].x) units.readers[static_cast<std::size_t>(x)].push_back(static_cast<int>(i));
+  }
+  set_betas(units);
+  set_views(units, nodes, backend, options);
+  set_pitches(units, nodes, options);
+  set_sums(units, backend, options);
+  lower_all(units, nodes, backend);
+  return units;
+}
+
+}  // namespace lamina::planner
