@@ -26,19 +26,24 @@ void draw(std::uint64_t key, std::uint64_t first, std::uint32_t* words) {
 
 }  // namespace
 
-void fill_normal(std::span<double> out, std::uint64_t key) {
+void fill_normal(std::span<double> out, std::uint64_t key, std::uint64_t first) {
   std::uint32_t words[block_words];
   double normal[block_words];
-  for (std::size_t at = 0; at < out.size(); at += block_words) {
-    draw(key, at / 4, words);
+  // Blocks begin with a whole counter: the first one drops what lies ahead of `first`.
+  std::size_t lead = first % 4;
+  std::uint64_t counter = first / 4;
+  for (std::size_t at = 0; at < out.size(); counter += block_counters) {
+    draw(key, counter, words);
     for (int i = 0; i < block_words; i += 2) {
       const double radius = std::sqrt(-2 * std::log((words[i] + 0.5) * word_step));
       const double angle = 2 * std::numbers::pi * (words[i + 1] * word_step);
       normal[i] = radius * std::cos(angle);
       normal[i + 1] = radius * std::sin(angle);
     }
-    const std::size_t count = std::min(out.size() - at, static_cast<std::size_t>(block_words));
-    std::copy_n(normal, count, out.begin() + static_cast<std::ptrdiff_t>(at));
+    const std::size_t count = std::min(out.size() - at, static_cast<std::size_t>(block_words) - lead);
+    std::copy_n(normal + lead, count, out.begin() + static_cast<std::ptrdiff_t>(at));
+    at += count;
+    lead = 0;
   }
 }
 

@@ -1,7 +1,7 @@
 // Who shares whose memory.
 //
-// Blocks are trees of views: a member lies in its parent from an offset on, the root is a block of its own. Two blocks may be
-// merged at step t when nothing that one side still has to read is written over through the other side:
+// Blocks are trees of views: a member lies in its parent from an offset on, the root is a block of its own. Two blocks
+// may be merged at step t when nothing that one side still has to read is written over through the other side:
 //   for members a and b of the two sides that overlap: no write of a after t comes at or before the last read of b,
 //   and the other way round.
 
@@ -14,7 +14,8 @@ namespace {
 
 class Forest {
  public:
-  Forest(const std::vector<View>& views, const std::vector<Accesses>& lives, const std::vector<Node>& nodes, Layout layout)
+  Forest(const std::vector<View>& views, const std::vector<Accesses>& lives, const std::vector<Node>& nodes,
+         Layout layout)
       : lives_(lives), nodes_(nodes), layout_(layout), parent_(views), members_(nodes.size()) {
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) members_[static_cast<std::size_t>(root(i))].push_back(i);
   }
@@ -31,8 +32,9 @@ class Forest {
   }
   bool is_root(int i) const { return parent_[static_cast<std::size_t>(i)].parent < 0; }
 
-  /// Makes `inner`, the root of its block, lie at the place of `outer`, both of one extent, if at step `when` that harms nobody.
-  /// `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply is outer.
+  /// Makes `inner`, the root of its block, lie at the place of `outer`, both of one extent, if at step `when` that
+  /// harms nobody. `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply
+  /// is outer.
   bool merge(int inner, int outer, int when, bool overwrites) {
     const int from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;
@@ -46,7 +48,8 @@ class Forest {
     }
     parent_[static_cast<std::size_t>(inner)] = {outer, 0};
     auto& all = members_[static_cast<std::size_t>(to)];
-    all.insert(all.end(), members_[static_cast<std::size_t>(from)].begin(), members_[static_cast<std::size_t>(from)].end());
+    all.insert(all.end(), members_[static_cast<std::size_t>(from)].begin(),
+               members_[static_cast<std::size_t>(from)].end());
     members_[static_cast<std::size_t>(from)].clear();
     return true;
   }
@@ -61,8 +64,8 @@ class Forest {
   }
 
  private:
-  /// Whether a write of `writer` at or after `when` comes while `reader` is still to be read. In place, the write at `when`
-  /// may coincide with the last read: one unit does both, element by element.
+  /// Whether a write of `writer` at or after `when` comes while `reader` is still to be read. In place, the write at
+  /// `when` may coincide with the last read: one unit does both, element by element.
   bool harms(int writer, int reader, int when, bool in_place) const {
     int last_read = -1;
     for (const int step : lives_[static_cast<std::size_t>(reader)].reads) last_read = std::max(last_read, step);
@@ -90,7 +93,8 @@ bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size
 
 }  // namespace
 
-Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vector<Node>& nodes, const Options& options) {
+Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vector<Node>& nodes,
+                     const Options& options) {
   Forest values(units.value_view, lives.value, nodes, options.layout);
   Forest gradients(units.gradient_view, lives.gradient, nodes, options.layout);
   Aliases aliases;

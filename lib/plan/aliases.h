@@ -1,5 +1,6 @@
 #pragma once
-// Who shares whose memory: merges the lives of values, and of gradients, where a backend allows it and no later reader minds.
+// Who shares whose memory: merges the lives of values, and of gradients, where a backend allows it and no later reader
+// minds.
 
 #include <cstdint>
 #include <vector>

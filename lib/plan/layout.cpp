@@ -113,7 +113,8 @@ void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared) {
     for (const int step : layout.lives.remade[static_cast<std::size_t>(unit.y())].writes) last = std::max(last, step);
     arena.take(lowered.saved_bytes, i, last, layout.saved[u], memory.saved);
     if (unit.backward)
-      arena.take(lowered.backward_bytes, units.backward_step(i), units.backward_step(i), layout.scratch[u], memory.scratch);
+      arena.take(lowered.backward_bytes, units.backward_step(i), units.backward_step(i), layout.scratch[u],
+                 memory.scratch);
     layout.prepared[u] = prepared.take(lowered.prepared_bytes);
     if (unit.spec.sums_wanted) {
       int reader = i;
@@ -148,10 +149,12 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
   Row inputs(Room::inputs), prepared(Room::prepared);
   MemoryReport& memory = layout.memory;
   place_tensors(layout.lives.value, layout.aliases.value, bytes, inputs, arena, layout.value, memory.values);
-  place_tensors(layout.lives.gradient, layout.aliases.gradient, bytes, inputs, arena, layout.gradient, memory.gradients);
+  place_tensors(layout.lives.gradient, layout.aliases.gradient, bytes, inputs, arena, layout.gradient,
+                memory.gradients);
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (layout.lives.dropped(static_cast<int>(i)))
-      arena.take(bytes[i], layout.lives.remade[i].first(), layout.lives.remade[i].last(), layout.remade[i], memory.values);
+      arena.take(bytes[i], layout.lives.remade[i].first(), layout.lives.remade[i].last(), layout.remade[i],
+                 memory.values);
   place_blocks_of_units(layout, arena, prepared);
   if (options.keep_values) arena.outlive(layout.units.steps());
   memory.arena = arena.place();

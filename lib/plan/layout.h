@@ -22,10 +22,10 @@ struct PlanLayout {
   Units units;
   Lifetimes lives;
   Aliases aliases;
-  std::vector<Location> value, gradient, remade;               ///< by node
+  std::vector<Location> value, gradient, remade;                            ///< by node
   std::vector<std::vector<Location>> parameter, parameter_gradient, state;  ///< by node, then as in Node
-  std::vector<Location> saved, scratch, prepared, sums;        ///< by unit; sums by producer
-  std::size_t parameter_bytes = 0;                             ///< of one of the two rooms: parameters or their gradients
+  std::vector<Location> saved, scratch, prepared, sums;                     ///< by unit; sums by producer
+  std::size_t parameter_bytes = 0;  ///< of one of the two rooms: parameters or their gradients
   MemoryReport memory;
 };
 

@@ -59,9 +59,9 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, int output) {
     const int when = *first_read;
     bool inputs_there = true;
     for (std::size_t j = 0; j < unit.x.size(); ++j)
-      inputs_there = inputs_there && (!flag(unit.lowered->recompute_reads_x, j) ||
-                                      (lives.value[static_cast<std::size_t>(unit.x[j])].last() >= when &&
-                                       !lives.dropped(unit.x[j])));
+      inputs_there = inputs_there &&
+                     (!flag(unit.lowered->recompute_reads_x, j) ||
+                      (lives.value[static_cast<std::size_t>(unit.x[j])].last() >= when && !lives.dropped(unit.x[j])));
     if (!inputs_there) continue;
 
     Accesses& remade = lives.remade[static_cast<std::size_t>(unit.y())];
@@ -69,7 +69,8 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, int output) {
     std::copy_if(y.reads.begin(), y.reads.end(), std::back_inserter(remade.reads), is_backward);
     std::erase_if(y.reads, is_backward);
     for (std::size_t j = 0; j < unit.x.size(); ++j)
-      if (flag(unit.lowered->recompute_reads_x, j)) lives.value[static_cast<std::size_t>(unit.x[j])].reads.push_back(when);
+      if (flag(unit.lowered->recompute_reads_x, j))
+        lives.value[static_cast<std::size_t>(unit.x[j])].reads.push_back(when);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// When every value and gradient is written and read, and which values are dropped and made again. One clock ticks over both
-// passes: unit i of N runs forward at step i and backward at step 2N - 1 - i.
+// When every value and gradient is written and read, and which values are dropped and made again. One clock ticks over
+// both passes: unit i of N runs forward at step i and backward at step 2N - 1 - i.
 
 #include <limits>
 #include <vector>
@@ -20,10 +20,10 @@ struct Accesses {
 };
 
 struct Lifetimes {
-  std::vector<Accesses> value;      ///< by node; of a dropped value: until the last forward reader
-  std::vector<Accesses> gradient;   ///< by node
-  std::vector<Accesses> remade;     ///< by node: the second life of a dropped value; no writes: it is not dropped
-  bool dropped(int value) const { return !remade[static_cast<std::size_t>(value)].writes.empty(); }
+  std::vector<Accesses> value;     ///< by node; of a dropped value: until the last forward reader
+  std::vector<Accesses> gradient;  ///< by node
+  std::vector<Accesses> remade;    ///< by node: the second life of a dropped value; no writes: it is not dropped
+  bool dropped(int node) const { return !remade[static_cast<std::size_t>(node)].writes.empty(); }
 };
 
 Lifetimes make_lifetimes(const Units&, const std::vector<Node>& nodes, const Options&);

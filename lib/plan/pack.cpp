@@ -27,9 +27,8 @@ Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
     }
     packing.offsets[b] = offset;
     packing.bytes = std::max(packing.bytes, offset + bytes);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), offset, [&](std::size_t o, std::size_t other) {
-      return o < packing.offsets[other];
-    });
+    const auto at = std::upper_bound(placed.begin(), placed.end(), offset,
+                                     [&](std::size_t o, std::size_t other) { return o < packing.offsets[other]; });
     placed.insert(at, b);
   }
   return packing;

@@ -24,7 +24,8 @@ std::vector<std::vector<int>> node_readers(const std::vector<Node>& nodes) {
 void check(const Graph& graph, const Options& options, const std::vector<std::vector<int>>& readers) {
   const auto& nodes = graph.nodes();
   if (nodes.empty() || std::holds_alternative<Input>(nodes.back().op))
-    throw UsageError("graph " + graph.name() + " computes nothing: its last node must be an op, whose value is the output");
+    throw UsageError("graph " + graph.name() +
+                     " computes nothing: its last node must be an op, whose value is the output");
   for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
     if (readers[i].empty())
       throw UsageError("graph " + graph.name() + ": nothing reads node " + nodes[i].name +
@@ -38,7 +39,7 @@ void check(const Graph& graph, const Options& options, const std::vector<std::ve
     if (graph.find(name) >= 0) continue;
     std::vector<std::string> names;
     for (const Node& node : nodes) names.push_back(node.name);
-    throw UsageError("choice_of: graph " + graph.name() + " has no node " + name + near_names(name, names));
+    throw UsageError("choice_of: graph " + graph.name() + " has no node " + name + "; " + near_names(name, names));
   }
 }
 

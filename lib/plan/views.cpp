@@ -54,7 +54,8 @@ class Views {
     const int producer = units_.producer[static_cast<std::size_t>(value)];
     const auto& readers = units_.readers[static_cast<std::size_t>(value)];
     return (producer < 0 || takes_pitch_[static_cast<std::size_t>(producer)]) &&
-           std::all_of(readers.begin(), readers.end(), [&](int u) { return takes_pitch_[static_cast<std::size_t>(u)]; });
+           std::all_of(readers.begin(), readers.end(),
+                       [&](int u) { return takes_pitch_[static_cast<std::size_t>(u)]; });
   }
 
   void place(std::vector<View>& views, const Unit& concat) {

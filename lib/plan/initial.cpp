@@ -1,0 +1,84 @@
+// The numbers a plan starts with.
+
+#include "initial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lamina/random.h"
+
+namespace lamina::planner {
+namespace {
+
+/// Sets every element of a tensor, in slices: a large network's weights are not copied whole to the host.
+/// `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w.
+template <class Numbers>
+void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
+  const std::int64_t image = tensor.shape.image();
+  const std::int64_t slice_elements = std::int64_t{1} << 20;
+  const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
+  std::vector<double> values(static_cast<std::size_t>(images_at_once * image));
+  for (int n = 0; n < tensor.shape.n; n += images_at_once) {
+    Tensor slice = tensor;
+    slice.shape.n = std::min(images_at_once, tensor.shape.n - n);
+    const std::int64_t between_images =
+        tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
+    slice.data =
+        static_cast<std::byte*>(tensor.data) + static_cast<std::size_t>(n * between_images) * size_of(tensor.dtype);
+    const std::span<double> part(values.data(), static_cast<std::size_t>(slice.shape.count()));
+    numbers(part, static_cast<std::uint64_t>(n * image));
+    upload(device, slice, std::span<const double>(part));
+  }
+}
+
+void fill_constant(Device& device, const Tensor& tensor, double value) {
+  fill(device, tensor, [&](std::span<double> out, std::uint64_t) { std::fill(out.begin(), out.end(), value); });
+}
+
+void fill_random(Device& device, const Tensor& tensor, std::uint64_t key, double scale) {
+  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) {
+    fill_normal(out, key, first);
+    for (double& v : out) v *= scale;
+  });
+}
+
+}  // namespace
+
+void fill_initial(const Plan& plan) {
+  Device& device = plan.backend().device();
+  const Options& options = plan.options();
+  const auto key = [&](const std::string& name) { return hash(name) ^ philox(options.seed, 0, 0)[0]; };
+  const auto& nodes = plan.graph().nodes();
+  for (const Node& node : nodes) {
+    if (std::holds_alternative<Input>(node.op)) fill_random(device, plan.input(node.name), key(node.name), 1);
+    const auto parts = parameter_names(node.op);
+    for (std::size_t k = 0; k < node.params.size(); ++k) {
+      const std::string name = node.name + "." + std::string(parts[k]);
+      const Tensor w = plan.parameter(name);
+      const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && k > 0;
+      if (std::holds_alternative<BatchNorm>(node.op))
+        fill_constant(device, w, k == 0 ? 1 : 0);
+      else if (vector)
+        fill_constant(device, w, 0);
+      else
+        fill_random(device, w, key(name), std::sqrt(2.0 / static_cast<double>(w.shape.image())));
+    }
+    const auto states = state_names(node.op);
+    for (std::size_t k = 0; k < node.state.size(); ++k) {
+      const Tensor state = plan.state(node.name + "." + std::string(states[k]));
+      if (state.dtype == DType::u64) {
+        device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
+      } else {
+        fill_constant(device, state, states[k] == "running_var" ? 1 : 0);
+      }
+    }
+  }
+  const Node& last = nodes.back();
+  if (options.mode == Mode::training && plan.gradient(last.name))
+    fill_random(device, plan.output_gradient(), key(last.name + ".gradient"), 1);
+}
+
+}  // namespace lamina::planner
