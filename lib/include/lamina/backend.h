@@ -104,7 +104,7 @@ struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use
   int device = 0;
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
-  std::string choice_cache;                                            ///< file of measured choices; empty: none
+  std::string choice_cache{};                                          ///< file of measured choices; empty: none
 };
 
 /// Translates units into kernels for one device. Making one touches no device and opens no library; the first call

@@ -19,12 +19,15 @@ struct GradientCheck {
 
 struct GradientError {
   std::string tensor;         ///< "conv1.weight", or the name of an input
-  double relative_error = 0;  ///< largest |difference - gradient| over the tensor's largest |difference|
+  double relative_error = 0;  ///< largest |difference - gradient| over the tensor's largest |difference|, or
+                              ///< over 1e-7 |y r| / step if that is larger (rounding hides less); inf for a NaN
   double step = 0;            ///< smallest step that was taken
 };
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
 /// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and input. Meant for f64.
+/// Inputs are drawn anew (a few times, to stay away from kinks), vectors of parameters moved off 0 and 1, and parameter
+/// gradients filled beforehand: with NaN where they are overwritten, with random numbers where they are added to.
 /// A step across a kink is found by comparing the signs before every ReLU and the winners of every max pooling in an
 /// unfused twin of the plan, and halved until there is none. Running statistics and dropout steps are put back before
 /// each run.
