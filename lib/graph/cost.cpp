@@ -65,7 +65,6 @@ struct Forward {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double flops(const Input&) const { return 0; }
   double flops(const Conv&) const { return 2 * products(shapes); }
   double flops(const FullyConnected&) const { return 2 * products(shapes); }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
@@ -82,6 +81,7 @@ struct Forward {
 
   static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
 
+  Work operator()(const Input&) const { return {}; }
   template <class AnyOp>
   Work operator()(const AnyOp& op) const {
     return {flops(op), read(op) + count(shapes.y) + count(shapes.params), count(shapes.state)};

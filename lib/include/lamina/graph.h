@@ -57,9 +57,9 @@ class LAMINA_API Graph {
   const Node& node(std::string_view name) const;  ///< throws UsageError with near names
   int find(std::string_view name) const;          ///< index of the node, or -1
 
-  /// Elements of all parameters (state is not counted).
+  /// Elements of all parameters (state is not counted). Throws ShapeError beyond 2^63 - 1.
   std::int64_t parameter_count() const;
-  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops.
+  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops. Throws likewise.
   std::int64_t multiply_adds() const;
 
  private:

@@ -87,7 +87,8 @@ struct GlobalAveragePool {
 /// Training: mean and biased variance of the batch over n,h,w; then running = (1 - momentum) running + momentum batch,
 /// where the running variance takes the unbiased one (count / (count - 1)). Inference: mean and variance are the
 /// running ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
-/// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive.
+/// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive; momentum
+/// outside 0 to 1.
 /// Ioffe, Szegedy: Batch Normalization, 2015, algorithm 1.
 struct BatchNorm {
   float epsilon = 1e-5F;
@@ -97,6 +98,7 @@ struct BatchNorm {
 
 /// y[c] = x[c] / (k + alpha/size * sum of x[i]^2 over i in [c - size/2, c - size/2 + size - 1])^beta, across channels;
 /// the window is clipped at the ends but still divided by `size`. An even size reaches one further down than up.
+/// ShapeError: size below 1, k not positive, alpha or beta negative.
 /// Krizhevsky et al. 2012, section 3.3, with alpha divided by size as Caffe, Torch, cuDNN and PyTorch do.
 struct Lrn {
   int size = 5;
@@ -123,7 +125,7 @@ struct FullyConnected {
 /// Counter-based: element i = ((n C + c) H + h) W + w takes word i mod 4 of Philox4x32-10 with the key
 /// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped when word < rate * 2^32. State:
 /// step, one u64 word, advanced by every training forward. So the mask is the same on every backend and in every
-/// layout.
+/// layout. ShapeError: rate below 0, or not below 1.
 struct Dropout {
   float rate = 0.5F;
   std::uint64_t seed = 0;
@@ -188,15 +190,17 @@ enum class Mode : std::uint8_t { inference, training };
 
 /// What one pass costs at least.
 struct Cost {
-  double flops = 0;  ///< a multiply-add counts as two
+  double flops = 0;  ///< a multiply-add counts as two; biases are not counted, as in published figures
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Pure arithmetic on shapes; throws what `infer` throws. Passes `prepare` and `recompute` cost as `forward` does
-/// without parameters (recompute) or nothing (prepare).
+/// Pure arithmetic on shapes, of the op taken alone; throws what `infer` throws. Of a convolution or a fully connected
+/// op all three passes cost 2 flops per multiply-add of forward; the other ops as in docs/ops. Passes `prepare` and
+/// `recompute` cost as `forward` does without parameters (recompute) or nothing (prepare).
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
 /// Multiply-adds of one forward pass of a convolution or a fully connected op, zero for every other. Exact.
+/// Throws ShapeError as `infer`, and beyond 2^63 - 1.
 LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 
 }  // namespace lamina

@@ -1,0 +1,123 @@
+// Cost of every pass of every op, by hand.
+
+#include <climits>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+/// flops, then elements that are touched once, in f32.
+void check(const Op& op, const std::vector<Shape>& x, Pass pass, double flops, double elements) {
+  CAPTURE(to_string(op), to_string(pass));
+  CHECK(cost(op, x, pass).flops == flops);
+  CHECK(cost(op, x, pass).bytes == 4 * elements);
+}
+
+}  // namespace
+
+TEST_CASE("multiply-adds of convolutions and fully connected ops are exact") {
+  // VGG-16's conv1_2 and fc6, AlexNet's grouped conv2, as published.
+  CHECK(multiply_adds(Conv{.channels = 64, .kernel = 3, .pad = 1}, {{1, 64, 224, 224}}) == 1'849'688'064);
+  CHECK(multiply_adds(FullyConnected{4096}, {{1, 512, 7, 7}}) == 102'760'448);
+  CHECK(multiply_adds(Conv{.channels = 256, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 27, 27}}) == 223'948'800);
+  CHECK(multiply_adds(FullyConnected{4096}, {{16, 512, 7, 7}}) == 16 * std::int64_t{102'760'448});
+}
+
+TEST_CASE("no other op has multiply-adds") {
+  CHECK(multiply_adds(MaxPool{.window = 2, .stride = 2}, {{1, 1, 4, 4}}) == 0);
+  CHECK(multiply_adds(BatchNorm{}, {{1, 1, 4, 4}}) == 0);
+  CHECK(multiply_adds(Input{{1, 1, 4, 4}}, {}) == 0);
+}
+
+TEST_CASE("more multiply-adds than 64 bits hold are an error") {
+  CHECK_THROWS_AS(multiply_adds(FullyConnected{INT_MAX}, {{INT_MAX, INT_MAX, 1, 1}}), ShapeError);
+  CHECK(cost(FullyConnected{INT_MAX}, {{INT_MAX, INT_MAX, 1, 1}}, Pass::forward).flops > 1e28);
+}
+
+TEST_CASE("the three passes of a convolution have equal flops and touch their own tensors") {
+  const Conv op{.channels = 6, .kernel = 3};
+  const std::vector<Shape> x{{2, 4, 5, 5}};  // 200 elements; y: 2x6x3x3, 108; w: 216; bias: 6
+  const double flops = 2 * 108 * 36;
+  check(op, x, Pass::forward, flops, 200 + 108 + 216 + 6);
+  check(op, x, Pass::backward_params, flops, 200 + 108 + 216 + 6);
+  check(op, x, Pass::backward_data, flops, 200 + 108 + 216);
+  check(op, x, Pass::recompute, flops, 200 + 108);
+  check(op, x, Pass::prepare, 0, 0);
+}
+
+TEST_CASE("so have those of a fully connected op") {
+  const FullyConnected op{.outputs = 5, .bias = false};
+  const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements; y: 10; w: 60
+  check(op, x, Pass::forward, 2 * 10 * 12, 24 + 10 + 60);
+  check(op, x, Pass::backward_params, 2 * 10 * 12, 24 + 10 + 60);
+  check(op, x, Pass::backward_data, 2 * 10 * 12, 24 + 10 + 60);
+}
+
+TEST_CASE("groups divide the cost of a convolution") {
+  const std::vector<Shape> x{{1, 4, 3, 3}};
+  CHECK(cost(Conv{.channels = 4, .kernel = 3}, x, Pass::backward_data).flops == 2 * 4 * 36);
+  CHECK(cost(Conv{.channels = 4, .kernel = 3, .groups = 2}, x, Pass::backward_data).flops == 2 * 4 * 18);
+}
+
+TEST_CASE("pools cost a window per result") {
+  const std::vector<Shape> x{{1, 2, 4, 4}};  // 32 elements; y: 1x2x2x2, 8
+  check(MaxPool{.window = 2, .stride = 2}, x, Pass::forward, 4 * 8, 40);
+  check(MaxPool{.window = 2, .stride = 2}, x, Pass::backward_data, 8, 40);
+  check(MaxPool{.window = 2, .stride = 2}, x, Pass::backward_params, 0, 0);
+  check(AveragePool{.window = 2, .stride = 2}, x, Pass::forward, 4 * 8, 40);
+  check(AveragePool{.window = 2, .stride = 2}, x, Pass::backward_data, 4 * 8, 40);
+  check(GlobalAveragePool{}, x, Pass::forward, 32, 34);
+  check(GlobalAveragePool{}, x, Pass::backward_data, 32, 34);
+}
+
+TEST_CASE("a batch norm reads its values once and its statistics as well") {
+  const std::vector<Shape> x{{2, 3, 2, 2}};  // 24 elements, 3 channels
+  check(BatchNorm{}, x, Pass::forward, 6 * 24, 24 + 24 + 6 + 6);
+  check(BatchNorm{}, x, Pass::backward_params, 4 * 24, 24 + 24 + 6);
+  check(BatchNorm{}, x, Pass::backward_data, 4 * 24, 24 + 24 + 24 + 6);
+  check(BatchNorm{}, x, Pass::recompute, 6 * 24, 24 + 24);
+}
+
+TEST_CASE("elementwise ops and their gradients") {
+  const std::vector<Shape> x{{1, 10, 1, 1}};
+  check(Relu{}, x, Pass::forward, 10, 20);
+  check(Relu{}, x, Pass::backward_data, 10, 30);
+  check(Softmax{}, x, Pass::forward, 50, 20);
+  check(Softmax{}, x, Pass::backward_data, 40, 30);
+  check(Lrn{.size = 5}, x, Pass::forward, 100, 20);
+  check(Lrn{.size = 5}, x, Pass::backward_data, 110, 30);
+  check(Relu{}, x, Pass::backward_params, 0, 0);
+}
+
+TEST_CASE("a dropout reads its step, one word of eight bytes") {
+  const std::vector<Shape> x{{1, 10, 1, 1}};
+  CHECK(cost(Dropout{}, x, Pass::forward).flops == 10);
+  CHECK(cost(Dropout{}, x, Pass::forward).bytes == 88);
+  CHECK(cost(Dropout{}, x, Pass::backward_data).bytes == 88);
+}
+
+TEST_CASE("joins and slices move what they touch") {
+  const Shape x{1, 4, 1, 1};
+  check(Add{}, {x, x, x}, Pass::forward, 8, 16);
+  check(Add{}, {x, x, x}, Pass::backward_data, 0, 16);
+  check(Concat{}, {x, x}, Pass::forward, 0, 16);
+  check(Concat{}, {x, x}, Pass::backward_data, 0, 16);
+  check(Slice{.first = 1, .channels = 2}, {x}, Pass::forward, 0, 4);
+  check(Slice{.first = 1, .channels = 2}, {x}, Pass::backward_data, 0, 6);
+  check(Input{x}, {}, Pass::forward, 0, 0);
+}
+
+TEST_CASE("bytes follow the element type") {
+  const std::vector<Shape> x{{1, 10, 1, 1}};
+  CHECK(cost(Relu{}, x, Pass::forward, DType::f64).bytes == 160);
+  CHECK(cost(Relu{}, x, Pass::forward, DType::f16).bytes == 40);
+}
+
+TEST_CASE("cost refuses what inference refuses") {
+  CHECK_THROWS_AS(cost(Add{}, {{1, 1, 1, 1}}, Pass::forward), ShapeError);
+  CHECK_THROWS_AS(multiply_adds(Conv{.channels = 1, .kernel = 3}, {{1, 1, 1, 1}}), ShapeError);
+}

@@ -1,0 +1,163 @@
+// Graphs: order, names, sums and errors.
+
+#include "lamina/graph.h"
+
+#include <climits>
+
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+template <class Error, class Call>
+std::string complaint(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+}  // namespace
+
+TEST_CASE("a graph holds its nodes in the order of their making") {
+  Graph graph("tiny");
+  const Value x = graph.input({2, 3, 8, 8});
+  const Value y = conv(x, "conv1", {.channels = 4, .kernel = 3, .pad = 1});
+  const Value z = add(relu(batch_norm(y, "bn1")), y, "join");
+
+  CHECK(graph.name() == "tiny");
+  CHECK(z.shape() == Shape{2, 4, 8, 8});
+  CHECK(z.id() == 4);
+  REQUIRE(graph.nodes().size() == 5);
+  CHECK(graph.nodes()[0].name == "input");
+  CHECK(graph.nodes()[1].name == "conv1");
+  CHECK(graph.nodes()[1].inputs == std::vector<int>{0});
+  CHECK(graph.nodes()[1].params == std::vector<Shape>{{4, 3, 3, 3}, {1, 4, 1, 1}});
+  CHECK(graph.nodes()[2].state.size() == 2);
+  CHECK(graph.nodes()[3].name == "relu");
+  CHECK(graph.nodes()[4].inputs == std::vector<int>{3, 1});
+  CHECK(graph.nodes()[4].op == Op{Add{}});
+}
+
+TEST_CASE("parameters and multiply-adds add up over the nodes") {
+  Graph graph("tiny");
+  Value x = graph.input({2, 3, 8, 8});
+  x = batch_norm(conv(x, "conv1", {.channels = 4, .kernel = 3, .pad = 1}), "bn1");
+  fully_connected(x, "fc", {.outputs = 10, .bias = false});
+  CHECK(graph.parameter_count() == (4 * 27 + 4) + 8 + 10 * 256);
+  CHECK(graph.multiply_adds() == 2 * (4 * 64 * 27 + 10 * 256));
+}
+
+TEST_CASE("sums beyond 64 bits are errors") {
+  Graph graph("vast");
+  Value x = graph.input({1, INT_MAX, 1, 1});
+  for (const char* name : {"a", "b", "c"}) x = fully_connected(x, name, {.outputs = INT_MAX});
+  CHECK_THROWS_AS(graph.parameter_count(), ShapeError);
+  CHECK_THROWS_AS(graph.multiply_adds(), ShapeError);
+}
+
+TEST_CASE("every op has its function") {
+  Graph graph("all");
+  Value x = graph.input({1, 4, 8, 8}, "data");
+  x = conv(x, "conv", {.channels = 4, .kernel = 3, .pad = 1});
+  x = lrn(x, "lrn");
+  x = max_pool(x, "max", {.window = 2, .stride = 2});
+  x = average_pool(x, "average", {.window = 2, .stride = 2});
+  x = concat({x, x});
+  x = slice(x, "slice", {.first = 2, .channels = 4});
+  x = global_average_pool(x);
+  x = softmax(fully_connected(dropout(relu(batch_norm(x, "bn")), "drop"), "fc", {.outputs = 3}));
+  CHECK(x.shape() == Shape{1, 3, 1, 1});
+
+  std::string names;
+  for (const Node& node : graph.nodes()) names += std::string(op_name(node.op)) + ' ';
+  CHECK(names ==
+        "input conv lrn max_pool average_pool concat slice global_average_pool batch_norm relu dropout "
+        "fully_connected softmax ");
+}
+
+TEST_CASE("a name that is taken is numbered where no parameters hang on it") {
+  Graph graph("names");
+  Value x = graph.input({1, 1, 2, 2});
+  x = relu(relu(relu(x, "act"), "act"), "act");
+  relu(relu(x));
+  CHECK(graph.find("act") == 1);
+  CHECK(graph.find("act#2") == 2);
+  CHECK(graph.find("act#3") == 3);
+  CHECK(graph.find("relu") == 4);
+  CHECK(graph.find("relu#2") == 5);
+  CHECK(graph.find("relu#3") == -1);
+  CHECK(graph.node("act#2").inputs == std::vector<int>{1});
+}
+
+TEST_CASE("a number that is itself taken is passed over") {
+  Graph graph("names");
+  const Value x = graph.input({1, 1, 2, 2});
+  relu(x, "act#2");
+  relu(x, "act");
+  relu(x, "act");
+  CHECK(graph.find("act#3") == 3);
+}
+
+TEST_CASE("a name that is taken is an error where parameters would hang on it") {
+  Graph graph("names");
+  const Value x = conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
+  CHECK(
+      complaint<UsageError>([&] { batch_norm(x, "conv1"); }) ==
+      "graph \"names\" already has a node \"conv1\": conv(1, 1x1); give batch_norm another name, since parameters are "
+      "found by it");
+  CHECK(graph.nodes().size() == 2);
+}
+
+TEST_CASE("an unknown node is an error with near names") {
+  Graph graph("tiny");
+  conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
+  CHECK(complaint<UsageError>([&] { graph.node("conv2"); }) ==
+        "graph \"tiny\" has no node \"conv2\"; did you mean \"conv1\"?");
+}
+
+TEST_CASE("a shape error names graph, node, op and shapes, and leaves the graph as it was") {
+  Graph graph("tiny");
+  const Value x = graph.input({1, 3, 5, 5});
+  CHECK(complaint<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
+        "graph \"tiny\", node \"conv1\": conv(8, 7x7): a window of 7 rows does not fit into 5; x: 1x3x5x5");
+  CHECK(graph.nodes().size() == 1);
+  CHECK(graph.find("conv1") == -1);
+  conv(x, "conv1", {.channels = 8, .kernel = 5});
+  CHECK(graph.find("conv1") == 1);
+}
+
+TEST_CASE("an input has extents of at least 1") {
+  Graph graph("tiny");
+  CHECK_THROWS_AS(graph.input({1, 3, 0, 5}), ShapeError);
+  CHECK_THROWS_AS(graph.input({-1, 3, 5, 5}), ShapeError);
+  CHECK(graph.nodes().empty());
+}
+
+TEST_CASE("values of different graphs cannot be joined") {
+  Graph a("a"), b("b");
+  const Value x = a.input({1, 1, 2, 2}), z = b.input({1, 1, 2, 2});
+  CHECK(
+      complaint<UsageError>([&] { add(x, z, "join"); }) ==
+      "\"join\", add: an input belongs to graph \"b\", another to \"a\"; values of different graphs cannot be joined");
+  CHECK(a.nodes().size() == 1);
+  CHECK(b.nodes().size() == 1);
+}
+
+TEST_CASE("an op without inputs is an error") {
+  CHECK(complaint<UsageError>([] { concat({}, "join"); }) ==
+        "\"join\", concat: no inputs; the first value of a graph comes from Graph::input");
+}
+
+TEST_CASE("values stay valid when their graph moves") {
+  Graph graph("moved");
+  const Value x = graph.input({1, 1, 2, 2});
+  Graph other = std::move(graph);
+  relu(x);
+  CHECK(other.nodes().size() == 2);
+  CHECK(x.shape() == Shape{1, 1, 2, 2});
+}

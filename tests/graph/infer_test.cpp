@@ -1,0 +1,188 @@
+// Shapes that follow from ops, and what is said where none can.
+
+#include <climits>
+#include <limits>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using Shapes = std::vector<Shape>;
+
+namespace {
+
+Shape y(const Op& op, const Shapes& x) { return infer(op, x).y; }
+
+std::string complaint(const Op& op, const Shapes& x) {
+  try {
+    infer(op, x);
+  } catch (const ShapeError& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+constexpr int huge = INT_MAX;
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+TEST_CASE("a convolution rounds its extent down") {
+  const Inferred alexnet = infer(Conv{.channels = 96, .kernel = 11, .stride = 4}, {{2, 3, 224, 224}});
+  CHECK(alexnet.y == Shape{2, 96, 54, 54});
+  CHECK(alexnet.params == Shapes{{96, 3, 11, 11}, {1, 96, 1, 1}});
+  CHECK(alexnet.state.empty());
+  CHECK(y(Conv{.channels = 64, .kernel = 7, .stride = 2, .pad = 3}, {{1, 3, 224, 224}}) == Shape{1, 64, 112, 112});
+}
+
+TEST_CASE("a convolution has two kernels, strides, pads and dilations") {
+  const Conv op{.channels = 6, .kernel = {1, 3}, .stride = {2, 1}, .pad = {0, 2}, .dilation = {5, 2}, .bias = false};
+  const Inferred shapes = infer(op, {{3, 4, 9, 10}});
+  CHECK(shapes.y == Shape{3, 6, 5, 10});
+  CHECK(shapes.params == Shapes{{6, 4, 1, 3}});
+}
+
+TEST_CASE("a grouped convolution has filters of its group's channels") {
+  const Inferred shapes = infer(Conv{.channels = 256, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 27, 27}});
+  CHECK(shapes.y == Shape{1, 256, 27, 27});
+  CHECK(shapes.params == Shapes{{256, 48, 5, 5}, {1, 256, 1, 1}});
+}
+
+TEST_CASE("pools round down, or up where asked") {
+  CHECK(y(MaxPool{.window = 3, .stride = 2}, {{1, 96, 54, 54}}) == Shape{1, 96, 26, 26});
+  CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 96, 54, 54}}) == Shape{1, 96, 27, 27});
+  CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 96, 55, 55}}) == Shape{1, 96, 27, 27});
+  CHECK(y(AveragePool{.window = {2, 3}, .stride = {1, 3}, .pad = {1, 0}}, {{1, 2, 4, 8}}) == Shape{1, 2, 5, 2});
+}
+
+TEST_CASE("rounding up drops a window that would start beyond the image and its padding") {
+  // Windows start at 0, 3 and 6 of 5 rows: the third holds no row.
+  CHECK(y(MaxPool{.window = 1, .stride = 3, .rounding = Rounding::up}, {{1, 1, 5, 5}}) == Shape{1, 1, 2, 2});
+  // Windows start at -1, 1 and 3 of 3 rows: the third starts at H + pad counted from the padded edge.
+  CHECK(y(AveragePool{.window = 2, .stride = 2, .pad = 1, .rounding = Rounding::up}, {{1, 1, 3, 3}}) ==
+        Shape{1, 1, 2, 2});
+}
+
+TEST_CASE("rounding up lets a window reach beyond an image smaller than itself") {
+  CHECK(y(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 1, 2, 2}}) == Shape{1, 1, 1, 1});
+  CHECK(complaint(MaxPool{.window = 3, .stride = 2, .rounding = Rounding::up}, {{1, 1, 1, 2}}) ==
+        "max_pool(3x3, stride 2x2, rounded up): a window of 3 rows does not fit into 1; x: 1x1x1x2");
+}
+
+TEST_CASE("a global average leaves one value per channel") {
+  CHECK(y(GlobalAveragePool{}, {{2, 512, 7, 5}}) == Shape{2, 512, 1, 1});
+}
+
+TEST_CASE("a batch norm has scale, shift and two running statistics per channel") {
+  const Inferred shapes = infer(BatchNorm{}, {{2, 5, 3, 4}});
+  CHECK(shapes.y == Shape{2, 5, 3, 4});
+  CHECK(shapes.params == Shapes{{1, 5, 1, 1}, {1, 5, 1, 1}});
+  CHECK(shapes.state == Shapes{{1, 5, 1, 1}, {1, 5, 1, 1}});
+}
+
+TEST_CASE("a fully connected op has a weight per input element") {
+  const Inferred shapes = infer(FullyConnected{4096}, {{16, 256, 6, 6}});
+  CHECK(shapes.y == Shape{16, 4096, 1, 1});
+  CHECK(shapes.params == Shapes{{4096, 256, 6, 6}, {1, 4096, 1, 1}});
+  CHECK(infer(FullyConnected{.outputs = 3, .bias = false}, {{1, 2, 1, 1}}).params == Shapes{{3, 2, 1, 1}});
+}
+
+TEST_CASE("elementwise ops keep the shape") {
+  const Shape x{2, 3, 4, 5};
+  CHECK(y(Relu{}, {x}) == x);
+  CHECK(y(Lrn{}, {x}) == x);
+  CHECK(y(Softmax{}, {x}) == x);
+  CHECK(y(Dropout{}, {x}) == x);
+  CHECK(infer(Dropout{}, {x}).state == Shapes{{1, 1, 1, 1}});
+}
+
+TEST_CASE("joins and slices") {
+  CHECK(y(Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
+  CHECK(y(Concat{}, {{2, 3, 4, 5}, {2, 1, 4, 5}, {2, 7, 4, 5}}) == Shape{2, 11, 4, 5});
+  CHECK(y(Slice{.first = 1, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
+  CHECK(y(Slice{.first = 8, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
+}
+
+TEST_CASE("an error names the op with its numbers, the reason, and every shape") {
+  CHECK(complaint(Conv{.channels = 64, .kernel = 7, .stride = 2}, {{1, 3, 5, 224}}) ==
+        "conv(64, 7x7, stride 2x2): a window of 7 rows does not fit into 5; x: 1x3x5x224");
+  CHECK(complaint(Conv{.channels = 64, .kernel = 3, .pad = {1, 0}}, {{1, 3, 5, 2}}) ==
+        "conv(64, 3x3, pad 1x0): a window of 3 columns does not fit into 2; x: 1x3x5x2");
+  CHECK(complaint(Conv{.channels = 6, .kernel = 1, .groups = 4}, {{1, 8, 1, 1}}) ==
+        "conv(6, 1x1, groups 4): channels do not divide by groups; x: 1x8x1x1");
+  CHECK(complaint(Conv{.channels = 8, .kernel = 1, .groups = 4}, {{1, 6, 1, 1}}) ==
+        "conv(8, 1x1, groups 4): 6 input channels do not divide by groups; x: 1x6x1x1");
+  CHECK(complaint(Add{}, {{1, 3, 5, 5}, {1, 4, 5, 5}}) == "add: the inputs differ in shape; x: 1x3x5x5, 1x4x5x5");
+  CHECK(complaint(Concat{}, {{1, 3, 5, 5}, {1, 3, 5, 6}}) ==
+        "concat: the inputs differ in more than their channels; x: 1x3x5x5, 1x3x5x6");
+  CHECK(complaint(Slice{.first = 1, .channels = 3}, {{1, 3, 1, 1}}) ==
+        "slice(first 1, channels 3): the input has only 3 channels; x: 1x3x1x1");
+  CHECK(complaint(MaxPool{.window = 3, .stride = 1, .pad = 2}, {{1, 1, 9, 9}}) ==
+        "max_pool(3x3, stride 1x1, pad 2x2): pad is more than half the window, so that a window could lie outside the "
+        "image; x: 1x1x9x9");
+}
+
+TEST_CASE("an error names the wrong number of inputs") {
+  const Shape x{1, 1, 1, 1};
+  CHECK(complaint(Relu{}, {}) == "relu: takes 1 input, not 0");
+  CHECK(complaint(Relu{}, {x, x}) == "relu: takes 1 input, not 2; x: 1x1x1x1, 1x1x1x1");
+  CHECK(complaint(Add{}, {x}) == "add: takes 2 or more inputs, not 1; x: 1x1x1x1");
+  CHECK(complaint(Concat{}, {}) == "concat: takes 1 or more inputs, not 0");
+  CHECK(complaint(Input{x}, {x}) == "input(1x1x1x1): takes 0 inputs, not 1; x: 1x1x1x1");
+}
+
+TEST_CASE("numbers out of range are refused by name") {
+  const Shapes x{{1, 4, 8, 8}};
+  CHECK(complaint(Conv{.channels = 0, .kernel = 1}, x) ==
+        "conv(0, 1x1): channels is 0, but must be at least 1; x: 1x4x8x8");
+  const Op op = GENERATE(
+      as<Op>{}, Conv{.channels = -1, .kernel = 1}, Conv{.channels = 1, .kernel = 0}, Conv{.channels = 1, .kernel = -3},
+      Conv{.channels = 1, .kernel = {1, 0}}, Conv{.channels = 1, .kernel = 1, .stride = 0},
+      Conv{.channels = 1, .kernel = 1, .stride = {1, -1}}, Conv{.channels = 1, .kernel = 1, .pad = -1},
+      Conv{.channels = 1, .kernel = 1, .dilation = 0}, Conv{.channels = 1, .kernel = 1, .groups = 0},
+      MaxPool{.window = 0, .stride = 1}, MaxPool{.window = 1, .stride = 0}, MaxPool{.window = -1, .stride = 1},
+      MaxPool{.window = 1, .stride = 1, .pad = -1}, AveragePool{.window = 2, .stride = {1, 0}}, FullyConnected{0},
+      FullyConnected{-1}, BatchNorm{.epsilon = 0}, BatchNorm{.epsilon = not_a_number}, BatchNorm{.epsilon = infinity},
+      BatchNorm{.momentum = -0.1F}, BatchNorm{.momentum = 1.1F}, BatchNorm{.momentum = not_a_number}, Lrn{.size = 0},
+      Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1},
+      Dropout{.rate = -0.5F}, Dropout{.rate = not_a_number}, Slice{.first = -1, .channels = 1},
+      Slice{.first = 0, .channels = 0});
+  CAPTURE(to_string(op));
+  CHECK_THROWS_AS(infer(op, x), ShapeError);
+}
+
+TEST_CASE("huge numbers end in an error, never in an overflow") {
+  const Op op = GENERATE(
+      as<Op>{}, Conv{.channels = 1, .kernel = huge}, Conv{.channels = 1, .kernel = 1, .pad = huge},
+      Conv{.channels = 1, .kernel = huge, .pad = huge}, Conv{.channels = huge, .kernel = 1},
+      Conv{.channels = 1, .kernel = 3, .dilation = huge}, Conv{.channels = 1, .kernel = huge, .dilation = huge},
+      Conv{.channels = 1, .kernel = 100000, .pad = 100000}, Conv{.channels = 1, .kernel = 1, .groups = huge},
+      MaxPool{.window = huge, .stride = huge}, MaxPool{.window = huge, .stride = 1, .pad = huge},
+      MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
+      AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
+      Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN});
+  CAPTURE(to_string(op));
+  CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
+}
+
+TEST_CASE("a huge stride leaves one window") {
+  CHECK(y(MaxPool{.window = huge, .stride = huge, .pad = 1, .rounding = Rounding::up}, {{1, 1, 8, 8}}) ==
+        Shape{1, 1, 1, 1});
+  CHECK(y(Conv{.channels = 1, .kernel = 3, .stride = huge}, {{1, 1, 8, 8}}) == Shape{1, 1, 1, 1});
+  CHECK(y(MaxPool{.window = 3, .stride = huge, .rounding = Rounding::up}, {{1, 1, 8, 8}}) == Shape{1, 1, 1, 1});
+}
+
+TEST_CASE("inputs and results are limited to 2^31 - 1 elements per image, and batches are not") {
+  CHECK(y(Input{{huge, huge, 1, 1}}, {}) == Shape{huge, huge, 1, 1});
+  CHECK(complaint(Input{{1, 65536, 32768, 1}}, {}) ==
+        "input(1x65536x32768x1): the result has more than 2^31 - 1 elements per image: 1x65536x32768x1");
+  CHECK(complaint(Input{{1, 0, 1, 1}}, {}) ==
+        "input(1x0x1x1): the result is empty: 1x0x1x1, but every extent must be at least 1");
+  CHECK_THROWS_AS(infer(Input{{1, huge, huge, huge}}, {}), ShapeError);
+  CHECK_THROWS_AS(infer(Relu{}, {{1, huge, huge, huge}}), ShapeError);
+  CHECK_THROWS_AS(infer(Relu{}, {{-1, 1, 1, 1}}), ShapeError);
+  CHECK_THROWS_AS(infer(Concat{}, {{1, huge, 1, 1}, {1, huge, 1, 1}}), ShapeError);
+  CHECK_THROWS_AS(infer(Conv{.channels = 1 << 20, .kernel = 1}, {{1, 1, 64, 64}}), ShapeError);
+}

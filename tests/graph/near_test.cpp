@@ -1,0 +1,35 @@
+// Suggestions for mistyped names.
+
+#include "support/near.h"
+
+#include "support/catch.h"
+
+using lamina::near_names;
+
+TEST_CASE("near names come nearest first, three at most") {
+  CHECK(near_names("resnet51", {"vgg16", "resnet101", "resnet50", "resnet18", "resnet152"}) ==
+        "did you mean \"resnet50\", \"resnet101\" or \"resnet18\"?");
+}
+
+TEST_CASE("one near name stands alone") {
+  CHECK(near_names("alexnt", {"vgg16", "alexnet"}) == "did you mean \"alexnet\"?");
+}
+
+TEST_CASE("case does not count as a difference") {
+  CHECK(near_names("VGG16", {"vgg16", "overfeat"}) == "did you mean \"vgg16\"?");
+}
+
+TEST_CASE("a part of a name is near it") {
+  CHECK(near_names("layer1", {"conv1", "layer1.0.conv1", "fc"}) == "did you mean \"layer1.0.conv1\"?");
+}
+
+TEST_CASE("two letters are not near everything") {
+  CHECK(near_names("xy", {"conv1", "fc"}) == "known are \"conv1\", \"fc\"");
+}
+
+TEST_CASE("where none is near, the known names are listed, a dozen at most") {
+  CHECK(near_names("something", {"fc"}) == "known is \"fc\"");
+  CHECK(near_names("something", {}) == "there are none");
+  CHECK(near_names("something", {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"}) ==
+        "known are \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\" and 2 more");
+}

@@ -1,0 +1,95 @@
+// What shapes, types, ops and errors look like as text.
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+TEST_CASE("a shape prints its four extents") { CHECK(to_string(Shape{32, 3, 224, 224}) == "32x3x224x224"); }
+
+TEST_CASE("element types know their name and size") {
+  CHECK(to_string(DType::f64) == "f64");
+  CHECK(to_string(DType::f32) == "f32");
+  CHECK(to_string(DType::f16) == "f16");
+  CHECK(to_string(DType::bf16) == "bf16");
+  CHECK(to_string(DType::u64) == "u64");
+  CHECK(size_of(DType::f64) == 8);
+  CHECK(size_of(DType::f32) == 4);
+  CHECK(size_of(DType::f16) == 2);
+  CHECK(size_of(DType::bf16) == 2);
+  CHECK(size_of(DType::u64) == 8);
+}
+
+TEST_CASE("layouts and passes know their names") {
+  CHECK(to_string(Layout::nchw) == "nchw");
+  CHECK(to_string(Layout::nhwc) == "nhwc");
+  CHECK(to_string(Pass::forward) == "forward");
+  CHECK(to_string(Pass::backward_params) == "backward_params");
+  CHECK(to_string(Pass::backward_data) == "backward_data");
+  CHECK(to_string(Pass::prepare) == "prepare");
+  CHECK(to_string(Pass::recompute) == "recompute");
+}
+
+TEST_CASE("a tensor is dense where its pitch leaves no gap") {
+  const Shape shape{2, 3, 4, 5};
+  CHECK(dense_pitch(shape, Layout::nchw) == 60);
+  CHECK(dense_pitch(shape, Layout::nhwc) == 3);
+  CHECK(Tensor{nullptr, shape, DType::f32, Layout::nchw, 60}.dense());
+  CHECK_FALSE(Tensor{nullptr, shape, DType::f32, Layout::nchw, 61}.dense());
+}
+
+TEST_CASE("an op prints every number that is not the default") {
+  CHECK(to_string(Op{Input{{1, 3, 8, 8}}}) == "input(1x3x8x8)");
+  CHECK(to_string(Op{Conv{.channels = 64, .kernel = 7, .stride = 2, .pad = 3}}) ==
+        "conv(64, 7x7, stride 2x2, pad 3x3)");
+  CHECK(to_string(Op{Conv{.channels = 8, .kernel = {1, 3}}}) == "conv(8, 1x3)");
+  CHECK(to_string(Op{Conv{.channels = 8, .kernel = 3, .dilation = {2, 1}, .groups = 4, .bias = false}}) ==
+        "conv(8, 3x3, dilation 2x1, groups 4, no bias)");
+  CHECK(to_string(Op{MaxPool{.window = 3, .stride = 2}}) == "max_pool(3x3, stride 2x2)");
+  CHECK(to_string(Op{MaxPool{.window = 3, .stride = 2, .pad = 1, .rounding = Rounding::up}}) ==
+        "max_pool(3x3, stride 2x2, pad 1x1, rounded up)");
+  CHECK(to_string(Op{AveragePool{.window = 2, .stride = 2, .count_padding = true}}) ==
+        "average_pool(2x2, stride 2x2, padding counted)");
+  CHECK(to_string(Op{GlobalAveragePool{}}) == "global_average_pool");
+  CHECK(to_string(Op{BatchNorm{}}) == "batch_norm");
+  CHECK(to_string(Op{BatchNorm{.epsilon = 1e-3F, .momentum = 0.25F}}) == "batch_norm(epsilon 0.001, momentum 0.25)");
+  CHECK(to_string(Op{Lrn{}}) == "lrn");
+  CHECK(to_string(Op{Lrn{.size = 11, .alpha = 0.0011F, .beta = 0.5F, .k = 2}}) ==
+        "lrn(size 11, alpha 0.0011, beta 0.5, k 2)");
+  CHECK(to_string(Op{Relu{}}) == "relu");
+  CHECK(to_string(Op{FullyConnected{10}}) == "fully_connected(10)");
+  CHECK(to_string(Op{FullyConnected{.outputs = 10, .bias = false}}) == "fully_connected(10, no bias)");
+  CHECK(to_string(Op{Dropout{}}) == "dropout");
+  CHECK(to_string(Op{Dropout{.rate = 0.25F, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
+  CHECK(to_string(Op{Softmax{}}) == "softmax");
+  CHECK(to_string(Op{Add{}}) == "add");
+  CHECK(to_string(Op{Concat{}}) == "concat");
+  CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");
+}
+
+TEST_CASE("parameters and state are named as PyTorch names them") {
+  using Names = std::vector<std::string_view>;
+  CHECK(parameter_names(Conv{.channels = 1, .kernel = 1}) == Names{"weight", "bias"});
+  CHECK(parameter_names(Conv{.channels = 1, .kernel = 1, .bias = false}) == Names{"weight"});
+  CHECK(parameter_names(FullyConnected{1}) == Names{"weight", "bias"});
+  CHECK(parameter_names(FullyConnected{.outputs = 1, .bias = false}) == Names{"weight"});
+  CHECK(parameter_names(BatchNorm{}) == Names{"weight", "bias"});
+  CHECK(parameter_names(Relu{}).empty());
+  CHECK(state_names(BatchNorm{}) == Names{"running_mean", "running_var"});
+  CHECK(state_names(Dropout{}) == Names{"step"});
+  CHECK(state_names(Conv{.channels = 1, .kernel = 1}).empty());
+}
+
+TEST_CASE("running statistics have the type of the values, a step is a counter") {
+  CHECK(state_dtype(BatchNorm{}, DType::f32) == DType::f32);
+  CHECK(state_dtype(BatchNorm{}, DType::f64) == DType::f64);
+  CHECK(state_dtype(Dropout{}, DType::f32) == DType::u64);
+}
+
+TEST_CASE("out of memory says how many bytes were wanted and free") {
+  const OutOfMemory error(1000, 24);
+  CHECK(error.wanted_bytes() == 1000);
+  CHECK(error.free_bytes() == 24);
+  CHECK(std::string(error.what()) == "out of memory: 1000 bytes wanted, 24 bytes free");
+}
