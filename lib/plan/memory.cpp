@@ -1,0 +1,74 @@
+// The buffers of a plan, and the tensors in them.
+
+#include "memory.h"
+
+#include <cstddef>
+
+namespace lamina::planner {
+
+Memory::Memory(Device& device, const PlanLayout& layout, const std::vector<Node>& nodes, const Options& options)
+    : layout_(&layout),
+      nodes_(&nodes),
+      dtype_(options.dtype),
+      order_(options.layout),
+      parameters_(device, layout.parameter_bytes),
+      parameter_gradients_(device, layout.memory.parameters - layout.parameter_bytes),
+      state_(device, layout.memory.state),
+      inputs_(device, layout.memory.inputs),
+      arena_(device, layout.memory.arena),
+      prepared_(device, layout.memory.prepared),
+      workspace_(device, layout.memory.workspace) {
+  constexpr unsigned char nan = 0xff;
+  device.fill(parameter_gradients_.data(), 0, parameter_gradients_.size_bytes());
+  device.fill(inputs_.data(), nan, inputs_.size_bytes());
+  device.fill(arena_.data(), nan, arena_.size_bytes());
+}
+
+void* Memory::address(const Location& location) const {
+  const auto in = [&](const Buffer& buffer) -> void* {
+    return static_cast<std::byte*>(buffer.data()) + location.offset_bytes;
+  };
+  switch (location.room) {
+    case Room::none: return nullptr;
+    case Room::parameters: return in(parameters_);
+    case Room::parameter_gradients: return in(parameter_gradients_);
+    case Room::state: return in(state_);
+    case Room::inputs: return in(inputs_);
+    case Room::arena: return in(arena_);
+    case Room::prepared: return in(prepared_);
+  }
+  return nullptr;
+}
+
+Tensor Memory::dense(const Location& location, const Shape& shape, DType type) const {
+  return {address(location), shape, type, order_, dense_pitch(shape, order_)};
+}
+
+Tensor Memory::placed(const std::vector<Location>& locations, const Places& places, int i) const {
+  const Shape& root = node(places.root[static_cast<std::size_t>(i)]).shape;
+  return {address(locations[static_cast<std::size_t>(i)]), node(i).shape, dtype_, order_, dense_pitch(root, order_)};
+}
+
+Tensor Memory::value(int i) const { return placed(layout_->value, layout_->aliases.value, i); }
+
+Tensor Memory::kept_value(int i) const {
+  return layout_->lives.dropped(i) ? dense(layout_->remade[static_cast<std::size_t>(i)], node(i).shape, dtype_)
+                                   : value(i);
+}
+
+Tensor Memory::gradient(int i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
+
+Tensor Memory::parameter(int i, std::size_t k) const {
+  return dense(layout_->parameter[static_cast<std::size_t>(i)][k], node(i).params[k], dtype_);
+}
+
+Tensor Memory::parameter_gradient(int i, std::size_t k) const {
+  const auto& locations = layout_->parameter_gradient[static_cast<std::size_t>(i)];
+  return locations.empty() ? Tensor{} : dense(locations[k], node(i).params[k], dtype_);
+}
+
+Tensor Memory::state(int i, std::size_t k) const {
+  return dense(layout_->state[static_cast<std::size_t>(i)][k], node(i).state[k], state_dtype(node(i).op, dtype_));
+}
+
+}  // namespace lamina::planner
