@@ -1,0 +1,72 @@
+// Replacing a file at once, by POSIX calls: a stream could neither wait for the disk nor say what went wrong.
+
+#include "new_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+namespace fs = std::filesystem;
+
+NewFile::NewFile(const fs::path& path) : name_(path.string()), target_(path) {
+  std::error_code error;
+  const fs::file_status old = fs::status(path, error);
+  if (fs::exists(old)) {
+    if (!fs::is_regular_file(old)) throw FileError(name_ + ": not a regular file, so it is not replaced");
+    target_ = fs::canonical(path, error);
+    if (error) throw FileError(name_ + ": " + error.message());
+  }
+  static std::atomic<unsigned> count{0};
+  for (int tries = 0; tries < 100 && descriptor_ < 0; ++tries) {
+    neighbour_ = target_;
+    neighbour_ += ".new-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+    descriptor_ = ::open(neighbour_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST) break;
+  }
+  if (descriptor_ < 0) fail("cannot be written: no new file beside it", errno);
+  if (fs::exists(old)) ::fchmod(descriptor_, static_cast<mode_t>(old.permissions() & fs::perms::mask));
+}
+
+NewFile::~NewFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!neighbour_.empty()) ::unlink(neighbour_.c_str());
+}
+
+void NewFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("could not be written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void NewFile::keep() {
+  if (::fsync(descriptor_) != 0) fail("could not be written", errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail("could not be written", errno);
+  if (::rename(neighbour_.c_str(), target_.c_str()) != 0) fail("could not be replaced", errno);
+  neighbour_.clear();
+  // The rename has happened, whatever the folder says: some file systems cannot wait for one.
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_descriptor >= 0) {
+    ::fsync(folder_descriptor);
+    ::close(folder_descriptor);
+  }
+}
+
+void NewFile::fail(const char* what, int error) const {
+  throw FileError(name_ + ": " + what + ": " + std::generic_category().message(error));
+}
+
+}  // namespace lamina

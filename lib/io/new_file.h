@@ -1,0 +1,31 @@
+#pragma once
+// A file that appears whole or not at all: written beside its place, then renamed into it.
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace lamina {
+
+/// Unless keep() has succeeded, the destructor leaves everything as it was. Everything throws FileError, naming the
+/// file. A symbolic link stays, and the file it points to is replaced; an old file's permissions are kept.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;  // one owner of the descriptor and of the neighbour's name
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void keep();  ///< waits until the bytes are on the disk, then replaces the old file
+
+ private:
+  [[noreturn]] void fail(const char* what, int error) const;
+
+  std::string name_;
+  std::filesystem::path target_, neighbour_;
+  int descriptor_ = -1;
+};
+
+}  // namespace lamina

@@ -1,0 +1,183 @@
+// Reading and writing safetensors files: eight bytes of header length, the header, the data.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "elements.h"
+#include "lamina/error.h"
+#include "lamina/weights.h"
+#include "new_file.h"
+#include "safetensors_header.h"
+
+namespace lamina {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the format's own implementation
+constexpr std::size_t kChunkElements = 4096;
+
+constexpr std::array<std::pair<DType, std::string_view>, 4> kFloats = {
+    {{DType::f64, "F64"}, {DType::f32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"}}};
+
+/// A file open for reading, of a known length. Every failure names it.
+class Source {
+ public:
+  explicit Source(const fs::path& path) : name_(path.string()) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) throw FileError(name_ + ": no such file");
+    if (error) throw FileError(name_ + ": " + error.message());
+    if (!fs::is_regular_file(status)) throw FileError(name_ + ": not a regular file");
+    bytes_ = fs::file_size(path, error);
+    if (error) throw FileError(name_ + ": " + error.message());
+    stream_.open(path, std::ios::binary);
+    if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
+  }
+
+  const std::string& name() const { return name_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+  void read(std::span<std::byte> to) {
+    stream_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
+    if (!stream_) throw FileError(name_ + ": could not be read to its end");
+  }
+
+  void skip(std::uint64_t bytes) { stream_.seekg(static_cast<std::streamoff>(bytes), std::ios::cur); }
+
+ private:
+  std::string name_;
+  std::uint64_t bytes_ = 0;
+  std::ifstream stream_;
+};
+
+HostTensor read_values(Source& source, HeaderEntry& entry, DType dtype) {
+  HostTensor tensor{.dtype = dtype, .extents = std::move(entry.extents), .values = {}};
+  const std::size_t count = static_cast<std::size_t>(entry.end - entry.begin) / entry.element_bytes;
+  try {
+    tensor.values.resize(count);
+  } catch (const std::bad_alloc&) {
+    throw FileError(source.name() + ": no memory for the " + std::to_string(count) + " numbers of tensor " +
+                    in_quotes(entry.name));
+  }
+  std::array<std::byte, kChunkElements * sizeof(double)> chunk;
+  for (std::size_t first = 0; first < count; first += kChunkElements) {
+    const std::span<double> values = std::span(tensor.values).subspan(first, std::min(kChunkElements, count - first));
+    const std::span<std::byte> bytes = std::span(chunk).first(values.size() * entry.element_bytes);
+    source.read(bytes);
+    decode(dtype, bytes, values);
+  }
+  return tensor;
+}
+
+/// Throws FileError unless the tensor can be written: extents that match the values, a type and numbers that exist.
+std::string_view check(const std::string& tensor, const HostTensor& host) {
+  const auto* known =
+      std::find_if(kFloats.begin(), kFloats.end(), [&](const auto& f) { return f.first == host.dtype; });
+  if (known == kFloats.end()) throw FileError(tensor + " is not of a floating point type");
+  const auto& extents = host.extents;
+  const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+  std::uint64_t left = host.values.size();  // divided by each extent in turn: a product could overflow
+  bool fits = !empty || left == 0;
+  for (const std::int64_t extent : extents) {
+    if (extent < 0) throw FileError(tensor + " has the extent " + std::to_string(extent));
+    if (empty) continue;
+    fits = fits && left % static_cast<std::uint64_t>(extent) == 0;
+    left /= static_cast<std::uint64_t>(extent);
+  }
+  if (!fits || (!empty && left != 1)) {
+    throw FileError(tensor + " has " + std::to_string(host.values.size()) + " values, which do not fill its extents");
+  }
+  for (std::size_t i = 0; i < host.values.size(); ++i) {
+    if (overflows(host.dtype, host.values[i])) {
+      throw FileError(tensor + " has " + std::to_string(host.values[i]) + " at " + std::to_string(i) +
+                      ", which is beyond the numbers of " + std::string(to_string(host.dtype)));
+    }
+  }
+  return known->second;
+}
+
+std::string make_header(const std::string& file, const TensorFile& tensors) {
+  nlohmann::json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::uint64_t end = 0;
+  for (const auto& [name, host] : tensors) {
+    const std::string tensor = file + ": tensor " + in_quotes(name);
+    if (name == "__metadata__") throw FileError(tensor + " has a name that the format keeps for itself");
+    const std::string_view dtype = check(tensor, host);
+    const std::uint64_t begin = end;
+    end += std::uint64_t{host.values.size()} * size_of(host.dtype);
+    header[name] = {{"dtype", dtype}, {"shape", host.extents}, {"data_offsets", {begin, end}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw FileError(file + ": the name of a tensor is not UTF-8");
+  }
+  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // so that the data is aligned
+  if (text.size() > kLongestHeader) throw FileError(file + ": the header would be longer than 100 MB");
+  return text;
+}
+
+}  // namespace
+
+TensorFile read_safetensors(const fs::path& path) {
+  Source source(path);
+  if (source.bytes() < kLengthBytes) throw FileError(source.name() + ": too short for a safetensors file");
+  std::array<std::byte, kLengthBytes> length;
+  source.read(length);
+  std::uint64_t header_bytes = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) header_bytes |= std::to_integer<std::uint64_t>(length[i]) << (8 * i);
+  const std::uint64_t rest = source.bytes() - kLengthBytes;
+  if (header_bytes > std::min(rest, kLongestHeader)) {
+    throw FileError(source.name() + ": a header of " + std::to_string(header_bytes) +
+                    (header_bytes > rest ? " bytes does not fit into the file" : " bytes is longer than 100 MB"));
+  }
+  std::string header(static_cast<std::size_t>(header_bytes), '\0');
+  source.read(std::as_writable_bytes(std::span(header)));
+
+  TensorFile tensors;
+  for (HeaderEntry& entry : parse_header(header, rest - header_bytes, source.name())) {
+    const auto* known =
+        std::find_if(kFloats.begin(), kFloats.end(), [&](const auto& f) { return f.second == entry.dtype; });
+    if (known == kFloats.end()) {
+      source.skip(entry.end - entry.begin);
+    } else {
+      HostTensor tensor = read_values(source, entry, known->first);
+      tensors.emplace(std::move(entry.name), std::move(tensor));
+    }
+  }
+  return tensors;
+}
+
+void write_safetensors(const fs::path& path, const TensorFile& tensors) {
+  const std::string header = make_header(path.string(), tensors);
+  std::array<std::byte, kLengthBytes> length;
+  for (std::size_t i = 0; i < kLengthBytes; ++i)
+    length[i] = static_cast<std::byte>(std::uint64_t{header.size()} >> (8 * i));
+
+  NewFile file(path);
+  file.write(length);
+  file.write(std::as_bytes(std::span(header)));
+  std::array<std::byte, kChunkElements * sizeof(double)> chunk;
+  for (const auto& [name, host] : tensors) {
+    for (std::size_t first = 0; first < host.values.size(); first += kChunkElements) {
+      const auto values = std::span(host.values).subspan(first, std::min(kChunkElements, host.values.size() - first));
+      const std::span<std::byte> bytes = std::span(chunk).first(values.size() * size_of(host.dtype));
+      encode(host.dtype, values, bytes);
+      file.write(bytes);
+    }
+  }
+  file.keep();
+}
+
+}  // namespace lamina

@@ -1,0 +1,27 @@
+#pragma once
+// The header of a safetensors file: a JSON object that tells each tensor's type, extents and place in the data.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina {
+
+/// One tensor of the header.
+struct HeaderEntry {
+  std::string name;
+  std::string dtype;  ///< as written: "F32"
+  std::size_t element_bytes = 0;
+  std::vector<std::int64_t> extents;
+  std::uint64_t begin = 0, end = 0;  ///< bytes, from the start of the data
+};
+
+/// The entries in order of their place. Throws FileError, beginning with `file`, unless the header has the form, every
+/// entry's bytes match its extents, and the entries cover `data_bytes` bytes without gap or overlap.
+std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t data_bytes, const std::string& file);
+
+/// The text in quotes for a message: control characters escaped, shortened when long.
+std::string in_quotes(std::string_view text);
+
+}  // namespace lamina

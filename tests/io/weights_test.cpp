@@ -1,0 +1,217 @@
+// Weights in and out of plans: names and extents as PyTorch's, strict loading, Keras' order of flattening.
+
+#include "lamina/weights.h"
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "files.h"
+#include "lamina/device.h"
+#include "lamina/error.h"
+#include "lamina/graph.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+/// One of each op that has parameters or state.
+Graph tiny_net() {
+  Graph graph("tiny");
+  Value x = graph.input({2, 2, 5, 4});
+  x = conv(x, "features.conv1", {.channels = 4, .kernel = 3, .pad = 1, .groups = 2});
+  x = batch_norm(x, "features.bn1");
+  x = relu(x);
+  x = conv(x, "conv2", {.channels = 3, .kernel = 1, .bias = false});
+  x = dropout(x, "drop", {.rate = 0.25F});
+  x = fully_connected(x, "fc1", {.outputs = 6});
+  x = fully_connected(x, "fc2", {.outputs = 2, .bias = false});
+  return graph;
+}
+
+std::vector<double> values(const Plan& plan, const Tensor& tensor) {
+  std::vector<double> host(static_cast<std::size_t>(tensor.shape.count()));
+  download(plan.backend().device(), std::span<double>(host), tensor);
+  return host;
+}
+
+std::vector<double> output(Plan& plan) {
+  plan.forward();
+  return values(plan, plan.output());
+}
+
+/// All weights of a plan, none of them at its initial value.
+TensorFile unlike_initial(const Plan& plan) {
+  TensorFile file = save_weights(plan);
+  for (auto& [name, host] : file) {
+    for (std::size_t i = 0; i < host.values.size(); ++i) {
+      host.values[i] = 0.25 + static_cast<double>((i * 7 + name.size()) % 11) / 16;
+    }
+  }
+  return file;
+}
+
+std::string complaint(Plan& plan, const TensorFile& file) {
+  try {
+    load_weights(plan, file, "net.safetensors");
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "loaded";
+}
+
+}  // namespace
+
+TEST_CASE("saved weights have PyTorch's names and extents") {
+  const auto backend = make_backend("eigen");
+  const Plan plan(tiny_net(), *backend);
+  const TensorFile file = save_weights(plan);
+  std::map<std::string, Extents> extents;
+  for (const auto& [name, host] : file) {
+    extents[name] = host.extents;
+    CHECK(host.dtype == DType::f32);
+  }
+  CHECK(extents == std::map<std::string, Extents>{{"conv2.weight", {3, 4, 1, 1}},
+                                                  {"fc1.bias", {6}},
+                                                  {"fc1.weight", {6, 60}},
+                                                  {"fc2.weight", {2, 6}},
+                                                  {"features.bn1.bias", {4}},
+                                                  {"features.bn1.running_mean", {4}},
+                                                  {"features.bn1.running_var", {4}},
+                                                  {"features.bn1.weight", {4}},
+                                                  {"features.conv1.bias", {4}},
+                                                  {"features.conv1.weight", {4, 1, 3, 3}}});
+}
+
+TEST_CASE("weights go through a file into another plan unchanged") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
+  INFO(to_string(dtype) << " " << to_string(layout));
+  const auto backend = make_backend("eigen");
+  Plan from(tiny_net(), *backend, {.mode = Mode::inference, .dtype = dtype, .layout = layout, .seed = 1});
+  Plan to(tiny_net(), *backend, {.mode = Mode::inference, .dtype = dtype, .seed = 2});
+  load_weights(from, unlike_initial(from));
+
+  const Folder folder;
+  write_safetensors(folder / "net", save_weights(from));
+  load_weights(to, read_safetensors(folder / "net"));
+  for (const std::string& name : from.parameter_names()) {
+    INFO(name);
+    CHECK(values(from, from.parameter(name)) == values(to, to.parameter(name)));
+  }
+  for (const char* name : {"features.bn1.running_mean", "features.bn1.running_var"}) {
+    INFO(name);
+    CHECK(values(from, from.state(name)) == values(to, to.state(name)));
+  }
+}
+
+TEST_CASE("loading makes prepared forms of parameters again") {
+  const auto backend = make_backend("eigen");
+  const Options options{.mode = Mode::inference, .dtype = DType::f64};
+  Plan plan(tiny_net(), *backend, options), other(tiny_net(), *backend, options);
+  const std::vector<double> before = output(plan);
+  const TensorFile file = unlike_initial(plan);
+  load_weights(plan, file);
+  CHECK(output(plan) != before);
+
+  for (const auto& [name, host] : file) {
+    const bool state = name.find("running_") != std::string::npos;
+    upload(backend->device(), state ? other.state(name) : other.parameter(name), std::span<const double>(host.values));
+  }
+  other.parameters_changed();
+  CHECK(output(plan) == output(other));
+}
+
+TEST_CASE("PyTorch's batch counters and a dropout's step are not weights") {
+  const auto backend = make_backend("eigen");
+  Plan plan(tiny_net(), *backend);
+  TensorFile file = save_weights(plan);
+  CHECK_FALSE(file.contains("drop.step"));
+  file["features.bn1.num_batches_tracked"] = {.dtype = DType::f32, .extents = {}, .values = {3}};
+  CHECK(complaint(plan, file) == "loaded");
+  file["drop.step"] = {.dtype = DType::f32, .extents = {1}, .values = {3}};
+  CHECK_THAT(complaint(plan, file), Contains("'drop.step' belongs to nothing in the plan of 'tiny'"));
+}
+
+TEST_CASE("a missing, unknown or misshapen tensor is named, and the plan stays as it was") {
+  const auto backend = make_backend("eigen");
+  Plan plan(tiny_net(), *backend, {.dtype = DType::f32});
+  const TensorFile initial = save_weights(plan);
+  const TensorFile good = unlike_initial(plan);
+  const auto refused = [&](TensorFile file, const std::string& says) {
+    INFO(says);
+    CHECK_THAT(complaint(plan, file), Contains("net.safetensors: ") && Contains(says));
+    for (const auto& [name, host] : save_weights(plan)) REQUIRE(host.values == initial.at(name).values);
+  };
+  const auto with = [&](const std::string& name, const HostTensor& host) {
+    TensorFile file = good;
+    file[name] = host;
+    return file;
+  };
+  TensorFile missing = good;
+  missing.erase("fc1.bias");
+  refused(missing, "'fc1.bias' is missing");
+  refused(with("fc3.weight", {.extents = {1}, .values = {1}}), "'fc3.weight' belongs to nothing");
+  refused(with("conv2", {.extents = {1}, .values = {1}}), "'conv2' belongs to nothing");
+  refused(with("fc1.weight", {.extents = {60, 6}, .values = std::vector<double>(360)}),
+          "'fc1.weight' is 60x6 in the file and 6x3x5x4 in the plan");
+  refused(with("fc1.bias", {.extents = {6, 1, 1, 1}, .values = std::vector<double>(6)}), "'fc1.bias' is 6x1x1x1");
+  refused(with("conv2.weight", {.extents = {12}, .values = std::vector<double>(12)}), "'conv2.weight' is 12 in");
+  refused(with("conv2.weight", {.extents = {}, .values = {1}}), "'conv2.weight' is a scalar");
+  refused(with("fc1.bias", {.extents = {6}, .values = {1}}), "'fc1.bias' has 1 values for 6");
+  refused(with("fc1.bias", {.dtype = DType::f64, .extents = {6}, .values = {0, 0, 0, 0, 1e39, 0}}),
+          "beyond the numbers of f32");
+  refused({}, "; and 6 more");
+}
+
+TEST_CASE("extents may leave ones out, and matrices flatten c, h, w") {
+  const auto backend = make_backend("eigen");
+  Plan plan(tiny_net(), *backend, {.dtype = DType::f64});
+  TensorFile file = unlike_initial(plan);
+  file["fc1.weight"].extents = {6, 3, 5, 4};
+  file["conv2.weight"].extents = {3, 4};
+  file["fc1.bias"].extents = {1, 6, 1, 1};
+  file["features.bn1.weight"].extents = {1, 4};
+  REQUIRE(complaint(plan, file) == "loaded");
+  for (const auto& [name, host] : save_weights(plan)) CHECK(host.values == file.at(name).values);
+}
+
+TEST_CASE("Keras' order of flattening becomes ours") {
+  // Two outputs of an image of 2 channels, 1 row and 3 columns; a column is named channel.column.
+  const HostTensor keras{
+      .dtype = DType::f32, .extents = {2, 6}, .values = {0.0, 1.0, 0.1, 1.1, 0.2, 1.2, 5.0, 6.0, 5.1, 6.1, 5.2, 6.2}};
+  const HostTensor ours = hwc_to_chw(keras, {1, 2, 1, 3});
+  CHECK(ours.dtype == DType::f32);
+  CHECK(ours.extents == Extents{2, 6});
+  CHECK(ours.values == std::vector<double>{0.0, 0.1, 0.2, 1.0, 1.1, 1.2, 5.0, 5.1, 5.2, 6.0, 6.1, 6.2});
+
+  CHECK_THROWS_AS(hwc_to_chw(keras, {1, 2, 2, 2}), UsageError);
+  CHECK_THROWS_WITH(hwc_to_chw(keras, {1, 2, 2, 2}), Contains("2x6") && Contains("2x2x2") && Contains("8 columns"));
+  CHECK_THROWS_AS(hwc_to_chw({.extents = {6}, .values = std::vector<double>(6)}, {1, 6, 1, 1}), UsageError);
+  CHECK_THROWS_AS(hwc_to_chw({.extents = {3, 6}, .values = std::vector<double>(6)}, {1, 6, 1, 1}), UsageError);
+}
+
+TEST_CASE("a layer loaded from Keras' order gives Keras' result") {
+  const auto backend = make_backend("eigen");
+  Graph graph("dense");
+  fully_connected(graph.input({1, 3, 2, 2}), "fc", {.outputs = 2, .bias = false});
+  Plan plan(graph, *backend, {.dtype = DType::f64});
+  HostTensor keras{.dtype = DType::f64, .extents = {2, 12}, .values = {}};
+  std::vector<double> image(12);  // channels last
+  for (int i = 0; i < 24; ++i) keras.values.push_back(i * i % 17 - 8);
+  for (int i = 0; i < 12; ++i) image[static_cast<std::size_t>(i)] = i * 5 % 7 - 3;
+  std::vector<double> y(2), x(12);
+  for (std::size_t i = 0; i < 24; ++i) y[i / 12] += keras.values[i] * image[i % 12];
+  for (std::size_t i = 0; i < 12; ++i) x[i % 3 * 4 + i / 3] = image[i];
+
+  load_weights(plan, {{"fc.weight", hwc_to_chw(keras, {1, 3, 2, 2})}});
+  upload(backend->device(), plan.input(), std::span<const double>(x));
+  CHECK(output(plan) == y);
+}
