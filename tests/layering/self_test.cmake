@@ -1,0 +1,31 @@
+# Proves that check.cmake can fail: plants one violation at a time in a small tree and wants it named.
+# usage: cmake -DCHECK=<check.cmake> -DSCRATCH=<folder> -P self_test.cmake
+cmake_minimum_required(VERSION 3.25)
+
+function(check_tree file include status_wanted text_wanted)
+  file(REMOVE_RECURSE ${SCRATCH})
+  file(WRITE ${SCRATCH}/lib/include/lamina/op.h "#pragma once\n#include <vector>\n")
+  file(WRITE ${SCRATCH}/lib/backends/eigen/conv.cpp "#include <Eigen/Core>\n#include \"lamina/op.h\"\n")
+  file(APPEND ${SCRATCH}/${file} "  #  include ${include}  // why\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${SCRATCH} -P ${CHECK}
+                  RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  string(REGEX REPLACE "[ \n]+" " " text "${text}")
+  if(NOT status EQUAL status_wanted OR NOT text MATCHES "${text_wanted}")
+    message(SEND_ERROR "${file} with ${include}: status ${status}, wanted ${status_wanted} and '${text_wanted}':\n${text}")
+  endif()
+endfunction()
+
+check_tree(lib/graph/graph.cpp "\"lamina/graph.h\"" 0 "0 violations")
+check_tree(lib/include/lamina/op.h "<Eigen/Core>" 1 "may not include Eigen/Core")
+check_tree(lib/include/lamina/op.h "<cudnn.h>" 1 "may not include cudnn.h")
+check_tree(lib/graph/graph.cpp "<nlohmann/json.hpp>" 1 "may not include nlohmann/json.hpp")
+check_tree(lib/plan/plan.cpp "\"backends/eigen/pool.h\"" 1 "may not include backends/eigen/pool.h")
+check_tree(lib/plan/plan.cpp "\"../backends/eigen/pool.h\"" 1 "may not include ../backends/eigen/pool.h")
+check_tree(lib/backends/eigen/conv.cpp "\"../cuda/backend.h\"" 1 "may not include ../cuda/backend.h")
+check_tree(lib/backends/eigen/conv.cpp "\"absent.h\"" 1 "absent.h is not a file of its folder")
+check_tree(lib/backends/cuda/conv.cpp "<Eigen/Core>" 1 "may not include Eigen/Core")
+check_tree(kernels/conv.cu "\"lamina/op.h\"" 1 "may not include lamina/op.h")
+check_tree(nets/resnet.cpp "\"lamina/backend.h\"" 1 "may not include lamina/backend.h")
+check_tree(bench/main.cpp "\"../lib/plan/pack.h\"" 1 "may not include ../lib/plan/pack.h")
+check_tree(lib/attic/old.cpp "<vector>" 1 "no rule covers its folder")
+file(REMOVE_RECURSE ${SCRATCH})
