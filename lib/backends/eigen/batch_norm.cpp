@@ -1,0 +1,311 @@
+// Batch normalisation, alone or with an Add and a ReLU behind it, one channel at a time: its planes are read from
+// memory once and stay in cache for the second look. Sums are in double, in an order that no number of threads changes.
+
+#include <cmath>
+
+#include "elements.h"
+#include "lanes.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t strip = 1024;  // elements whose gradient is masked at a time
+
+/// What stands behind the normalisation.
+struct Tail {
+  bool add = false, relu = false;
+};
+
+/// y = (x - mean) * factor + shift, in the type of the tensors.
+template <class T>
+struct Affine {
+  T mean, factor, shift;
+
+  Affine(double channel_mean, double inverse_deviation, double scale, double channel_shift)
+      : mean(static_cast<T>(channel_mean)),
+        factor(static_cast<T>(scale * inverse_deviation)),
+        shift(static_cast<T>(channel_shift)) {}
+
+  T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
+};
+
+/// Mean and inverse standard deviation per channel: what forward saves, or what inference makes of the running ones.
+struct Statistics {
+  double mean, inverse_deviation;
+};
+
+Statistics& saved_statistics(const Args& args, std::int64_t c) { return static_cast<Statistics*>(args.saved)[c]; }
+
+template <class T>
+Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t c) {
+  return {statistics.mean, statistics.inverse_deviation, static_cast<double>(args.w[0].as<T>()[c]),
+          static_cast<double>(args.w[1].as<T>()[c])};
+}
+
+template <class T>
+T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
+  return image<T>(tensor, n) + c * tensor.shape.plane();
+}
+
+// ---- forward -------------------------------------------------------------------------------------------------------
+
+/// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
+/// spread of the channel itself, so that one pass is enough.
+template <class T>
+std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
+  const double origin = static_cast<double>(*plane<const T>(x, 0, c));
+  const std::int64_t size = x.shape.plane();
+  TwoSums sums;
+  for (std::int64_t n = 0; n < x.shape.n; ++n) {
+    const T* from = plane<const T>(x, n, c);
+    sums.add(
+        size,
+        [&](std::int64_t i, Double4& sum, Double4& squares) {
+          const Double4 d = load4(from + i) - origin;
+          sum += d;
+          squares += d * d;
+        },
+        [&](std::int64_t i, auto& sum, auto& squares) {
+          const double d = static_cast<double>(from[i]) - origin;
+          sum += d;
+          squares += d * d;
+        });
+  }
+  const auto count = static_cast<double>(size * x.shape.n);
+  const double offset = sums.first() / count;
+  return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
+}
+
+template <class T>
+void update_running(const Args& args, std::int64_t c, double momentum, double mean, double variance) {
+  const auto count = static_cast<double>(args.x[0].shape.n * args.x[0].shape.plane());
+  const auto update = [&](T& running, double batch) {
+    running = static_cast<T>((1 - momentum) * static_cast<double>(running) + momentum * batch);
+  };
+  update(args.state[0].as<T>()[c], mean);
+  update(args.state[1].as<T>()[c], variance * (count / (count - 1)));
+}
+
+template <class T, bool Adds, bool Clips>
+void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
+  const std::int64_t size = args.y.shape.plane();
+  for (std::int64_t n = 0; n < args.y.shape.n; ++n) {
+    const T* x = plane<const T>(args.x[0], n, c);
+    const T* other = Adds ? plane<const T>(args.x[1], n, c) : nullptr;
+    T* y = plane<T>(args.y, n, c);
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < size; ++i) {
+      T value = affine(x[i]);
+      if (Adds) value += other[i];
+      if (Clips) value = value <= 0 ? T(0) : value;
+      y[i] = value;
+    }
+  }
+}
+
+template <class T>
+void write_channel(const Args& args, Tail tail, const Statistics& statistics, std::int64_t c) {
+  const Affine<T> affine = affine_of<T>(args, statistics, c);
+  with_flag(tail.add, [&](auto adds) {
+    with_flag(tail.relu,
+              [&](auto clips) { write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, affine, c); });
+  });
+}
+
+template <class Work>
+void split_channels(Pool& pool, const Shape& shape, Work&& work) {
+  pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t c = from; c < to; ++c) work(c);
+  });
+}
+
+template <class T>
+void forward_training(Pool& pool, const Args& args, const BatchNorm& op, Tail tail) {
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
+    Statistics& statistics = saved_statistics(args, c);
+    statistics = {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))};
+    update_running<T>(args, c, static_cast<double>(op.momentum), mean, variance);
+    write_channel<T>(args, tail, statistics, c);
+  });
+}
+
+template <class T>
+void forward_inference(Pool& pool, const Args& args, const BatchNorm& op, Tail tail) {
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
+    const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
+    write_channel<T>(args, tail, {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))}, c);
+  });
+}
+
+// ---- backward ------------------------------------------------------------------------------------------------------
+
+/// The gradient of the normalised value: dy, or dy where the ReLU behind let it through. ReLU's mask comes from y, or,
+/// where nothing was added, from x through the very arithmetic of forward, which saves reading y.
+template <class T>
+class Gradient {
+ public:
+  Gradient(const Args& args, Tail tail, const Affine<T>& affine, std::int64_t n, std::int64_t c)
+      : tail_(tail),
+        affine_(affine),
+        dy_(plane<const T>(args.dy, n, c)),
+        x_(plane<const T>(args.x[0], n, c)),
+        y_(tail.add && tail.relu ? plane<const T>(args.y, n, c) : nullptr) {}
+
+  /// Elements [first, first + count), count at most a strip; valid until the next call.
+  const T* operator()(std::int64_t first, std::int64_t count) {
+    const T* dy = dy_ + first;
+    if (!tail_.relu) return dy;
+    if (tail_.add) {
+      const T* y = y_ + first;
+      for (std::int64_t i = 0; i < count; ++i) masked_[i] = y[i] > 0 ? dy[i] : T(0);
+    } else {
+      const T* x = x_ + first;
+      for (std::int64_t i = 0; i < count; ++i) masked_[i] = affine_(x[i]) > 0 ? dy[i] : T(0);
+    }
+    return masked_;
+  }
+
+ private:
+  Tail tail_;
+  const Affine<T>& affine_;
+  const T *dy_, *x_, *y_;
+  T masked_[strip];
+};
+
+/// Calls work(n, first, count) for strips of one channel's planes.
+template <class Work>
+void for_each_strip(const Shape& shape, Work&& work) {
+  const std::int64_t size = shape.plane();
+  for (std::int64_t n = 0; n < shape.n; ++n)
+    for (std::int64_t first = 0; first < size; first += strip) work(n, first, std::min(strip, size - first));
+}
+
+/// Sums over one channel of dz and of dz (x - mean).
+template <class T>
+TwoSums gradient_sums(const Args& args, Tail tail, const Affine<T>& affine, double mean, std::int64_t c) {
+  TwoSums sums;
+  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    Gradient<T> gradient(args, tail, affine, n, c);
+    const T* dz = gradient(first, count);
+    const T* x = plane<const T>(args.x[0], n, c) + first;
+    sums.add(
+        count,
+        [&](std::int64_t i, Double4& sum, Double4& products) {
+          const Double4 d = load4(dz + i);
+          sum += d;
+          products += d * (load4(x + i) - mean);
+        },
+        [&](std::int64_t i, auto& sum, auto& products) {
+          const auto d = static_cast<double>(dz[i]);
+          sum += d;
+          products += d * (static_cast<double>(x[i]) - mean);
+        });
+  });
+  return sums;
+}
+
+/// dx = factor dz + (x - mean) slope + offset.
+template <class T>
+struct DataGradient {
+  T factor, mean, slope, offset;
+};
+
+template <class T>
+void write_gradients(const Args& args, Tail tail, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
+                     const std::array<bool, 2>& adds) {
+  const bool wants_other = tail.add && wanted(args, 1) && (tail.relu || adds[1] || !same_place(args.dx[1], args.dy));
+  if (!wanted(args, 0) && !wants_other) return;
+  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    Gradient<T> gradient(args, tail, affine, n, c);
+    const T* dz = gradient(first, count);
+    // Either may lie on dy; the one that does must not be written while the other still reads it.
+    const bool other_last = wants_other && !tail.relu && same_place(args.dx[1], args.dy);
+    const auto write_other = [&] { put(plane<T>(args.dx[1], n, c) + first, dz, count, adds[1]); };
+    if (wants_other && !other_last) write_other();
+    if (wanted(args, 0)) {
+      const T* x = plane<const T>(args.x[0], n, c) + first;
+      T* dx = plane<T>(args.dx[0], n, c) + first;
+      with_flag(adds[0], [&](auto add) {
+        LAMINA_INDEPENDENT
+        for (std::int64_t i = 0; i < count; ++i) {
+          const T d = multiply_add(data.factor, dz[i], multiply_add(x[i] - data.mean, data.slope, data.offset));
+          dx[i] = add ? dx[i] + d : d;
+        }
+      });
+    }
+    if (other_last) write_other();
+  });
+}
+
+template <class T>
+void backward(Pool& pool, const Args& args, Tail tail, const std::array<bool, 2>& adds, bool adds_dw) {
+  const Shape& shape = args.dy.shape;
+  const auto count = static_cast<double>(shape.n * shape.plane());
+  split_channels(pool, shape, [&](std::int64_t c) {
+    const auto [mean, inverse_deviation] = saved_statistics(args, c);
+    const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
+    const TwoSums sums = gradient_sums<T>(args, tail, affine, mean, c);
+    const double dshift = sums.first(), dscale = sums.second() * inverse_deviation;
+    const auto place = [&](std::size_t i, double value) {
+      if (i >= args.dw.size() || !args.dw[i]) return;
+      T& dw = args.dw[i].as<T>()[c];
+      dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+    };
+    place(0, dscale);
+    place(1, dshift);
+    const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
+    const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
+                                  static_cast<T>(-factor * inverse_deviation * dscale / count),
+                                  static_cast<T>(-factor * dshift / count)};
+    write_gradients(args, tail, affine, data, c, adds);
+  });
+}
+
+Tail tail_of(const Spec& spec) {
+  Tail tail;
+  for (const Op& op : spec.tail) {
+    tail.add |= std::holds_alternative<Add>(op);
+    tail.relu |= std::holds_alternative<Relu>(op);
+  }
+  return tail;
+}
+
+}  // namespace
+
+Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Context& context) {
+  const Tail tail = tail_of(spec);
+  Lowered unit = empty_unit(spec);
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = same_pitch(spec, i);
+    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+  }
+  unit.backward_reads_x[0] = true;
+  unit.backward_reads_y = tail.add && tail.relu;
+  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  with_type(spec.y.dtype, [&]<class T>() {
+    Pool& pool = context.pool;
+    const auto emit = [&](std::vector<Pass> passes, auto function) {
+      unit.steps.push_back(step(std::move(passes), "direct", function));
+    };
+    if (spec.mode == Mode::inference) {
+      emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_inference<T>(pool, args, op, tail); });
+      return;
+    }
+    unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);
+    emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_training<T>(pool, args, op, tail); });
+    emit({Pass::recompute}, [&pool, tail](const Args& args) {
+      split_channels(pool, args.y.shape,
+                     [&](std::int64_t c) { write_channel<T>(args, tail, saved_statistics(args, c), c); });
+    });
+    const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
+    emit({Pass::backward_params, Pass::backward_data}, [&pool, tail, adds, adds_dw = spec.adds_dw](const Args& args) {
+      backward<T>(pool, args, tail, adds, adds_dw);
+    });
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

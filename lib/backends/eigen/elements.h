@@ -1,0 +1,107 @@
+#pragma once
+// What the element-wise and windowed ops share: empty units, even shares of images, loops that the compiler may
+// vectorise.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "common.h"
+
+/// Before a loop whose iterations touch no element of each other's; operands may still be the same memory, index by
+/// index.
+#if defined(__clang__)
+#define LAMINA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define LAMINA_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define LAMINA_INDEPENDENT
+#endif
+
+namespace lamina::eigen {
+
+/// A unit with every vector of the right length and nothing promised.
+inline Lowered empty_unit(const Spec& spec) {
+  Lowered unit;
+  for (std::vector<bool>* flags :
+       {&unit.backward_reads_x, &unit.y_may_alias_x, &unit.dx_is_dy, &unit.dx_may_alias_dy, &unit.recompute_reads_x})
+    flags->assign(spec.x.size(), false);
+  return unit;
+}
+
+/// Whether y, or dy, steps through memory as x[i], or dx[i], does, so that one can lie on the other.
+inline bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
+inline bool same_gradient_pitch(const Spec& spec, std::size_t i) {
+  return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
+}
+
+inline bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
+inline bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
+
+/// The n-th image of a tensor.
+template <class T>
+T* image(const Tensor& tensor, std::int64_t n) {
+  return tensor.as<T>() + n * tensor.pitch;
+}
+
+/// Whether two tensors of one shape are the same memory.
+inline bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
+
+/// Calls work(n, first, last) for ranges of elements of images that cover all images once, shared out among the
+/// threads.
+template <class Work>
+void split_images(Pool& pool, const Shape& shape, Work&& work) {
+  constexpr std::int64_t grain = 4096;  // elements; below it a thread is not worth waking
+  const std::int64_t size = shape.image();
+  pool.split(shape.count(), grain, [&](std::int64_t from, std::int64_t to) {
+    while (from < to) {
+      const std::int64_t n = from / size, first = from - n * size;
+      const std::int64_t last = std::min(size, first + to - from);
+      work(n, first, last);
+      from += last - first;
+    }
+  });
+}
+
+/// Calls work(n, c) for every plane, in order within a thread.
+template <class Work>
+void split_planes(Pool& pool, const Shape& shape, Work&& work) {
+  pool.split(std::int64_t{shape.n} * shape.c, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) work(i / shape.c, i % shape.c);
+  });
+}
+
+/// Calls function(std::true_type) or function(std::false_type): a flag that the compiler sees.
+template <class Function>
+void with_flag(bool flag, Function&& function) {
+  if (flag) {
+    function(std::true_type{});
+  } else {
+    function(std::false_type{});
+  }
+}
+
+/// to = from, or to += from.
+template <class T>
+void put(T* to, const T* from, std::int64_t count, bool adds) {
+  if (adds) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+  } else {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+  }
+}
+
+/// a b + c, rounded once where the processor does so: the same bits wherever the compiler places it.
+template <class T>
+T multiply_add(T a, T b, T c) {
+#if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)
+  if constexpr (std::is_same_v<T, float>) return __builtin_fmaf(a, b, c);
+  return static_cast<T>(__builtin_fma(a, b, c));
+#else
+  return a * b + c;
+#endif
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,52 @@
+#pragma once
+// Sums in double over long rows of floats or doubles, in sixteen interleaved lanes and a fixed order.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace lamina::eigen {
+
+using Double4 = double __attribute__((vector_size(32)));
+
+/// Four elements as doubles.
+template <class T>
+inline __attribute__((always_inline)) Double4 load4(const T* from) {
+  using T4 = T __attribute__((vector_size(4 * sizeof(T))));
+  T4 values;
+  std::memcpy(&values, from, sizeof values);
+  return __builtin_convertvector(values, Double4);
+}
+
+/// Two sums that grow together.
+class TwoSums {
+ public:
+  /// Adds (first(i), second(i)) for i in [0, count): `four(i)` gives elements i to i + 3 of both, `one(i)` element i.
+  template <class Four, class One>
+  void add(std::int64_t count, Four&& four, One&& one) {
+    std::int64_t i = 0;
+    Double4 a[4], b[4];
+    std::memcpy(a, a_, sizeof a);  // in registers while the loop runs
+    std::memcpy(b, b_, sizeof b);
+    for (; i + 16 <= count; i += 16) {
+#pragma GCC unroll 4
+      for (int lane = 0; lane < 4; ++lane) four(i + 4 * lane, a[lane], b[lane]);
+    }
+    for (; i + 4 <= count; i += 4) four(i, a[0], b[0]);
+    for (int lane = 0; i < count; ++i, ++lane) one(i, a[1][lane], b[1][lane]);
+    std::memcpy(a_, a, sizeof a);
+    std::memcpy(b_, b, sizeof b);
+  }
+
+  double first() const { return total(a_); }
+  double second() const { return total(b_); }
+
+ private:
+  static double total(const Double4 (&lanes)[4]) {
+    const Double4 sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+  Double4 a_[4] = {}, b_[4] = {};
+};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,146 @@
+// y[c] = x[c] scale[c]^-beta, scale[c] = k + alpha/size * sum of x^2 over a window of channels. Strips of pixels are
+// the vector, and the channels are walked. Nothing is saved: the backward pass makes scale again from x.
+
+#include <Eigen/Core>
+
+#include "elements.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t strip = 64;  // pixels
+
+template <class T>
+struct Window {
+  std::int64_t below, above;  // channels that the window of c reaches: c - below to c + above
+  T k, alpha_per_cell, beta;
+
+  explicit Window(const Lrn& op)
+      : below(op.size / 2),
+        above(op.size - 1 - op.size / 2),
+        k(static_cast<T>(op.k)),
+        alpha_per_cell(static_cast<T>(static_cast<double>(op.alpha) / op.size)),
+        beta(static_cast<T>(op.beta)) {}
+};
+
+/// power = scale^-beta over a strip. The usual exponents are square roots, each rounded once.
+template <class T>
+void negative_power(const T* scale, T* power, std::int64_t count, T beta) {
+  using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
+  const Eigen::Map<const Row> from(scale, count);
+  Eigen::Map<Row> to(power, count);
+  if (beta == T(0.75)) {
+    to = from.sqrt();
+    to = (to * to.sqrt()).inverse();
+  } else if (beta == T(0.5)) {
+    to = from.sqrt().inverse();
+  } else {
+    to = from.pow(-beta);
+  }
+}
+
+/// scale[i] for channel c of a strip.
+template <class T>
+void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int64_t channels, std::int64_t plane,
+                  std::int64_t pixels, T* scale) {
+  std::fill_n(scale, pixels, T(0));
+  const std::int64_t last = std::min(channels - 1, c + window.above);
+  for (std::int64_t j = std::max<std::int64_t>(0, c - window.below); j <= last; ++j) {
+    const T* row = x + j * plane;
+    for (std::int64_t i = 0; i < pixels; ++i) scale[i] += row[i] * row[i];
+  }
+  for (std::int64_t i = 0; i < pixels; ++i) scale[i] = window.k + window.alpha_per_cell * scale[i];
+}
+
+/// Calls work(part, n, first pixel, pixels) for strips that cover every pixel of every image once.
+template <class Work>
+void split_strips(Pool& pool, const Shape& shape, Work&& work) {
+  const std::int64_t plane = shape.plane(), strips = (plane + strip - 1) / strip, count = shape.n * strips;
+  pool.run([&](int part) {
+    const std::int64_t last = count * (part + 1) / pool.threads();
+    for (std::int64_t i = count * part / pool.threads(); i < last; ++i) {
+      const std::int64_t first = i % strips * strip;
+      work(part, i / strips, first, std::min(strip, plane - first));
+    }
+  });
+}
+
+template <class T>
+void forward(Pool& pool, const Args& args, const Window<T>& window) {
+  const Shape& shape = args.y.shape;
+  const std::int64_t plane = shape.plane();
+  split_strips(pool, shape, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+    const T* x = image<const T>(args.x[0], n) + first;
+    T* y = image<T>(args.y, n) + first;
+    T scale[strip], power[strip];
+    for (std::int64_t c = 0; c < shape.c; ++c) {
+      window_scale(window, x, c, shape.c, plane, pixels, scale);
+      negative_power(scale, power, pixels, window.beta);
+      for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] = x[c * plane + i] * power[i];
+    }
+  });
+}
+
+/// dx[i] = dy[i] scale[i]^-beta - 2 beta alpha/size x[i] * sum over the c whose window holds i of
+/// dy[c] x[c] scale[c]^(-beta - 1).
+template <class T>
+void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) {
+  if (!wanted(args, 0)) return;
+  const Shape& shape = args.dy.shape;
+  const std::int64_t plane = shape.plane();
+  const T factor = 2 * window.beta * window.alpha_per_cell;
+  split_strips(pool, shape, [&](int part, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+    const T* x = image<const T>(args.x[0], n) + first;
+    const T* dy = image<const T>(args.dy, n) + first;
+    T* dx = image<T>(args.dx[0], n) + first;
+    T* const direct = static_cast<T*>(args.workspace) + part * 2 * shape.c * strip;  // dy scale^-beta
+    T* const ratio = direct + shape.c * strip;                                       // dy x scale^(-beta - 1)
+    T scale[strip], power[strip];
+    for (std::int64_t c = 0; c < shape.c; ++c) {
+      window_scale(window, x, c, shape.c, plane, pixels, scale);
+      negative_power(scale, power, pixels, window.beta);
+      for (std::int64_t i = 0; i < pixels; ++i) {
+        const T d = dy[c * plane + i] * power[i];
+        direct[c * strip + i] = d;
+        ratio[c * strip + i] = d * x[c * plane + i] / scale[i];
+      }
+    }
+    for (std::int64_t c = 0; c < shape.c; ++c) {
+      T sum[strip] = {};
+      const std::int64_t last = std::min<std::int64_t>(shape.c - 1, c + window.below);
+      for (std::int64_t j = std::max<std::int64_t>(0, c - window.above); j <= last; ++j)
+        for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * strip + i];
+      with_flag(adds, [&](auto add) {
+        for (std::int64_t i = 0; i < pixels; ++i) {
+          const T d = direct[c * strip + i] - factor * x[c * plane + i] * sum[i];
+          dx[c * plane + i] = add ? dx[c * plane + i] + d : d;
+        }
+      });
+    }
+  });
+}
+
+}  // namespace
+
+Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.backward_reads_x[0] = true;
+  unit.recompute_reads_x[0] = true;
+  unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
+  with_type(spec.y.dtype, [&]<class T>() {
+    Pool& pool = context.pool;
+    const Window<T> window(op);
+    const auto run_forward = [&pool, window](const Args& args) { forward<T>(pool, args, window); };
+    unit.steps.push_back(step({Pass::forward}, "direct", run_forward));
+    if (spec.mode == Mode::inference) return;
+    unit.steps.push_back(step({Pass::recompute}, "direct", run_forward));
+    const auto workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * strip * sizeof(T);
+    unit.steps.push_back(step(
+        {Pass::backward_data}, "direct",
+        [&pool, window, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, window, adds); },
+        workspace * static_cast<std::size_t>(pool.threads())));
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen
