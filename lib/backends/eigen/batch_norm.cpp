@@ -1,7 +1,9 @@
 // Batch normalisation, alone or with an Add and a ReLU behind it, one channel at a time: its planes are read from
 // memory once and stay in cache for the second look. Sums are in double, in an order that no number of threads changes.
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "elements.h"
 #include "lanes.h"

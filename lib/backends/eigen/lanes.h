@@ -1,7 +1,6 @@
 #pragma once
 // Sums in double over long rows of floats or doubles, in sixteen interleaved lanes and a fixed order.
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -10,10 +9,14 @@ namespace lamina::eigen {
 using Double4 = double __attribute__((vector_size(32)));
 
 /// Four elements as doubles.
-template <class T>
-inline __attribute__((always_inline)) Double4 load4(const T* from) {
-  using T4 = T __attribute__((vector_size(4 * sizeof(T))));
-  T4 values;
+inline Double4 load4(const double* from) {
+  Double4 values;
+  std::memcpy(&values, from, sizeof values);
+  return values;
+}
+inline Double4 load4(const float* from) {
+  using Float4 = float __attribute__((vector_size(16)));
+  Float4 values;
   std::memcpy(&values, from, sizeof values);
   return __builtin_convertvector(values, Double4);
 }

@@ -1,8 +1,8 @@
 // The largest cell of each window. Each input row is reduced along its columns once and kept for all windows that hold
 // it; windows then reduce those along the rows. In training the first maximum's place in its window is saved.
 
-#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "elements.h"
 #include "window.h"
