@@ -6,7 +6,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// One over the number of cells that count, for the windows along one axis starting at `first`.
+/// How many cells count towards the divisor along one axis, for the window starting at `first`.
 std::int64_t cells_that_count(std::int64_t first, std::int64_t window, std::int64_t extent, std::int64_t pad,
                               bool count_padding) {
   const std::int64_t from = count_padding ? first : std::max<std::int64_t>(0, first);
@@ -46,10 +46,11 @@ void forward_plane(const Windows& g, bool count_padding, const T* x, T* y, const
     const RowRange range = rows_of(g, p);
     std::fill_n(rows.columns, g.row_cells(), T(0));
     T* inside = rows.columns + g.pad_w;
+    const std::int64_t columns = g.columns_used();
     for (std::int64_t h = range.from; h < range.to; ++h) {
       const T* row = x + h * g.W;
       LAMINA_INDEPENDENT
-      for (std::int64_t w = 0; w < g.columns_used(); ++w) inside[w] += row[w];
+      for (std::int64_t w = 0; w < columns; ++w) inside[w] += row[w];
     }
     T* to = y + p * g.Q;
     std::fill_n(to, g.Q, T(0));
@@ -72,11 +73,12 @@ void backward_plane(const Windows& g, bool count_padding, const T* dy, T* dx, co
       for (std::int64_t s = 0; s < g.S; ++s) rows.columns[q * g.stride_w + s] += share;
     }
     const T* inside = rows.columns + g.pad_w;
+    const std::int64_t columns = g.columns_used();
     const RowRange range = rows_of(g, p);
     for (std::int64_t h = range.from; h < range.to; ++h) {
       T* row = dx + h * g.W;
       LAMINA_INDEPENDENT
-      for (std::int64_t w = 0; w < g.columns_used(); ++w) row[w] += inside[w];
+      for (std::int64_t w = 0; w < columns; ++w) row[w] += inside[w];
     }
   }
 }

@@ -2,6 +2,7 @@
 // the vector, and the channels are walked. Nothing is saved: the backward pass makes scale again from x.
 
 #include <Eigen/Core>
+#include <cmath>
 
 #include "elements.h"
 
@@ -23,33 +24,37 @@ struct Window {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// power = scale^-beta over a strip. The usual exponents are square roots, each rounded once.
+/// Of fixed size and place, so that a power has the same bits wherever its pixel lies in memory.
 template <class T>
-void negative_power(const T* scale, T* power, std::int64_t count, T beta) {
-  using Row = Eigen::Array<T, Eigen::Dynamic, 1>;
-  const Eigen::Map<const Row> from(scale, count);
-  Eigen::Map<Row> to(power, count);
+using Strip = Eigen::Array<T, strip, 1>;
+
+/// scale^-beta. The usual exponents are square roots, each rounded once.
+template <class T>
+void negative_power(const Strip<T>& scale, T beta, Strip<T>& power) {
   if (beta == T(0.75)) {
-    to = from.sqrt();
-    to = (to * to.sqrt()).inverse();
+    for (std::int64_t i = 0; i < strip; ++i) {
+      const T root = std::sqrt(scale[i]);
+      power[i] = 1 / (root * std::sqrt(root));
+    }
   } else if (beta == T(0.5)) {
-    to = from.sqrt().inverse();
+    for (std::int64_t i = 0; i < strip; ++i) power[i] = 1 / std::sqrt(scale[i]);
   } else {
-    to = from.pow(-beta);
+    power = scale.pow(-beta);
   }
 }
 
-/// scale[i] for channel c of a strip.
+/// scale for channel c of a strip, and k beyond its last pixel.
 template <class T>
 void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int64_t channels, std::int64_t plane,
-                  std::int64_t pixels, T* scale) {
-  std::fill_n(scale, pixels, T(0));
+                  std::int64_t pixels, Strip<T>& scale) {
+  scale.setZero();
   const std::int64_t last = std::min(channels - 1, c + window.above);
   for (std::int64_t j = std::max<std::int64_t>(0, c - window.below); j <= last; ++j) {
     const T* row = x + j * plane;
-    for (std::int64_t i = 0; i < pixels; ++i) scale[i] += row[i] * row[i];
+    T* to = scale.data();
+    for (std::int64_t i = 0; i < pixels; ++i) to[i] += row[i] * row[i];
   }
-  for (std::int64_t i = 0; i < pixels; ++i) scale[i] = window.k + window.alpha_per_cell * scale[i];
+  scale = window.k + window.alpha_per_cell * scale;
 }
 
 /// Calls work(part, n, first pixel, pixels) for strips that cover every pixel of every image once.
@@ -72,10 +77,10 @@ void forward(Pool& pool, const Args& args, const Window<T>& window) {
   split_strips(pool, shape, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
-    T scale[strip], power[strip];
+    Strip<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
       window_scale(window, x, c, shape.c, plane, pixels, scale);
-      negative_power(scale, power, pixels, window.beta);
+      negative_power(scale, window.beta, power);
       for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] = x[c * plane + i] * power[i];
     }
   });
@@ -95,10 +100,10 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
     T* dx = image<T>(args.dx[0], n) + first;
     T* const direct = static_cast<T*>(args.workspace) + part * 2 * shape.c * strip;  // dy scale^-beta
     T* const ratio = direct + shape.c * strip;                                       // dy x scale^(-beta - 1)
-    T scale[strip], power[strip];
+    Strip<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
       window_scale(window, x, c, shape.c, plane, pixels, scale);
-      negative_power(scale, power, pixels, window.beta);
+      negative_power(scale, window.beta, power);
       for (std::int64_t i = 0; i < pixels; ++i) {
         const T d = dy[c * plane + i] * power[i];
         direct[c * strip + i] = d;

@@ -8,12 +8,19 @@
 namespace lamina::eigen {
 namespace {
 
-template <class T>
-using Row = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
-template <class T>
-using ConstRow = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+constexpr std::int64_t strip = 64;  // elements
 
-constexpr std::int64_t strip = 64;  // pixels
+/// Of fixed size and place, so that an exponential has the same bits wherever its argument lies in memory.
+template <class T>
+using Strip = Eigen::Array<T, strip, 1>;
+
+/// exp(x - largest) for up to a strip of elements.
+template <class T, class Largest>
+void exponentials(const T* x, const Largest& largest, std::int64_t count, Strip<T>& to) {
+  to.setZero();
+  std::copy_n(x, count, to.data());
+  to = (to - largest).exp();
+}
 
 /// Calls work(n, first pixel, pixels) for strips that cover every pixel of every image once.
 template <class Work>
@@ -29,28 +36,32 @@ void split_strips(Pool& pool, const Shape& shape, Work&& work) {
 
 template <class T>
 void forward_vector(const T* x, T* y, std::int64_t channels) {
-  const ConstRow<T> from(x, channels);
-  Row<T> to(y, channels);
-  const T largest = from.maxCoeff();
-  to = (from - largest).exp();
-  to *= 1 / to.sum();
+  T largest = x[0];
+  for (std::int64_t c = 1; c < channels; ++c) largest = std::max(largest, x[c]);
+  Strip<T> part, sums = Strip<T>::Zero();
+  for (std::int64_t c = 0; c < channels; c += strip) {
+    const std::int64_t count = std::min(strip, channels - c);
+    exponentials(x + c, largest, count, part);
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
+    std::copy_n(part.data(), count, y + c);
+  }
+  const T sum = sums.sum();
+  for (std::int64_t c = 0; c < channels; ++c) y[c] /= sum;
 }
 
 template <class T>
 void forward_map(const T* x, T* y, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
-  T largest[strip], sum[strip];
-  std::copy_n(x, pixels, largest);
+  Strip<T> part, largest = Strip<T>::Zero(), sums = Strip<T>::Zero();
+  std::copy_n(x, pixels, largest.data());
   for (std::int64_t c = 1; c < channels; ++c)
     for (std::int64_t i = 0; i < pixels; ++i) largest[i] = std::max(largest[i], x[c * plane + i]);
-  std::fill_n(sum, pixels, T(0));
-  Row<T> sums(sum, pixels);
   for (std::int64_t c = 0; c < channels; ++c) {
-    Row<T> to(y + c * plane, pixels);
-    to = (ConstRow<T>(x + c * plane, pixels) - ConstRow<T>(largest, pixels)).exp();
-    sums += to;
+    exponentials(x + c * plane, largest, pixels, part);
+    sums += part;
+    std::copy_n(part.data(), pixels, y + c * plane);
   }
-  sums = sums.inverse();
-  for (std::int64_t c = 0; c < channels; ++c) Row<T>(y + c * plane, pixels) *= sums;
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] /= sums[i];
 }
 
 template <class T>
@@ -66,34 +77,41 @@ void forward(Pool& pool, const Args& args) {
 }
 
 /// dx = y (dy - sum over the channels of y dy).
+template <class T, bool Adds>
+void backward_strip(const T* y, const T* dy, T* dx, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
+  T dots[strip] = {};
+  if (plane == 1) {
+    T lanes[strip] = {};
+    for (std::int64_t c = 0; c < channels; ++c) lanes[c % strip] += y[c] * dy[c];
+    for (const T lane : lanes) dots[0] += lane;
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t i = 0; i < pixels; ++i) dots[i] += y[c * plane + i] * dy[c * plane + i];
+  }
+  const auto place = [&](std::int64_t at, T dot) {
+    const T d = y[at] * (dy[at] - dot);
+    dx[at] = Adds ? dx[at] + d : d;
+  };
+  if (plane == 1) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t c = 0; c < channels; ++c) place(c, dots[0]);
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < pixels; ++i) place(c * plane + i, dots[i]);
+    }
+  }
+}
+
 template <class T>
 void backward(Pool& pool, const Args& args, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
-  const std::int64_t plane = shape.plane();
-  const auto place = [adds](auto&& to, const auto& value) {
-    if (adds) {
-      to += value;
-    } else {
-      to = value;
-    }
-  };
-  split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
-    const T* y = image<const T>(args.y, n) + first;
-    const T* dy = image<const T>(args.dy, n) + first;
-    T* dx = image<T>(args.dx[0], n) + first;
-    if (plane == 1) {
-      const ConstRow<T> p(y, shape.c), dp(dy, shape.c);
-      const T dot = (p * dp).sum();
-      return place(Row<T>(dx, shape.c), p * (dp - dot));
-    }
-    T dot[strip] = {};
-    Row<T> dots(dot, pixels);
-    for (std::int64_t c = 0; c < shape.c; ++c)
-      dots += ConstRow<T>(y + c * plane, pixels) * ConstRow<T>(dy + c * plane, pixels);
-    for (std::int64_t c = 0; c < shape.c; ++c)
-      place(Row<T>(dx + c * plane, pixels),
-            ConstRow<T>(y + c * plane, pixels) * (ConstRow<T>(dy + c * plane, pixels) - dots));
+  with_flag(adds, [&](auto add) {
+    split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+      backward_strip<T, decltype(add)::value>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
+                                              image<T>(args.dx[0], n) + first, shape.c, shape.plane(), pixels);
+    });
   });
 }
 
