@@ -1,0 +1,32 @@
+// How options reach a network, and the pairs of ops that every network has.
+
+#include "builders.h"
+
+namespace lamina::nets {
+
+Value images(Graph& graph, int channels, const Options& options) {
+  return graph.input({options.batch, channels, options.image, options.image});
+}
+
+int width(int published, const Options& options, int groups) {
+  const int divided = (published + options.width_divisor - 1) / options.width_divisor;
+  return (divided + groups - 1) / groups * groups;
+}
+
+Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv& op) {
+  return relu(conv(x, conv_name, op), relu_name);
+}
+
+Value fully_connected_relu(Value x, const std::string& fc_name, const std::string& relu_name, int outputs) {
+  return relu(fully_connected(x, fc_name, {.outputs = outputs}), relu_name);
+}
+
+Value dropout_if(const Options& options, Value x, const std::string& name, float rate) {
+  return options.dropout ? dropout(x, name, {.rate = rate}) : x;
+}
+
+Value softmax_if(const Options& options, Value x, const std::string& name) {
+  return options.softmax ? softmax(x, name) : x;
+}
+
+}  // namespace lamina::nets

@@ -1,0 +1,48 @@
+#pragma once
+// What the files of the zoo share: the builders that zoo.cpp lists, and how options reach a network.
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "lamina/graph.h"
+#include "lamina/nets.h"
+
+namespace lamina::nets {
+
+/// Builds the named network. The options hold no default any more: image and classes are given.
+using Builder = Graph (*)(std::string_view name, const Options&);
+
+Graph alexnet(std::string_view name, const Options&);
+Graph alexnet_owt(std::string_view name, const Options&);
+Graph cifar10_cnn(std::string_view name, const Options&);
+Graph googlenet_cb(std::string_view name, const Options&);
+Graph googlenet_tv(std::string_view name, const Options&);
+Graph inception_v1(std::string_view name, const Options&);
+Graph mnist_cnn(std::string_view name, const Options&);
+Graph mnist_mlp(std::string_view name, const Options&);
+Graph overfeat(std::string_view name, const Options&);
+Graph preresnet(std::string_view name, const Options&);
+Graph resnet(std::string_view name, const Options&);
+Graph vgg(std::string_view name, const Options&);
+
+/// The column of a paper's table that has the given name, which zoo.cpp takes from nowhere else.
+template <class Columns>
+const auto& column(const Columns& columns, std::string_view name) {
+  return *std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == name; });
+}
+
+/// The input every network starts from.
+Value images(Graph&, int channels, const Options&);
+
+/// A hidden width, divided as the options ask and rounded up to a multiple of the groups it must divide by.
+int width(int published, const Options&, int groups = 1);
+
+Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv&);
+Value fully_connected_relu(Value x, const std::string& fc_name, const std::string& relu_name, int outputs);
+
+/// The op, or x itself where the options leave it out.
+Value dropout_if(const Options&, Value x, const std::string& name, float rate);
+Value softmax_if(const Options&, Value x, const std::string& name);
+
+}  // namespace lamina::nets

@@ -1,0 +1,192 @@
+// The zoo's options, limits and errors, and the places where look-alikes of a network differ.
+
+#include "lamina/nets.h"
+
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+const Shape& shape(const Graph& graph, std::string_view node) { return graph.node(node).shape; }
+
+template <class Error>
+std::string complaint(std::string_view name, const nets::Options& options) {
+  try {
+    nets::build(name, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+}  // namespace
+
+TEST_CASE("alexnet rounds its first pool up, and its second convolution has two groups") {
+  const Graph graph = nets::build("alexnet", {.batch = 1});
+  CHECK(shape(graph, "conv1") == Shape{1, 96, 54, 54});
+  CHECK(shape(graph, "pool1") == Shape{1, 96, 27, 27});
+  CHECK(graph.node("conv2").params.front() == Shape{256, 48, 5, 5});
+  CHECK(graph.node("norm1").inputs == std::vector<int>{graph.find("relu1")});
+}
+
+TEST_CASE("alexnet has the same parameters at the 227 pixels of its training") {
+  const Graph graph = nets::build("alexnet", {.batch = 1, .image = 227});
+  CHECK(shape(graph, "conv1") == Shape{1, 96, 55, 55});
+  CHECK(shape(graph, "pool1") == Shape{1, 96, 27, 27});
+  CHECK(graph.parameter_count() == 60'965'224);
+  CHECK(graph.multiply_adds() == 724'406'816);
+}
+
+TEST_CASE("inception_v1 has maps of 13 pixels behind its third pool, and takes 1000 of 1008 outputs") {
+  const Graph graph = nets::build("inception_v1", {.batch = 1});
+  CHECK(shape(graph, "maxpool3") == Shape{1, 480, 13, 13});
+  CHECK(shape(graph, "fc") == Shape{1, 1008, 1, 1});
+  CHECK(graph.node("narrow").op == Op{Slice{.first = 1, .channels = 1000}});
+  CHECK(shape(graph, "inception4a.concat").c == 508);
+}
+
+TEST_CASE("overfeat does not pad its second convolution") {
+  CHECK(shape(nets::build("overfeat", {.batch = 1}), "conv2") == Shape{1, 256, 24, 24});
+}
+
+TEST_CASE("the stride of a bottleneck is in its 3x3 convolution") {
+  const Graph graph = nets::build("resnet50", {.batch = 1});
+  CHECK(shape(graph, "layer2.0.conv1") == Shape{1, 128, 56, 56});
+  CHECK(shape(graph, "layer2.0.conv2") == Shape{1, 128, 28, 28});
+}
+
+TEST_CASE("a projection stands only where extents change") {
+  const Graph resnet34 = nets::build("resnet34", {.batch = 1});
+  CHECK(resnet34.find("layer1.0.downsample.0") == -1);
+  CHECK(resnet34.find("layer2.0.downsample.1") >= 0);
+  CHECK(resnet34.find("layer2.1.downsample.0") == -1);
+  CHECK(nets::build("resnet50", {.batch = 1}).find("layer1.0.downsample.0") >= 0);
+}
+
+TEST_CASE("resnet200 has batch norm in its stem and none behind its projections") {
+  const Graph graph = nets::build("resnet200", {.batch = 1});
+  CHECK(graph.node("bn1").inputs == std::vector<int>{graph.find("conv1")});
+  CHECK(graph.find("layer1.0.downsample.1") == -1);
+  CHECK(graph.find("layer1.0.bn1") == -1);
+
+  // The first block projects what the stem made; further stages project the activated x; other blocks add x itself.
+  CHECK(graph.node("layer1.0.downsample.0").inputs == std::vector<int>{graph.find("maxpool")});
+  CHECK(graph.node("layer2.0.downsample.0").inputs == std::vector<int>{graph.find("layer2.0.relu")});
+  CHECK(graph.node("layer2.0.conv1").inputs == std::vector<int>{graph.find("layer2.0.relu")});
+  CHECK(graph.node("layer2.1.add").inputs ==
+        std::vector<int>{graph.find("layer2.1.conv3"), graph.find("layer2.0.add")});
+  CHECK(graph.node("layer2.1.bn1").inputs == std::vector<int>{graph.find("layer2.0.add")});
+}
+
+TEST_CASE("names that repeat in a block are numbered in running order") {
+  const Graph graph = nets::build("resnet50", {.batch = 1});
+  CHECK(graph.node("layer1.0.relu").inputs == std::vector<int>{graph.find("layer1.0.bn1")});
+  CHECK(graph.node("layer1.0.relu#2").inputs == std::vector<int>{graph.find("layer1.0.bn2")});
+  CHECK(graph.node("layer1.0.relu#3").inputs == std::vector<int>{graph.find("layer1.0.add")});
+}
+
+TEST_CASE("every network works at its smallest image and says so one pixel below") {
+  for (const nets::Info& info : nets::list()) {
+    CAPTURE(std::string(info.name));
+    const nets::Options smallest{.batch = 1, .image = info.smallest_image};
+    CHECK(shape(nets::build(info.name, smallest), "input").h == info.smallest_image);
+    if (info.smallest_image == 1) continue;
+
+    const auto square = [](int extent) { return std::to_string(extent) + 'x' + std::to_string(extent); };
+    const std::string error = complaint<ShapeError>(info.name, {.batch = 1, .image = info.smallest_image - 1});
+    CAPTURE(error);
+    CHECK(error.starts_with(std::string(info.name) + " needs images of at least " + square(info.smallest_image) +
+                            ", not " + square(info.smallest_image - 1) + ": graph"));
+  }
+}
+
+TEST_CASE("options reach the graph") {
+  const Graph graph = nets::build("vgg16", {.batch = 3, .image = 64, .classes = 7, .dropout = false, .softmax = false});
+  CHECK(shape(graph, "input") == Shape{3, 3, 64, 64});
+  CHECK(shape(graph, "classifier.6") == Shape{3, 7, 1, 1});
+  CHECK(graph.nodes().back().name == "classifier.6");
+  CHECK(graph.find("classifier.2") == -1);
+}
+
+TEST_CASE("classes reach every network's output") {
+  for (const nets::Info& info : nets::list()) {
+    CAPTURE(std::string(info.name));
+    CHECK(nets::build(info.name, {.batch = 2, .classes = 5}).nodes().back().shape == Shape{2, 5, 1, 1});
+  }
+}
+
+TEST_CASE("a softmax ends the networks that were published with one, and can be left out") {
+  for (const nets::Info& info : nets::list()) {
+    CAPTURE(std::string(info.name));
+    const auto ends_in_softmax = [&](bool wanted) {
+      const Graph graph = nets::build(info.name, {.batch = 1, .softmax = wanted});
+      return std::holds_alternative<Softmax>(graph.nodes().back().op);
+    };
+    CHECK(ends_in_softmax(true) == info.protocol.softmax);
+    CHECK_FALSE(ends_in_softmax(false));
+  }
+}
+
+TEST_CASE("dropout can be left out of every network") {
+  for (const nets::Info& info : nets::list()) {
+    CAPTURE(std::string(info.name));
+    const Graph with = nets::build(info.name, {.batch = 1}),
+                without = nets::build(info.name, {.batch = 1, .dropout = false});
+    for (const Node& node : without.nodes()) CHECK_FALSE(std::holds_alternative<Dropout>(node.op));
+    CHECK(with.parameter_count() == without.parameter_count());
+  }
+}
+
+TEST_CASE("a width divisor narrows the hidden layers, rounded up, and keeps the groups") {
+  const Graph resnet = nets::build("resnet50", {.batch = 1, .width_divisor = 16});
+  CHECK(shape(resnet, "conv1").c == 4);
+  CHECK(shape(resnet, "layer4.2.conv3").c == 4 * 32);
+  CHECK(shape(resnet, "fc").c == 1000);
+
+  const Graph alexnet = nets::build("alexnet", {.batch = 1, .width_divisor = 32});
+  CHECK(shape(alexnet, "conv1").c == 4);  // 96 / 32 is 3: the next multiple of conv2's two groups
+  CHECK(alexnet.node("conv2").params.front() == Shape{8, 2, 5, 5});
+
+  const Graph inception = nets::build("inception_v1", {.batch = 1, .width_divisor = 7});
+  CHECK(shape(inception, "inception3a.concat").c == 10 + 19 + 5 + 5);  // 64, 128, 32, 32
+}
+
+TEST_CASE("every network stays whole however narrow it is") {
+  const int divisor = GENERATE(2, 3, 8, 1000, 1 << 30);
+  for (const nets::Info& info : nets::list()) {
+    CAPTURE(std::string(info.name), divisor);
+    const Graph wide = nets::build(info.name, {.batch = 1});
+    const Graph narrow = nets::build(info.name, {.batch = 1, .width_divisor = divisor});
+    CHECK(narrow.nodes().size() == wide.nodes().size());
+    CHECK(narrow.parameter_count() < wide.parameter_count());
+  }
+}
+
+TEST_CASE("an unknown network is an error with near names") {
+  CHECK(complaint<UsageError>("resnet51", {}) ==
+        "no network \"resnet51\"; did you mean \"resnet50\", \"resnet18\" or \"resnet34\"?");
+  CHECK_THROWS_AS(nets::info("resnet50_v1"), UsageError);
+  CHECK(nets::info("vgg19").source == "Simonyan, Zisserman 2014, E; the authors' deploy file");
+}
+
+TEST_CASE("options out of range are errors by name") {
+  CHECK(complaint<UsageError>("vgg16", {.batch = 0}) ==
+        "vgg16: option batch is 0, but must be between 1 and 1073741824");
+  const nets::Options options = GENERATE(as<nets::Options>{}, nets::Options{.batch = -1}, nets::Options{.image = -1},
+                                         nets::Options{.classes = -1}, nets::Options{.width_divisor = 0},
+                                         nets::Options{.classes = 2'000'000'000});
+  CHECK_THROWS_AS(nets::build("inception_v1", options), UsageError);
+}
+
+TEST_CASE("an image too large for 32-bit extents is an error, not an overflow") {
+  CHECK_THROWS_AS(nets::build("resnet18", {.batch = 1, .image = 1 << 30}), ShapeError);
+  CHECK_THROWS_AS(nets::build("vgg16", {.batch = 1, .image = 40'000}), ShapeError);
+}
+
+TEST_CASE("protocols are those of the published tables") {
+  const nets::Protocol alexnet = nets::info("alexnet").protocol, resnet = nets::info("resnet50").protocol;
+  CHECK((alexnet.softmax && alexnet.input_gradient && alexnet.accumulate));
+  CHECK((!resnet.softmax && !resnet.input_gradient && resnet.accumulate));
+}

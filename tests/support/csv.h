@@ -1,0 +1,48 @@
+#pragma once
+// Tables as text: a first line of column names, then rows; fields may be quoted.
+
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lamina::test {
+
+using CsvRow = std::map<std::string, std::string>;
+
+inline std::vector<std::string> csv_fields(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char letter : line) {
+    if (letter == '"') {
+      quoted = !quoted;
+    } else if (letter == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (letter != '\r') {
+      fields.back() += letter;
+    }
+  }
+  return fields;
+}
+
+/// Every row of the file, by column name. Throws where a row has too few or too many fields.
+inline std::vector<CsvRow> read_csv(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  std::string line;
+  std::getline(file, line);
+  const std::vector<std::string> names = csv_fields(line);
+
+  std::vector<CsvRow> rows;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> fields = csv_fields(line);
+    if (fields.size() != names.size()) throw std::runtime_error(path + ": not as many fields as columns: " + line);
+    CsvRow row;
+    for (std::size_t i = 0; i < names.size(); ++i) row[names[i]] = fields[i];
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace lamina::test
