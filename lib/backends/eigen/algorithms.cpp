@@ -1,0 +1,86 @@
+// Taking one algorithm among several for a pass, as a Choice demands.
+
+#include "algorithms.h"
+
+#include <cmath>
+#include <sstream>
+#include <variant>
+
+namespace lamina::eigen {
+namespace {
+
+/// Why a candidate does not do, or nothing.
+std::string refusal(const Candidate& candidate, const Lowered::Step& step, const Choice& choice) {
+  std::ostringstream text;
+  if (candidate.max_error > choice.max_error) {
+    text << candidate.algorithm << " guarantees a relative error of " << candidate.max_error << ", not "
+         << choice.max_error;
+  } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {
+    text << candidate.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
+         << choice.workspace_limit;
+  }
+  return text.str();
+}
+
+}  // namespace
+
+Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Candidate>& candidates) {
+  const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+  std::string known, reasons;
+  for (const Candidate& candidate : candidates) {
+    known += (known.empty() ? "" : ", ") + candidate.algorithm;
+    if (!named.empty() && candidate.algorithm != named) continue;
+    Lowered::Step step = candidate.lower();
+    const std::string reason = refusal(candidate, step, choice);
+    if (reason.empty()) return step;
+    reasons += (reasons.empty() ? "" : "; ") + reason;
+  }
+  const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";
+  if (reasons.empty()) throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
+  throw Unsupported(where + reasons);
+}
+
+void check_unit(const std::string& unit, const Spec& spec, const Choice& choice) {
+  const auto check_tensor = [&](const char* name, const TensorSpec& tensor) {
+    if (tensor.layout != Layout::nchw) {
+      throw Unsupported(unit + ": " + name + " is " + std::string(to_string(tensor.layout)) + "; this op runs in nchw only");
+    }
+    if (tensor.dtype != spec.y.dtype) {
+      throw Unsupported(unit + ": " + name + " is " + std::string(to_string(tensor.dtype)) + " and y is " +
+                        std::string(to_string(spec.y.dtype)) + "; this op computes in one type");
+    }
+  };
+  check_tensor("y", spec.y);
+  for (const TensorSpec& x : spec.x) check_tensor("x", x);
+  for (const TensorSpec& w : spec.w) check_tensor("a parameter", w);
+  with_type(spec.y.dtype, []<class T>() {});
+  const bool relu = spec.tail.size() == 1 && std::holds_alternative<Relu>(spec.tail[0]);
+  if (!spec.tail.empty() && !relu) {
+    throw Unsupported(unit + ": cannot be fused with " + std::string(op_name(spec.tail[0])) +
+                      (spec.tail.size() > 1 ? " and what follows it" : "") + "; only with one relu");
+  }
+  if (spec.sums_given || spec.sums_wanted) throw Unsupported(unit + ": neither gathers nor takes batch-norm sums");
+  if (choice.math != Math::strict) {
+    throw Unsupported(unit + ": no " + std::string(to_string(choice.math)) + " math on the host; ask for strict");
+  }
+}
+
+Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {
+  Lowered lowered;
+  const bool training = spec.mode == Mode::training;
+  const bool wants_dx = training && !spec.wants_dx.empty() && spec.wants_dx[0];
+  lowered.steps.push_back(lower_pass(Pass::forward));
+  if (training) lowered.steps.push_back(lower_pass(Pass::backward_params));
+  if (wants_dx) lowered.steps.push_back(lower_pass(Pass::backward_data));
+  lowered.backward_reads_x = {training};
+  lowered.backward_reads_y = training && ends_in_relu(spec);
+  lowered.y_may_alias_x = {false};
+  lowered.dx_is_dy = {false};
+  lowered.dx_may_alias_dy = {false};
+  lowered.recompute_reads_x = {false};
+  return lowered;
+}
+
+double unit_roundoff(DType dtype) { return dtype == DType::f64 ? std::ldexp(1.0, -53) : std::ldexp(1.0, -24); }
+
+}  // namespace lamina::eigen

@@ -1,0 +1,145 @@
+// Weights times the matrix of columns, in blocks that stay in the cache.
+
+#include "column_product.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t panel_bytes = 512 * 1024;  // of packed columns: half of a second-level cache
+constexpr std::int64_t strip_bytes = 1536;        // of one row of a: eight rows fill a quarter of a first-level cache
+
+/// Columns of one range, in the layout of the output.
+template <class T>
+struct GridPlace {
+  const Columns* columns;
+  GridOutput<T> output;
+  ColumnRange range;
+  std::int64_t ld;  // plane
+
+  T* direct(std::int64_t column, std::int64_t count) const {
+    const std::int64_t first = range.first + column, grid = columns->grid();
+    const std::int64_t image = first / grid, at = first - image * grid;
+    if (output.step != 1 || at + count > grid) return nullptr;
+    if (output.row_pitch == output.row_length) return output.data + image * output.pitch + at;
+    const std::int64_t row = at / output.row_length, q = at - row * output.row_length;
+    if (q + count > output.row_length) return nullptr;
+    return output.data + image * output.pitch + row * output.row_pitch + q;
+  }
+
+  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count, const T* tile,
+               std::int64_t ldt) const {
+    const std::int64_t grid = columns->grid(), length = output.row_length;
+    for (std::int64_t j = 0; j < count;) {
+      const std::int64_t at = range.first + column + j;
+      const std::int64_t image = at / grid, p = (at - image * grid) / length, q = at - image * grid - p * length;
+      const std::int64_t run = std::min(length - q, count - j);
+      T* to = output.data + image * output.pitch + row * output.plane + p * output.row_pitch + q * output.step;
+      for (int i = 0; i < rows; ++i, to += output.plane) {
+        const T bias = block.bias == nullptr ? T{0} : block.bias[row + i];
+        const T* from = tile + i * ldt + j;
+        for (std::int64_t r = 0; r < run; ++r) finish(to[r * output.step], from[r], bias, block.add, block.relu);
+      }
+      j += run;
+    }
+  }
+};
+
+}  // namespace
+
+template <class T>
+ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
+    : kernels_(&kernels), columns_(std::move(columns)), rows_(rows),
+      partition_(partition(columns_.count(), rows, threads, kernels.lanes, kernels.rows)) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t taps = columns_.taps(), depth = columns_.depth();
+  const std::int64_t target = strip_bytes / size;
+  // Whole channels in a block, unless one alone is too deep; blocks of even depth.
+  const std::int64_t unit = taps <= 2 * target ? taps : 1;
+  const std::int64_t units = depth / unit;
+  const std::int64_t blocks = divide_up(units, std::max<std::int64_t>(1, target / unit));
+  block_depth_ = divide_up(units, blocks) * unit;
+  block_channels_ = unit == taps ? block_depth_ / taps : std::min(depth / taps, block_depth_ / taps + 2);
+  const std::int64_t width = kernels.width();
+  const std::int64_t fit = std::clamp<std::int64_t>(panel_bytes / size / block_depth_ / width, 2, 64) * width;
+  const std::int64_t share = divide_up(divide_up(columns_.count(), kernels.lanes), partition_.columns) * kernels.lanes;
+  block_columns_ = round_up(divide_up(share, divide_up(share, fit)), width);
+  Carver counter;
+  carve(counter);
+  workspace_bytes_ = counter.used_bytes();
+}
+
+template <class T>
+auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
+  const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
+  Buffers buffers;
+  buffers.panels = carver.take<T>(block_columns_ / width * (block_depth_ * width + lanes));
+  buffers.staged = carver.take<T>(columns_.staged_bound(block_columns_, kernels_->lanes) * block_channels_ + lanes);
+  buffers.segments = carver.take<Segment>(columns_.segment_bound(block_columns_, width));
+  return buffers;
+}
+
+template <class T>
+void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::int64_t first, std::int64_t depth,
+                            const Buffers& buffers, std::int64_t segments) const {
+  const std::int64_t width = kernels_->width(), taps = columns_.taps();
+  const std::int64_t first_channel = first / taps;
+  const T* from = operands.source.data;
+  std::int64_t size = 0, rows = 0, origin = 0;
+  if (columns_.staged()) {
+    const std::int64_t last_channel = (first + depth - 1) / taps + 1;
+    columns_.stage(range, operands.source, first_channel, last_channel, kernels_->lanes, buffers.staged);
+    from = buffers.staged;
+    origin = first_channel;
+    size = columns_.staged_size(range, kernels_->lanes);
+    rows = columns_.staged_rows(range);
+  }
+  if (range.count % width != 0) {  // what no segment fills must still be numbers
+    T* const last = buffers.panels + range.count / width * (block_depth_ * width + kernels_->lanes);
+    std::fill(last, last + depth * width, T{0});
+  }
+  const auto copy = columns_.staged() ? kernels_->copy : kernels_->copy_exact;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
+    copy(buffers.panels + k * width, from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes), buffers.segments,
+         segments);
+  }
+}
+
+template <class T>
+void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) const {
+  if (part >= partition_.parts()) return;
+  const Piece columns = piece(columns_.count(), kernels_->lanes, part % partition_.columns, partition_.columns);
+  const Piece rows = piece(rows_, kernels_->rows, part / partition_.columns, partition_.rows);
+  if (rows.first == rows.last) return;
+  Carver carver(workspace);
+  const Buffers buffers = carve(carver);
+  const std::int64_t width = kernels_->width(), depth = columns_.depth();
+  const std::int64_t panel_stride = block_depth_ * width + kernels_->lanes;
+  GridOutput<T> output = operands.output;
+  output.data += rows.first * output.plane;
+  for (std::int64_t first = columns.first; first < columns.last; first += block_columns_) {
+    const ColumnRange range{first, std::min(block_columns_, columns.last - first)};
+    const std::int64_t segments =
+        columns_.segments(range, width, panel_stride, operands.source.pitch, kernels_->lanes, buffers.segments);
+    const GridPlace<T> place{&columns_, output, range, output.plane};
+    for (std::int64_t k = 0; k < depth; k += block_depth_) {
+      const std::int64_t count = std::min(block_depth_, depth - k);
+      pack(range, operands, k, count, buffers, segments);
+      const bool begins = k == 0, ends = k + count == depth;
+      multiply(Block<T>{.kernels = kernels_, .a = operands.a + rows.first * depth + k, .lda = depth,
+                        .rows = rows.last - rows.first, .depth = count, .panels = buffers.panels,
+                        .panel_stride = panel_stride, .ldb = width, .columns = range.count,
+                        .bias = begins && operands.bias != nullptr ? operands.bias + rows.first : nullptr,
+                        .add = operands.add || !begins, .relu = operands.relu && ends},
+               place);
+    }
+  }
+}
+
+template class ColumnProduct<float>;
+template class ColumnProduct<double>;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,135 @@
+// Packing of the matrix of columns.
+
+#include "columns.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lamina::eigen {
+namespace {
+
+/// a / b rounded up, for b > 0.
+constexpr int ceil_div(int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+
+/// One row of a copy: to[i] = from[i * step + offset] where that lies within [0, width), else 0.
+template <class T>
+void stage_row(T* to, const T* from, const T* mask, int length, int step, int offset, int width) {
+  const int low = std::clamp(ceil_div(-offset, step), 0, length);
+  const int high = std::clamp(ceil_div(width - offset, step), low, length);
+  std::fill(to, to + low, T{0});
+  const std::int64_t first = std::int64_t{low} * step + offset;
+  const int count = high - low;
+  if (mask != nullptr) {
+    for (int i = 0; i < count; ++i) {
+      const std::int64_t at = first + std::int64_t{i} * step;
+      to[low + i] = mask[at] > 0 ? from[at] : T{0};
+    }
+  } else if (step == 1) {
+    if (count > 0) std::memcpy(to + low, from + first, static_cast<std::size_t>(count) * sizeof(T));
+  } else {
+    for (int i = 0; i < count; ++i) to[low + i] = from[first + std::int64_t{i} * step];
+  }
+  std::fill(to + high, to + length, T{0});
+}
+
+}  // namespace
+
+Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked)
+    : images_(source.n), channels_(source.c), h_(source.h), w_(source.w), rows_(rows), cols_(cols), step_(step),
+      plane_(source.plane()) {
+  const bool identity = taps.size() == 1 && taps[0].dh == 0 && taps[0].dw == 0 && step == Size(1) && rows == h_ && cols == w_;
+  staged_ = !identity || masked;
+  if (!staged_) {  // a plane without structure: one long row
+    cols_ = rows * cols;
+    rows_ = 1;
+    w_ *= h_;
+    h_ = 1;
+  }
+  first_h_ = taps[0].dh;
+  first_w_ = taps[0].dw;
+  for (const Tap& tap : taps) {
+    first_h_ = std::min(first_h_, tap.dh);
+    first_w_ = std::min(first_w_, tap.dw);
+  }
+  for (const Tap& tap : taps) {
+    const int h = tap.dh - first_h_, w = tap.dw - first_w_;
+    const Tap phase{h % step.h, w % step.w};
+    const auto found = std::find_if(phases_.begin(), phases_.end(),
+                                    [&](const Tap& other) { return other.dh == phase.dh && other.dw == phase.dw; });
+    taps_.push_back({found - phases_.begin(), h / step.h, w / step.w});
+    if (found == phases_.end()) phases_.push_back(phase);
+    reach_h_ = std::max(reach_h_, h / step.h);
+    reach_w_ = std::max(reach_w_, w / step.w);
+  }
+}
+
+std::int64_t Columns::segment_bound(std::int64_t columns, std::int64_t width) const {
+  return columns / cols_ + 2 + columns / width + 1;
+}
+
+std::int64_t Columns::staged_bound(std::int64_t columns, int lanes) const {
+  if (!staged_) return 0;
+  const std::int64_t grid_rows = columns / cols_ + 2;
+  const std::int64_t images = columns / grid() + 2;
+  return static_cast<std::int64_t>(phases_.size()) * (grid_rows + images * reach_h_) * staged_length(lanes);
+}
+
+std::int64_t Columns::staged_rows(ColumnRange range) const {
+  const std::int64_t first = range.first / cols_, last = (range.first + range.count - 1) / cols_;
+  return last - first + 1 + (last / rows_ - first / rows_ + 1) * reach_h_;
+}
+
+std::int64_t Columns::staged_size(ColumnRange range, int lanes) const {
+  if (!staged_) return 0;
+  return static_cast<std::int64_t>(phases_.size()) * staged_rows(range) * staged_length(lanes);
+}
+
+std::int64_t Columns::segments(ColumnRange range, std::int64_t width, std::int64_t panel_stride,
+                               std::int64_t source_pitch, int lanes, Segment* out) const {
+  const std::int64_t first_row = range.first / cols_, first_image = first_row / rows_;
+  Segment* next = out;
+  for (std::int64_t j = 0; j < range.count;) {
+    const std::int64_t row = (range.first + j) / cols_, q = (range.first + j) % cols_;
+    const std::int64_t image = row / rows_;
+    const std::int64_t within = j % width;
+    const std::int64_t count = std::min({cols_ - q, width - within, range.count - j});
+    // Every image of the copy has reach_h_ rows more than the grid.
+    const std::int64_t from = staged_ ? (row - first_row + (image - first_image) * reach_h_) * staged_length(lanes) + q
+                                      : image * source_pitch + (row - image * rows_) * cols_ + q;
+    *next++ = {j / width * panel_stride + within, from, count};
+    j += count;
+  }
+  return next - out;
+}
+
+template <class T>
+void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t first, std::int64_t last, int lanes,
+                    T* to) const {
+  const std::int64_t first_row = range.first / cols_, last_row = (range.first + range.count - 1) / cols_;
+  const std::int64_t first_image = first_row / rows_, last_image = last_row / rows_;
+  const std::int64_t length = staged_length(lanes);
+  for (std::int64_t c = first; c < last; ++c) {
+    for (const Tap& phase : phases_) {
+      for (std::int64_t image = first_image; image <= last_image; ++image) {
+        const T* plane = source.data + image * source.pitch + c * plane_;
+        const T* mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + c * plane_;
+        const std::int64_t low = image == first_image ? first_row % rows_ : 0;
+        const std::int64_t high = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
+        for (std::int64_t row = low; row <= high; ++row, to += length) {
+          const std::int64_t h = row * step_.h + phase.dh + first_h_;
+          if (h < 0 || h >= h_) {
+            std::fill(to, to + length, T{0});
+          } else {
+            stage_row(to, plane + h * w_, mask == nullptr ? nullptr : mask + h * w_, static_cast<int>(length), step_.w,
+                      phase.dw + first_w_, w_);
+          }
+        }
+      }
+    }
+  }
+}
+
+template void Columns::stage<float>(ColumnRange, const Source<float>&, std::int64_t, std::int64_t, int, float*) const;
+template void Columns::stage<double>(ColumnRange, const Source<double>&, std::int64_t, std::int64_t, int, double*) const;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,33 @@
+#pragma once
+// A convolution as its algorithms see it, and what each of them offers.
+
+#include <cstddef>
+#include <string>
+
+#include "common.h"
+#include "micro_kernels.h"
+
+namespace lamina::eigen {
+
+/// A convolution with everything known but addresses and pitches.
+struct ConvProblem {
+  Conv op;
+  Shape x, y;
+  bool relu;    ///< y is cut off at 0, and dy counts only where y is above 0
+  bool add_dx, add_dw;
+
+  int group_channels() const { return x.c / op.groups; }  ///< of x
+  int group_filters() const { return y.c / op.groups; }
+  std::int64_t weights() const { return std::int64_t{y.c} * group_channels() * op.kernel.h * op.kernel.w; }
+};
+
+/// One pass of a convolution by one algorithm.
+Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);
+Lowered::Step im2col_gemm_step(const ConvProblem&, DType, Pass, const Context&);
+
+/// What a pass guarantees of |computed - exact| / (sum of |terms|), by the worst case of its sums: a product sums in the
+/// element type, `direct` in double.
+double product_error(const ConvProblem&, DType, Pass);
+double direct_error(const ConvProblem&, DType, Pass);
+
+}  // namespace lamina::eigen

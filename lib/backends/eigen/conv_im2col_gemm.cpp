@@ -1,0 +1,242 @@
+// Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
+//
+// forward           y = w * columns of x
+// backward_data     dx at the positions of one residue modulo the stride = (weights of the taps that meet it) * columns of dy
+// backward_params   see params_product.h
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "column_product.h"
+#include "conv.h"
+#include "params_product.h"
+
+namespace lamina::eigen {
+namespace {
+
+std::vector<Tap> forward_taps(const Conv& op) {
+  std::vector<Tap> taps;
+  for (int r = 0; r < op.kernel.h; ++r) {
+    for (int s = 0; s < op.kernel.w; ++s) taps.push_back({r * op.dilation.h - op.pad.h, s * op.dilation.w - op.pad.w});
+  }
+  return taps;
+}
+
+Columns forward_columns(const ConvProblem& c) {
+  return Columns({c.x.n, c.group_channels(), c.x.h, c.x.w}, c.y.h, c.y.w, c.op.stride, forward_taps(c.op), false);
+}
+
+// ---- forward ----
+
+template <class T>
+Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+  ColumnProduct<T> product(forward_columns(c), c.group_filters(), pool.threads(), kernels);
+  const std::size_t part_bytes = product.workspace_bytes();
+  const std::size_t bytes = part_bytes * static_cast<std::size_t>(product.parts());
+  return step(
+      {Pass::forward}, "im2col_gemm",
+      [c, &pool, product = std::move(product), part_bytes](const Args& args) {
+        const std::int64_t x_group = c.group_channels() * c.x.plane(), y_group = c.group_filters() * c.y.plane();
+        pool.run([&](int part) {
+          void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
+          for (int g = 0; g < c.op.groups; ++g) {
+            product.run(part,
+                        {.a = args.w[0].as<T>() + g * product.rows() * product.columns().depth(),
+                         .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
+                         .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
+                         .bias = c.op.bias ? args.w[1].as<T>() + g * c.group_filters() : nullptr,
+                         .add = false,
+                         .relu = c.relu},
+                        workspace);
+          }
+        });
+      },
+      bytes);
+}
+
+// ---- backward_data ----
+
+/// A tap along one axis that meets the positions of one residue: its index in the kernel and what it reads of dy.
+struct AxisTap {
+  int index, offset;
+};
+std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, int dilation) {
+  std::vector<AxisTap> taps;
+  for (int i = 0; i < kernel; ++i) {
+    const int above = residue + pad - i * dilation;
+    if (above % stride == 0) taps.push_back({i, above / stride});
+  }
+  return taps;
+}
+
+/// The positions of x of one residue.
+template <class T>
+struct Residue {
+  int h, w;
+  std::vector<int> taps;  // indices into a kernel's plane
+  ColumnProduct<T> product;
+  std::int64_t weights_at;  // where its weights start among the transposed ones of a group
+};
+
+/// Weights of one group, transposed for one residue: to[c][k][t] = w[k][c][taps[t]].
+template <class T>
+void transpose_weights(const ConvProblem& c, const std::vector<int>& taps, const T* w, T* to, std::int64_t first,
+                       std::int64_t last) {
+  constexpr std::int64_t block = 16;
+  const std::int64_t kernel = std::int64_t{c.op.kernel.h} * c.op.kernel.w, channels = c.group_channels();
+  const auto count = static_cast<std::int64_t>(taps.size());
+  for (std::int64_t k0 = first; k0 < last; k0 += block) {
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      for (std::int64_t k = k0; k < std::min(last, k0 + block); ++k) {
+        const T* const from = w + (k * channels + channel) * kernel;
+        T* const out = to + (channel * c.group_filters() + k) * count;
+        for (std::int64_t t = 0; t < count; ++t) out[t] = from[taps[static_cast<std::size_t>(t)]];
+      }
+    }
+  }
+}
+
+template <class T>
+struct BackwardData {
+  ConvProblem c;
+  std::vector<Residue<T>> residues;
+  std::vector<std::pair<int, int>> untouched;  // residues that no tap meets
+  std::int64_t group_weights = 0;
+  std::size_t weight_bytes = 0, part_bytes = 0;
+  int parts = 0;
+
+  BackwardData(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels) : c(problem) {
+    const Conv& op = c.op;
+    for (int h = 0; h < std::min(op.stride.h, c.x.h); ++h) {
+      for (int w = 0; w < std::min(op.stride.w, c.x.w); ++w) {
+        std::vector<Tap> taps;
+        std::vector<int> indices;
+        for (const AxisTap& r : meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h)) {
+          for (const AxisTap& s : meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w)) {
+            taps.push_back({r.offset, s.offset});
+            indices.push_back(r.index * op.kernel.w + s.index);
+          }
+        }
+        if (taps.empty()) {
+          untouched.emplace_back(h, w);
+          continue;
+        }
+        Columns columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
+        const std::int64_t weights = columns.depth() * c.group_channels();
+        residues.push_back({h, w, std::move(indices),
+                            ColumnProduct<T>(std::move(columns), c.group_channels(), threads, kernels), group_weights});
+        group_weights += weights;
+        part_bytes = std::max(part_bytes, residues.back().product.workspace_bytes());
+        parts = std::max(parts, residues.back().product.parts());
+      }
+    }
+    weight_bytes = static_cast<std::size_t>(round_up(group_weights * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
+  }
+
+  int rows(int h) const { return (c.x.h - h + c.op.stride.h - 1) / c.op.stride.h; }
+  int cols(int w) const { return (c.x.w - w + c.op.stride.w - 1) / c.op.stride.w; }
+  std::size_t workspace_bytes() const { return weight_bytes + part_bytes * static_cast<std::size_t>(parts); }
+
+  void zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
+    for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
+      T* const to = dx.as<T>() + plane / c.x.c * dx.pitch + plane % c.x.c * c.x.plane();
+      for (const auto& [h0, w0] : untouched) {
+        for (int h = h0; h < c.x.h; h += c.op.stride.h) {
+          for (int w = w0; w < c.x.w; w += c.op.stride.w) to[std::int64_t{h} * c.x.w + w] = T{0};
+        }
+      }
+    }
+  }
+
+  void run(const Args& args, Pool& pool) const {
+    const Tensor& dx = args.dx[0];
+    if (!dx) return;
+    T* const weights = static_cast<T*>(args.workspace);
+    pool.split(c.group_filters(), 16, [&](std::int64_t first, std::int64_t last) {
+      for (int g = 0; g < c.op.groups; ++g) {
+        const T* const w = args.w[0].as<T>() + c.weights() / c.op.groups * g;
+        for (const Residue<T>& residue : residues) {
+          transpose_weights(c, residue.taps, w, weights + g * group_weights + residue.weights_at, first, last);
+        }
+      }
+    });
+    if (!untouched.empty() && !c.add_dx) {
+      pool.split(std::int64_t{c.x.n} * c.x.c, 1,
+                 [&](std::int64_t first, std::int64_t last) { zero_untouched(dx, first, last); });
+    }
+    pool.run([&](int part) {
+      void* const workspace =
+          static_cast<std::byte*>(args.workspace) + weight_bytes + static_cast<std::size_t>(part) * part_bytes;
+      for (int g = 0; g < c.op.groups; ++g) {
+        const std::int64_t dy_group = g * c.group_filters() * c.y.plane();
+        for (const Residue<T>& residue : residues) {
+          Source<T> dy{args.dy.as<T>() + dy_group, args.dy.pitch};
+          if (c.relu) {
+            dy.mask = args.y.as<T>() + dy_group;
+            dy.mask_pitch = args.y.pitch;
+          }
+          T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
+          residue.product.run(part,
+                              {.a = weights + g * group_weights + residue.weights_at,
+                               .source = dy,
+                               .output = {to, dx.pitch, c.x.plane(), cols(residue.w),
+                                          std::int64_t{c.op.stride.h} * c.x.w, c.op.stride.w},
+                               .bias = nullptr,
+                               .add = c.add_dx,
+                               .relu = false},
+                              workspace);
+        }
+      }
+    });
+  }
+};
+
+template <class T>
+Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+  BackwardData<T> data(c, pool.threads(), kernels);
+  const std::size_t bytes = data.workspace_bytes();
+  return step(
+      {Pass::backward_data}, "im2col_gemm",
+      [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
+}
+
+// ---- backward_params ----
+
+template <class T>
+Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+  ParamsProduct<T> product(forward_columns(c), c.group_filters(), c.op.groups, pool.threads(), kernels);
+  const std::size_t bytes = product.workspace_bytes();
+  return step(
+      {Pass::backward_params}, "im2col_gemm",
+      [c, &pool, product = std::move(product)](const Args& args) {
+        typename ParamsProduct<T>::Operands operands{
+            .x = {args.x[0].as<T>(), args.x[0].pitch},
+            .x_group = c.group_channels() * c.x.plane(),
+            .dy = {args.dy.as<T>(), args.dy.pitch},
+            .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+            .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+            .add = c.add_dw};
+        if (c.relu) {
+          operands.dy.mask = args.y.as<T>();
+          operands.dy.mask_pitch = args.y.pitch;
+        }
+        product.run(pool, operands, args.workspace);
+      },
+      bytes);
+}
+
+}  // namespace
+
+Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    const MicroKernels<T>& kernels = instruction_set().of<T>();
+    switch (pass) {
+      case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
+      case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);
+      default: return backward_data_step<T>(problem, context.pool, kernels);
+    }
+  });
+}
+
+}  // namespace lamina::eigen

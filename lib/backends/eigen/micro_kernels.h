@@ -1,0 +1,86 @@
+#pragma once
+// The innermost loops of every product, once per instruction set: a table of functions for each, chosen at run time.
+//
+// The files that fill the tables are compiled for processors that may not be at hand, so they define nothing that a
+// linker could merge with code of other files: no inline function and no template instance with external linkage.
+
+#include <cstdint>
+
+namespace lamina::eigen {
+
+/// A run of consecutive elements to be copied.
+struct Segment {
+  std::int64_t to, from, count;
+};
+
+/// c[i][j] = sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a register tile.
+template <class T>
+struct Tile {
+  std::int64_t depth;  ///< extent of k
+  const T* a;          ///< row-major, as it lies in memory
+  std::int64_t lda;
+  int rows;            ///< 1 to MicroKernels::rows
+  const T* b;          ///< one panel: consecutive elements for each k, `ldb` from k to k
+  std::int64_t ldb;
+  T* c;
+  std::int64_t ldc;
+  const T* bias;       ///< one per row, or null
+  bool add;            ///< c is read and added to; otherwise it is only written
+  bool relu;
+  bool stream;         ///< c is written past the cache; c and its rows lie at multiples of a vector
+};
+
+/// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2 rows.
+template <class T>
+struct MicroKernels {
+  static constexpr int max_vectors = 3;
+  int rows;     ///< of a register tile
+  int lanes;    ///< elements of a vector
+  int vectors;  ///< of a panel
+  void (*tile[2][max_vectors])(const Tile<T>&);
+
+  /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
+  void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
+  /// Copies segments in order and touches nothing else.
+  void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count);
+
+  /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].
+  void (*transpose)(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm,
+                    std::int64_t columns, std::int64_t depth);
+
+  int width() const { return vectors * lanes; }
+};
+
+/// One instruction set's tables.
+struct InstructionSet {
+  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
+  MicroKernels<float> f32;
+  MicroKernels<double> f64;
+
+  template <class T>
+  const MicroKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+extern const InstructionSet instruction_set_generic;
+#if defined(__x86_64__)
+extern const InstructionSet instruction_set_v3;
+extern const InstructionSet instruction_set_v4;
+#endif
+
+/// Whether this processor can run the set.
+bool runs_here(const InstructionSet&);
+
+/// The widest set that this processor runs, or the one that was forced.
+const InstructionSet& instruction_set();
+
+/// From now on lowering takes the set of this name; an empty name lifts that. For tests and comparisons; not while
+/// another thread lowers. Throws UsageError for a name that is unknown and Unsupported for a set that does not run here.
+void force_instruction_set(const char* name);
+
+}  // namespace lamina::eigen
