@@ -12,7 +12,7 @@ namespace lamina::eigen {
 /// One way to do a pass.
 struct Candidate {
   std::string algorithm;
-  double max_error;                      ///< |computed - exact| over the sum of |terms|, guaranteed
+  double max_error;  ///< |computed - exact| over the sum of |terms|, guaranteed
   std::function<Lowered::Step()> lower;
 };
 
@@ -20,10 +20,10 @@ struct Candidate {
 /// `unit` opens the messages. Throws UsageError for an unknown name, Unsupported where nothing fits.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
 
-/// What convolutions and fully connected layers share: refuses layouts, element types, tails and math they do not have.
-void check_unit(const std::string& unit, const Spec&, const Choice&);
+/// Refuses every tail but none and one ReLU.
+void check_tail(const std::string& unit, const Spec&);
 
-/// Whether the unit's tail is one ReLU. Call after check_unit.
+/// Whether the unit's tail is one ReLU. Call after check_tail.
 inline bool ends_in_relu(const Spec& spec) { return !spec.tail.empty(); }
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.

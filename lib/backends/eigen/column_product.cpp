@@ -29,8 +29,8 @@ struct GridPlace {
     return output.data + image * output.pitch + row * output.row_pitch + q;
   }
 
-  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count, const T* tile,
-               std::int64_t ldt) const {
+  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count,
+               const T* tile, std::int64_t ldt) const {
     const std::int64_t grid = columns->grid(), length = output.row_length;
     for (std::int64_t j = 0; j < count;) {
       const std::int64_t at = range.first + column + j;
@@ -51,7 +51,9 @@ struct GridPlace {
 
 template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
-    : kernels_(&kernels), columns_(std::move(columns)), rows_(rows),
+    : kernels_(&kernels),
+      columns_(std::move(columns)),
+      rows_(rows),
       partition_(partition(columns_.count(), rows, threads, kernels.lanes, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns_.taps(), depth = columns_.depth();
@@ -103,8 +105,8 @@ void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::in
   const auto copy = columns_.staged() ? kernels_->copy : kernels_->copy_exact;
   for (std::int64_t k = 0; k < depth; ++k) {
     const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
-    copy(buffers.panels + k * width, from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes), buffers.segments,
-         segments);
+    copy(buffers.panels + k * width, from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes),
+         buffers.segments, segments);
   }
 }
 
@@ -129,11 +131,18 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
       const std::int64_t count = std::min(block_depth_, depth - k);
       pack(range, operands, k, count, buffers, segments);
       const bool begins = k == 0, ends = k + count == depth;
-      multiply(Block<T>{.kernels = kernels_, .a = operands.a + rows.first * depth + k, .lda = depth,
-                        .rows = rows.last - rows.first, .depth = count, .panels = buffers.panels,
-                        .panel_stride = panel_stride, .ldb = width, .columns = range.count,
+      multiply(Block<T>{.kernels = kernels_,
+                        .a = operands.a + rows.first * depth + k,
+                        .lda = depth,
+                        .rows = rows.last - rows.first,
+                        .depth = count,
+                        .panels = buffers.panels,
+                        .panel_stride = panel_stride,
+                        .ldb = width,
+                        .columns = range.count,
                         .bias = begins && operands.bias != nullptr ? operands.bias + rows.first : nullptr,
-                        .add = operands.add || !begins, .relu = operands.relu && ends},
+                        .add = operands.add || !begins,
+                        .relu = operands.relu && ends},
                place);
     }
   }

@@ -35,9 +35,16 @@ void stage_row(T* to, const T* from, const T* mask, int length, int step, int of
 }  // namespace
 
 Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked)
-    : images_(source.n), channels_(source.c), h_(source.h), w_(source.w), rows_(rows), cols_(cols), step_(step),
+    : images_(source.n),
+      channels_(source.c),
+      h_(source.h),
+      w_(source.w),
+      rows_(rows),
+      cols_(cols),
+      step_(step),
       plane_(source.plane()) {
-  const bool identity = taps.size() == 1 && taps[0].dh == 0 && taps[0].dw == 0 && step == Size(1) && rows == h_ && cols == w_;
+  const bool identity =
+      taps.size() == 1 && taps[0].dh == 0 && taps[0].dw == 0 && step == Size(1) && rows == h_ && cols == w_;
   staged_ = !identity || masked;
   if (!staged_) {  // a plane without structure: one long row
     cols_ = rows * cols;
@@ -130,6 +137,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
 }
 
 template void Columns::stage<float>(ColumnRange, const Source<float>&, std::int64_t, std::int64_t, int, float*) const;
-template void Columns::stage<double>(ColumnRange, const Source<double>&, std::int64_t, std::int64_t, int, double*) const;
+template void Columns::stage<double>(ColumnRange, const Source<double>&, std::int64_t, std::int64_t, int,
+                                     double*) const;
 
 }  // namespace lamina::eigen

@@ -2,12 +2,12 @@
 // The matrix of columns of a convolution: what multiplies the weights, packed piece by piece straight from the image.
 //
 // Row (c, t) and column (n, p, q) of it is the source element of image n, channel c at row p * step + dh[t] and column
-// q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A data
-// gradient is one such product for every residue of the input position modulo the stride, with those taps that meet it.
-// The columns of all images of a batch stand side by side, so that small planes make wide products.
+// q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A
+// data gradient is one such product for every residue of the input position modulo the stride, with those taps that
+// meet it. The columns of all images of a batch stand side by side, so that small planes make wide products.
 //
-// Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros and
-// sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
+// Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros
+// and sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
 
 #include <cstddef>
 #include <cstdint>
@@ -52,10 +52,10 @@ class Columns {
   /// Most elements that one channel of a range of this many columns needs when copied out; 0 where nothing is copied.
   std::int64_t staged_bound(std::int64_t columns, int lanes) const;
 
-  /// Lists the runs of a range: from the source (or the copy of it) to panels `width` wide that are `panel_stride` apart.
-  /// Returns their number.
-  std::int64_t segments(ColumnRange, std::int64_t width, std::int64_t panel_stride, std::int64_t source_pitch, int lanes,
-                        Segment* out) const;
+  /// Lists the runs of a range: from the source (or the copy of it) to panels `width` wide that are `panel_stride`
+  /// apart. Returns their number.
+  std::int64_t segments(ColumnRange, std::int64_t width, std::int64_t panel_stride, std::int64_t source_pitch,
+                        int lanes, Segment* out) const;
 
   bool staged() const { return staged_; }
   /// Copies channels [first, last) of what the range reads into `to`, staged_size() elements for each.

@@ -15,11 +15,17 @@ namespace {
 constexpr int few = 4;  // channels or filters of a group, below which a register tile is mostly empty
 
 ConvProblem problem_of(const Conv& op, const Spec& spec) {
-  return {.op = op, .x = spec.x.at(0).shape, .y = spec.y.shape, .relu = ends_in_relu(spec),
-          .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0], .add_dw = spec.adds_dw};
+  return {.op = op,
+          .x = spec.x.at(0).shape,
+          .y = spec.y.shape,
+          .relu = ends_in_relu(spec),
+          .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
+          .add_dw = spec.adds_dw};
 }
 
-bool prefers_direct(const ConvProblem& c) { return c.op.groups > 1 && c.group_channels() < few && c.group_filters() < few; }
+bool prefers_direct(const ConvProblem& c) {
+  return c.op.groups > 1 && c.group_channels() < few && c.group_filters() < few;
+}
 
 /// Terms of one sum of a pass.
 double terms(const ConvProblem& c, Pass pass) {
@@ -33,7 +39,9 @@ double terms(const ConvProblem& c, Pass pass) {
 
 }  // namespace
 
-double product_error(const ConvProblem& c, DType dtype, Pass pass) { return (terms(c, pass) + 2) * unit_roundoff(dtype); }
+double product_error(const ConvProblem& c, DType dtype, Pass pass) {
+  return (terms(c, pass) + 2) * unit_roundoff(dtype);
+}
 
 double direct_error(const ConvProblem& c, DType dtype, Pass pass) {
   const double sum = (terms(c, pass) + 2) * unit_roundoff(DType::f64);
@@ -48,13 +56,14 @@ std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass 
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
   const std::string unit = "eigen: " + to_string(Op(op));
-  check_unit(unit, spec, choice);
+  check_tail(unit, spec);
   const ConvProblem problem = problem_of(op, spec);
   const DType dtype = spec.y.dtype;
   return assemble(spec, [&](Pass pass) {
-    std::vector<Candidate> candidates = {
-        {"im2col_gemm", product_error(problem, dtype, pass), [&, pass] { return im2col_gemm_step(problem, dtype, pass, context); }},
-        {"direct", direct_error(problem, dtype, pass), [&, pass] { return direct_step(problem, dtype, pass, context); }}};
+    std::vector<Candidate> candidates = {{"im2col_gemm", product_error(problem, dtype, pass),
+                                          [&, pass] { return im2col_gemm_step(problem, dtype, pass, context); }},
+                                         {"direct", direct_error(problem, dtype, pass),
+                                          [&, pass] { return direct_step(problem, dtype, pass, context); }}};
     if (prefers_direct(problem)) std::swap(candidates[0], candidates[1]);
     return pick(unit, pass, choice, candidates);
   });

@@ -13,7 +13,7 @@ namespace lamina::eigen {
 struct ConvProblem {
   Conv op;
   Shape x, y;
-  bool relu;    ///< y is cut off at 0, and dy counts only where y is above 0
+  bool relu;  ///< y is cut off at 0, and dy counts only where y is above 0
   bool add_dx, add_dw;
 
   int group_channels() const { return x.c / op.groups; }  ///< of x
@@ -25,8 +25,8 @@ struct ConvProblem {
 Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);
 Lowered::Step im2col_gemm_step(const ConvProblem&, DType, Pass, const Context&);
 
-/// What a pass guarantees of |computed - exact| / (sum of |terms|), by the worst case of its sums: a product sums in the
-/// element type, `direct` in double.
+/// What a pass guarantees of |computed - exact| / (sum of |terms|), by the worst case of its sums: a product sums in
+/// the element type, `direct` in double.
 double product_error(const ConvProblem&, DType, Pass);
 double direct_error(const ConvProblem&, DType, Pass);
 

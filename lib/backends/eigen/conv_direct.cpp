@@ -1,7 +1,7 @@
 // Convolution by its definition: loops over outputs, sums in double. Needs no workspace and takes every shape.
 //
-// Forward and the data gradient make a row of outputs at a time, in blocks that stay in registers and first-level cache;
-// the weight gradient makes one number at a time.
+// Forward and the data gradient make a row of outputs at a time, in blocks that stay in registers and first-level
+// cache; the weight gradient makes one number at a time.
 
 #include <algorithm>
 #include <vector>
@@ -96,12 +96,14 @@ void backward_data(const ConvProblem& c, const Args& args, Pool& pool) {
                 const auto weight = static_cast<double>(filter[r * size.w + s]);
                 const int offset = s * c.op.dilation.w - c.op.pad.w - w0;
                 const Range inside = range_within(c.y.w, stride.w, offset, 0, count);
-                for (int q = inside.first; q < inside.last; ++q) sum[q * stride.w + offset] += weight * masked(dy, y, q);
+                for (int q = inside.first; q < inside.last; ++q)
+                  sum[q * stride.w + offset] += weight * masked(dy, y, q);
               }
             }
           }
           T* const to = out + std::int64_t{h} * c.x.w + w0;
-          for (int i = 0; i < count; ++i) to[i] = static_cast<T>(c.add_dx ? sum[i] + static_cast<double>(to[i]) : sum[i]);
+          for (int i = 0; i < count; ++i)
+            to[i] = static_cast<T>(c.add_dx ? sum[i] + static_cast<double>(to[i]) : sum[i]);
         }
       }
     }

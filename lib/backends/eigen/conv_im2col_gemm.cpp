@@ -1,8 +1,8 @@
 // Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
 //
 // forward           y = w * columns of x
-// backward_data     dx at the positions of one residue modulo the stride = (weights of the taps that meet it) * columns of dy
-// backward_params   see params_product.h
+// backward_data     dx at the positions of one residue modulo the stride = (weights of the taps that meet it) * columns
+// of dy backward_params   see params_product.h
 
 #include <memory>
 #include <utility>
@@ -131,7 +131,8 @@ struct BackwardData {
         parts = std::max(parts, residues.back().product.parts());
       }
     }
-    weight_bytes = static_cast<std::size_t>(round_up(group_weights * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
+    weight_bytes =
+        static_cast<std::size_t>(round_up(group_weights * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
   }
 
   int rows(int h) const { return (c.x.h - h + c.op.stride.h - 1) / c.op.stride.h; }
@@ -197,8 +198,8 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
   BackwardData<T> data(c, pool.threads(), kernels);
   const std::size_t bytes = data.workspace_bytes();
   return step(
-      {Pass::backward_data}, "im2col_gemm",
-      [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
+      {Pass::backward_data}, "im2col_gemm", [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); },
+      bytes);
 }
 
 // ---- backward_params ----
@@ -210,13 +211,12 @@ Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const Micro
   return step(
       {Pass::backward_params}, "im2col_gemm",
       [c, &pool, product = std::move(product)](const Args& args) {
-        typename ParamsProduct<T>::Operands operands{
-            .x = {args.x[0].as<T>(), args.x[0].pitch},
-            .x_group = c.group_channels() * c.x.plane(),
-            .dy = {args.dy.as<T>(), args.dy.pitch},
-            .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-            .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-            .add = c.add_dw};
+        typename ParamsProduct<T>::Operands operands{.x = {args.x[0].as<T>(), args.x[0].pitch},
+                                                     .x_group = c.group_channels() * c.x.plane(),
+                                                     .dy = {args.dy.as<T>(), args.dy.pitch},
+                                                     .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                                                     .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                                                     .add = c.add_dw};
         if (c.relu) {
           operands.dy.mask = args.y.as<T>();
           operands.dy.mask_pitch = args.y.pitch;

@@ -53,7 +53,9 @@ class FullyConnectedProduct {
   /// backward: columns of w or dw in a packed block, and its depth.
   std::int64_t column_block() const { return std::min(round_up(features_, width()), 1024 / width() * width()); }
   std::int64_t depth_block() const { return packed_bytes / static_cast<std::int64_t>(sizeof(T)) / column_block(); }
-  std::int64_t depth_block(std::int64_t depth) const { return std::min(depth, std::max<std::int64_t>(1, depth_block())); }
+  std::int64_t depth_block(std::int64_t depth) const {
+    return std::min(depth, std::max<std::int64_t>(1, depth_block()));
+  }
 
   Buffers carve(Pass pass, Carver& carver) const {
     Buffers buffers{};
@@ -62,9 +64,7 @@ class FullyConnectedProduct {
         buffers.panels = carver.take<T>(image_panels() * image_width() * feature_block());
         buffers.sums = carver.take<T>(round_up(divide_up(outputs_, threads_), kernels_->rows) * padded_images());
         break;
-      case Pass::backward_params:
-        buffers.panels = carver.take<T>(column_block() * depth_block(images_));
-        break;
+      case Pass::backward_params: buffers.panels = carver.take<T>(column_block() * depth_block(images_)); break;
       default: buffers.panels = carver.take<T>(column_block() * depth_block(outputs_)); break;
     }
     buffers.segments = carver.take<Segment>(column_block() / width());
@@ -127,15 +127,23 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
         kernels_->transpose(panel, ldb, args.x[0].as<T>() + n * args.x[0].pitch + k, args.x[0].pitch, nullptr, 0, count,
                             depth);
       }
-      multiply(Block<T>{.kernels = kernels_, .a = args.w[0].as<T>() + own.first * features_ + k, .lda = features_,
-                        .rows = own.last - own.first, .depth = depth, .panels = buffers.panels,
-                        .panel_stride = panel_stride, .ldb = ldb, .columns = padded_images(), .add = k > 0},
+      multiply(Block<T>{.kernels = kernels_,
+                        .a = args.w[0].as<T>() + own.first * features_ + k,
+                        .lda = features_,
+                        .rows = own.last - own.first,
+                        .depth = depth,
+                        .panels = buffers.panels,
+                        .panel_stride = panel_stride,
+                        .ldb = ldb,
+                        .columns = padded_images(),
+                        .add = k > 0},
                RowMajor<T>{buffers.sums, padded_images()});
     }
     for (std::int64_t n = 0; n < images_; ++n) {
       T* const y = args.y.as<T>() + n * args.y.pitch;
       for (std::int64_t k = own.first; k < own.last; ++k) {
-        finish(y[k], buffers.sums[(k - own.first) * padded_images() + n], bias == nullptr ? T{0} : bias[k], false, c_.relu);
+        finish(y[k], buffers.sums[(k - own.first) * padded_images() + n], bias == nullptr ? T{0} : bias[k], false,
+               c_.relu);
       }
     }
   });
@@ -167,8 +175,15 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
       for (std::int64_t k = 0; k < outputs_; k += block) {
         const std::int64_t depth = std::min(block, outputs_ - k);
         pack_rows(args.w[0].as<T>() + k * features_ + j, features_, depth, columns, panel_stride, buffers);
-        multiply(Block<T>{.kernels = kernels_, .a = dy + k, .lda = dy_pitch, .rows = images_, .depth = depth,
-                          .panels = buffers.panels, .panel_stride = panel_stride, .ldb = width(), .columns = columns,
+        multiply(Block<T>{.kernels = kernels_,
+                          .a = dy + k,
+                          .lda = dy_pitch,
+                          .rows = images_,
+                          .depth = depth,
+                          .panels = buffers.panels,
+                          .panel_stride = panel_stride,
+                          .ldb = width(),
+                          .columns = columns,
                           .add = c_.add_dx || k > 0},
                  RowMajor<T>{dx.as<T>() + j, dx.pitch});
       }
@@ -200,9 +215,16 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
       for (std::int64_t n = 0; n < images_; n += block) {
         const std::int64_t depth = std::min(block, images_ - n);
         pack_rows(args.x[0].as<T>() + n * args.x[0].pitch + j, args.x[0].pitch, depth, columns, panel_stride, buffers);
-        multiply(Block<T>{.kernels = kernels_, .a = dy + own.first * images_ + n, .lda = images_,
-                          .rows = own.last - own.first, .depth = depth, .panels = buffers.panels,
-                          .panel_stride = panel_stride, .ldb = width(), .columns = columns, .add = c_.add_dw || n > 0},
+        multiply(Block<T>{.kernels = kernels_,
+                          .a = dy + own.first * images_ + n,
+                          .lda = images_,
+                          .rows = own.last - own.first,
+                          .depth = depth,
+                          .panels = buffers.panels,
+                          .panel_stride = panel_stride,
+                          .ldb = width(),
+                          .columns = columns,
+                          .add = c_.add_dw || n > 0},
                  RowMajor<T>{dw + own.first * features_ + j, features_});
       }
     }
@@ -235,16 +257,21 @@ std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const
 
 Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, const Context& context) {
   const std::string unit = "eigen: " + to_string(Op(op));
-  check_unit(unit, spec, choice);
+  check_tail(unit, spec);
   const Shape& x = spec.x.at(0).shape;
   const ConvProblem problem{.op = {.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias},
-                            .x = x, .y = spec.y.shape, .relu = ends_in_relu(spec),
-                            .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0], .add_dw = spec.adds_dw};
+                            .x = x,
+                            .y = spec.y.shape,
+                            .relu = ends_in_relu(spec),
+                            .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
+                            .add_dw = spec.adds_dw};
   const DType dtype = spec.y.dtype;
   return assemble(spec, [&](Pass pass) {
     return pick(unit, pass, choice,
-                {{"gemm", product_error(problem, dtype, pass), [&, pass] { return gemm_step(problem, dtype, pass, context.pool); }},
-                 {"direct", direct_error(problem, dtype, pass), [&, pass] { return direct_step(problem, dtype, pass, context); }}});
+                {{"gemm", product_error(problem, dtype, pass),
+                  [&, pass] { return gemm_step(problem, dtype, pass, context.pool); }},
+                 {"direct", direct_error(problem, dtype, pass),
+                  [&, pass] { return direct_step(problem, dtype, pass, context); }}});
   });
 }
 

@@ -2,8 +2,8 @@
 // Matrix products in blocks: the loops between packed panels and the micro-kernels, and how work is cut for threads.
 //
 // c = a * b, where a lies row-major in memory and is read in place, and b has been packed into panels of
-// MicroKernels::width() columns, `width` elements for each k. A block of b is sized for the second-level cache; a strip of
-// a (tile rows x depth) stays in the first while it meets every panel.
+// MicroKernels::width() columns, `width` elements for each k. A block of b is sized for the second-level cache; a strip
+// of a (tile rows x depth) stays in the first while it meets every panel.
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Block {
   std::int64_t depth;
   const T* panels;
   std::int64_t panel_stride;
-  std::int64_t ldb;         ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
+  std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
   const T* bias = nullptr;  ///< one per row of a
   bool add = false;
@@ -55,10 +55,19 @@ void multiply(const Block<T>& block, const Place& place) {
       const std::int64_t count = std::min(width, block.columns - j);
       const std::int64_t vectors = (count + kernels.lanes - 1) / kernels.lanes;
       T* const direct = vectors * kernels.lanes == count ? place.direct(j, count) : nullptr;
-      Tile<T> tile{.depth = block.depth, .a = block.a + i * block.lda, .lda = block.lda, .rows = rows,
-                   
-                   .b = block.panels + j / width * block.panel_stride, .ldb = block.ldb, .c = spill, .ldc = width, .bias = nullptr,
-                   .add = false, .relu = false, .stream = false};
+      Tile<T> tile{.depth = block.depth,
+                   .a = block.a + i * block.lda,
+                   .lda = block.lda,
+                   .rows = rows,
+
+                   .b = block.panels + j / width * block.panel_stride,
+                   .ldb = block.ldb,
+                   .c = spill,
+                   .ldc = width,
+                   .bias = nullptr,
+                   .add = false,
+                   .relu = false,
+                   .stream = false};
       if (direct != nullptr) {
         tile.c = direct + i * place.ld;
         tile.ldc = place.ld;
@@ -79,8 +88,8 @@ struct RowMajor {
   T* data;
   std::int64_t ld;
   T* direct(std::int64_t column, std::int64_t) const { return data + column; }
-  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count, const T* tile,
-               std::int64_t ldt) const {
+  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count,
+               const T* tile, std::int64_t ldt) const {
     for (int i = 0; i < rows; ++i) {
       const T bias = block.bias == nullptr ? T{0} : block.bias[row + i];
       for (std::int64_t j = 0; j < count; ++j) {

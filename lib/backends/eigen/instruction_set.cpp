@@ -26,7 +26,8 @@ bool runs_here(const InstructionSet& set) {
 #if defined(__x86_64__)
   if (&set == &instruction_set_v4) {
     return runs_here(instruction_set_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
   }
   if (&set == &instruction_set_v3) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&

@@ -13,24 +13,26 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
-/// c[i][j] = sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a register tile.
+/// c[i][j] = sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a register
+/// tile.
 template <class T>
 struct Tile {
   std::int64_t depth;  ///< extent of k
   const T* a;          ///< row-major, as it lies in memory
   std::int64_t lda;
-  int rows;            ///< 1 to MicroKernels::rows
-  const T* b;          ///< one panel: consecutive elements for each k, `ldb` from k to k
+  int rows;    ///< 1 to MicroKernels::rows
+  const T* b;  ///< one panel: consecutive elements for each k, `ldb` from k to k
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
-  const T* bias;       ///< one per row, or null
-  bool add;            ///< c is read and added to; otherwise it is only written
+  const T* bias;  ///< one per row, or null
+  bool add;       ///< c is read and added to; otherwise it is only written
   bool relu;
-  bool stream;         ///< c is written past the cache; c and its rows lie at multiples of a vector
+  bool stream;  ///< c is written past the cache; c and its rows lie at multiples of a vector
 };
 
-/// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2 rows.
+/// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2
+/// rows.
 template <class T>
 struct MicroKernels {
   static constexpr int max_vectors = 3;
@@ -80,7 +82,8 @@ bool runs_here(const InstructionSet&);
 const InstructionSet& instruction_set();
 
 /// From now on lowering takes the set of this name; an empty name lifts that. For tests and comparisons; not while
-/// another thread lowers. Throws UsageError for a name that is unknown and Unsupported for a set that does not run here.
+/// another thread lowers. Throws UsageError for a name that is unknown and Unsupported for a set that does not run
+/// here.
 void force_instruction_set(const char* name);
 
 }  // namespace lamina::eigen

@@ -110,7 +110,8 @@ void copy_exact(T* to, const T* from, const Segment* segments, std::int64_t coun
   }
 }
 
-/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from the lower (First = 0) or the upper halves (First = lanes / 2).
+/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from the lower (First = 0) or the upper halves (First = lanes /
+/// 2).
 template <class T, int First, std::size_t... I>
 inline typename Simd<T>::Vector interleave(typename Simd<T>::Vector a, typename Simd<T>::Vector b,
                                            std::index_sequence<I...>) {
@@ -120,7 +121,8 @@ inline typename Simd<T>::Vector interleave(typename Simd<T>::Vector a, typename 
 
 /// A square of lanes x lanes, transposed in registers by log2(lanes) rounds of interleaving rows i and i + lanes / 2.
 template <class T, bool Masked>
-inline void transpose_square(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm) {
+inline void transpose_square(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask,
+                             std::int64_t ldm) {
   using Vector = typename Simd<T>::Vector;
   constexpr int lanes = Simd<T>::lanes;
   constexpr auto indices = std::make_index_sequence<lanes>{};
@@ -152,8 +154,8 @@ void transpose_all(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, con
     std::int64_t k = 0;
     if (j + lanes <= columns) {
       for (; k + lanes <= depth; k += lanes) {
-        transpose_square<T, Masked>(to + k * ldt + j, ldt, from + j * ldf + k, ldf, Masked ? mask + j * ldm + k : nullptr,
-                                    ldm);
+        transpose_square<T, Masked>(to + k * ldt + j, ldt, from + j * ldf + k, ldf,
+                                    Masked ? mask + j * ldm + k : nullptr, ldm);
       }
     }
     const std::int64_t last = j + lanes < columns ? j + lanes : columns;

@@ -8,10 +8,10 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip_bytes = 1280;            // of one row of columns
-constexpr std::int64_t panel_filters = 512;           // with strip_bytes: packed dy fills about half a second-level cache
+constexpr std::int64_t strip_bytes = 1280;   // of one row of columns
+constexpr std::int64_t panel_filters = 512;  // with strip_bytes: packed dy fills about half a second-level cache
 constexpr std::int64_t staged_bytes = 128 * 1024;
-constexpr std::int64_t partial_bytes = 16 << 20;      // of all partial sums, where there is more than one
+constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
 
 /// As for other products, but threads may also share the positions, at the price of partial sums.
 template <class T>
@@ -41,7 +41,10 @@ Partition cut(std::int64_t positions, std::int64_t rows, std::int64_t filters, i
 template <class T>
 ParamsProduct<T>::ParamsProduct(Columns columns, std::int64_t filters, int groups, int threads,
                                 const MicroKernels<T>& kernels)
-    : kernels_(&kernels), columns_(std::move(columns)), filters_(filters), groups_(groups),
+    : kernels_(&kernels),
+      columns_(std::move(columns)),
+      filters_(filters),
+      groups_(groups),
       partition_(cut<T>(columns_.count(), columns_.depth(), filters, threads, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t target = strip_bytes / size;
@@ -123,8 +126,14 @@ void ParamsProduct<T>::add_rows(const Operands& operands, int group, ColumnRange
   const std::int64_t taps = columns_.taps(), channels = columns_.depth() / taps, lanes = kernels_->lanes;
   Source<T> x = operands.x;
   x.data += group * operands.x_group;
-  Block<T> block{.kernels = kernels_, .a = nullptr, .lda = 0, .rows = 0, .depth = range.count, .panels = buffers.panels,
-                 .panel_stride = block_depth_ * kernels_->width(), .ldb = kernels_->width(),
+  Block<T> block{.kernels = kernels_,
+                 .a = nullptr,
+                 .lda = 0,
+                 .rows = 0,
+                 .depth = range.count,
+                 .panels = buffers.panels,
+                 .panel_stride = block_depth_ * kernels_->width(),
+                 .ldb = kernels_->width(),
                  .columns = round_up(filters, lanes)};
   block.add = add;
   if (in_place_) {
@@ -135,8 +144,7 @@ void ParamsProduct<T>::add_rows(const Operands& operands, int group, ColumnRange
     multiply(block, RowMajor<T>{partial + part_rows.first * ld() + first_filter, ld()});
     return;
   }
-  const std::int64_t segments =
-      columns_.segments(range, block_depth_, 0, x.pitch, kernels_->lanes, buffers.segments);
+  const std::int64_t segments = columns_.segments(range, block_depth_, 0, x.pitch, kernels_->lanes, buffers.segments);
   const std::int64_t size = columns_.staged_size(range, kernels_->lanes), staged_rows = columns_.staged_rows(range);
   std::int64_t staged_first = 0, staged_last = columns_.staged() ? 0 : channels;
   block.a = buffers.strip;
@@ -152,10 +160,12 @@ void ParamsProduct<T>::add_rows(const Operands& operands, int group, ColumnRange
       const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
       T* const to = buffers.strip + row * block.lda;
       if (columns_.staged()) {
-        kernels_->copy(to, buffers.staged + columns_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes),
+        kernels_->copy(to,
+                       buffers.staged + columns_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes),
                        buffers.segments, segments);
       } else {
-        kernels_->copy_exact(to, x.data + columns_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments, segments);
+        kernels_->copy_exact(to, x.data + columns_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments,
+                             segments);
       }
     }
     multiply(block, RowMajor<T>{partial + i * ld() + first_filter, ld()});
@@ -167,7 +177,8 @@ void ParamsProduct<T>::run_part(int part, const Operands& operands, int group, c
                                 double* bias_sums) const {
   const Piece positions = piece(columns_.count(), 1, part % partition_.columns, partition_.columns);
   const int row_part = part / partition_.columns;
-  const Piece part_rows = operands.dw == nullptr ? Piece{0, 0} : piece(rows(), kernels_->rows, row_part, partition_.rows);
+  const Piece part_rows =
+      operands.dw == nullptr ? Piece{0, 0} : piece(rows(), kernels_->rows, row_part, partition_.rows);
   const bool sums_bias = row_part == 0 && operands.db != nullptr;
   if (sums_bias) std::fill(bias_sums, bias_sums + filters_, 0.0);
   if (part_rows.first == part_rows.last && !sums_bias) return;
@@ -238,7 +249,9 @@ void ParamsProduct<T>::run(Pool& pool, const Operands& operands, void* workspace
                shared.bias_sums + (slot * groups_ + group) * filters_);
     }
   });
-  pool.split(groups_ * filters_, 8, [&](std::int64_t first, std::int64_t last) { write(operands, shared, {first, last}); });
+  pool.split(groups_ * filters_, 8, [&](std::int64_t first, std::int64_t last) {
+    write(operands, shared, {first, last});
+  });
 }
 
 template class ParamsProduct<float>;

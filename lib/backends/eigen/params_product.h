@@ -1,9 +1,9 @@
 #pragma once
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
-// Computed as dw^T[(c, r, s)][k] = sum over (n, p, q) of column[(c, r, s)][(n, p, q)] * dy[k][(n, p, q)]: rows of columns
-// are the cheap side to copy and dy, the smaller matrix, the one to transpose. Threads share either the rows or, where dw
-// is small, the positions; then each has partial sums of its own, added up in order of the threads.
+// Computed as dw^T[(c, r, s)][k] = sum over (n, p, q) of column[(c, r, s)][(n, p, q)] * dy[k][(n, p, q)]: rows of
+// columns are the cheap side to copy and dy, the smaller matrix, the one to transpose. Threads share either the rows
+// or, where dw is small, the positions; then each has partial sums of its own, added up in order of the threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +23,11 @@ class ParamsProduct {
   std::size_t workspace_bytes() const;  ///< of all threads
 
   struct Operands {
-    Source<T> x;   ///< of the first group
+    Source<T> x;           ///< of the first group
     std::int64_t x_group;  ///< elements from group to group of x
-    Source<T> dy;  ///< of the first group; its mask is honoured
-    T* dw;         ///< null: not wanted
-    T* db;         ///< null: not wanted
+    Source<T> dy;          ///< of the first group; its mask is honoured
+    T* dw;                 ///< null: not wanted
+    T* db;                 ///< null: not wanted
     bool add;
   };
   void run(Pool&, const Operands&, void* workspace) const;
@@ -61,7 +61,7 @@ class ParamsProduct {
   int groups_;
   Partition partition_;  // its columns are positions here
   std::int64_t block_depth_, block_filters_, staged_channels_;
-  bool in_place_;        // rows of columns are runs of x itself
+  bool in_place_;  // rows of columns are runs of x itself
 };
 
 extern template class ParamsProduct<float>;

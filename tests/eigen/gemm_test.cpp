@@ -1,0 +1,290 @@
+// The products of the backend "eigen" from inside: every instruction set, element type and algorithm over shapes chosen
+// for their edges, against sums in double taken from the definition.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/eigen/common.h"
+#include "backends/eigen/micro_kernels.h"
+#include "lamina/random.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+struct Case {
+  Shape x;
+  Conv op;
+};
+
+// Edges: planes narrower and wider than a vector and a panel, filters that do not fill a tile, pad beyond the kernel,
+// strides that skip pixels or whole residues, dilation, groups, depths of more than one block, batches that share a
+// panel.
+const std::vector<Case> cases = {
+    {{2, 3, 9, 11}, {.channels = 5, .kernel = 3, .pad = 1}},
+    {{3, 4, 7, 7}, {.channels = 17, .kernel = 1}},
+    {{1, 8, 20, 30}, {.channels = 64, .kernel = 1}},
+    {{2, 6, 13, 10}, {.channels = 9, .kernel = 1, .stride = 2}},
+    {{2, 3, 31, 29}, {.channels = 8, .kernel = 7, .stride = 2, .pad = 3}},
+    {{1, 3, 35, 35}, {.channels = 10, .kernel = 11, .stride = 4, .pad = 2}},
+    {{3, 4, 12, 10}, {.channels = 6, .kernel = {1, 5}, .stride = {2, 1}, .pad = {0, 2}}},
+    {{3, 4, 12, 10}, {.channels = 6, .kernel = {3, 2}, .stride = {1, 3}, .pad = {3, 4}}},
+    {{2, 4, 15, 17}, {.channels = 8, .kernel = 3, .stride = 3, .pad = 1, .dilation = 2}},
+    {{2, 6, 14, 14}, {.channels = 9, .kernel = 3, .pad = {2, 3}, .dilation = {2, 3}, .groups = 3}},
+    {{2, 8, 6, 5}, {.channels = 16, .kernel = 3, .stride = 2, .pad = 1, .groups = 8}},
+    {{2, 4, 9, 9}, {.channels = 4, .kernel = 2, .stride = 3, .pad = 5, .groups = 2, .bias = false}},
+    {{3, 70, 7, 7}, {.channels = 70, .kernel = 3, .pad = 1}},
+    {{1, 300, 5, 4}, {.channels = 13, .kernel = 2}},
+    {{2, 2, 40, 37}, {.channels = 3, .kernel = {33, 30}}},
+    {{1, 1, 70, 130}, {.channels = 2, .kernel = 3, .pad = 1}},
+    {{5, 3, 1, 1}, {.channels = 4, .kernel = 3, .pad = 4}},
+    {{2, 2, 3, 3}, {.channels = 530, .kernel = 2}},
+};
+
+/// Numbers in a tensor with a pitch, between and behind its images a pattern that must stay.
+template <class T>
+struct Field {
+  static constexpr double wall = 12345.0;
+  Shape shape;
+  std::int64_t pitch;
+  std::vector<T> data;
+
+  Field(Shape s, std::int64_t gap)
+      : shape(s), pitch(s.image() + gap), data(static_cast<std::size_t>(pitch * s.n + 16), T(wall)) {}
+  T& at(std::int64_t n, std::int64_t i) { return data[static_cast<std::size_t>(n * pitch + i)]; }
+  void fill(std::uint64_t key, bool integers) {
+    for (std::int64_t n = 0; n < shape.n; ++n) {
+      for (std::int64_t i = 0; i < shape.image(); ++i) {
+        const double u = philox(key, static_cast<std::uint64_t>(n * shape.image() + i), 0)[0] * 0x1p-32;
+        at(n, i) = static_cast<T>(integers ? std::floor(u * 7) - 3 : 2 * u - 1);
+      }
+    }
+  }
+  void fill_nan() {
+    for (std::int64_t n = 0; n < shape.n; ++n) {
+      for (std::int64_t i = 0; i < shape.image(); ++i) at(n, i) = std::numeric_limits<T>::quiet_NaN();
+    }
+  }
+  bool walls_stand() {
+    for (std::int64_t n = 0; n < shape.n; ++n) {
+      for (std::int64_t i = shape.image(); i < pitch; ++i) {
+        if (at(n, i) != T(wall)) return false;
+      }
+    }
+    for (std::size_t i = static_cast<std::size_t>(pitch * shape.n); i < data.size(); ++i) {
+      if (data[i] != T(wall)) return false;
+    }
+    return true;
+  }
+  Tensor tensor() { return {data.data(), shape, sizeof(T) == 4 ? DType::f32 : DType::f64, Layout::nchw, pitch}; }
+  TensorSpec spec() const { return {shape, sizeof(T) == 4 ? DType::f32 : DType::f64, Layout::nchw, pitch, pitch}; }
+};
+
+/// A sum and the sum of the sizes of its terms.
+struct Sum {
+  double value = 0, size = 0;
+  void add(double term) {
+    value += term;
+    size += std::abs(term);
+  }
+};
+
+/// Calls term(y index, w index, x index), each within its image, for every product of one image's convolution.
+template <class Term>
+void products(const Conv& op, const Shape& x, const Shape& y, Term&& term) {
+  const std::int64_t channels = x.c / op.groups, filters = y.c / op.groups;
+  for (std::int64_t k = 0; k < y.c; ++k)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (int r = 0; r < op.kernel.h; ++r)
+        for (int s = 0; s < op.kernel.w; ++s)
+          for (int p = 0; p < y.h; ++p)
+            for (int q = 0; q < y.w; ++q) {
+              const int h = p * op.stride.h - op.pad.h + r * op.dilation.h,
+                        w = q * op.stride.w - op.pad.w + s * op.dilation.w;
+              if (h < 0 || h >= x.h || w < 0 || w >= x.w) continue;
+              term((k * y.h + p) * y.w + q, ((k * channels + c) * op.kernel.h + r) * op.kernel.w + s,
+                   ((k / filters * channels + c) * x.h + h) * x.w + w);
+            }
+}
+
+template <class T>
+void compare(const char* what, Field<T>& got, const std::vector<Sum>& wanted, double terms, bool exact) {
+  INFO(what);
+  const double roundoff = std::numeric_limits<T>::epsilon();
+  std::size_t wrong = 0;
+  for (std::int64_t n = 0; n < got.shape.n; ++n) {
+    for (std::int64_t i = 0; i < got.shape.image(); ++i) {
+      const Sum& sum = wanted[static_cast<std::size_t>(n * got.shape.image() + i)];
+      const double error = std::abs(static_cast<double>(got.at(n, i)) - sum.value);
+      if (!(error <= (exact ? 0.0 : (terms + 8) * roundoff * sum.size))) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(got.walls_stand());
+}
+
+/// Runs all passes of an op that is the convolution `conv`, and compares them with the definition.
+template <class T>
+void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& algorithm, int threads, bool relu,
+           bool add, bool integers) {
+  const Inferred inferred = infer(op, {x_shape});
+  const Shape y_shape = inferred.y;
+  Field<T> x(x_shape, 5), y(y_shape, 3), dx(x_shape, 7), dy(y_shape, 2);
+  std::vector<Field<T>> w, dw;
+  for (const Shape& shape : inferred.params) {
+    w.emplace_back(shape, 0);
+    dw.emplace_back(shape, 0);
+  }
+  x.fill(1, integers);
+  dy.fill(2, integers);
+  y.fill_nan();
+  for (std::size_t i = 0; i < w.size(); ++i) w[i].fill(3 + i, integers);
+  std::vector<Sum> y_sum(static_cast<std::size_t>(y_shape.count())), dx_sum(static_cast<std::size_t>(x_shape.count()));
+  std::vector<Sum> dw_sum(static_cast<std::size_t>(w[0].shape.count())), db_sum(static_cast<std::size_t>(y_shape.c));
+  const auto start = [&](Field<T>& field, std::vector<Sum>& sums, std::uint64_t key) {
+    if (!add) return field.fill_nan();
+    field.fill(key, integers);
+    for (std::int64_t n = 0; n < field.shape.n; ++n) {
+      for (std::int64_t i = 0; i < field.shape.image(); ++i) {
+        sums[static_cast<std::size_t>(n * field.shape.image() + i)].add(static_cast<double>(field.at(n, i)));
+      }
+    }
+  };
+  start(dx, dx_sum, 11);
+  start(dw[0], dw_sum, 12);
+  if (conv.bias) start(dw[1], db_sum, 13);
+
+  Spec spec{
+      .op = op, .tail = {}, .x = {x.spec()}, .y = y.spec(), .w = {}, .state = {}, .wants_dx = {true}, .adds_dx = {add}};
+  if (relu) spec.tail = {Relu{}};
+  spec.adds_dw = add;
+  for (const Field<T>& parameter : w) spec.w.push_back(parameter.spec());
+  eigen::Pool pool(threads);
+  Choice choice;
+  choice.algorithm = {algorithm, algorithm, algorithm};
+  const eigen::Context context{pool};
+  const Lowered lowered = std::visit(
+      [&](const auto& o) -> Lowered {
+        if constexpr (std::is_same_v<std::decay_t<decltype(o)>, Conv> ||
+                      std::is_same_v<std::decay_t<decltype(o)>, FullyConnected>) {
+          return eigen::lower(o, spec, choice, context);
+        }
+        return {};
+      },
+      op);
+  REQUIRE(lowered.steps.size() == 3);
+  Args args;
+  args.x = {x.tensor()};
+  args.y = y.tensor();
+  args.dy = dy.tensor();
+  args.dx = {dx.tensor()};
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    args.w.push_back(w[i].tensor());
+    args.dw.push_back(dw[i].tensor());
+  }
+  for (const Lowered::Step& step : lowered.steps) {
+    CHECK(step.algorithm == algorithm);
+    const std::size_t bytes = step.kernel->workspace_bytes();
+    std::vector<std::byte> memory(bytes + 512, std::byte{0xff});  // NaN wherever it is read before it is written
+    void* at = memory.data();
+    std::size_t room = memory.size();
+    args.workspace = std::align(256, bytes, at, room);
+    step.kernel->run(args);
+    for (std::byte* end = static_cast<std::byte*>(args.workspace) + bytes; end != memory.data() + memory.size();
+         ++end) {
+      if (*end != std::byte{0xff}) FAIL("wrote beyond the workspace");
+    }
+  }
+
+  std::vector<Sum>& out = y_sum;
+  for (std::int64_t n = 0; n < x_shape.n; ++n) {
+    const auto yn = static_cast<std::size_t>(n * y_shape.image()), xn = static_cast<std::size_t>(n * x_shape.image());
+    for (std::int64_t i = 0; conv.bias && i < y_shape.image(); ++i) {
+      out[yn + static_cast<std::size_t>(i)].add(static_cast<double>(w[1].at(0, i / y_shape.plane())));
+    }
+    const auto upstream = [&](std::int64_t i) {
+      return relu && !(y.at(n, i) > 0) ? 0.0 : static_cast<double>(dy.at(n, i));
+    };
+    products(conv, x_shape, y_shape, [&](std::int64_t i, std::int64_t j, std::int64_t l) {
+      out[yn + static_cast<std::size_t>(i)].add(static_cast<double>(w[0].data[static_cast<std::size_t>(j)]) *
+                                                static_cast<double>(x.at(n, l)));
+      dw_sum[static_cast<std::size_t>(j)].add(upstream(i) * static_cast<double>(x.at(n, l)));
+      dx_sum[xn + static_cast<std::size_t>(l)].add(upstream(i) *
+                                                   static_cast<double>(w[0].data[static_cast<std::size_t>(j)]));
+    });
+    for (std::int64_t i = 0; i < y_shape.image(); ++i)
+      db_sum[static_cast<std::size_t>(i / y_shape.plane())].add(upstream(i));
+  }
+  if (relu) {
+    for (Sum& sum : out) sum.value = std::max(sum.value, 0.0);
+  }
+  const double kernel = static_cast<double>(conv.kernel.h) * conv.kernel.w;
+  const double positions = static_cast<double>(y_shape.n) * static_cast<double>(y_shape.plane());
+  compare("y", y, y_sum, kernel * x_shape.c / conv.groups + 1, integers);
+  compare("dw", dw[0], dw_sum, positions + 1, integers);
+  if (conv.bias) compare("db", dw[1], db_sum, positions + 1, integers);
+  compare("dx", dx, dx_sum, kernel * y_shape.c / conv.groups + 1, integers);
+  CHECK(x.walls_stand());
+  CHECK(dy.walls_stand());
+}
+
+std::vector<std::string> sets_here() {
+  std::vector<std::string> names = {eigen::instruction_set_generic.name};
+#if defined(__x86_64__)
+  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4}) {
+    if (eigen::runs_here(*set)) names.emplace_back(set->name);
+  }
+#endif
+  return names;
+}
+
+/// Forces an instruction set for its own lifetime.
+struct Forced {
+  explicit Forced(const std::string& name) { eigen::force_instruction_set(name.c_str()); }
+  ~Forced() { eigen::force_instruction_set(""); }
+};
+
+void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm) {
+  INFO(to_string(op) << " of " << to_string(x) << " by " << algorithm);
+  for (const int threads : {1, 2, 3}) {
+    for (const bool relu : {false, true}) {
+      const bool add = (threads == 2) != relu;
+      INFO(threads << " threads, relu " << relu << ", add " << add);
+      check<float>(op, conv, x, algorithm, threads, relu, add, false);
+      check<double>(op, conv, x, algorithm, threads, relu, add, false);
+      check<float>(op, conv, x, algorithm, threads, relu, add, true);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
+  for (const std::string& set : sets_here()) {
+    const Forced forced(set);
+    INFO(set);
+    for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm");
+  }
+  for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct");
+}
+
+TEST_CASE("a fully connected layer is the convolution over its whole plane") {
+  const std::vector<std::pair<Shape, FullyConnected>> layers = {{{3, 5, 4, 3}, {.outputs = 7}},
+                                                                {{1, 300, 1, 1}, {.outputs = 33, .bias = false}},
+                                                                {{50, 17, 2, 2}, {.outputs = 40}},
+                                                                {{2, 2500, 1, 1}, {.outputs = 300}},
+                                                                {{300, 40, 1, 1}, {.outputs = 5}}};
+  for (const auto& [x, op] : layers) {
+    const Conv conv{.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias};
+    for (const std::string& set : sets_here()) {
+      const Forced forced(set);
+      INFO(set);
+      check_all(op, conv, x, "gemm");
+    }
+    check_all(op, conv, x, "direct");
+  }
+}
