@@ -167,6 +167,12 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }
 
+TEST_CASE("a padded extent beyond 2^31 - 1 is an error even where no window reaches its end") {
+  CHECK(complaint(Conv{.channels = 1, .kernel = 1, .stride = (1 << 30) + 10, .pad = 1 << 30}, {{1, 1, 8, 8}}) ==
+        "conv(1, 1x1, stride 1073741834x1073741834, pad 1073741824x1073741824): with its padding the input has more "
+        "than 2^31 - 1 rows; x: 1x1x8x8");
+}
+
 TEST_CASE("a huge stride leaves one window") {
   CHECK(y(MaxPool{.window = huge, .stride = huge, .pad = 1, .rounding = Rounding::up}, {{1, 1, 8, 8}}) ==
         Shape{1, 1, 1, 1});
