@@ -2,11 +2,14 @@
 
 #include "elements.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+
+#include "lamina/error.h"
 
 namespace lamina {
 namespace {
@@ -19,30 +22,33 @@ struct Format {
   constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << fraction_bits; }
 };
 
-constexpr Format kBinary64{52, 11}, kBinary32{23, 8}, kBinary16{10, 5}, kBfloat16{7, 8};
+constexpr Format kBinary64{52, 11}, kBinary16{10, 5}, kBfloat16{7, 8};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr Format format_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return kBinary32;
-    case DType::f16: return kBinary16;
-    case DType::bf16: return kBfloat16;
-    case DType::f64:
-    case DType::u64: break;
+constexpr Format format_of(DType dtype) { return dtype == DType::f16 ? kBinary16 : kBfloat16; }
+
+/// Little-endian, on any host.
+template <class Word>
+Word load(const std::byte* from) {
+  Word word = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&word, from, sizeof word);
+  } else {
+    for (std::size_t i = 0; i < sizeof word; ++i) word |= std::to_integer<Word>(from[i]) << (8 * i);
   }
-  return kBinary64;
-}
-
-std::uint64_t load(const std::byte* from, std::size_t bytes) {
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < bytes; ++i) word |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
   return word;
 }
 
-void store(std::byte* to, std::size_t bytes, std::uint64_t word) {
-  for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
+template <class Word>
+void store(std::byte* to, Word word) {
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(to, &word, sizeof word);
+  } else {
+    for (std::size_t i = 0; i < sizeof word; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
+  }
 }
 
-double widen(Format format, std::uint64_t word) {
+double widen(Format format, std::uint16_t word) {
   const std::uint64_t below_sign = word & ((std::uint64_t{1} << (format.bits() - 1)) - 1);
   const std::uint64_t fraction = below_sign & ((std::uint64_t{1} << format.fraction_bits) - 1);
   const int exponent = static_cast<int>(below_sign >> format.fraction_bits);
@@ -84,34 +90,48 @@ std::uint64_t narrow(Format format, double value) {
 }  // namespace
 
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<double> values) {
-  const Format format = format_of(dtype);
-  const std::size_t width = size_of(dtype);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t word = load(&bytes[i * width], width);
-    if (dtype == DType::f64) {
-      values[i] = std::bit_cast<double>(word);
-    } else if (dtype == DType::f32) {
-      values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(word));
-    } else {
-      values[i] = widen(format, word);
-    }
+  const std::byte* from = bytes.data();
+  switch (dtype) {
+    case DType::f64:
+      for (double& value : values) value = std::bit_cast<double>(load<std::uint64_t>(from)), from += 8;
+      return;
+    case DType::f32:
+      for (double& value : values) value = std::bit_cast<float>(load<std::uint32_t>(from)), from += 4;
+      return;
+    case DType::f16:
+    case DType::bf16:
+      for (double& value : values) value = widen(format_of(dtype), load<std::uint16_t>(from)), from += 2;
+      return;
+    case DType::u64: break;
   }
+  throw UsageError("only floating point numbers are decoded");
 }
 
 void encode(DType dtype, std::span<const double> values, std::span<std::byte> bytes) {
-  const Format format = format_of(dtype);
-  const std::size_t width = size_of(dtype);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t word =
-        dtype == DType::f64 ? std::bit_cast<std::uint64_t>(values[i]) : narrow(format, values[i]);
-    store(&bytes[i * width], width, word);
+  std::byte* to = bytes.data();
+  switch (dtype) {
+    case DType::f64:
+      for (const double value : values) store(to, std::bit_cast<std::uint64_t>(value)), to += 8;
+      return;
+    case DType::f32:
+      for (const double value : values) store(to, std::bit_cast<std::uint32_t>(static_cast<float>(value))), to += 4;
+      return;
+    case DType::f16:
+    case DType::bf16:
+      for (const double value : values) store(to, static_cast<std::uint16_t>(narrow(format_of(dtype), value))), to += 2;
+      return;
+    case DType::u64: break;
   }
+  throw UsageError("only floating point numbers are encoded");
 }
 
 bool overflows(DType dtype, double value) {
-  if (dtype == DType::f64 || !std::isfinite(value)) return false;
-  const Format format = format_of(dtype);
-  return narrow(format, std::abs(value)) == format.infinity();
+  // Half way between the largest number and the power of two behind it: a tie, which goes to the power.
+  double limit = kInfinity;
+  if (dtype == DType::f32) limit = 0x1.ffffffp127;
+  if (dtype == DType::f16) limit = 0x1.ffep15;
+  if (dtype == DType::bf16) limit = 0x1.ffp127;
+  return std::abs(value) >= limit && std::abs(value) < kInfinity;
 }
 
 }  // namespace lamina
