@@ -4,34 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <random>
 
+#include "allocations.h"
 #include "files.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "support/catch.h"
-
-namespace {
-std::atomic<std::size_t> largest_allocation_bytes{0};
-}
-
-// Replaced for this whole binary, to see what the reader asks for.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  std::size_t seen = largest_allocation_bytes;
-  while (bytes > seen && !largest_allocation_bytes.compare_exchange_weak(seen, bytes)) {
-  }
-  return std::malloc(bytes == 0 ? 1 : bytes);
-}
-void* operator new(std::size_t bytes) {
-  if (void* const data = operator new(bytes, std::nothrow)) return data;
-  throw std::bad_alloc();
-}
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
 using namespace lamina;
 using namespace lamina::test;
