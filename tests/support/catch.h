@@ -1,8 +1,12 @@
 #pragma once
-// Catch2, whichever of its two generations is installed.
+// Catch2, whichever of its two generations is installed, under the names of the newer one.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
+
+namespace Catch::Matchers {
+inline auto ContainsSubstring(const std::string& text) { return Contains(text); }
+}  // namespace Catch::Matchers
 #endif

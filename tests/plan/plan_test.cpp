@@ -1,0 +1,282 @@
+// A plan's part of the contract: what it binds, shares, keeps, and refuses. What it computes is tested by op and by
+// net.
+
+#include "lamina/plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/wrapped_backend.h"
+
+using namespace lamina;
+using Catch::Matchers::ContainsSubstring;
+using lamina::test::backend;
+using lamina::test::WrappedBackend;
+
+namespace {
+
+/// A pre-activation block: the sum has two readers, the batch norm's input is a join.
+Graph residual() {
+  Graph graph("residual");
+  Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
+  Value y = relu(batch_norm(x, "block.bn"), "block.relu");
+  y = conv(y, "block.conv", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
+  x = add(x, y, "block.add");
+  x = relu(batch_norm(x, "bn"), "relu");
+  fully_connected(global_average_pool(x, "pool"), "fc", {.outputs = 5});
+  return graph;
+}
+
+/// Two branches and a shortcut joined on channels, then a slice of the join.
+Graph inception() {
+  Graph graph("inception");
+  const Value x = conv(graph.input({2, 3, 6, 6}), "stem", {.channels = 4, .kernel = 1});
+  const Value a = conv(x, "a", {.channels = 2, .kernel = 1});
+  const Value b = conv(x, "b", {.channels = 3, .kernel = 3, .pad = 1});
+  const Value joined = concat({a, b}, "concat");
+  fully_connected(slice(joined, "slice", {.first = 1, .channels = 3}), "fc", {.outputs = 5});
+  return graph;
+}
+
+std::vector<double> host(Plan& plan, const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+  download(plan.backend().device(), std::span<double>(values), tensor);
+  return values;
+}
+
+bool runs(const Plan& plan, std::string_view node) {
+  return std::any_of(plan.calls().begin(), plan.calls().end(), [&](const Call& call) {
+    return plan.graph().nodes()[static_cast<std::size_t>(call.nodes.back())].name == node;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a plan repeats itself: passes leave inputs, parameters and output gradients as they were") {
+  for (const Graph& graph : {residual(), inception()}) {
+    Plan plan(graph, backend(), {.dtype = DType::f64, .input_gradient = true});
+    plan.forward();
+    plan.backward();
+    const auto y = host(plan, plan.output());
+    const auto dx = host(plan, plan.input_gradient());
+    const auto dw = host(plan, plan.parameter_gradient("stem.weight"));
+    plan.forward();
+    plan.backward();
+    CHECK(host(plan, plan.output()) == y);
+    CHECK(host(plan, plan.input_gradient()) == dx);
+    CHECK(host(plan, plan.parameter_gradient("stem.weight")) == dw);
+  }
+}
+
+TEST_CASE("two plans of one seed start with the same numbers, of two seeds with others") {
+  const Graph graph = residual();
+  Plan a(graph, backend(), {.seed = 3}), b(graph, backend(), {.seed = 3}), c(graph, backend(), {.seed = 4});
+  CHECK(host(a, a.parameter("stem.weight")) == host(b, b.parameter("stem.weight")));
+  CHECK(host(a, a.parameter("stem.weight")) != host(c, c.parameter("stem.weight")));
+  CHECK(host(a, a.input()) == host(b, b.input()));
+}
+
+TEST_CASE("concat and slice are views: nothing runs for them, and values lie inside the join") {
+  Plan plan(inception(), backend(), {.dtype = DType::f64});
+  CHECK_FALSE(runs(plan, "concat"));
+  const auto* joined = plan.value("concat").as<double>();
+  CHECK(plan.value("a").as<double>() == joined);
+  CHECK(plan.value("b").as<double>() == joined + 2 * 36);
+  CHECK(plan.value("slice").as<double>() == joined + 36);
+  CHECK(plan.value("b").pitch == 5 * 36);
+  CHECK(plan.gradient("b").as<double>() == plan.gradient("concat").as<double>() + 2 * 36);
+}
+
+TEST_CASE("where a backend takes no pitch, concat and slice copy, to the same results") {
+  WrappedBackend wrapped(backend());
+  wrapped.refuse_pitch = true;
+  Plan copies(inception(), wrapped, {.dtype = DType::f64});
+  Plan views(inception(), backend(), {.dtype = DType::f64});
+  for (Plan* plan : {&copies, &views}) plan->forward(), plan->backward();
+  CHECK(runs(copies, "concat"));
+  CHECK(host(copies, copies.output()) == host(views, views.output()));
+  CHECK(host(copies, copies.parameter_gradient("stem.weight")) == host(views, views.parameter_gradient("stem.weight")));
+}
+
+TEST_CASE("a concat whose input is read again later keeps that input's gradient apart") {
+  Graph graph("read again");
+  const Value x = conv(graph.input({1, 2, 3, 3}), "stem", {.channels = 2, .kernel = 1});
+  const Value a = conv(x, "a", {.channels = 2, .kernel = 1});
+  const Value joined = conv(concat({a, x}, "concat"), "mix", {.channels = 2, .kernel = 1});
+  add(joined, a, "add");
+  Plan plan(graph, backend(), {.dtype = DType::f64});
+  Plan kept(graph, backend(), {.dtype = DType::f64, .fuse = false, .keep_values = true});
+  for (Plan* p : {&plan, &kept}) p->forward(), p->backward();
+  for (const std::string& name : plan.parameter_names())
+    CHECK(host(plan, plan.parameter_gradient(name)) == host(kept, kept.parameter_gradient(name)));
+}
+
+TEST_CASE("a sum's gradient is shared with its terms: an add runs forward only") {
+  Graph graph("join");
+  const Value x = graph.input({2, 3, 4, 4});
+  const Value a = conv(x, "a", {.channels = 3, .kernel = 1}), b = conv(x, "b", {.channels = 3, .kernel = 1});
+  conv(add(a, b, "add"), "last", {.channels = 1, .kernel = 1});
+  Plan plan(graph, backend(), {.dtype = DType::f64});
+  CHECK(plan.gradient("a").data == plan.gradient("add").data);
+  CHECK(plan.gradient("b").data == plan.gradient("add").data);
+  const auto backward = std::count_if(plan.calls().begin() + static_cast<std::ptrdiff_t>(plan.forward_calls()),
+                                      plan.calls().end(), [](const Call& call) { return call.nodes.back() == 3; });
+  CHECK(backward == 0);
+}
+
+TEST_CASE("a value inside a unit does not exist, and the error names the unit") {
+  Plan plan(residual(), backend(), {.dtype = DType::f64});
+  REQUIRE(plan.unit_of("block.bn") == std::vector<std::string>{"block.bn", "block.relu"});
+  CHECK_THROWS_WITH(plan.value("block.bn"),
+                    ContainsSubstring("block.bn + block.relu") && ContainsSubstring("fuse = false"));
+  CHECK(plan.value("block.relu"));
+  Plan unfused(residual(), backend(), {.dtype = DType::f64, .fuse = false});
+  CHECK(unfused.value("block.bn"));
+}
+
+TEST_CASE("stamps come before every call and behind the last") {
+  Plan plan(residual(), backend(), {});
+  std::vector<std::size_t> stamps;
+  plan.forward([&](std::size_t i) { stamps.push_back(i); });
+  CHECK(stamps.size() == plan.forward_calls() + 1);
+  plan.backward([&](std::size_t i) { stamps.push_back(i); });
+  CHECK(stamps.back() == plan.calls().size());
+  CHECK(stamps.size() == plan.calls().size() + 2);
+}
+
+TEST_CASE("sums go from the producer of a value to every batch norm that reads it") {
+  WrappedBackend wrapped(backend());
+  wrapped.gather = true;
+  Plan plan(residual(), wrapped, {.dtype = DType::f64});
+  plan.forward();
+  plan.backward();
+  CHECK(wrapped.faults == std::vector<std::string>{});
+  CHECK(wrapped.sums_written == 2);
+  CHECK(wrapped.sums_compared == 2);
+}
+
+TEST_CASE("in training, parameters are prepared in every forward") {
+  WrappedBackend wrapped(backend());
+  wrapped.prepare = true;
+  Plan plan(residual(), wrapped, {.dtype = DType::f64});
+  for (int pass = 0; pass < 2; ++pass) {
+    const std::vector<double> w(4 * 3 * 9, pass + 1.0);
+    upload(wrapped.device(), plan.parameter("stem.weight"), std::span<const double>(w));
+    plan.forward();
+    plan.backward();
+  }
+  CHECK(wrapped.faults == std::vector<std::string>{});
+  CHECK(wrapped.prepared == 2 * 5);
+}
+
+TEST_CASE("in inference, parameters are prepared when a plan is made and when they change, not in a pass") {
+  WrappedBackend wrapped(backend());
+  wrapped.prepare = true;
+  Plan plan(residual(), wrapped, {.mode = Mode::inference, .dtype = DType::f64});
+  CHECK(wrapped.prepared == 5);
+  plan.forward();
+  plan.forward();
+  CHECK(wrapped.prepared == 5);
+  const std::vector<double> w(4 * 3 * 9, 1.0);
+  upload(wrapped.device(), plan.parameter("stem.weight"), std::span<const double>(w));
+  plan.parameters_changed();
+  CHECK(wrapped.prepared == 10);
+  plan.forward();
+  CHECK(wrapped.faults == std::vector<std::string>{});
+  CHECK(wrapped.prepared_compared > 0);
+}
+
+TEST_CASE("a measured choice is what runs, and equal units are measured once") {
+  WrappedBackend wrapped(backend());
+  wrapped.measured = "direct";
+  Graph graph("twins");
+  Value x = graph.input({1, 4, 5, 5});
+  for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
+  Options options;
+  options.choice.measure = true;
+  options.input_gradient = true;
+  Plan plan(graph, wrapped, options);
+  // b and c add nothing and want dx alike; a differs in nothing either, since the gradient of the input is wanted too.
+  CHECK(wrapped.measurements == 1);
+  CHECK(wrapped.faults == std::vector<std::string>{});
+  for (const Call& call : plan.calls()) CHECK(call.algorithm == "direct");
+}
+
+TEST_CASE("a choice by node name goes before the choice for all") {
+  Options options;
+  options.choice.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"};
+  options.choice_of["b"].algorithm = {"direct", "direct", "direct"};
+  Graph graph("two");
+  conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
+  Plan plan(graph, backend(), options);
+  for (const Call& call : plan.calls()) CHECK(call.algorithm == (call.nodes[0] == 2 ? "direct" : "im2col_gemm"));
+}
+
+TEST_CASE("predicted memory is what a plan takes, and dropping values takes less") {
+  for (const Mode mode : {Mode::training, Mode::inference}) {
+    Options options{.mode = mode};
+    const MemoryReport predicted = predict_memory(residual(), backend(), options);
+    Plan plan(residual(), backend(), options);
+    CHECK(predicted.total() == plan.memory().total());
+  }
+  Options cheap{.keep = Keep::cheap};
+  CHECK(predict_memory(residual(), backend(), cheap).arena < predict_memory(residual(), backend(), {}).arena);
+  CHECK(predict_memory(residual(), backend(), {.mode = Mode::inference}).arena <
+        predict_memory(residual(), backend(), {}).arena);
+}
+
+TEST_CASE("a plan refuses what cannot run, with words that help") {
+  SECTION("a node that nobody reads") {
+    Graph graph("loose end");
+    const Value x = graph.input({1, 1, 2, 2});
+    relu(x, "unread");
+    relu(x, "last");
+    CHECK_THROWS_AS(Plan(graph, backend()), UsageError);
+    CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("unread"));
+  }
+  SECTION("a graph without an op") {
+    Graph graph("empty");
+    graph.input({1, 1, 2, 2});
+    CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("computes nothing"));
+  }
+  SECTION("the variance of one value") {
+    Graph graph("one");
+    batch_norm(graph.input({1, 3, 1, 1}), "bn");
+    CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
+    CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
+  }
+  SECTION("a choice for a node that is not there") {
+    Options options;
+    options.choice_of["block.conw"];
+    CHECK_THROWS_WITH(Plan(residual(), backend(), options),
+                      ContainsSubstring("block.conw") && ContainsSubstring("block.conv"));
+  }
+  Plan plan(residual(), backend(), {});
+  SECTION("backward without forward") {
+    CHECK_THROWS_AS(plan.backward(), UsageError);
+    plan.forward();
+    plan.backward();
+    CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
+  }
+  SECTION("unknown names") {
+    CHECK_THROWS_WITH(plan.parameter("stem.wieght"), ContainsSubstring("stem.weight"));
+    CHECK_THROWS_WITH(plan.state("bn.mean"), ContainsSubstring("bn.running_mean"));
+    CHECK_THROWS_WITH(plan.value("block.ad"), ContainsSubstring("block.add"));
+    CHECK_THROWS_WITH(plan.input("data"), ContainsSubstring("input"));
+    CHECK_THROWS_AS(plan.input_gradient(), UsageError);
+  }
+  SECTION("gradients in inference") {
+    Plan inference(residual(), backend(), {.mode = Mode::inference});
+    inference.forward();
+    CHECK_THROWS_WITH(inference.backward(), ContainsSubstring("inference"));
+    CHECK_THROWS_AS(inference.parameter_gradient("stem.weight"), UsageError);
+    CHECK_THROWS_AS(inference.output_gradient(), UsageError);
+  }
+  SECTION("more memory than allowed") {
+    auto small = make_backend("eigen", {.memory_limit = 1000});
+    CHECK_THROWS_AS(Plan(residual(), *small), OutOfMemory);
+  }
+}

@@ -1,0 +1,124 @@
+// A backend around another one. For devices whose memory the host can read.
+
+#include "support/wrapped_backend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace lamina::test {
+namespace {
+
+/// Does something before and after another kernel.
+template <class Before, class After>
+class Around final : public Kernel {
+ public:
+  Around(std::shared_ptr<Kernel> inner, Before before, After after)
+      : inner_(std::move(inner)), before_(std::move(before)), after_(std::move(after)) {}
+  std::size_t workspace_bytes() const override { return inner_ ? inner_->workspace_bytes() : 0; }
+  void run(const Args& args) override {
+    before_(args);
+    if (inner_) inner_->run(args);
+    after_(args);
+  }
+
+ private:
+  std::shared_ptr<Kernel> inner_;
+  Before before_;
+  After after_;
+};
+
+template <class Before, class After>
+std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, Before before, After after) {
+  return std::make_shared<Around<Before, After>>(std::move(inner), std::move(before), std::move(after));
+}
+
+void nothing(const Args&) {}
+
+/// Per channel: the sum, then the sum of squares, {2, channels}.
+std::vector<double> channel_sums(const Tensor& x) {
+  const Shape& shape = x.shape;
+  std::vector<double> sums(static_cast<std::size_t>(2 * shape.c), 0.0);
+  for (int n = 0; n < shape.n; ++n)
+    for (std::int64_t i = 0; i < shape.image(); ++i) {
+      const std::int64_t at = n * x.pitch + i;
+      const double value = x.dtype == DType::f32 ? static_cast<double>(x.as<float>()[at]) : x.as<double>()[at];
+      const auto c = static_cast<std::size_t>(i / shape.plane());
+      sums[c] += value;
+      sums[c + static_cast<std::size_t>(shape.c)] += value * value;
+    }
+  return sums;
+}
+
+bool covers(const Lowered::Step& step, Pass pass) {
+  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
+}
+
+}  // namespace
+
+Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
+  lowered_specs.push_back(spec);
+  Spec plain = spec;
+  plain.sums_given = plain.sums_wanted = false;
+  Lowered lowered = inner_.lower(plain, choice);
+
+  for (Lowered::Step& step : lowered.steps) {
+    if (!covers(step, Pass::forward)) continue;
+    if (spec.sums_given)
+      step.kernel = around(
+          step.kernel,
+          [this](const Args& args) {
+            ++sums_compared;
+            const auto expected = channel_sums(args.x[0]);
+            const auto* given = static_cast<const double*>(args.sums);
+            if (given == nullptr || !std::equal(expected.begin(), expected.end(), given))
+              faults.emplace_back("sums differ");
+          },
+          nothing);
+    if (spec.sums_wanted)
+      step.kernel = around(step.kernel, nothing, [this](const Args& args) {
+        ++sums_written;
+        const auto sums = channel_sums(args.y);
+        if (args.sums == nullptr) return faults.emplace_back("no room for sums"), void();
+        std::memcpy(args.sums, sums.data(), sums.size() * sizeof(double));
+      });
+  }
+  if (prepare && !spec.w.empty()) {
+    const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
+    for (Lowered::Step& step : lowered.steps)
+      step.kernel = around(
+          step.kernel,
+          [this, bytes](const Args& args) {
+            ++prepared_compared;
+            if (args.prepared == nullptr || std::memcmp(args.prepared, args.w[0].data, bytes) != 0)
+              faults.emplace_back("prepared parameters are stale");
+          },
+          nothing);
+    lowered.prepared_bytes = bytes;
+    lowered.steps.push_back({{Pass::prepare},
+                             "copy",
+                             around(
+                                 nullptr,
+                                 [this, bytes](const Args& args) {
+                                   ++prepared;
+                                   std::memcpy(args.prepared, args.w[0].data, bytes);
+                                 },
+                                 nothing)});
+  }
+  return lowered;
+}
+
+Choice WrappedBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  ++measurements;
+  if (lent == nullptr || lent_bytes == 0) faults.emplace_back("nothing was lent to measure in");
+  Choice picked = choice;
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    const auto known = inner_.algorithms(spec, pass);
+    if (std::find(known.begin(), known.end(), measured) != known.end())
+      picked.algorithm[static_cast<std::size_t>(pass)] = measured;
+  }
+  return picked;
+}
+
+}  // namespace lamina::test
