@@ -1,0 +1,91 @@
+// Whatever a plan fuses, shares, packs, drops and makes again: the numbers are those of a plan that does none of it.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/random_graph.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+Values host(const Plan& plan, const Tensor& tensor) {
+  Values values(static_cast<std::size_t>(tensor.shape.count()));
+  download(plan.backend().device(), std::span<double>(values), tensor);
+  return values;
+}
+
+/// Largest difference over the largest number of `expected`; a NaN anywhere counts as infinite.
+double difference(const Values& actual, const Values& expected) {
+  double largest = 1e-300, apart = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double d = std::abs(actual[i] - expected[i]);
+    if (!(d < 1e300)) return 1e300;
+    apart = std::max(apart, d);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return apart / std::max(largest, 1e-3);
+}
+
+std::string text(const Graph& graph) {
+  std::string all;
+  for (const Node& node : graph.nodes()) {
+    all += node.name + " = " + to_string(node.op) + " of";
+    for (const int x : node.inputs) all += " " + graph.nodes()[static_cast<std::size_t>(x)].name;
+    all += "; ";
+  }
+  return all;
+}
+
+void compare(Plan& plan, Plan& plain, const Options& options) {
+  // Twice: what one pass leaves behind must not disturb the next.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (Plan* p : {&plan, &plain}) {
+      p->forward();
+      if (options.mode == Mode::training) p->backward();
+    }
+    CHECK(difference(host(plan, plan.output()), host(plain, plain.output())) < 1e-12);
+  }
+  if (options.mode == Mode::inference) return;
+  for (const std::string& name : plan.parameter_names()) {
+    INFO(name);
+    CHECK(difference(host(plan, plan.parameter_gradient(name)), host(plain, plain.parameter_gradient(name))) < 1e-12);
+  }
+  for (const Node& node : plan.graph().nodes()) {
+    if (!std::holds_alternative<Input>(node.op) || !options.input_gradient) continue;
+    INFO(node.name);
+    CHECK(difference(host(plan, plan.input_gradient(node.name)), host(plain, plain.input_gradient(node.name))) < 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a plan of a random graph computes what a plan without fusion, sharing and packing computes", "[random]") {
+  Dice dice(seed() ^ 0x9A4F);
+  for (int round = 0; round < 30; ++round) {
+    const Graph graph = random_graph(dice, dice(3, 14));
+    Options options{.dtype = DType::f64};
+    options.fuse = dice.chance(0.7);
+    options.keep = dice.chance(0.5) ? Keep::cheap : Keep::all;
+    options.input_gradient = dice.chance(0.6);
+    options.accumulate_parameters = dice.chance(0.5);
+    options.mode = dice.chance(0.15) ? Mode::inference : Mode::training;
+    Options plain_options = options;
+    plain_options.fuse = false;
+    plain_options.keep = Keep::all;
+    plain_options.keep_values = true;
+    INFO("seed " << seed() << ", round " << round << (options.fuse ? ", fused" : "")
+                 << (options.keep == Keep::cheap ? ", cheap" : "") << (options.input_gradient ? ", input gradient" : "")
+                 << (options.accumulate_parameters ? ", accumulating" : "") << ": " << text(graph));
+    Plan plan(graph, backend(), options), plain(graph, backend(), plain_options);
+    compare(plan, plain, options);
+    CHECK(predict_memory(graph, backend(), options).total() == plan.memory().total());
+    CHECK(plan.memory().arena <= plain.memory().arena);
+  }
+}
