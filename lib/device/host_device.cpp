@@ -77,6 +77,7 @@ void* HostDevice::allocate(std::size_t bytes) {
   if (bytes > available) throw OutOfMemory(bytes, std::min(available, within_limit));
 
   const std::size_t alignment = large ? huge_page_bytes : small_alignment;
+  if (bytes > std::numeric_limits<std::size_t>::max() - alignment) throw OutOfMemory(bytes, within_limit);
   const std::size_t rounded = round_up(bytes, alignment);
   void* const data = ::operator new (rounded, std::align_val_t{alignment}, std::nothrow);
   if (data == nullptr) throw OutOfMemory(bytes, std::min(available, within_limit));

@@ -1,0 +1,150 @@
+// The thread pool: every part once, the same shares every time, errors brought home.
+
+#include "backends/eigen/pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using lamina::eigen::Pool;
+
+TEST_CASE("every part runs exactly once, each on its own thread") {
+  const int threads = GENERATE(1, 2, 3, 8);
+  Pool pool(threads);
+  REQUIRE(pool.threads() == threads);
+  std::vector<int> runs(static_cast<std::size_t>(threads));
+  std::set<std::thread::id> ids;
+  std::mutex mutex;
+  pool.run([&](int part) {
+    ++runs[static_cast<std::size_t>(part)];
+    const std::lock_guard lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  CHECK(runs == std::vector<int>(static_cast<std::size_t>(threads), 1));
+  CHECK(ids.size() == static_cast<std::size_t>(threads));
+}
+
+TEST_CASE("part 0 runs on the caller's thread") {
+  Pool pool(3);
+  std::thread::id first;
+  pool.run([&](int part) {
+    if (part == 0) first = std::this_thread::get_id();
+  });
+  CHECK(first == std::this_thread::get_id());
+}
+
+TEST_CASE("many short rounds lose none, and what one round wrote the next one reads") {
+  Pool pool(4);
+  std::vector<std::int64_t> value(4);
+  for (int round = 0; round < 2000; ++round) {
+    pool.run([&](int part) {
+      const auto from = static_cast<std::size_t>((part + round) % 4);  // another thread's share each round
+      ++value[from];
+    });
+  }
+  CHECK(value == std::vector<std::int64_t>(4, 2000));
+}
+
+TEST_CASE("workers that fell asleep wake up") {
+  Pool pool(2);
+  std::atomic<int> runs = 0;
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    pool.run([&](int) { ++runs; });
+  }
+  CHECK(runs == 10);
+}
+
+TEST_CASE("a caller that finishes early waits for slow workers") {
+  Pool pool(2);
+  bool done = false;
+  pool.run([&](int part) {
+    if (part == 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    done = true;
+  });
+  CHECK(done);
+}
+
+TEST_CASE("an exception of any part is rethrown after all parts have ended, and the pool still works") {
+  Pool pool(3);
+  for (const int failing : {0, 1, 2}) {
+    std::atomic<int> ended = 0;
+    CHECK_THROWS_AS(pool.run([&](int part) {
+      ++ended;
+      if (part == failing) throw std::domain_error("part");
+    }),
+                    std::domain_error);
+    CHECK(ended == 3);
+  }
+  std::atomic<int> runs = 0;
+  pool.run([&](int) { ++runs; });
+  CHECK(runs == 3);
+}
+
+TEST_CASE("of several exceptions the one of the lowest part is rethrown") {
+  Pool pool(3);
+  for (int round = 0; round < 20; ++round) {
+    try {
+      pool.run([](int part) {
+        if (part > 0) throw part;
+      });
+      FAIL("nothing was thrown");
+    } catch (const int part) {
+      CHECK(part == 1);
+    }
+  }
+}
+
+TEST_CASE("split covers a range once with contiguous shares that are multiples of the grain") {
+  const int threads = GENERATE(1, 2, 3, 7);
+  const std::int64_t count = GENERATE(0, 1, 5, 16, 17, 100, 1003);
+  const std::int64_t grain = GENERATE(1, 4, 16);
+  Pool pool(threads);
+  std::vector<std::pair<std::int64_t, std::int64_t>> shares;
+  std::mutex mutex;
+  pool.split(count, grain, [&](std::int64_t first, std::int64_t last) {
+    const std::lock_guard lock(mutex);
+    shares.emplace_back(first, last);
+  });
+  std::sort(shares.begin(), shares.end());
+  CHECK(shares.size() <= static_cast<std::size_t>(threads));
+  std::int64_t at = 0;
+  for (const auto& [first, last] : shares) {
+    CHECK(first == at);
+    CHECK(last > first);
+    CHECK(first % grain == 0);
+    CHECK((last % grain == 0 || last == count));
+    at = last;
+  }
+  CHECK(at == count);
+}
+
+TEST_CASE("the same pool splits the same range the same way") {
+  Pool pool(3);
+  const auto shares = [&] {
+    std::vector<std::int64_t> owner(100, -1);
+    pool.split(100, 8, [&](std::int64_t first, std::int64_t last) {
+      std::fill(owner.begin() + first, owner.begin() + last, first);
+    });
+    return owner;
+  };
+  const auto once = shares();
+  for (int round = 0; round < 10; ++round) CHECK(shares() == once);
+}
+
+TEST_CASE("a pool takes the cores of the process by default and refuses absurd numbers") {
+  CHECK(Pool(0).threads() >= 1);
+  CHECK_THROWS_AS(Pool(-1), lamina::UsageError);
+  CHECK_THROWS_AS(Pool(1 << 20), lamina::UsageError);
+}
