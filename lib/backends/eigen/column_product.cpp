@@ -29,20 +29,17 @@ struct GridPlace {
     return output.data + image * output.pitch + row * output.row_pitch + q;
   }
 
-  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count,
-               const T* tile, std::int64_t ldt) const {
-    const std::int64_t grid = columns->grid(), length = output.row_length;
-    for (std::int64_t j = 0; j < count;) {
+  void scatter(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+    const std::int64_t grid = columns->grid(), length = output.row_length, count = tile.count;
+    const bool whole = output.step == 1 && output.row_pitch == length;  // an image's columns are one run
+    tile.step = output.step;
+    for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
       const std::int64_t at = range.first + column + j;
-      const std::int64_t image = at / grid, p = (at - image * grid) / length, q = at - image * grid - p * length;
-      const std::int64_t run = std::min(length - q, count - j);
-      T* to = output.data + image * output.pitch + row * output.plane + p * output.row_pitch + q * output.step;
-      for (int i = 0; i < rows; ++i, to += output.plane) {
-        const T bias = block.bias == nullptr ? T{0} : block.bias[row + i];
-        const T* from = tile + i * ldt + j;
-        for (std::int64_t r = 0; r < run; ++r) finish(to[r * output.step], from[r], bias, block.add, block.relu);
-      }
-      j += run;
+      const std::int64_t image = at / grid, within = at - image * grid;
+      const std::int64_t p = within / length, q = within - p * length;
+      tile.count = std::min(whole ? grid - within : length - q, count - j);
+      tile.to = output.data + image * output.pitch + row * output.plane + p * output.row_pitch + q * output.step;
+      kernels.put(tile);
     }
   }
 };
@@ -79,6 +76,9 @@ auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
   Buffers buffers;
   buffers.panels = carver.take<T>(block_columns_ / width * (block_depth_ * width + lanes));
   buffers.staged = carver.take<T>(columns_.staged_bound(block_columns_, kernels_->lanes) * block_channels_ + lanes);
+  // Sums that wait for further blocks; as many rows as the largest part has.
+  const std::int64_t tallest = divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
+  buffers.sums = carver.take<T>(block_depth_ < columns_.depth() ? tallest * block_columns_ : 0);
   buffers.segments = carver.take<Segment>(columns_.segment_bound(block_columns_, width));
   return buffers;
 }
@@ -92,7 +92,7 @@ void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::in
   std::int64_t size = 0, rows = 0, origin = 0;
   if (columns_.staged()) {
     const std::int64_t last_channel = (first + depth - 1) / taps + 1;
-    columns_.stage(range, operands.source, first_channel, last_channel, kernels_->lanes, buffers.staged);
+    columns_.stage(range, operands.source, first_channel, last_channel, *kernels_, buffers.staged);
     from = buffers.staged;
     origin = first_channel;
     size = columns_.staged_size(range, kernels_->lanes);
@@ -130,7 +130,6 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
     for (std::int64_t k = 0; k < depth; k += block_depth_) {
       const std::int64_t count = std::min(block_depth_, depth - k);
       pack(range, operands, k, count, buffers, segments);
-      const bool begins = k == 0, ends = k + count == depth;
       multiply(Block<T>{.kernels = kernels_,
                         .a = operands.a + rows.first * depth + k,
                         .lda = depth,
@@ -140,9 +139,13 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
                         .panel_stride = panel_stride,
                         .ldb = width,
                         .columns = range.count,
-                        .bias = begins && operands.bias != nullptr ? operands.bias + rows.first : nullptr,
-                        .add = operands.add || !begins,
-                        .relu = operands.relu && ends},
+                        .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
+                        .add = operands.add,
+                        .relu = operands.relu,
+                        .begins = k == 0,
+                        .ends = k + count == depth,
+                        .sums = buffers.sums,
+                        .sums_ld = block_columns_},
                place);
     }
   }

@@ -41,6 +41,7 @@ class ColumnProduct {
   struct Buffers {
     T* panels;
     T* staged;
+    T* sums;
     Segment* segments;
   };
   Buffers carve(Carver&) const;

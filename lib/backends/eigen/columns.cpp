@@ -3,34 +3,12 @@
 #include "columns.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace lamina::eigen {
 namespace {
 
 /// a / b rounded up, for b > 0.
 constexpr int ceil_div(int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
-/// One row of a copy: to[i] = from[i * step + offset] where that lies within [0, width), else 0.
-template <class T>
-void stage_row(T* to, const T* from, const T* mask, int length, int step, int offset, int width) {
-  const int low = std::clamp(ceil_div(-offset, step), 0, length);
-  const int high = std::clamp(ceil_div(width - offset, step), low, length);
-  std::fill(to, to + low, T{0});
-  const std::int64_t first = std::int64_t{low} * step + offset;
-  const int count = high - low;
-  if (mask != nullptr) {
-    for (int i = 0; i < count; ++i) {
-      const std::int64_t at = first + std::int64_t{i} * step;
-      to[low + i] = mask[at] > 0 ? from[at] : T{0};
-    }
-  } else if (step == 1) {
-    if (count > 0) std::memcpy(to + low, from + first, static_cast<std::size_t>(count) * sizeof(T));
-  } else {
-    for (int i = 0; i < count; ++i) to[low + i] = from[first + std::int64_t{i} * step];
-  }
-  std::fill(to + high, to + length, T{0});
-}
 
 }  // namespace
 
@@ -110,34 +88,41 @@ std::int64_t Columns::segments(ColumnRange range, std::int64_t width, std::int64
 }
 
 template <class T>
-void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t first, std::int64_t last, int lanes,
-                    T* to) const {
+void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t first, std::int64_t last,
+                    const MicroKernels<T>& kernels, T* to) const {
   const std::int64_t first_row = range.first / cols_, last_row = (range.first + range.count - 1) / cols_;
   const std::int64_t first_image = first_row / rows_, last_image = last_row / rows_;
-  const std::int64_t length = staged_length(lanes);
+  const std::int64_t length = staged_length(kernels.lanes);
   for (std::int64_t c = first; c < last; ++c) {
     for (const Tap& phase : phases_) {
+      // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
+      const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
+      const int low = std::clamp(ceil_div(-offset, step_.w), 0, limit);
+      const int high = std::clamp(ceil_div(w_ - offset, step_.w), low, limit);
+      const std::int64_t skip = std::int64_t{low} * step_.w + offset;
       for (std::int64_t image = first_image; image <= last_image; ++image) {
         const T* plane = source.data + image * source.pitch + c * plane_;
         const T* mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + c * plane_;
-        const std::int64_t low = image == first_image ? first_row % rows_ : 0;
-        const std::int64_t high = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
-        for (std::int64_t row = low; row <= high; ++row, to += length) {
+        const std::int64_t top = image == first_image ? first_row % rows_ : 0;
+        const std::int64_t bottom = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
+        for (std::int64_t row = top; row <= bottom; ++row, to += length) {
           const std::int64_t h = row * step_.h + phase.dh + first_h_;
-          if (h < 0 || h >= h_) {
-            std::fill(to, to + length, T{0});
-          } else {
-            stage_row(to, plane + h * w_, mask == nullptr ? nullptr : mask + h * w_, static_cast<int>(length), step_.w,
-                      phase.dw + first_w_, w_);
-          }
+          const bool exists = h >= 0 && h < h_ && low < high;
+          kernels.stage(to, {.from = exists ? plane + h * w_ + skip : nullptr,
+                             .mask = exists && mask != nullptr ? mask + h * w_ + skip : nullptr,
+                             .zeros = exists ? low : length,
+                             .count = exists ? high - low : 0,
+                             .length = length,
+                             .step = step_.w});
         }
       }
     }
   }
 }
 
-template void Columns::stage<float>(ColumnRange, const Source<float>&, std::int64_t, std::int64_t, int, float*) const;
-template void Columns::stage<double>(ColumnRange, const Source<double>&, std::int64_t, std::int64_t, int,
-                                     double*) const;
+template void Columns::stage<float>(ColumnRange, const Source<float>&, std::int64_t, std::int64_t,
+                                    const MicroKernels<float>&, float*) const;
+template void Columns::stage<double>(ColumnRange, const Source<double>&, std::int64_t, std::int64_t,
+                                     const MicroKernels<double>&, double*) const;
 
 }  // namespace lamina::eigen

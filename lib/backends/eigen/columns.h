@@ -58,9 +58,10 @@ class Columns {
                         int lanes, Segment* out) const;
 
   bool staged() const { return staged_; }
+  std::int64_t channels() const { return channels_; }
   /// Copies channels [first, last) of what the range reads into `to`, staged_size() elements for each.
   template <class T>
-  void stage(ColumnRange, const Source<T>&, std::int64_t first, std::int64_t last, int lanes, T* to) const;
+  void stage(ColumnRange, const Source<T>&, std::int64_t first, std::int64_t last, const MicroKernels<T>&, T* to) const;
   std::int64_t staged_size(ColumnRange, int lanes) const;
 
   /// Where the run of row (channel, tap) starts, relative to the copy's first channel or to the source.

@@ -79,19 +79,30 @@ struct Residue {
   std::int64_t weights_at;  // where its weights start among the transposed ones of a group
 };
 
-/// Weights of one group, transposed for one residue: to[c][k][t] = w[k][c][taps[t]].
+/// Weights of one group, transposed for one residue: to[c][k][t] = w[k][c][taps[t]] for k in [first, last).
 template <class T>
-void transpose_weights(const ConvProblem& c, const std::vector<int>& taps, const T* w, T* to, std::int64_t first,
-                       std::int64_t last) {
-  constexpr std::int64_t block = 16;
+void transpose_weights(const ConvProblem& c, const std::vector<int>& taps, const MicroKernels<T>& kernels, const T* w,
+                       T* to, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t block = 32;  // so that both sides are runs of some cache lines
   const std::int64_t kernel = std::int64_t{c.op.kernel.h} * c.op.kernel.w, channels = c.group_channels();
+  const std::int64_t filters = c.group_filters();
+  if (kernel == 1) {
+    kernels.transpose(to + first, filters, w + first * channels, channels, nullptr, 0, last - first, channels);
+    return;
+  }
   const auto count = static_cast<std::int64_t>(taps.size());
   for (std::int64_t k0 = first; k0 < last; k0 += block) {
-    for (std::int64_t channel = 0; channel < channels; ++channel) {
-      for (std::int64_t k = k0; k < std::min(last, k0 + block); ++k) {
-        const T* const from = w + (k * channels + channel) * kernel;
-        T* const out = to + (channel * c.group_filters() + k) * count;
-        for (std::int64_t t = 0; t < count; ++t) out[t] = from[taps[static_cast<std::size_t>(t)]];
+    for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
+      for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
+        for (std::int64_t k = k0; k < std::min(last, k0 + block); ++k) {
+          const T* const from = w + (k * channels + channel) * kernel;
+          T* const out = to + (channel * filters + k) * count;
+          if (count == kernel) {  // every tap, in order
+            for (std::int64_t t = 0; t < count; ++t) out[t] = from[t];
+          } else {
+            for (std::int64_t t = 0; t < count; ++t) out[t] = from[taps[static_cast<std::size_t>(t)]];
+          }
+        }
       }
     }
   }
@@ -100,13 +111,14 @@ void transpose_weights(const ConvProblem& c, const std::vector<int>& taps, const
 template <class T>
 struct BackwardData {
   ConvProblem c;
+  const MicroKernels<T>* kernels;
   std::vector<Residue<T>> residues;
   std::vector<std::pair<int, int>> untouched;  // residues that no tap meets
   std::int64_t group_weights = 0;
   std::size_t weight_bytes = 0, part_bytes = 0;
   int parts = 0;
 
-  BackwardData(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels) : c(problem) {
+  BackwardData(const ConvProblem& problem, int threads, const MicroKernels<T>& set) : c(problem), kernels(&set) {
     const Conv& op = c.op;
     for (int h = 0; h < std::min(op.stride.h, c.x.h); ++h) {
       for (int w = 0; w < std::min(op.stride.w, c.x.w); ++w) {
@@ -125,7 +137,7 @@ struct BackwardData {
         Columns columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
         const std::int64_t weights = columns.depth() * c.group_channels();
         residues.push_back({h, w, std::move(indices),
-                            ColumnProduct<T>(std::move(columns), c.group_channels(), threads, kernels), group_weights});
+                            ColumnProduct<T>(std::move(columns), c.group_channels(), threads, set), group_weights});
         group_weights += weights;
         part_bytes = std::max(part_bytes, residues.back().product.workspace_bytes());
         parts = std::max(parts, residues.back().product.parts());
@@ -158,7 +170,8 @@ struct BackwardData {
       for (int g = 0; g < c.op.groups; ++g) {
         const T* const w = args.w[0].as<T>() + c.weights() / c.op.groups * g;
         for (const Residue<T>& residue : residues) {
-          transpose_weights(c, residue.taps, w, weights + g * group_weights + residue.weights_at, first, last);
+          transpose_weights(c, residue.taps, *kernels, w, weights + g * group_weights + residue.weights_at, first,
+                            last);
         }
       }
     });
@@ -206,22 +219,23 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
 
 template <class T>
 Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
-  ParamsProduct<T> product(forward_columns(c), c.group_filters(), c.op.groups, pool.threads(), kernels);
+  ParamsProduct<T> product(c, forward_columns(c), pool.threads(), kernels);
   const std::size_t bytes = product.workspace_bytes();
   return step(
       {Pass::backward_params}, "im2col_gemm",
       [c, &pool, product = std::move(product)](const Args& args) {
-        typename ParamsProduct<T>::Operands operands{.x = {args.x[0].as<T>(), args.x[0].pitch},
-                                                     .x_group = c.group_channels() * c.x.plane(),
-                                                     .dy = {args.dy.as<T>(), args.dy.pitch},
-                                                     .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-                                                     .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-                                                     .add = c.add_dw};
+        Source<T> dy{args.dy.as<T>(), args.dy.pitch};
         if (c.relu) {
-          operands.dy.mask = args.y.as<T>();
-          operands.dy.mask_pitch = args.y.pitch;
+          dy.mask = args.y.as<T>();
+          dy.mask_pitch = args.y.pitch;
         }
-        product.run(pool, operands, args.workspace);
+        product.run(pool,
+                    {.x = {args.x[0].as<T>(), args.x[0].pitch},
+                     .dy = dy,
+                     .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                     .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                     .add = c.add_dw},
+                    args.workspace);
       },
       bytes);
 }

@@ -136,14 +136,15 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                         .panel_stride = panel_stride,
                         .ldb = ldb,
                         .columns = padded_images(),
-                        .add = k > 0},
+                        .begins = k == 0},
                RowMajor<T>{buffers.sums, padded_images()});
     }
     for (std::int64_t n = 0; n < images_; ++n) {
       T* const y = args.y.as<T>() + n * args.y.pitch;
       for (std::int64_t k = own.first; k < own.last; ++k) {
-        finish(y[k], buffers.sums[(k - own.first) * padded_images() + n], bias == nullptr ? T{0} : bias[k], false,
-               c_.relu);
+        T sum = buffers.sums[(k - own.first) * padded_images() + n];
+        if (bias != nullptr) sum += bias[k];
+        y[k] = c_.relu && sum < 0 ? T{0} : sum;
       }
     }
   });
@@ -184,7 +185,8 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
                           .panel_stride = panel_stride,
                           .ldb = width(),
                           .columns = columns,
-                          .add = c_.add_dx || k > 0},
+                          .add = c_.add_dx,
+                          .begins = k == 0},
                  RowMajor<T>{dx.as<T>() + j, dx.pitch});
       }
     }
@@ -224,7 +226,8 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
                           .panel_stride = panel_stride,
                           .ldb = width(),
                           .columns = columns,
-                          .add = c_.add_dw || n > 0},
+                          .add = c_.add_dw,
+                          .begins = n == 0},
                  RowMajor<T>{dw + own.first * features_ + j, features_});
       }
     }

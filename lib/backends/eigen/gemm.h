@@ -26,31 +26,29 @@ struct Block {
   std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
   const T* bias = nullptr;  ///< one per row of a
-  bool add = false;
+  bool add = false;         ///< to what c held before the product
   bool relu = false;
-  bool stream = false;
+  bool stream = false;       ///< c is written past the cache: direct rows lie at multiples of a vector
+  bool begins = true;        ///< the first block of its sums along k
+  bool ends = true;          ///< and the last
+  T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
+  std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
 };
-
-/// What a tile becomes on its way to memory.
-template <class T>
-inline void finish(T& c, T value, T bias, bool add, bool relu) {
-  value += bias;
-  if (add) value += c;
-  c = relu && value < 0 ? T{0} : value;
-}
 
 /// Multiplies a block. `place` knows where c lies:
 ///   T* direct(column, count)   where row 0 of these columns starts, if they are consecutive elements there, else null;
 ///   ld                         elements from row to row of direct columns;
-///   scatter(block, row, rows, column, count, tile, ldt)   puts a tile of finished sums where it belongs.
+///   scatter(tile, row, column, kernels)   puts a tile of finished sums where it belongs.
 template <class T, class Place>
 void multiply(const Block<T>& block, const Place& place) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
+  const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
   alignas(64) T spill[2048 / sizeof(T)];
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
+    const T* const bias = block.bias == nullptr ? nullptr : block.bias + i;
     for (std::int64_t j = 0; j < block.columns; j += width) {
       const std::int64_t count = std::min(width, block.columns - j);
       const std::int64_t vectors = (count + kernels.lanes - 1) / kernels.lanes;
@@ -59,7 +57,6 @@ void multiply(const Block<T>& block, const Place& place) {
                    .a = block.a + i * block.lda,
                    .lda = block.lda,
                    .rows = rows,
-
                    .b = block.panels + j / width * block.panel_stride,
                    .ldb = block.ldb,
                    .c = spill,
@@ -71,13 +68,28 @@ void multiply(const Block<T>& block, const Place& place) {
       if (direct != nullptr) {
         tile.c = direct + i * place.ld;
         tile.ldc = place.ld;
-        tile.bias = block.bias == nullptr ? nullptr : block.bias + i;
-        tile.add = block.add;
-        tile.relu = block.relu;
+        tile.bias = block.begins ? bias : nullptr;
+        tile.add = block.add || !block.begins;
+        tile.relu = block.relu && block.ends;
         tile.stream = block.stream;
+      } else if (keeps) {
+        tile.c = block.sums + i * block.sums_ld + j;
+        tile.ldc = block.sums_ld;
+        tile.add = !block.begins;
       }
       kernels.tile[half][vectors - 1](tile);
-      if (direct == nullptr) place.scatter(block, i, rows, j, count, spill, width);
+      if (direct != nullptr || (keeps && !block.ends)) continue;
+      place.scatter(Finished<T>{.to = nullptr,
+                                .ldc = place.ld,
+                                .step = 1,
+                                .from = tile.c,
+                                .ldf = tile.ldc,
+                                .rows = rows,
+                                .count = count,
+                                .bias = keeps || block.begins ? bias : nullptr,
+                                .add = block.add || !(keeps || block.begins),
+                                .relu = block.relu && block.ends},
+                    i, j, kernels);
     }
   }
 }
@@ -88,14 +100,9 @@ struct RowMajor {
   T* data;
   std::int64_t ld;
   T* direct(std::int64_t column, std::int64_t) const { return data + column; }
-  void scatter(const Block<T>& block, std::int64_t row, int rows, std::int64_t column, std::int64_t count,
-               const T* tile, std::int64_t ldt) const {
-    for (int i = 0; i < rows; ++i) {
-      const T bias = block.bias == nullptr ? T{0} : block.bias[row + i];
-      for (std::int64_t j = 0; j < count; ++j) {
-        finish(data[(row + i) * ld + column + j], tile[i * ldt + j], bias, block.add, block.relu);
-      }
-    }
+  void scatter(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+    tile.to = data + row * ld + column;
+    kernels.put(tile);
   }
 };
 

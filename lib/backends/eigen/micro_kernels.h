@@ -31,6 +31,27 @@ struct Tile {
   bool stream;  ///< c is written past the cache; c and its rows lie at multiples of a vector
 };
 
+/// `zeros` zeros, then from[i * step] for i below count (0 where mask is not null and not above 0 there), then zeros.
+template <class T>
+struct StagedRow {
+  const T* from;
+  const T* mask;  ///< with step 1 only
+  std::int64_t zeros, count, length, step;
+};
+
+/// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0).
+template <class T>
+struct Finished {
+  T* to;
+  std::int64_t ldc, step;
+  const T* from;
+  std::int64_t ldf;
+  int rows;
+  std::int64_t count;
+  const T* bias;
+  bool add, relu;
+};
+
 /// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2
 /// rows.
 template <class T>
@@ -45,10 +66,13 @@ struct MicroKernels {
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
   /// Copies segments in order and touches nothing else.
   void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count);
-
+  /// Makes `row.length` elements: zeros, row.count elements of the source, zeros. May write a vector less one beyond.
+  void (*stage)(T* to, const StagedRow<T>& row);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].
   void (*transpose)(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm,
                     std::int64_t columns, std::int64_t depth);
+  /// Writes finished sums to where they belong; touches nothing else.
+  void (*put)(const Finished<T>&);
 
   int width() const { return vectors * lanes; }
 };

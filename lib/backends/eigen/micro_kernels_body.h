@@ -4,6 +4,8 @@
 // A register tile is R rows by V vectors. For every k it loads V vectors of the packed panel and multiplies them by R
 // numbers of A, read where they lie and spread over a vector. R * V sums + V vectors + 1 fill the registers.
 
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "micro_kernels.h"
@@ -18,9 +20,28 @@ constexpr int tile_vectors = 3;
 template <class T>
 struct Simd {
   static constexpr int lanes = bytes / static_cast<int>(sizeof(T));
+  using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   typedef T Vector __attribute__((vector_size(LAMINA_VECTOR_BYTES)));
   typedef T Unaligned __attribute__((vector_size(LAMINA_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+  typedef Integer Mask __attribute__((vector_size(LAMINA_VECTOR_BYTES)));  // all bits of a lane, or none
 };
+
+/// 0, 1, 2, ...
+template <class T, std::size_t... I>
+inline typename Simd<T>::Mask count_up(std::index_sequence<I...>) {
+  return typename Simd<T>::Mask{static_cast<typename Simd<T>::Integer>(I)...};
+}
+template <class T>
+inline typename Simd<T>::Mask count_up() {
+  return count_up<T>(std::make_index_sequence<Simd<T>::lanes>{});
+}
+
+/// The first `count` lanes; all of them where there are no more.
+template <class T>
+inline typename Simd<T>::Mask first_lanes(std::int64_t count) {
+  constexpr std::int64_t lanes = Simd<T>::lanes;
+  return count_up<T>() < static_cast<typename Simd<T>::Integer>(count < lanes ? count : lanes);
+}
 
 template <class T>
 inline typename Simd<T>::Vector load(const T* from) {
@@ -32,18 +53,78 @@ inline void store(T* to, typename Simd<T>::Vector value) {
   *reinterpret_cast<typename Simd<T>::Unaligned*>(to) = value;
 }
 
+// What vector extensions lack: loads and stores of some lanes, which touch no other, and stores past the cache.
 #if LAMINA_VECTOR_BYTES == 64
 inline void store_past_cache(float* to, Simd<float>::Vector value) { _mm512_stream_ps(to, (__m512)value); }
 inline void store_past_cache(double* to, Simd<double>::Vector value) { _mm512_stream_pd(to, (__m512d)value); }
+inline Simd<float>::Vector load_lanes(const float* from, Simd<float>::Mask mask) {
+  return (Simd<float>::Vector)_mm512_maskz_loadu_ps(_mm512_movepi32_mask((__m512i)mask), from);
+}
+inline Simd<double>::Vector load_lanes(const double* from, Simd<double>::Mask mask) {
+  return (Simd<double>::Vector)_mm512_maskz_loadu_pd(_mm512_movepi64_mask((__m512i)mask), from);
+}
+inline void store_lanes(float* to, Simd<float>::Mask mask, Simd<float>::Vector value) {
+  _mm512_mask_storeu_ps(to, _mm512_movepi32_mask((__m512i)mask), (__m512)value);
+}
+inline void store_lanes(double* to, Simd<double>::Mask mask, Simd<double>::Vector value) {
+  _mm512_mask_storeu_pd(to, _mm512_movepi64_mask((__m512i)mask), (__m512d)value);
+}
 #elif LAMINA_VECTOR_BYTES == 32
 inline void store_past_cache(float* to, Simd<float>::Vector value) { _mm256_stream_ps(to, (__m256)value); }
 inline void store_past_cache(double* to, Simd<double>::Vector value) { _mm256_stream_pd(to, (__m256d)value); }
+inline Simd<float>::Vector load_lanes(const float* from, Simd<float>::Mask mask) {
+  return (Simd<float>::Vector)_mm256_maskload_ps(from, (__m256i)mask);
+}
+inline Simd<double>::Vector load_lanes(const double* from, Simd<double>::Mask mask) {
+  return (Simd<double>::Vector)_mm256_maskload_pd(from, (__m256i)mask);
+}
+inline void store_lanes(float* to, Simd<float>::Mask mask, Simd<float>::Vector value) {
+  _mm256_maskstore_ps(to, (__m256i)mask, (__m256)value);
+}
+inline void store_lanes(double* to, Simd<double>::Mask mask, Simd<double>::Vector value) {
+  _mm256_maskstore_pd(to, (__m256i)mask, (__m256d)value);
+}
 #else
 template <class T>
 inline void store_past_cache(T* to, typename Simd<T>::Vector value) {
   store(to, value);
 }
+template <class T>
+inline typename Simd<T>::Vector load_lanes(const T* from, typename Simd<T>::Mask mask) {
+  typename Simd<T>::Vector value = {};
+  for (int i = 0; i < Simd<T>::lanes; ++i) {
+    if (mask[i] != 0) value[i] = from[i];
+  }
+  return value;
+}
+template <class T>
+inline void store_lanes(T* to, typename Simd<T>::Mask mask, typename Simd<T>::Vector value) {
+  for (int i = 0; i < Simd<T>::lanes; ++i) {
+    if (mask[i] != 0) to[i] = value[i];
+  }
+}
 #endif
+
+template <class T>
+inline typename Simd<T>::Vector load_first(const T* from, std::int64_t count) {
+  return count >= Simd<T>::lanes ? load(from) : load_lanes(from, first_lanes<T>(count));
+}
+
+/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from the lower (First = 0) or the upper halves (First = lanes /
+/// 2).
+template <class T, int First, std::size_t... I>
+inline typename Simd<T>::Vector interleave(typename Simd<T>::Vector a, typename Simd<T>::Vector b,
+                                           std::index_sequence<I...>) {
+  constexpr int lanes = Simd<T>::lanes;
+  return __builtin_shufflevector(a, b, (First + static_cast<int>(I) / 2 + static_cast<int>(I) % 2 * lanes)...);
+}
+
+/// Every second element of two vectors, the first one included.
+template <class T, std::size_t... I>
+inline typename Simd<T>::Vector even(typename Simd<T>::Vector a, typename Simd<T>::Vector b,
+                                     std::index_sequence<I...>) {
+  return __builtin_shufflevector(a, b, (2 * static_cast<int>(I))...);
+}
 
 template <class T, int R, int V>
 void tile(const Tile<T>& t) {
@@ -101,22 +182,78 @@ void copy_exact(T* to, const T* from, const Segment* segments, std::int64_t coun
   for (const Segment* s = segments; s != segments + count; ++s) {
     T* out = to + s->to;
     const T* in = from + s->from;
-    if (s->count < lanes) {
-      for (std::int64_t i = 0; i < s->count; ++i) out[i] = in[i];
-      continue;
+    std::int64_t i = 0;
+    for (; i + lanes <= s->count; i += lanes) store(out + i, load(in + i));
+    if (i < s->count) {
+      const auto mask = first_lanes<T>(s->count - i);
+      store_lanes(out + i, mask, load_lanes(in + i, mask));
     }
-    for (std::int64_t i = 0; i + lanes <= s->count; i += lanes) store(out + i, load(in + i));
-    store(out + s->count - lanes, load(in + s->count - lanes));
   }
 }
 
-/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from the lower (First = 0) or the upper halves (First = lanes /
-/// 2).
-template <class T, int First, std::size_t... I>
-inline typename Simd<T>::Vector interleave(typename Simd<T>::Vector a, typename Simd<T>::Vector b,
-                                           std::index_sequence<I...>) {
+template <class T>
+void stage(T* to, const StagedRow<T>& row) {
+  using Vector = typename Simd<T>::Vector;
   constexpr int lanes = Simd<T>::lanes;
-  return __builtin_shufflevector(a, b, (First + static_cast<int>(I) / 2 + static_cast<int>(I) % 2 * lanes)...);
+  constexpr auto indices = std::make_index_sequence<lanes>{};
+  for (std::int64_t i = 0; i < row.zeros; i += lanes) store(to + i, Vector{});
+  T* const out = to + row.zeros;
+  for (std::int64_t i = 0; i < row.count; i += lanes) {
+    const std::int64_t left = row.count - i;
+    Vector value = {};
+    if (row.step == 1) {
+      value = load_first(row.from + i, left);
+      if (row.mask != nullptr) value = load_first(row.mask + i, left) > 0 ? value : Vector{};
+    } else if (row.step == 2) {  // the element behind the last one may not be there
+      const std::int64_t reach = 2 * left - 1;
+      const T* const from = row.from + 2 * i;
+      value =
+          even<T>(load_first(from, reach), reach > lanes ? load_first(from + lanes, reach - lanes) : Vector{}, indices);
+    } else {
+      for (std::int64_t j = 0; j < (left < lanes ? left : lanes); ++j) value[j] = row.from[(i + j) * row.step];
+    }
+    store(out + i, value);
+  }
+  for (std::int64_t i = row.zeros + row.count; i < row.length; i += lanes) store(to + i, Vector{});
+}
+
+template <class T>
+void put(const Finished<T>& f) {
+  using Vector = typename Simd<T>::Vector;
+  using Mask = typename Simd<T>::Mask;
+  constexpr int lanes = Simd<T>::lanes;
+  constexpr auto indices = std::make_index_sequence<lanes>{};
+  const Mask is_even = (count_up<T>() & 1) == 0;
+  for (int i = 0; i < f.rows; ++i) {
+    T* const to = f.to + i * f.ldc;
+    const T* const from = f.from + i * f.ldf;
+    const T bias = f.bias == nullptr ? T{0} : f.bias[i];
+    const auto finish = [&](T* at, Mask mask, Vector value) {
+      value += bias - Vector{};
+      if (f.add) value += load_lanes(at, mask);
+      if (f.relu) value = value < 0 ? Vector{} : value;
+      store_lanes(at, mask, value);
+    };
+    for (std::int64_t j = 0; j < f.count; j += lanes) {
+      const std::int64_t left = f.count - j;
+      if (f.step == 1) {
+        finish(to + j, first_lanes<T>(left), load_first(from + j, left));
+      } else if (f.step == 2) {
+        const Vector value = load_first(from + j, left);
+        finish(to + 2 * j, first_lanes<T>(2 * left) & is_even, interleave<T, 0>(value, value, indices));
+        if (2 * left > lanes) {
+          finish(to + 2 * j + lanes, first_lanes<T>(2 * left - lanes) & is_even,
+                 interleave<T, lanes / 2>(value, value, indices));
+        }
+      } else {
+        for (std::int64_t l = j; l < f.count && l < j + lanes; ++l) {
+          T& at = to[l * f.step];
+          const T value = from[l] + bias + (f.add ? at : T{0});
+          at = f.relu && value < 0 ? T{0} : value;
+        }
+      }
+    }
+  }
 }
 
 /// A square of lanes x lanes, transposed in registers by log2(lanes) rounds of interleaving rows i and i + lanes / 2.
@@ -188,7 +325,9 @@ constexpr MicroKernels<T> table() {
            {tile<T, half, 1>, tile<T, half, 2>, tile<T, half, 3>}},
           copy<T>,
           copy_exact<T>,
-          transpose<T>};
+          stage<T>,
+          transpose<T>,
+          put<T>};
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip_bytes = 1280;   // of one row of columns
-constexpr std::int64_t panel_filters = 512;  // with strip_bytes: packed dy fills about half a second-level cache
+constexpr std::int64_t strip_bytes = 1280;    // of one row of columns
+constexpr std::int64_t panel_channels = 512;  // with strip_bytes: the packed side fills about half a second-level cache
 constexpr std::int64_t staged_bytes = 128 * 1024;
 constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
 
@@ -36,38 +36,70 @@ Partition cut(std::int64_t positions, std::int64_t rows, std::int64_t filters, i
   return best;
 }
 
+/// Sum of consecutive elements, by lanes.
+template <class T>
+double sum_of(const T* values, std::int64_t count) {
+  constexpr int lanes = 16;
+  T sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int l = 0; l < lanes; ++l) sums[l] += values[i + l];
+  }
+  double sum = 0;
+  for (; i < count; ++i) sum += static_cast<double>(values[i]);
+  for (const T lane : sums) sum += static_cast<double>(lane);
+  return sum;
+}
+
+template <class T>
+double masked_sum_of(const T* values, const T* mask, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += mask[i] > 0 ? static_cast<double>(values[i]) : 0.0;
+  return sum;
+}
+
+bool swaps(const ConvProblem& c, const Columns& x_columns) {
+  return !x_columns.staged() && c.group_filters() > c.group_channels();
+}
+
+Columns left_columns(const ConvProblem& c, Columns x_columns) {
+  if (!swaps(c, x_columns)) return x_columns;
+  return Columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, c.y.h, c.y.w, 1, {{0, 0}}, c.relu);
+}
+
 }  // namespace
 
 template <class T>
-ParamsProduct<T>::ParamsProduct(Columns columns, std::int64_t filters, int groups, int threads,
-                                const MicroKernels<T>& kernels)
+ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels),
-      columns_(std::move(columns)),
-      filters_(filters),
-      groups_(groups),
-      partition_(cut<T>(columns_.count(), columns_.depth(), filters, threads, kernels.rows)) {
+      swapped_(swaps(c, x_columns)),
+      left_(left_columns(c, std::move(x_columns))),
+      right_(swapped_ ? c.group_channels() : c.group_filters()),
+      groups_(c.op.groups),
+      x_group_(c.group_channels() * c.x.plane()),
+      dy_group_(c.group_filters() * c.y.plane()),
+      partition_(cut<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t target = strip_bytes / size;
-  const std::int64_t share = divide_up(columns_.count(), partition_.columns);
-  in_place_ = !columns_.staged() && columns_.grid() >= target / 2;
-  const std::int64_t whole = in_place_ ? std::min(columns_.grid(), share) : share;
+  const std::int64_t share = divide_up(left_.count(), partition_.columns);
+  in_place_ = !left_.staged() && left_.grid() >= target / 2;
+  const std::int64_t whole = in_place_ ? std::min(left_.grid(), share) : share;
   block_depth_ = divide_up(whole, divide_up(whole, target));
-  block_filters_ = divide_up(filters_, divide_up(filters_, panel_filters));
-  block_filters_ = round_up(block_filters_, kernels.width());
-  const std::int64_t channel = std::max<std::int64_t>(1, columns_.staged_bound(block_depth_, kernels.lanes) * size);
-  const std::int64_t needed = kernels.rows / columns_.taps() + 2;  // by one strip of tile rows
-  staged_channels_ = std::max(needed, staged_bytes / channel);
-  staged_channels_ = std::min(staged_channels_, columns_.depth() / columns_.taps());
+  block_right_ = divide_up(right_, divide_up(right_, panel_channels));
+  block_right_ = round_up(block_right_, kernels.width());
+  const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(block_depth_, kernels.lanes) * size);
+  const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one strip of tile rows
+  staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
 }
 
 template <class T>
 auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   Buffers buffers;
-  buffers.panels = carver.take<T>(block_filters_ / width * block_depth_ * width);
+  buffers.panels = carver.take<T>(block_right_ / width * block_depth_ * width);
   buffers.strip = carver.take<T>(kernels_->rows * round_up(block_depth_, lanes) + lanes);
-  buffers.staged = carver.take<T>(staged_channels_ * columns_.staged_bound(block_depth_, kernels_->lanes) + lanes);
-  buffers.segments = carver.take<Segment>(columns_.segment_bound(block_depth_, block_depth_));
+  buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
+  buffers.segments = carver.take<Segment>(left_.segment_bound(block_depth_, block_depth_));
   return buffers;
 }
 
@@ -75,7 +107,7 @@ template <class T>
 auto ParamsProduct<T>::carve_shared(Carver& carver) const -> Shared {
   Shared shared;
   shared.partial = carver.take<T>(partition_.columns * groups_ * rows() * ld());
-  shared.bias_sums = carver.take<double>(partition_.columns * groups_ * filters_);
+  shared.bias_sums = carver.take<double>(partition_.columns * groups_ * filters());
   return shared;
 }
 
@@ -88,30 +120,50 @@ std::size_t ParamsProduct<T>::workspace_bytes() const {
 }
 
 template <class T>
-void ParamsProduct<T>::pack_dy(const Source<T>& dy, ColumnRange range, std::int64_t first_filter, std::int64_t filters,
-                               T* panels) const {
-  const std::int64_t width = kernels_->width(), grid = columns_.grid(), stride = block_depth_ * width;
-  for (std::int64_t f = 0; f < filters; f += width) {
-    const std::int64_t count = std::min(width, filters - f);
+auto ParamsProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const -> Share {
+  const int position_part = part % partition_.columns, row_part = part / partition_.columns;
+  Source<T> x = operands.x, dy = operands.dy;
+  x.data += group * x_group_;
+  dy.data += group * dy_group_;
+  if (dy.mask != nullptr) dy.mask += group * dy_group_;
+  const std::int64_t slot = position_part * groups_ + group;
+  const bool sums_bias = operands.db != nullptr && (swapped_ || row_part == 0);
+  const Piece all_rows = piece(rows(), kernels_->rows, row_part, partition_.rows);
+  return {.left = swapped_ ? dy : x,
+          .right = swapped_ ? x : dy,
+          .rows = operands.dw != nullptr || swapped_ ? all_rows : Piece{0, 0},
+          .positions = piece(left_.count(), 1, position_part, partition_.columns),
+          .partial = shared.partial + slot * rows() * ld(),
+          .bias_sums = sums_bias ? shared.bias_sums + slot * filters() : nullptr};
+}
+
+template <class T>
+void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+                                  T* panels) const {
+  const std::int64_t width = kernels_->width(), grid = left_.grid(), stride = block_depth_ * width;
+  const Source<T>& right = share.right;
+  for (std::int64_t f = 0; f < count; f += width) {
+    const std::int64_t channels = std::min(width, count - f);
     T* const panel = panels + f / width * stride;
-    if (count < width) std::fill(panel, panel + range.count * width, T{0});
+    if (channels < width) std::fill(panel, panel + range.count * width, T{0});
     for (std::int64_t j = 0; j < range.count;) {
       const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
       const std::int64_t run = std::min(grid - at, range.count - j);
-      const std::int64_t offset = (first_filter + f) * grid + at;
-      const T* const mask = dy.mask == nullptr ? nullptr : dy.mask + image * dy.mask_pitch + offset;
-      kernels_->transpose(panel + j * width, width, dy.data + image * dy.pitch + offset, grid, mask, grid, count, run);
+      const std::int64_t offset = (first + f) * grid + at;
+      const T* const mask = right.mask == nullptr ? nullptr : right.mask + image * right.mask_pitch + offset;
+      kernels_->transpose(panel + j * width, width, right.data + image * right.pitch + offset, grid, mask, grid,
+                          channels, run);
       j += run;
     }
   }
 }
 
 template <class T>
-void ParamsProduct<T>::sum_bias(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const {
+void ParamsProduct<T>::sum_panels(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const {
   const std::int64_t width = kernels_->width();
   for (std::int64_t f = 0; f < filters; f += width) {
     const T* row = panels + f * block_depth_;
-    T block[256] = {};
+    T block[64] = {};
     for (std::int64_t k = 0; k < depth; ++k, row += width) {
       for (std::int64_t j = 0; j < width; ++j) block[j] += row[j];
     }
@@ -120,113 +172,150 @@ void ParamsProduct<T>::sum_bias(std::int64_t depth, std::int64_t filters, const 
 }
 
 template <class T>
-void ParamsProduct<T>::add_rows(const Operands& operands, int group, ColumnRange range, Piece part_rows,
-                                std::int64_t first_filter, std::int64_t filters, const Buffers& buffers, T* partial,
-                                bool add) const {
-  const std::int64_t taps = columns_.taps(), channels = columns_.depth() / taps, lanes = kernels_->lanes;
-  Source<T> x = operands.x;
-  x.data += group * operands.x_group;
+void ParamsProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
+  const std::int64_t grid = left_.grid();
+  const Source<T>& dy = share.left;
+  for (std::int64_t j = 0; j < range.count;) {
+    const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
+    const std::int64_t run = std::min(grid - at, range.count - j);
+    for (std::int64_t k = share.rows.first; k < share.rows.last; ++k) {
+      const T* const from = dy.data + image * dy.pitch + k * grid + at;
+      share.bias_sums[k] += dy.mask == nullptr
+                                ? sum_of(from, run)
+                                : masked_sum_of(from, dy.mask + image * dy.mask_pitch + k * grid + at, run);
+    }
+    j += run;
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+                                const Buffers& buffers) const {
+  const std::int64_t taps = left_.taps(), lanes = kernels_->lanes;
+  const Source<T>& left = share.left;
   Block<T> block{.kernels = kernels_,
-                 .a = nullptr,
-                 .lda = 0,
+                 .a = buffers.strip,
+                 .lda = round_up(block_depth_, lanes),
                  .rows = 0,
                  .depth = range.count,
                  .panels = buffers.panels,
                  .panel_stride = block_depth_ * kernels_->width(),
                  .ldb = kernels_->width(),
-                 .columns = round_up(filters, lanes)};
-  block.add = add;
+                 .columns = round_up(count, lanes),
+                 .begins = range.first == share.positions.first};
   if (in_place_) {
-    const std::int64_t grid = columns_.grid();
-    block.a = x.data + range.first / grid * x.pitch + range.first % grid + part_rows.first * grid;
+    const std::int64_t grid = left_.grid();
+    block.a = left.data + range.first / grid * left.pitch + range.first % grid + share.rows.first * grid;
     block.lda = grid;
-    block.rows = part_rows.last - part_rows.first;
-    multiply(block, RowMajor<T>{partial + part_rows.first * ld() + first_filter, ld()});
+    block.rows = share.rows.last - share.rows.first;
+    multiply(block, RowMajor<T>{share.partial + share.rows.first * ld() + first, ld()});
     return;
   }
-  const std::int64_t segments = columns_.segments(range, block_depth_, 0, x.pitch, kernels_->lanes, buffers.segments);
-  const std::int64_t size = columns_.staged_size(range, kernels_->lanes), staged_rows = columns_.staged_rows(range);
-  std::int64_t staged_first = 0, staged_last = columns_.staged() ? 0 : channels;
-  block.a = buffers.strip;
-  block.lda = round_up(block_depth_, lanes);
-  for (std::int64_t i = part_rows.first; i < part_rows.last; i += kernels_->rows) {
-    block.rows = std::min<std::int64_t>(kernels_->rows, part_rows.last - i);
+  const std::int64_t segments = left_.segments(range, block_depth_, 0, left.pitch, kernels_->lanes, buffers.segments);
+  const std::int64_t size = left_.staged_size(range, kernels_->lanes), staged_rows = left_.staged_rows(range);
+  std::int64_t staged_first = 0, staged_last = left_.staged() ? 0 : left_.channels();
+  for (std::int64_t i = share.rows.first; i < share.rows.last; i += kernels_->rows) {
+    block.rows = std::min<std::int64_t>(kernels_->rows, share.rows.last - i);
     if ((i + block.rows - 1) / taps >= staged_last) {
       staged_first = i / taps;
-      staged_last = std::min(channels, staged_first + staged_channels_);
-      columns_.stage(range, x, staged_first, staged_last, kernels_->lanes, buffers.staged);
+      staged_last = std::min(left_.channels(), staged_first + staged_channels_);
+      left_.stage(range, left, staged_first, staged_last, *kernels_, buffers.staged);
     }
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
       T* const to = buffers.strip + row * block.lda;
-      if (columns_.staged()) {
-        kernels_->copy(to,
-                       buffers.staged + columns_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes),
-                       buffers.segments, segments);
+      if (left_.staged()) {
+        const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
+        kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
       } else {
-        kernels_->copy_exact(to, x.data + columns_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments,
+        kernels_->copy_exact(to, left.data + left_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments,
                              segments);
       }
     }
-    multiply(block, RowMajor<T>{partial + i * ld() + first_filter, ld()});
+    multiply(block, RowMajor<T>{share.partial + i * ld() + first, ld()});
   }
 }
 
 template <class T>
-void ParamsProduct<T>::run_part(int part, const Operands& operands, int group, const Buffers& buffers, T* partial,
-                                double* bias_sums) const {
-  const Piece positions = piece(columns_.count(), 1, part % partition_.columns, partition_.columns);
-  const int row_part = part / partition_.columns;
-  const Piece part_rows =
-      operands.dw == nullptr ? Piece{0, 0} : piece(rows(), kernels_->rows, row_part, partition_.rows);
-  const bool sums_bias = row_part == 0 && operands.db != nullptr;
-  if (sums_bias) std::fill(bias_sums, bias_sums + filters_, 0.0);
-  if (part_rows.first == part_rows.last && !sums_bias) return;
-  Source<T> dy = operands.dy;
-  dy.data += group * filters_ * columns_.grid();
-  if (dy.mask != nullptr) dy.mask += group * filters_ * columns_.grid();
-  for (std::int64_t first = positions.first; first < positions.last;) {
-    std::int64_t count = std::min(block_depth_, positions.last - first);
-    if (in_place_) count = std::min(count, columns_.grid() - first % columns_.grid());
-    const ColumnRange range{first, count};
-    for (std::int64_t f = 0; f < filters_; f += block_filters_) {
-      const std::int64_t filters = std::min(block_filters_, filters_ - f);
-      pack_dy(dy, range, f, filters, buffers.panels);
-      if (sums_bias) sum_bias(count, filters, buffers.panels, bias_sums + f);
-      if (part_rows.first < part_rows.last) {
-        add_rows(operands, group, range, part_rows, f, filters, buffers, partial, first != positions.first);
-      }
+void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) const {
+  const bool sums_bias = share.bias_sums != nullptr;
+  if (sums_bias) {
+    double* const sums = share.bias_sums;
+    if (swapped_) {
+      std::fill(sums + share.rows.first, sums + share.rows.last, 0.0);
+    } else {
+      std::fill(sums, sums + filters(), 0.0);
     }
+  }
+  const bool has_rows = share.rows.first < share.rows.last;
+  if (!has_rows && !sums_bias) return;
+  for (std::int64_t first = share.positions.first; first < share.positions.last;) {
+    std::int64_t count = std::min(block_depth_, share.positions.last - first);
+    if (in_place_) count = std::min(count, left_.grid() - first % left_.grid());
+    const ColumnRange range{first, count};
+    for (std::int64_t f = 0; f < right_; f += block_right_) {
+      const std::int64_t channels = std::min(block_right_, right_ - f);
+      pack_right(share, range, f, channels, buffers.panels);
+      if (sums_bias && !swapped_) sum_panels(count, channels, buffers.panels, share.bias_sums + f);
+      if (has_rows) add_rows(share, range, f, channels, buffers);
+    }
+    if (sums_bias && swapped_) sum_rows(share, range);
     first += count;
   }
 }
 
+/// dw[k] is a row of the partial sums.
 template <class T>
-void ParamsProduct<T>::write(const Operands& operands, const Shared& shared, Piece filters) const {
+void ParamsProduct<T>::write_straight(const Operands& operands, const Shared& shared, std::int64_t k,
+                                      std::int64_t count) const {
+  const std::int64_t part_size = groups_ * rows() * ld();
+  for (std::int64_t f = k; f < k + count; ++f) {
+    T* const to = operands.dw + f * right_;
+    for (int part = 0; part < partition_.columns; ++part) {
+      const T* const from = shared.partial + part * part_size + f * ld();
+      const bool add = operands.add || part > 0;
+      for (std::int64_t j = 0; j < right_; ++j) to[j] = add ? to[j] + from[j] : from[j];
+    }
+  }
+}
+
+/// dw[k] is a column of the partial sums.
+template <class T>
+void ParamsProduct<T>::write_transposed(const Operands& operands, const Shared& shared, std::int64_t k,
+                                        std::int64_t count) const {
   constexpr std::int64_t side = 32;
   const std::int64_t part_size = groups_ * rows() * ld();
   T square[side * side];
-  for (std::int64_t k = filters.first; k < filters.last; ++k) {
-    if (operands.db == nullptr) break;
-    double sum = 0;
-    for (int part = 0; part < partition_.columns; ++part) sum += shared.bias_sums[part * groups_ * filters_ + k];
-    operands.db[k] = static_cast<T>(operands.add ? sum + static_cast<double>(operands.db[k]) : sum);
+  const T* const from = shared.partial + k / right_ * rows() * ld() + k % right_;
+  for (std::int64_t i = 0; i < rows(); i += side) {
+    const std::int64_t height = std::min(side, rows() - i);
+    for (int part = 0; part < partition_.columns; ++part) {
+      kernels_->transpose(square, side, from + part * part_size + i * ld(), ld(), nullptr, 0, height, count);
+      const bool add = operands.add || part > 0;
+      for (std::int64_t f = 0; f < count; ++f) {
+        T* const to = operands.dw + (k + f) * rows() + i;
+        for (std::int64_t j = 0; j < height; ++j) to[j] = add ? to[j] + square[f * side + j] : square[f * side + j];
+      }
+    }
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::write(const Operands& operands, const Shared& shared, Piece filters_of_all) const {
+  constexpr std::int64_t block = 32;
+  for (std::int64_t k = filters_of_all.first; operands.db != nullptr && k < filters_of_all.last; ++k) {
+    double sum = operands.add ? static_cast<double>(operands.db[k]) : 0.0;
+    for (int part = 0; part < partition_.columns; ++part) sum += shared.bias_sums[part * groups_ * filters() + k];
+    operands.db[k] = static_cast<T>(sum);
   }
   if (operands.dw == nullptr) return;
-  for (std::int64_t k = filters.first; k < filters.last;) {
-    const std::int64_t group = k / filters_;
-    const std::int64_t count = std::min({side, filters.last - k, (group + 1) * filters_ - k});
-    const T* const from = shared.partial + group * rows() * ld() + k % filters_;
-    for (std::int64_t i = 0; i < rows(); i += side) {
-      const std::int64_t height = std::min(side, rows() - i);
-      for (int part = 0; part < partition_.columns; ++part) {
-        kernels_->transpose(square, side, from + part * part_size + i * ld(), ld(), nullptr, 0, height, count);
-        const bool add = operands.add || part > 0;
-        for (std::int64_t f = 0; f < count; ++f) {
-          T* const to = operands.dw + (k + f) * rows() + i;
-          for (std::int64_t j = 0; j < height; ++j) to[j] = add ? to[j] + square[f * side + j] : square[f * side + j];
-        }
-      }
+  for (std::int64_t k = filters_of_all.first; k < filters_of_all.last;) {
+    const std::int64_t group_ends = (k / filters() + 1) * filters();
+    const std::int64_t count = std::min({block, filters_of_all.last - k, group_ends - k});
+    if (swapped_) {
+      write_straight(operands, shared, k, count);
+    } else {
+      write_transposed(operands, shared, k, count);
     }
     k += count;
   }
@@ -243,13 +332,9 @@ void ParamsProduct<T>::run(Pool& pool, const Operands& operands, void* workspace
     Carver carver(static_cast<std::byte*>(workspace) + shared_carver.used_bytes() +
                   static_cast<std::size_t>(part) * counter.used_bytes());
     const Buffers buffers = carve(carver);
-    const std::int64_t slot = part % partition_.columns;
-    for (int group = 0; group < groups_; ++group) {
-      run_part(part, operands, group, buffers, shared.partial + (slot * groups_ + group) * rows() * ld(),
-               shared.bias_sums + (slot * groups_ + group) * filters_);
-    }
+    for (int group = 0; group < groups_; ++group) run_part(share(part, group, operands, shared), buffers);
   });
-  pool.split(groups_ * filters_, 8, [&](std::int64_t first, std::int64_t last) {
+  pool.split(groups_ * filters(), 8, [&](std::int64_t first, std::int64_t last) {
     write(operands, shared, {first, last});
   });
 }

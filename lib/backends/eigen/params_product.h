@@ -1,14 +1,16 @@
 #pragma once
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
-// Computed as dw^T[(c, r, s)][k] = sum over (n, p, q) of column[(c, r, s)][(n, p, q)] * dy[k][(n, p, q)]: rows of
-// columns are the cheap side to copy and dy, the smaller matrix, the one to transpose. Threads share either the rows
-// or, where dw is small, the positions; then each has partial sums of its own, added up in order of the threads.
+// One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
+// of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where columns are x itself
+// (1x1) and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the
+// positions; then each has partial sums of its own, added up in order of the threads.
 
 #include <cstddef>
 #include <cstdint>
 
 #include "columns.h"
+#include "conv.h"
 #include "gemm.h"
 #include "pool.h"
 
@@ -17,17 +19,16 @@ namespace lamina::eigen {
 template <class T>
 class ParamsProduct {
  public:
-  /// `columns` describes x of one group, `filters` the output channels of one group.
-  ParamsProduct(Columns columns, std::int64_t filters, int groups, int threads, const MicroKernels<T>& kernels);
+  /// `x_columns` are those of one group of x.
+  ParamsProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
   std::size_t workspace_bytes() const;  ///< of all threads
 
   struct Operands {
-    Source<T> x;           ///< of the first group
-    std::int64_t x_group;  ///< elements from group to group of x
-    Source<T> dy;          ///< of the first group; its mask is honoured
-    T* dw;                 ///< null: not wanted
-    T* db;                 ///< null: not wanted
+    Source<T> x;
+    Source<T> dy;  ///< its mask is honoured
+    T* dw;         ///< null: not wanted
+    T* db;         ///< null: not wanted
     bool add;
   };
   void run(Pool&, const Operands&, void* workspace) const;
@@ -40,28 +41,41 @@ class ParamsProduct {
     Segment* segments;
   };
   struct Shared {
-    T* partial;         // position parts x groups x rows x round_up(filters, lanes)
+    T* partial;         // position parts x groups x rows x ld
     double* bias_sums;  // position parts x groups x filters
+  };
+  /// What one part works on: a group, and the rows and positions of it.
+  struct Share {
+    Source<T> left, right;
+    Piece rows, positions;
+    T* partial;
+    double* bias_sums;  // null: not wanted of this part
   };
   Buffers carve(Carver&) const;
   Shared carve_shared(Carver&) const;
-  void run_part(int part, const Operands&, int group, const Buffers&, T* partial, double* bias_sums) const;
-  void pack_dy(const Source<T>& dy, ColumnRange, std::int64_t first_filter, std::int64_t filters, T* panels) const;
-  void sum_bias(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const;
-  void add_rows(const Operands&, int group, ColumnRange, Piece rows, std::int64_t first_filter, std::int64_t filters,
-                const Buffers&, T* partial, bool add) const;
+  Share share(int part, int group, const Operands&, const Shared&) const;
+  void run_part(const Share&, const Buffers&) const;
+  void pack_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, T* panels) const;
+  void add_rows(const Share&, ColumnRange, std::int64_t first, std::int64_t count, const Buffers&) const;
+  void sum_panels(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const;
+  void sum_rows(const Share&, ColumnRange) const;
   void write(const Operands&, const Shared&, Piece filters) const;
+  void write_transposed(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
+  void write_straight(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
 
-  std::int64_t rows() const { return columns_.depth(); }
-  std::int64_t ld() const { return round_up(filters_, kernels_->lanes); }
+  std::int64_t rows() const { return left_.depth(); }
+  std::int64_t ld() const { return round_up(right_, kernels_->lanes); }
+  std::int64_t filters() const { return swapped_ ? rows() : right_; }
 
   const MicroKernels<T>* kernels_;
-  Columns columns_;
-  std::int64_t filters_;
+  bool swapped_;  // rows are those of dy, panels are of x
+  Columns left_;
+  std::int64_t right_;  // channels of the transposed side, in one group
   int groups_;
-  Partition partition_;  // its columns are positions here
-  std::int64_t block_depth_, block_filters_, staged_channels_;
-  bool in_place_;  // rows of columns are runs of x itself
+  std::int64_t x_group_, dy_group_;  // elements from group to group
+  Partition partition_;              // its columns are positions here
+  std::int64_t block_depth_, block_right_, staged_channels_;
+  bool in_place_;  // rows are runs of memory as it is
 };
 
 extern template class ParamsProduct<float>;
