@@ -1,25 +1,22 @@
-// A program that uses lamina: plans a residual block, runs both passes, reads a gradient, and catches an error.
-#include <cmath>
+// A program that uses lamina: builds a narrow ResNet-18, runs both passes, reads a gradient, and catches an error.
 #include <lamina/lamina.h>
+
+#include <cmath>
 #include <vector>
 
 int main() {
-  lamina::Graph graph("consumer");
-  lamina::Value x = graph.input({2, 4, 8, 8});
-  lamina::Value y = batch_norm(conv(x, "conv", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn");
-  fully_connected(relu(add(x, y)), "fc", {.outputs = 10});
-
   const auto backend = lamina::make_backend("eigen");
-  lamina::Plan plan(graph, *backend);
+  lamina::Plan plan(lamina::nets::build("resnet18", {.batch = 2, .image = 64, .width_divisor = 8}), *backend);
   plan.forward();
   plan.backward();
-  std::vector<float> dw(4 * 4 * 3 * 3);
-  lamina::download(backend->device(), dw, plan.parameter_gradient("conv.weight"));
+  const lamina::Tensor dw = plan.parameter_gradient("conv1.weight");
+  std::vector<float> values(static_cast<std::size_t>(dw.shape.count()));
+  lamina::download(backend->device(), values, dw);
 
   try {
-    conv(x, "wrong", {.channels = 4, .kernel = 9, .groups = 3});
+    lamina::nets::build("vgg16", {.image = 8});
   } catch (const lamina::ShapeError&) {
-    return dw[0] != 0 && std::isfinite(dw[0]) ? 0 : 1;
+    return values[0] != 0 && std::isfinite(values[0]) ? 0 : 1;
   }
   return 1;
 }
