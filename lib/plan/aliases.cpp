@@ -43,7 +43,7 @@ class Forest {
       for (const int b : members_[static_cast<std::size_t>(to)]) {
         if (!overlap(offset(a) + shift, a, offset(b), b)) continue;
         const bool in_place = overwrites && a == inner && b == outer;
-        if (harms(a, b, when, in_place) || harms(b, a, when, false)) return false;
+        if (harms(a, b, overwrites ? when : when + 1, in_place) || harms(b, a, when, false)) return false;
       }
     }
     parent_[static_cast<std::size_t>(inner)] = {outer, 0};
@@ -122,8 +122,7 @@ Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vect
       if (!(shares || overwrites) || !unit.spec.wants_dx[j] || unit.spec.adds_dx[j]) continue;
       if (!same_extent(unit.x[j], unit.y()) || unit.spec.x[j].gradient_pitch != unit.spec.y.gradient_pitch) continue;
       if (std::count(unit.x.begin(), unit.x.end(), unit.x[j]) > 1 || !gradients.is_root(unit.x[j])) continue;
-      // What merely is dy is not written at this step: only its later writers can harm.
-      if (gradients.merge(unit.x[j], unit.y(), shares ? step + 1 : step, !shares))
+      if (gradients.merge(unit.x[j], unit.y(), step, !shares))
         aliases.dx_shared[static_cast<std::size_t>(i)][j] = shares;
     }
   }

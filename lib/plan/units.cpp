@@ -96,6 +96,9 @@ Unit make_unit(int head, const std::vector<Node>& nodes, const std::vector<std::
     // A join belongs to the chain whose value is made last: the other operands exist by then.
     const auto operand = std::find(next.inputs.begin(), next.inputs.end(), unit.y());
     if (*std::max_element(next.inputs.begin(), next.inputs.end()) != unit.y()) break;
+    // Nor does one unit read a value twice through different ops: their gradients would meet inside one kernel.
+    const auto known = [&](int x) { return std::find(unit.x.begin(), unit.x.end(), x) != unit.x.end(); };
+    if (std::any_of(next.inputs.begin(), next.inputs.end(), known)) break;
     if (!backend.fuses(unit.spec, next, static_cast<int>(operand - next.inputs.begin()))) break;
     for (const int x : next.inputs)
       if (x != unit.y()) read(x);
@@ -167,8 +170,10 @@ void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
       unit.lowered = (*same)->lowered;
       continue;
     }
+    Choice by_rule = unit.choice;
+    by_rule.measure = false;  // measured choices have names by now, or are still to come
     try {
-      unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, unit.choice));
+      unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, by_rule));
     } catch (const Unsupported& error) {
       throw Unsupported("node " + nodes[static_cast<std::size_t>(unit.nodes[0])].name + ": " + error.what());
     }

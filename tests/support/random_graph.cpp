@@ -83,6 +83,7 @@ class Builder {
 
   void pooling() {
     const Value x = read();
+    if (x.shape().h < 2 || x.shape().w < 2) return keep(global_average_pool(x, name("global_average_pool")));
     const Rounding rounding = dice_.chance(0.5) ? Rounding::up : Rounding::down;
     const int stride = dice_(1, 2);
     if (dice_.chance(0.6))

@@ -41,10 +41,11 @@ struct Spec {
   TensorSpec y;                      ///< of the last op
   std::vector<TensorSpec> w, state;  ///< of op, then of the tail; always dense
   std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
-  std::vector<bool> adds_dx;         ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0)
-  bool adds_dw = false;              ///< likewise for every parameter gradient
-  bool sums_given = false;           ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
-  bool sums_wanted = false;          ///< a producer: Args::sums is to receive the sums of y
+  std::vector<bool> adds_dx;  ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0); of a
+                              ///< value given twice (only within one op), the second is added to the first
+  bool adds_dw = false;       ///< likewise for every parameter gradient
+  bool sums_given = false;    ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
+  bool sums_wanted = false;   ///< a producer: Args::sums is to receive the sums of y
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
