@@ -1,0 +1,117 @@
+"""Deep residual networks, He et al. 2015, and the pre-activation form of 2016."""
+
+from torch import nn
+
+from torch_nets.layers import Add, Chain, head, relu
+
+BASIC, BOTTLENECK = [3, 3], [1, 3, 1]
+RESNETS = {
+    "resnet18": ((2, 2, 2, 2), BASIC), "resnet34": ((3, 4, 6, 3), BASIC), "resnet50": ((3, 4, 6, 3), BOTTLENECK),
+    "resnet101": ((3, 4, 23, 3), BOTTLENECK), "resnet152": ((3, 8, 36, 3), BOTTLENECK),
+}
+
+
+def conv(c, k, window, stride=1):
+    return nn.Conv2d(c, k, window, stride, window // 2, bias=False)
+
+
+class Block(nn.Module):
+    """Post-activation block: convolutions of the given windows; the stride is in the first 3x3 ("v1.5")."""
+
+    def __init__(self, c, width, windows, stride):
+        super().__init__()
+        out = width * (4 if len(windows) == 3 else 1)
+        k = [width] * (len(windows) - 1) + [out]
+        strided = windows.index(3)
+        self.count = len(windows)
+        for i, window in enumerate(windows):
+            self.add_module(f"conv{i + 1}", conv(c if i == 0 else k[i - 1], k[i], window, stride if i == strided else 1))
+            self.add_module(f"bn{i + 1}", nn.BatchNorm2d(k[i]))
+        self.relu, self.add = relu(), Add()
+        self.downsample = None
+        if stride != 1 or c != out:
+            self.downsample = nn.Sequential(conv(c, out, 1, stride), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        y = x
+        for i in range(1, self.count + 1):
+            y = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(y))
+            if i < self.count:
+                y = self.relu(y)
+        return self.relu(self.add(y, x if self.downsample is None else self.downsample(x)))
+
+
+class PreactBlock(nn.Module):
+    """Full pre-activation bottleneck. `bare`: no leading norm; a projection, where there is one, reads what conv1 reads."""
+
+    def __init__(self, c, width, stride, bare, projects):
+        super().__init__()
+        if not bare:
+            self.bn1 = nn.BatchNorm2d(c)
+        self.bare, self.projects = bare, projects
+        self.conv1, self.bn2 = conv(c, width, 1), nn.BatchNorm2d(width)
+        self.conv2, self.bn3 = conv(width, width, 3, stride), nn.BatchNorm2d(width)
+        self.conv3 = conv(width, 4 * width, 1)
+        self.relu, self.add = relu(), Add()
+        if projects:
+            self.downsample = nn.Sequential(conv(c, 4 * width, 1, stride))
+
+    def forward(self, x):
+        y = x if self.bare else self.relu(self.bn1(x))
+        shortcut = self.downsample(y) if self.projects else x
+        y = self.conv2(self.relu(self.bn2(self.conv1(y))))
+        return self.add(self.conv3(self.relu(self.bn3(y))), shortcut)
+
+
+def stem():
+    return [("conv1", nn.Conv2d(3, 64, 7, 2, 3, bias=False)), ("bn1", nn.BatchNorm2d(64)), ("relu", relu()),
+            ("maxpool", nn.MaxPool2d(3, 2, 1))]
+
+
+def resnet(counts, windows, softmax):
+    expansion = 4 if len(windows) == 3 else 1
+    layers, c = stem(), 64
+    for stage, count in enumerate(counts):
+        width, made = 64 << stage, []
+        for i in range(count):
+            made.append(Block(c, width, windows, 2 if stage > 0 and i == 0 else 1))
+            c = width * expansion
+        layers.append((f"layer{stage + 1}", nn.Sequential(*made)))
+    return Chain(*layers, *head(c, 1000, softmax))
+
+
+class PreactResnet200(nn.Module):
+    """fb.resnet.torch, models/preresnet.lua: blocks 3, 24, 36, 3; shortcuts without batch norm; one norm at the end."""
+
+    def __init__(self, softmax):
+        super().__init__()
+        for name, module in stem():
+            self.add_module(name, module)
+        c = 64
+        for stage, count in enumerate((3, 24, 36, 3)):
+            width, made = 64 << stage, []
+            for i in range(count):
+                first = i == 0
+                made.append(PreactBlock(c, width, 2 if stage > 0 and first else 1, stage == 0 and first, first))
+                c = 4 * width
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*made))
+        self.bn_last = nn.BatchNorm2d(c)
+        for name, module in head(c, 1000, softmax):
+            self.add_module(name, module)
+        self.softmax = softmax
+
+    def forward(self, x):
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        x = self.fc(self.flatten(self.avgpool(self.relu(self.bn_last(x)))))
+        return self.prob(x) if self.softmax else x
+
+
+def bottleneck_stack(softmax):
+    """Four bottlenecks of ResNet-50's first stage on 64 x 56 x 56: no net of the tables, a probe of their commonest part."""
+    del softmax
+    return Chain(*((f"block{i}", Block(64 if i == 0 else 256, 64, [1, 3, 1], 1)) for i in range(4)))
+
+
+def resnet200(softmax):
+    return PreactResnet200(softmax)

@@ -1,0 +1,110 @@
+"""Networks without joins: AlexNet, OverFeat, VGG and the Keras examples."""
+
+from torch import nn
+
+from torch_nets.layers import Chain, relu
+
+
+def alexnet(softmax):
+    """BVLC AlexNet: two groups in conv2, conv4 and conv5; LRN before pooling; pooling rounded up."""
+    def pool():
+        return nn.MaxPool2d(3, 2, ceil_mode=True)
+    layers = [
+        ("conv1", nn.Conv2d(3, 96, 11, 4)), ("relu1", relu()), ("norm1", nn.LocalResponseNorm(5)), ("pool1", pool()),
+        ("conv2", nn.Conv2d(96, 256, 5, 1, 2, groups=2)), ("relu2", relu()), ("norm2", nn.LocalResponseNorm(5)),
+        ("pool2", pool()),
+        ("conv3", nn.Conv2d(256, 384, 3, 1, 1)), ("relu3", relu()),
+        ("conv4", nn.Conv2d(384, 384, 3, 1, 1, groups=2)), ("relu4", relu()),
+        ("conv5", nn.Conv2d(384, 256, 3, 1, 1, groups=2)), ("relu5", relu()), ("pool5", pool()),
+        ("flatten", nn.Flatten()),
+        ("fc6", nn.Linear(9216, 4096)), ("relu6", relu()), ("drop6", nn.Dropout(0.5)),
+        ("fc7", nn.Linear(4096, 4096)), ("relu7", relu()), ("drop7", nn.Dropout(0.5)),
+        ("fc8", nn.Linear(4096, 1000)),
+    ]
+    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+
+
+def overfeat(softmax):
+    """OverFeat (fast): conv2 is not padded; no dropout, no softmax."""
+    del softmax
+    return Chain(
+        ("conv1", nn.Conv2d(3, 96, 11, 4)), ("relu1", relu()), ("pool1", nn.MaxPool2d(2)),
+        ("conv2", nn.Conv2d(96, 256, 5)), ("relu2", relu()), ("pool2", nn.MaxPool2d(2)),
+        ("conv3", nn.Conv2d(256, 512, 3, 1, 1)), ("relu3", relu()),
+        ("conv4", nn.Conv2d(512, 1024, 3, 1, 1)), ("relu4", relu()),
+        ("conv5", nn.Conv2d(1024, 1024, 3, 1, 1)), ("relu5", relu()), ("pool5", nn.MaxPool2d(2)),
+        ("flatten", nn.Flatten()),
+        ("fc6", nn.Linear(36864, 3072)), ("relu6", relu()),
+        ("fc7", nn.Linear(3072, 4096)), ("relu7", relu()),
+        ("fc8", nn.Linear(4096, 1000)))
+
+
+def features(widths):
+    """3x3 convolutions of the given widths, each with its ReLU; 0 is a pooling."""
+    layers, c = [], 3
+    for width in widths:
+        if width == 0:
+            layers.append(nn.MaxPool2d(2))
+        else:
+            layers += [nn.Conv2d(c, width, 3, 1, 1), relu()]
+            c = width
+    return nn.Sequential(*layers)
+
+
+def vgg(widths, rate, softmax):
+    classifier = nn.Sequential(nn.Linear(25088, 4096), relu(), nn.Dropout(rate), nn.Linear(4096, 4096), relu(),
+                               nn.Dropout(rate), nn.Linear(4096, 1000))
+    layers = [("features", features(widths)), ("flatten", nn.Flatten()), ("classifier", classifier)]
+    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+
+
+def vgg16(softmax):
+    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 3 + [0] + [512] * 3 + [0] + [512] * 3 + [0], 0.5, softmax)
+
+
+def vgg19(softmax):
+    return vgg([64] * 2 + [0] + [128] * 2 + [0] + [256] * 4 + [0] + [512] * 4 + [0] + [512] * 4 + [0], 0.5, softmax)
+
+
+def vgg_a(softmax):
+    del softmax
+    return vgg([64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0], 0.0, False)
+
+
+def alexnet_owt(softmax):
+    """One Weird Trick's AlexNet: no groups, no LRN; dropout off, as convnet-benchmarks timed it."""
+    del softmax
+    convolutions = nn.Sequential(
+        nn.Conv2d(3, 64, 11, 4, 2), relu(), nn.MaxPool2d(3, 2),
+        nn.Conv2d(64, 192, 5, 1, 2), relu(), nn.MaxPool2d(3, 2),
+        nn.Conv2d(192, 384, 3, 1, 1), relu(), nn.Conv2d(384, 256, 3, 1, 1), relu(),
+        nn.Conv2d(256, 256, 3, 1, 1), relu(), nn.MaxPool2d(3, 2))
+    classifier = nn.Sequential(nn.Dropout(0.0), nn.Linear(9216, 4096), relu(), nn.Dropout(0.0),
+                               nn.Linear(4096, 4096), relu(), nn.Linear(4096, 1000))
+    return Chain(("features", convolutions), ("flatten", nn.Flatten()), ("classifier", classifier))
+
+
+def mnist_mlp(softmax):
+    layers = [("flatten", nn.Flatten()),
+              ("dense_1", nn.Linear(784, 512)), ("relu_1", relu()), ("dropout_1", nn.Dropout(0.2)),
+              ("dense_2", nn.Linear(512, 512)), ("relu_2", relu()), ("dropout_2", nn.Dropout(0.2)),
+              ("dense_3", nn.Linear(512, 10))]
+    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+
+
+def mnist_cnn(softmax):
+    layers = [("conv2d_1", nn.Conv2d(1, 32, 3)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 64, 3)),
+              ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
+              ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(9216, 128)), ("relu_3", relu()),
+              ("dropout_2", nn.Dropout(0.5)), ("dense_2", nn.Linear(128, 10))]
+    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))
+
+
+def cifar10_cnn(softmax):
+    layers = [("conv2d_1", nn.Conv2d(3, 32, 3, 1, 1)), ("relu_1", relu()), ("conv2d_2", nn.Conv2d(32, 32, 3)),
+              ("relu_2", relu()), ("max_pooling2d_1", nn.MaxPool2d(2)), ("dropout_1", nn.Dropout(0.25)),
+              ("conv2d_3", nn.Conv2d(32, 64, 3, 1, 1)), ("relu_3", relu()), ("conv2d_4", nn.Conv2d(64, 64, 3)),
+              ("relu_4", relu()), ("max_pooling2d_2", nn.MaxPool2d(2)), ("dropout_2", nn.Dropout(0.25)),
+              ("flatten_1", nn.Flatten()), ("dense_1", nn.Linear(2304, 512)), ("relu_5", relu()),
+              ("dropout_3", nn.Dropout(0.5)), ("dense_2", nn.Linear(512, 10))]
+    return Chain(*layers, *([("prob", nn.Softmax(1))] if softmax else []))

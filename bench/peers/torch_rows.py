@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Times PyTorch's passes over the networks as cnn-benchmarks did, as rows in the form of Google Benchmark.
+
+A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
+dropout on, softmax and image gradient as the published tables had them. The first pass is thrown away.
+"""
+
+import argparse
+import json
+import sys
+import time
+
+import rows
+import torch
+import torch_nets
+
+FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
+
+
+class Subject:
+    """One network in one mode and layout, ready to be timed."""
+
+    def __init__(self, name, mode, layout, batch, input_gradient=None, softmax=None):
+        image, channels, _, wanted = torch_nets.PROTOCOL[name]
+        self.mode = mode
+        self.net = torch_nets.randomise(torch_nets.build(name, softmax), seed=1).to(memory_format=FORMATS[layout])
+        self.net.train(mode == "training")
+        self.x = torch.empty(batch, channels, image, image).to(memory_format=FORMATS[layout])
+        self.wants_dx = wanted if input_gradient is None else input_gradient
+
+    def run(self):
+        """Seconds of one pass, by the wall and by the process's CPU clock."""
+        x = self.x.detach().normal_()
+        if self.mode == "inference":
+            with torch.no_grad():
+                return timed("inference", lambda: self.net(x))[1]
+        x.requires_grad_(self.wants_dx)
+        y, sample = timed("forward", lambda: self.net(x))
+        dy = torch.randn_like(y)
+        sample |= timed("backward", lambda: y.backward(dy))[1]
+        return sample
+
+
+def timed(what, work):
+    cpu, start = time.process_time(), time.perf_counter()
+    result = work()
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
+    return result, {what: seconds, what + "_cpu": cpu_seconds}
+
+
+def versions(threads):
+    """What ran: the library, its convolutions, its instruction set."""
+    config = torch.__config__.show()
+    return {
+        "torch": torch.__version__, "python": sys.version.split()[0], "threads": threads,
+        "onednn": torch.backends.mkldnn.is_available(),
+        "onednn_version": next((line.split(" v")[1].split()[0] for line in config.splitlines() if "MKL-DNN v" in line),
+                               "none"),
+        "product_gflops": product_gflops(), "config": config.splitlines(),
+    }
+
+
+def product_gflops():
+    """Speed of a matrix product: far below that of its convolutions where PyTorch was built on a reference BLAS."""
+    a = torch.randn(1024, 1024)
+    return max(2e-9 * 1024**3 / timed("product", lambda: a @ a)[1]["product"] for _ in range(3))
+
+
+def worker(arguments):
+    """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT` or `drop MODE`."""
+    subjects = {}
+    print(json.dumps(versions(arguments.threads)), flush=True)
+    for line in sys.stdin:
+        command, mode, *layout = line.split()
+        if command == "drop":
+            subjects = {key: subject for key, subject in subjects.items() if key[0] != mode}
+            answer = {}
+        else:
+            key = (mode, layout[0])
+            if key not in subjects:
+                subjects[key] = Subject(arguments.nets, mode, layout[0], arguments.batch)
+            answer = subjects[key].run()
+        print(json.dumps(answer), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nets", default=",".join(torch_nets.PUBLISHED), help="by name, joined by commas")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--passes", type=int, default=10, help="timed passes; one more is thrown away")
+    parser.add_argument("--modes", default="training,inference")
+    parser.add_argument("--layouts", default="nchw,nhwc")
+    parser.add_argument("--threads", type=int, default=rows.cores())
+    parser.add_argument("--out", help="JSON file to write")
+    parser.add_argument("--worker", action="store_true", help="serve single passes to `compare`")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.nets.split(",") if name not in torch_nets.PROTOCOL]
+    if unknown:
+        parser.error(f"no network {', '.join(unknown)}; there are {', '.join(torch_nets.PROTOCOL)}")
+    torch.set_num_threads(arguments.threads)
+    if arguments.worker:
+        return worker(arguments)
+    context, found = rows.context(sys.argv[0], torch=versions(arguments.threads)), []
+    for name in arguments.nets.split(","):
+        for mode in arguments.modes.split(","):
+            for layout in arguments.layouts.split(","):
+                subject = Subject(name, mode, layout, arguments.batch)
+                samples = [subject.run() for _ in range(arguments.passes + 1)][1:]
+                new = rows.rows_of(name, mode, "torch", layout, arguments.batch, samples)
+                for what in rows.PASSES[mode]:
+                    full = rows.row_name(name, what, "torch", layout, arguments.batch)
+                    times = sorted(row["real_time"] for row in new if row["name"] == full)
+                    print(f"{full:58} {times[len(times) // 2]:10.2f} ms", flush=True)
+                found += new
+                if arguments.out:
+                    rows.write(arguments.out, context, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Children of `compare`: one process per side, asked for one pass at a time, one line of JSON each way."""
+
+import json
+import os
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+class WorkerError(Exception):
+    """A child died or refused; the message says which and why."""
+
+
+def busy_seconds():
+    """CPU time that the whole machine has spent working."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND
+
+
+def used_seconds(pid):
+    """CPU time of a process."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+class Worker:
+    def __init__(self, name, command, threads):
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        self.name, self.command = name, command
+        try:
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                          env=environment)
+        except OSError as error:
+            raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+        self.versions = self.read()
+
+    def read(self):
+        line = self.child.stdout.readline()
+        if not line:
+            raise WorkerError(f"{self.name} ended with status {self.child.wait()}: {' '.join(self.command)}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise WorkerError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def ask(self, line):
+        try:
+            print(line, file=self.child.stdin, flush=True)
+        except BrokenPipeError:
+            pass  # read() says what happened
+        return self.read()
+
+    def close(self):
+        self.child.stdin.close()
+        try:
+            self.child.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+
+
+class Subject:
+    """One side in one layout."""
+
+    def __init__(self, worker, peer, backend, layout):
+        self.worker, self.peer, self.backend, self.layout = worker, peer, backend, layout
+
+    def run(self, mode):
+        """One pass, and how many cores other processes used meanwhile, less the clocks' doubt of a few ticks."""
+        pid = self.worker.child.pid
+        start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
+        sample = self.worker.ask(f"pass {mode} {self.layout}")
+        others = (busy_seconds() - busy) - (used_seconds(pid) - used) - 4 / TICKS_PER_SECOND
+        sample["others_cores"] = max(0.0, others) / (time.monotonic() - start)
+        return sample
+
+
+class Team:
+    """Every side of one network; its children end with the `with` block."""
+
+    def __init__(self, net, pythons, arguments):
+        common = [str(arguments.batch), str(arguments.threads)]
+        self.workers, self.subjects, self.versions = [], [], {}
+        try:
+            ours = self.add("lamina", [arguments.worker, net, *common, *(["measure"] if arguments.measure else [])],
+                            arguments.threads)
+            self.subjects += [Subject(ours, "lamina", "eigen", layout) for layout in arguments.our_layouts.split(",")]
+            for python in pythons:
+                command = [python, os.path.join(HERE, "torch_rows.py"), "--worker", "--nets", net, "--batch", common[0],
+                           "--threads", common[1]]
+                theirs = self.add(python, command, arguments.threads)
+                peer = f"torch-{theirs.versions['torch'].split('+')[0]}" if len(pythons) > 1 else "torch"
+                self.versions[peer] = self.versions.pop(python)
+                self.subjects += [Subject(theirs, peer, peer, layout) for layout in arguments.layouts.split(",")]
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def add(self, name, command, threads):
+        worker = Worker(name, command, threads)
+        self.workers.append(worker)
+        self.versions[name] = worker.versions
+        return worker
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for worker in self.workers:
+            worker.close()
