@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Whole networks against PyTorch: the same weights, images and output gradients; logits, gradients and statistics.
+
+torchvision's resnet50, vgg16 and googlenet, and our own modules for alexnet (grouped), inception_v1 and resnet200. The
+weights are random, scaled by fan-in, the batch-norm statistics random as well; they travel as a safetensors file that
+`torch_dump` loads strictly. Dropout is off, the softmax left out.
+
+Bounds, relative to the tensor's largest value: logits 1e-4 in f32 and 1e-9 in f64, in both modes; running statistics
+after a training pass likewise; every parameter's gradient and the image's 1e-8 in f64. f32 gradients of whole networks
+are not compared: a ReLU or a maximum that decides otherwise changes them for any correct program.
+"""
+
+import argparse
+import contextlib
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/peers")]
+try:
+    import numpy
+    import torch
+    import torchvision
+
+    import safetensors_file
+    import torch_nets
+except ImportError as error:
+    missing = error
+else:
+    missing = None
+
+SKIPPED = 77  # what ctest takes for "skipped"
+LOGITS = {"f32": 1e-4, "f64": 1e-9}
+GRADIENT = 1e-8
+TORCHVISION = ("resnet50", "vgg16", "googlenet_tv")
+OWN = ("alexnet", "inception_v1", "resnet200")
+
+
+def use_python_with_torch(wanted):
+    """Starts this script again under an interpreter that has torch and torchvision, or ends as skipped."""
+    tried = [wanted] if wanted else ["python3", "/usr/bin/python3"]
+    for python in tried:
+        with contextlib.suppress(OSError):
+            done = subprocess.run([python, "-c", "import torch, torchvision, numpy"], capture_output=True)
+            if done.returncode == 0:
+                os.execvp(python, [python, *sys.argv])
+    print(f"skipped: torch and torchvision are not to be had from {' or '.join(tried)} ({missing}). On Debian and "
+          "Ubuntu: sudo apt-get install python3-torch python3-torchvision")
+    sys.exit(SKIPPED)
+
+
+def reference(name):
+    """The network in PyTorch, in f32, with random weights and statistics, dropout off."""
+    if name in TORCHVISION:
+        make = {"resnet50": torchvision.models.resnet50, "vgg16": torchvision.models.vgg16,
+                "googlenet_tv": torchvision.models.googlenet}[name]
+        more = {"aux_logits": False, "init_weights": False} if name == "googlenet_tv" else {}
+        net = make(weights=None, **more)
+    else:
+        net = torch_nets.build(name, softmax=False)
+    torch_nets.randomise(net, seed=20)
+    for module in net.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return net
+
+
+def run_torch(net, mode, dtype, x, dy):
+    """What PyTorch makes of it, under the names that torch_dump uses. `net` is a private copy."""
+    net = net.to(dtype).train(mode == "training")
+    x = x.to(dtype).requires_grad_(mode == "training")
+    with torch.set_grad_enabled(mode == "training"):
+        y = net(x)
+    out = {"y": y.detach()}
+    if mode == "training":
+        y.backward(dy.to(dtype))
+        out["dx"] = x.grad
+        out |= {f"gradient.{name}": p.grad for name, p in net.named_parameters()}
+        out |= {f"state.{name}": b for name, b in net.named_buffers() if not name.endswith("num_batches_tracked")}
+    return {name: tensor.numpy() for name, tensor in out.items()}
+
+
+def difference(ours, theirs):
+    """Largest difference over the largest value; NaN and zero tensors do not pass."""
+    theirs = theirs.reshape(ours.shape)
+    largest = float(numpy.abs(theirs).max())
+    gap = float(numpy.abs(ours - theirs).max()) / largest if largest > 0 else float("inf")
+    return gap if gap == gap else float("inf")
+
+
+def worst(ours, theirs, prefixes):
+    """The tensor that differs most among those whose names start so: (difference, name)."""
+    names = [name for name in theirs if name.startswith(prefixes)]
+    lacking = [name for name in names if name not in ours]
+    surplus = [name for name in ours if name.startswith(prefixes) and name not in theirs]
+    if lacking or surplus:
+        return float("inf"), f"names differ: {', '.join((lacking + surplus)[:3])}"
+    return max(((difference(ours[name], theirs[name]), name) for name in names), default=(0.0, "-"))
+
+
+def compare(name, arguments, folder):
+    """Lines of the table, and whether all of them hold."""
+    net = reference(name)
+    weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
+    safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
+    g = torch.Generator().manual_seed(21)
+    x = torch.randn(arguments.batch, 3, arguments.image, arguments.image, generator=g)
+    dy = torch.randn(arguments.batch, 1000, generator=g)
+    safetensors_file.write(data, {"x": x.numpy(), "dy": dy.numpy()})
+    good = True
+    for mode in ("inference", "training"):
+        for dtype in ("f32", "f64"):
+            subprocess.run([arguments.program, name, mode, dtype, weights, data, result], check=True)
+            ours = safetensors_file.read(result)
+            theirs = run_torch(copy.deepcopy(net), mode, getattr(torch, {"f32": "float32", "f64": "float64"}[dtype]),
+                               x, dy)
+            checks = [("logits", worst(ours, theirs, ("y",)), LOGITS[dtype])]
+            if mode == "training":
+                if any(key.startswith("state.") for key in theirs):
+                    checks.append(("statistics", worst(ours, theirs, ("state.",)), LOGITS[dtype]))
+                if dtype == "f64":
+                    checks.append(("gradients", worst(ours, theirs, ("gradient.", "dx")), GRADIENT))
+            for what, (gap, tensor), bound in checks:
+                count = sum(key.startswith({"logits": "y", "statistics": "state."}.get(what, ("gradient.", "dx")))
+                            for key in theirs)
+                holds = gap <= bound
+                good = good and holds
+                print(f"{name:13}{mode:10}{dtype:4}{what:11}{count:4} tensors  worst {gap:8.1e}  bound {bound:.0e}  "
+                      f"{'ok  ' if holds else 'FAIL'}  {tensor}", flush=True)
+            del ours, theirs
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help="torch_dump")
+    parser.add_argument("--nets", default=",".join(TORCHVISION + OWN), help="joined by commas")
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--image", type=int, default=224)
+    parser.add_argument("--python", help="where this one lacks torch: an interpreter with torch and torchvision")
+    arguments = parser.parse_args()
+    if missing:
+        use_python_with_torch(arguments.python)
+    print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, batch {arguments.batch}, "
+          f"image {arguments.image}", flush=True)
+    good = True
+    for name in arguments.nets.split(","):
+        with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
+            good = compare(name, arguments, folder) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
