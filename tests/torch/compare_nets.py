@@ -71,7 +71,7 @@ def reference(name):
 def run_torch(net, mode, dtype, x, dy):
     """What PyTorch makes of it, under the names that torch_dump uses. `net` is a private copy."""
     net = net.to(dtype).train(mode == "training")
-    x = x.to(dtype).requires_grad_(mode == "training")
+    x = x.to(dtype, copy=True).requires_grad_(mode == "training")
     with torch.set_grad_enabled(mode == "training"):
         y = net(x)
     out = {"y": y.detach()}
