@@ -27,9 +27,9 @@ Graph alexnet(std::string_view name, const Options& options) {
   x = conv_relu(x, "conv5", "relu5", {.channels = channels(256), .kernel = 3, .pad = 1, .groups = 2});
   x = max_pool(x, "pool5", pool);
   x = fully_connected_relu(x, "fc6", "relu6", width(4096, options));
-  x = dropout_if(options, x, "drop6", 0.5F);
+  x = dropout_if(options, x, "drop6", 0.5);
   x = fully_connected_relu(x, "fc7", "relu7", width(4096, options));
-  x = dropout_if(options, x, "drop7", 0.5F);
+  x = dropout_if(options, x, "drop7", 0.5);
   x = fully_connected(x, "fc8", {.outputs = options.classes});
   softmax_if(options, x, "prob");
   return graph;

@@ -21,7 +21,7 @@ Value fully_connected_relu(Value x, const std::string& fc_name, const std::strin
   return relu(fully_connected(x, fc_name, {.outputs = outputs}), relu_name);
 }
 
-Value dropout_if(const Options& options, Value x, const std::string& name, float rate) {
+Value dropout_if(const Options& options, Value x, const std::string& name, double rate) {
   return options.dropout ? dropout(x, name, {.rate = rate}) : x;
 }
 

@@ -42,7 +42,7 @@ Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_n
 Value fully_connected_relu(Value x, const std::string& fc_name, const std::string& relu_name, int outputs);
 
 /// The op, or x itself where the options leave it out.
-Value dropout_if(const Options&, Value x, const std::string& name, float rate);
+Value dropout_if(const Options&, Value x, const std::string& name, double rate);
 Value softmax_if(const Options&, Value x, const std::string& name);
 
 }  // namespace lamina::nets

@@ -53,7 +53,7 @@ struct Form {
     op.channels = width(op.channels, options);
     op.bias = !normalised;
     x = conv(x, name + ".conv", op);
-    if (normalised) x = batch_norm(x, name + ".bn", {.epsilon = 1e-3F});
+    if (normalised) x = batch_norm(x, name + ".bn", {.epsilon = 1e-3});
     return relu(x, name + ".relu");
   }
 
@@ -87,7 +87,7 @@ constexpr MaxPool padded{.window = 3, .stride = 2, .pad = 1};
 }  // namespace
 
 Graph inception_v1(std::string_view name, const Options& options) {
-  constexpr Lrn lrn_of_google{.size = 11, .alpha = 0.0011F, .beta = 0.5F, .k = 2};
+  constexpr Lrn lrn_of_google{.size = 11, .alpha = 0.00109999999404, .beta = 0.5, .k = 2};
   constexpr int unused_outputs = 8;  // column 0 and the last seven
   const Form form{.options = options, .table = released};
 
@@ -146,7 +146,7 @@ Graph googlenet_tv(std::string_view name, const Options& options) {
   x = form.blocks(x, '4');
   x = max_pool(x, "maxpool4", {.window = 2, .stride = 2, .rounding = Rounding::up});
   x = form.blocks(x, '5');
-  x = dropout_if(options, global_average_pool(x, "avgpool"), "dropout", 0.2F);
+  x = dropout_if(options, global_average_pool(x, "avgpool"), "dropout", 0.2);
   fully_connected(x, "fc", {.outputs = options.classes});
   return graph;
 }

@@ -14,14 +14,14 @@ namespace {
 struct Column {
   std::string_view name;
   std::array<int, 5> convs;
-  float dropout_rate;
+  double dropout_rate;
   bool softmax;
 };
 
 constexpr std::array columns{
     Column{"vgg_a", {1, 1, 2, 2, 2}, 0, false},
-    Column{"vgg16", {2, 2, 3, 3, 3}, 0.5F, true},
-    Column{"vgg19", {2, 2, 4, 4, 4}, 0.5F, true},
+    Column{"vgg16", {2, 2, 3, 3, 3}, 0.5, true},
+    Column{"vgg19", {2, 2, 4, 4, 4}, 0.5, true},
 };
 constexpr std::array<int, 5> widths{64, 128, 256, 512, 512};
 

@@ -121,7 +121,7 @@ class Inference {
   }
 
  private:
-  static constexpr float largest_float = std::numeric_limits<float>::max();
+  static constexpr double largest_float = std::numeric_limits<float>::max();
 
   [[noreturn]] void fail(const std::string& what) const {
     std::string message = to_string(op_) + ": " + what;

@@ -13,7 +13,7 @@ namespace {
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
 /// The shortest text that reads back as the same number.
-std::string text(float number) {
+std::string text(double number) {
   std::array<char, 32> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   return {digits.data(), end};

@@ -24,8 +24,8 @@ std::string complaint(const Op& op, const Shapes& x) {
 }
 
 constexpr int huge = INT_MAX;
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -145,9 +145,9 @@ TEST_CASE("numbers out of range are refused by name") {
       MaxPool{.window = 0, .stride = 1}, MaxPool{.window = 1, .stride = 0}, MaxPool{.window = -1, .stride = 1},
       MaxPool{.window = 1, .stride = 1, .pad = -1}, AveragePool{.window = 2, .stride = {1, 0}}, FullyConnected{0},
       FullyConnected{-1}, BatchNorm{.epsilon = 0}, BatchNorm{.epsilon = not_a_number}, BatchNorm{.epsilon = infinity},
-      BatchNorm{.momentum = -0.1F}, BatchNorm{.momentum = 1.1F}, BatchNorm{.momentum = not_a_number}, Lrn{.size = 0},
+      BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number}, Lrn{.size = 0},
       Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1},
-      Dropout{.rate = -0.5F}, Dropout{.rate = not_a_number}, Slice{.first = -1, .channels = 1},
+      Dropout{.rate = -0.5}, Dropout{.rate = not_a_number}, Slice{.first = -1, .channels = 1},
       Slice{.first = 0, .channels = 0});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);

@@ -53,15 +53,15 @@ TEST_CASE("an op prints every number that is not the default") {
         "average_pool(2x2, stride 2x2, padding counted)");
   CHECK(to_string(Op{GlobalAveragePool{}}) == "global_average_pool");
   CHECK(to_string(Op{BatchNorm{}}) == "batch_norm");
-  CHECK(to_string(Op{BatchNorm{.epsilon = 1e-3F, .momentum = 0.25F}}) == "batch_norm(epsilon 0.001, momentum 0.25)");
+  CHECK(to_string(Op{BatchNorm{.epsilon = 1e-3, .momentum = 0.25}}) == "batch_norm(epsilon 0.001, momentum 0.25)");
   CHECK(to_string(Op{Lrn{}}) == "lrn");
-  CHECK(to_string(Op{Lrn{.size = 11, .alpha = 0.0011F, .beta = 0.5F, .k = 2}}) ==
+  CHECK(to_string(Op{Lrn{.size = 11, .alpha = 0.0011, .beta = 0.5, .k = 2}}) ==
         "lrn(size 11, alpha 0.0011, beta 0.5, k 2)");
   CHECK(to_string(Op{Relu{}}) == "relu");
   CHECK(to_string(Op{FullyConnected{10}}) == "fully_connected(10)");
   CHECK(to_string(Op{FullyConnected{.outputs = 10, .bias = false}}) == "fully_connected(10, no bias)");
   CHECK(to_string(Op{Dropout{}}) == "dropout");
-  CHECK(to_string(Op{Dropout{.rate = 0.25F, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
+  CHECK(to_string(Op{Dropout{.rate = 0.25, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
   CHECK(to_string(Op{Softmax{}}) == "softmax");
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Concat{}}) == "concat");

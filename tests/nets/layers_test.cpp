@@ -22,9 +22,10 @@ constexpr int batch = 2;
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-std::string text(float number) {
+/// Six digits, as the table was written.
+std::string text(double number) {
   char digits[32];
-  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+  return {digits, std::to_chars(digits, digits + sizeof digits, number, std::chars_format::general, 6).ptr};
 }
 
 /// Extents of one image's value; a map of one pixel is a vector.
@@ -65,14 +66,12 @@ struct Describe {
     return pool("AvgPool2d", AveragePool{.window = {x.h, x.w}, .stride = 1});
   }
   Described operator()(const BatchNorm& op) const {
-    // The table writes 1e-5 as Python does.
-    const std::string epsilon = op.epsilon == 1e-5F ? "1e-05" : text(op.epsilon);
-    return {.type = "BatchNorm2d", .extra = "eps=" + epsilon + " momentum=" + text(op.momentum)};
+    return {.type = "BatchNorm2d", .extra = "eps=" + text(op.epsilon) + " momentum=" + text(op.momentum)};
   }
   Described operator()(const Lrn& op) const {
     return {.type = "LocalResponseNorm",
-            .extra = "n=" + std::to_string(op.size) + " alpha=" + (op.alpha == 1e-4F ? "0.0001" : text(op.alpha)) +
-                     " beta=" + text(op.beta) + " k=" + text(op.k)};
+            .extra = "n=" + std::to_string(op.size) + " alpha=" + text(op.alpha) + " beta=" + text(op.beta) +
+                     " k=" + text(op.k)};
   }
   Described operator()(const Relu&) const { return {.type = "ReLU"}; }
   Described operator()(const FullyConnected& op) const { return {.type = "Linear", .bias = op.bias ? "yes" : "no"}; }

@@ -126,8 +126,8 @@ void forward_training(Pool& pool, const Args& args, const BatchNorm& op, Tail ta
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
     Statistics& statistics = saved_statistics(args, c);
-    statistics = {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))};
-    update_running<T>(args, c, static_cast<double>(op.momentum), mean, variance);
+    statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
+    update_running<T>(args, c, op.momentum, mean, variance);
     write_channel<T>(args, tail, statistics, c);
   });
 }
@@ -137,7 +137,7 @@ void forward_inference(Pool& pool, const Args& args, const BatchNorm& op, Tail t
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
     const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
-    write_channel<T>(args, tail, {mean, 1 / std::sqrt(variance + static_cast<double>(op.epsilon))}, c);
+    write_channel<T>(args, tail, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
   });
 }
 

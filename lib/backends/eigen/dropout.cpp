@@ -19,8 +19,8 @@ struct Mask {
 
   explicit Mask(const Dropout& op)
       : key(op.seed),
-        threshold(static_cast<std::uint64_t>(std::ceil(static_cast<double>(op.rate) * 4294967296.0))),
-        scale(1 / (1 - static_cast<double>(op.rate))) {}
+        threshold(static_cast<std::uint64_t>(std::ceil(op.rate * 4294967296.0))),
+        scale(1 / (1 - op.rate)) {}
 };
 
 /// to = from * mask, or to += from * mask, for elements [first, last) of image n.

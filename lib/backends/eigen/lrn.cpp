@@ -20,7 +20,7 @@ struct Window {
       : below(op.size / 2),
         above(op.size - 1 - op.size / 2),
         k(static_cast<T>(op.k)),
-        alpha_per_cell(static_cast<T>(static_cast<double>(op.alpha) / op.size)),
+        alpha_per_cell(static_cast<T>(op.alpha / op.size)),
         beta(static_cast<T>(op.beta)) {}
 };
 

@@ -91,8 +91,8 @@ struct GlobalAveragePool {
 /// outside 0 to 1.
 /// Ioffe, Szegedy: Batch Normalization, 2015, algorithm 1.
 struct BatchNorm {
-  float epsilon = 1e-5F;
-  float momentum = 0.1F;
+  double epsilon = 1e-5;
+  double momentum = 0.1;
   bool operator==(const BatchNorm&) const = default;
 };
 
@@ -102,9 +102,9 @@ struct BatchNorm {
 /// Krizhevsky et al. 2012, section 3.3, with alpha divided by size as Caffe, Torch, cuDNN and PyTorch do.
 struct Lrn {
   int size = 5;
-  float alpha = 1e-4F;
-  float beta = 0.75F;
-  float k = 1;
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
   bool operator==(const Lrn&) const = default;
 };
 
@@ -127,7 +127,7 @@ struct FullyConnected {
 /// step, one u64 word, advanced by every training forward. So the mask is the same on every backend and in every
 /// layout. ShapeError: rate below 0, or not below 1.
 struct Dropout {
-  float rate = 0.5F;
+  double rate = 0.5;
   std::uint64_t seed = 0;
   bool operator==(const Dropout&) const = default;
 };
