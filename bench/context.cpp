@@ -1,0 +1,140 @@
+// Facts about machine and build that go with the rows.
+
+#include "context.h"
+
+#include <fmt/core.h>
+#include <sys/utsname.h>
+
+#include <CLI/Version.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
+#include "build_facts.h"
+#include "commit.h"
+#include "quantities.h"
+
+namespace lamina::bench {
+namespace {
+
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The value of the first line "key : value" of a file of /proc, or nothing.
+std::string value_of(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key, 0) != 0) continue;
+    const std::size_t start = line.find_first_not_of(": \t", key.size());
+    if (start != std::string::npos) return line.substr(start);
+  }
+  return {};
+}
+
+/// Mean of what the processors report as their clock now; nothing where the system does not tell.
+std::string clock_MHz() {
+  std::ifstream file("/proc/cpuinfo");
+  double sum = 0;
+  int count = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("cpu MHz", 0) != 0) continue;
+    sum += std::strtod(line.c_str() + line.find(':') + 1, nullptr);
+    ++count;
+  }
+  return count > 0 ? fmt::format("{:.0f}", sum / count) : "not told";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// "2.36, built against 2.36"
+std::string runtime_and_header(const std::string& runtime, const std::string& header) {
+  return fmt::format("{}, built against {}", runtime, header);
+}
+
+void add_versions(Facts& facts) {
+  facts.emplace_back("lamina", build::lamina_version);
+  facts.emplace_back("commit", build::commit);
+  facts.emplace_back("compiler", build::compiler);
+  facts.emplace_back("build_type", build::build_type);
+  facts.emplace_back("compiler_flags", build::flags);
+  // Libraries that exist as headers only run as what they were built from.
+  facts.emplace_back("google_benchmark", fmt::format("built against {}", build::benchmark_version));
+  facts.emplace_back("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
+  facts.emplace_back("cli11", CLI11_VERSION);
+  facts.emplace_back("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                                                  NLOHMANN_JSON_VERSION_PATCH));
+#if defined(__GLIBC__)
+  facts.emplace_back("glibc",
+                     runtime_and_header(gnu_get_libc_version(), fmt::format("{}.{}", __GLIBC__, __GLIBC_MINOR__)));
+#endif
+#if defined(__GLIBCXX__)
+  facts.emplace_back("libstdcxx", fmt::format("built against {}", __GLIBCXX__));
+#endif
+}
+
+void add_machine(Facts& facts) {
+  if (const std::string model = value_of("/proc/cpuinfo", "model name"); !model.empty())
+    facts.emplace_back("processor", model);
+  if (const std::string memory = value_of("/proc/meminfo", "MemTotal"); !memory.empty())
+    facts.emplace_back("memory", bytes_text(std::strtod(memory.c_str(), nullptr) * 1024));
+  utsname system{};
+  if (uname(&system) == 0) facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
+  if (const std::string name = value_of("/etc/os-release", "PRETTY_NAME="); !name.empty())
+    facts.emplace_back("system", name.size() > 2 && name.front() == '"' ? name.substr(1, name.size() - 2) : name);
+  // What containers hide from the count of processors, and what holds the clock down.
+  if (const std::string quota = first_line("/sys/fs/cgroup/cpu.max"); !quota.empty())
+    facts.emplace_back("cpu_quota", quota);
+  if (const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+      !governor.empty())
+    facts.emplace_back("governor", governor);
+}
+
+}  // namespace
+
+Facts lasting_facts(Workshop& workshop) {
+  Facts facts;
+  add_machine(facts);
+  add_versions(facts);
+  for (const std::string& name : workshop.backend_names()) {
+    try {
+      Backend& backend = workshop.backend(name);
+      facts.emplace_back("backend_" + name, backend.describe());
+      facts.emplace_back("device_" + name, backend.device().describe());
+    } catch (const Error& error) {
+      facts.emplace_back("backend_" + name, error.what());
+    }
+  }
+  facts.emplace_back("protocol", "one pass to warm up; x and dy drawn anew for each pass of a network, outside of what "
+                                 "is timed; no weight update; caches as the pass before left them");
+  facts.emplace_back("peak_is", Workshop::peak_description());
+  return facts;
+}
+
+Facts passing_facts(const std::string& when) {
+  double load[3] = {0, 0, 0};
+  const bool known = getloadavg(load, 3) == 3;
+  return {{"time_" + when, utc_now()},
+          {"load_average_" + when,
+           known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not told"},
+          {"clock_MHz_" + when, clock_MHz()}};
+}
+
+}  // namespace lamina::bench

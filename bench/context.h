@@ -1,0 +1,21 @@
+#pragma once
+// Facts about machine and build that go with the rows: what a reader of the file cannot find out later.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workshop.h"
+
+namespace lamina::bench {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Known before anything runs: processor, memory, system, compiler and flags, versions of every library in the headers
+/// and at run time, commit, how it will be timed.
+Facts lasting_facts(Workshop&);
+
+/// What changes meanwhile: load average, clock of the processors, time; each key ends in "_" and `when`.
+Facts passing_facts(const std::string& when);
+
+}  // namespace lamina::bench

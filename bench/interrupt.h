@@ -1,0 +1,11 @@
+#pragma once
+// SIGINT and SIGTERM: the pass that runs is finished, no other begins, and what was measured is kept.
+
+namespace lamina::bench {
+
+/// From here on the first signal is remembered; a second one ends the process as if nothing had been set up.
+void catch_interrupts();
+
+int interrupted();  ///< the signal, or 0
+
+}  // namespace lamina::bench

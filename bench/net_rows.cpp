@@ -1,0 +1,72 @@
+// Rows net/...: a whole network's forward, backward and total in training, and its inference.
+
+#include <fmt/format.h>
+
+#include "rows.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+class NetMeasurement final : public Measurement {
+ public:
+  NetMeasurement(Workshop& workshop, const Case& c, Mode mode)
+      : plan_(workshop.graph(c), workshop.backend(c.backend), workshop.plan_options(c, mode)),
+        stopwatch_(plan_.backend().device()) {
+    const std::filesystem::path& weights = workshop.options().weights;
+    if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
+    pass();  // to warm up: memory touched, threads started, libraries loaded
+  }
+
+  std::vector<Sample> pass() override {
+    Device& device = plan_.backend().device();
+    ++drawn_;
+    draw(device, plan_.input(), hash(fmt::format("x {}", drawn_)));
+    const Sample forward = stopwatch_.time([&] { plan_.forward(); });
+    if (plan_.options().mode == Mode::inference) return {forward};
+    draw(device, plan_.output_gradient(), hash(fmt::format("dy {}", drawn_)));
+    const Sample backward = stopwatch_.time([&] { plan_.backward(); });
+    return {forward, backward, {forward.seconds + backward.seconds, forward.cpu_seconds + backward.cpu_seconds}};
+  }
+
+  MemoryReport memory() const override { return plan_.memory(); }
+
+ private:
+  Plan plan_;
+  Stopwatch stopwatch_;
+  int drawn_ = 0;
+};
+
+std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, const Graph& graph) {
+  const bool training = mode == Mode::training;
+  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.options()).input_gradient);
+  const double images = c.batch;
+  const Work forward = {images, cost.forward.flops, cost.forward.bytes};
+  const Work backward = {images, cost.backward.flops, cost.backward.bytes};
+  const Work total = {images, forward.flops + backward.flops, forward.bytes + backward.bytes};
+
+  auto group = std::make_shared<Group>();
+  group->title = fmt::format("{} on {}{}", c.network, c.backend, training ? "" : ", inference");
+  group->facts = c;
+  if (training) {
+    group->parts = {"forward", "backward", "total"};
+    group->work = {forward, backward, total};
+  } else {
+    group->parts = {"inference"};
+    group->work = {forward};
+  }
+  group->flops_per_pass = group->work.back().flops;
+  group->open = [&workshop, c, mode] { return std::make_unique<NetMeasurement>(workshop, c, mode); };
+  return bench::rows_of(group, [&](std::string_view part) { return net_name(c, part, workshop.options()); });
+}
+
+}  // namespace
+
+std::vector<Row> net_rows(Workshop& workshop, const Case& c) {
+  const Graph graph = workshop.graph(c);
+  std::vector<Row> rows = rows_of_mode(workshop, c, Mode::training, graph);
+  for (Row& row : rows_of_mode(workshop, c, Mode::inference, graph)) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,198 @@
+// What the user asked of lamina_bench: the command line.
+
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "lamina/error.h"
+#include "quantities.h"
+#include "support/near.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr const char* about =
+    "Times the passes of convolutional networks, per backend, as rows of Google Benchmark.\n"
+    "Without a filter: forward, backward and total of the ten networks of cnn-benchmarks.";
+constexpr const char* names_help =
+    "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
+    "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
+    "  setup/<net>/<graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /recompute /unfused /softmax:<0|1>\n"
+    "/input_gradient:<0|1> /accumulate:<0|1>\n\n"
+    "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
+
+/// Text of a flag until it is read: CLI11 knows nothing of lamina's types.
+struct Raw {
+  std::vector<std::string> describe, memory, ledger;
+  std::vector<std::string> context;
+  std::string filter, out_format = "json", memory_limit;
+  bool list = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
+};
+
+template <class T>
+CLI::Validator names_of(const std::map<std::string, T>& known) {
+  return CLI::CheckedTransformer(known, CLI::ignore_case);
+}
+
+void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
+  const auto nets = [&](const char* flag, std::vector<std::string>& to, const char* text) {
+    app.add_option(flag, to, text)->delimiter(',')->type_name("NET[,NET]")->group("Instead of timing rows");
+  };
+  app.add_flag("--benchmark_list_tests", raw.list, "Print the names of the rows")->group("Instead of timing rows");
+  nets("--describe", raw.describe, "Layer table: name, op, output, parameters, multiply-adds, bytes; per image");
+  nets("--memory", raw.memory, "What training and inference take at a batch, by kind; the largest batch within a limit");
+  nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
+  app.add_option("--format", options.format, "Of these tables: text or csv")
+      ->transform(names_of<Format>({{"text", Format::text}, {"csv", Format::csv}}))
+      ->group("Instead of timing rows");
+}
+
+void add_rows(CLI::App& app, Raw& raw, BenchOptions& options) {
+  app.add_option("--benchmark_filter", raw.filter, "Only rows whose names hold a match of this expression")
+      ->group("Rows");
+  app.add_option("--benchmark_out", options.out, "File for the rows as JSON, every sample in it")->group("Rows");
+  app.add_option("--benchmark_out_format", raw.out_format, "json, the only one")
+      ->check(CLI::IsMember({"json"}))
+      ->group("Rows");
+  app.add_option("--benchmark_format", options.screen, "On standard output: console or json")
+      ->transform(names_of<Screen>({{"console", Screen::console}, {"json", Screen::json}}))
+      ->group("Rows");
+  app.add_option("--benchmark_context", raw.context, "Further facts for the JSON context")
+      ->delimiter(',')
+      ->type_name("KEY=VALUE[,...]")
+      ->group("Rows");
+  app.add_flag("--table", options.table, "Print the table of the published form, and write it and the rows to files")
+      ->group("Rows");
+  app.add_option("--results", options.results, "Folder for the files of --table")->capture_default_str()->group("Rows");
+  auto* quick = app.add_flag("--quick", options.quick, "With --table: resnet18, resnet50 and alexnet only");
+  auto* full = app.add_flag("--full", options.full, "With --table: 10 timed passes everywhere");
+  quick->group("Rows");
+  full->group("Rows");
+  app.add_flag("--published", options.published, "With --table: published times of the same networks as further rows")
+      ->group("Rows");
+}
+
+void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
+  constexpr const char* group = "What is timed";
+  app.add_option("--backend", options.backends, "Default: every one that can run here (cuda-host only by name)")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--batch", options.batches, "Images per pass")->delimiter(',')->check(CLI::PositiveNumber)->group(group);
+  app.add_option("--image", options.image, "Rows and columns of the input; default: the network's own")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--width_divisor", options.width_divisor, "Divides every hidden width: narrow networks for trials")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--passes,--benchmark_repetitions", options.passes,
+                 "Timed passes per row, after one to warm up; default: 10 on a GPU, 3 on a processor")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--threads", options.threads, "Of a processor's backend; default: all")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--dtype", options.dtypes, "f32, f64")
+      ->delimiter(',')
+      ->transform(names_of<DType>({{"f32", DType::f32}, {"f64", DType::f64}}))
+      ->group(group);
+  app.add_option("--layout", options.layouts, "nchw, nhwc")
+      ->delimiter(',')
+      ->transform(names_of<Layout>({{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}}))
+      ->group(group);
+  app.add_option("--keep", options.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)")
+      ->transform(names_of<Keep>({{"all", Keep::all}, {"cheap", Keep::cheap}}))
+      ->group(group);
+  app.add_flag("--unfused", raw.unfused, "Every op by itself")->group(group);
+  app.add_flag("--softmax,!--no_softmax", raw.softmax, "End in a softmax; default: as published")->group(group);
+  app.add_flag("--input_gradient,!--no_input_gradient", raw.input_gradient,
+               "Compute the image's gradient; default: as published")
+      ->group(group);
+  app.add_flag("--accumulate,!--no_accumulate", raw.accumulate, "Add to parameter gradients; default: as published")
+      ->group(group);
+  app.add_option("--memory_limit", raw.memory_limit, "Beyond it a row is out of memory: 4GiB, 500MB")->group(group);
+  app.add_option("--weights", options.weights, "A safetensors file to load; default: random numbers")
+      ->check(CLI::ExistingFile)
+      ->group(group);
+}
+
+/// Fills what CLI11 could not. Throws UsageError.
+void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
+  const auto given = [&](const char* flag) { return app.count(flag) > 0; };
+  const int tasks = int{raw.list} + int{given("--describe")} + int{given("--memory")} + int{given("--ledger")};
+  if (tasks > 1) throw UsageError("--benchmark_list_tests, --describe, --memory and --ledger exclude each other");
+  if (raw.list) options.task = Task::list;
+  const auto take = [&](const char* flag, Task task, const std::vector<std::string>& networks) {
+    if (!given(flag)) return;
+    options.task = task;
+    options.networks = networks;
+  };
+  take("--describe", Task::describe, raw.describe);
+  take("--memory", Task::memory, raw.memory);
+  take("--ledger", Task::ledger, raw.ledger);
+
+  if (options.table && options.task != Task::run)
+    throw UsageError("--table times rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
+  for (const char* flag : {"--quick", "--full", "--published"})
+    if (given(flag) && !options.table) throw UsageError(fmt::format("{} belongs to --table; give that too", flag));
+  if (options.full && options.passes != 0) throw UsageError("--full means 10 passes; leave out it or --passes");
+  if (options.full) options.passes = 10;
+  if (options.quick && given("--benchmark_filter"))
+    throw UsageError("--quick is a choice of networks; leave out it or --benchmark_filter");
+
+  if (given("--benchmark_filter")) options.filter = raw.filter;
+  options.fuse = !raw.unfused;
+  if (given("--softmax")) options.softmax = raw.softmax;
+  if (given("--input_gradient")) options.input_gradient = raw.input_gradient;
+  if (given("--accumulate")) options.accumulate = raw.accumulate;
+  if (given("--memory_limit")) options.memory_limit = parse_bytes(raw.memory_limit);
+  for (const std::string& pair : raw.context) {
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw UsageError(fmt::format("--benchmark_context takes key=value pairs, not \"{}\"", pair));
+    options.context[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+}
+
+/// What to say of an argument that no flag takes.
+std::string unexpected(const CLI::App& app, std::string argument) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  argument = argument.substr(0, argument.find('='));
+  return fmt::format("no flag \"{}\": {}; see --help", argument, near_names(argument, known));
+}
+
+}  // namespace
+
+Parsed parse_options(int argc, const char* const* argv) {
+  Parsed parsed;
+  Raw raw;
+  CLI::App app(about, "lamina_bench");
+  app.footer(names_help);
+  app.allow_extras();
+  add_tasks(app, raw, parsed.options);
+  add_rows(app, raw, parsed.options);
+  add_protocol(app, raw, parsed.options);
+  try {
+    app.parse(argc, const_cast<char**>(argv));  // NOLINT: older CLI11 takes pointers that it does not write to
+    if (const auto rest = app.remaining(); !rest.empty()) throw UsageError(unexpected(app, rest.front()));
+    finish(app, raw, parsed.options);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    parsed.exit_status = 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "lamina_bench: {}; see --help\n", error.what());
+    parsed.exit_status = 2;
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "lamina_bench: {}\n", error.what());
+    parsed.exit_status = 2;
+  }
+  return parsed;
+}
+
+}  // namespace lamina::bench

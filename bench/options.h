@@ -1,0 +1,61 @@
+#pragma once
+// What the user asked of lamina_bench.
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/plan.h"
+
+namespace lamina::bench {
+
+enum class Task { run, list, describe, memory, ledger };
+enum class Format { text, csv };
+enum class Screen { console, json };  ///< what goes to standard output while rows run
+
+struct BenchOptions {
+  Task task = Task::run;
+  std::vector<std::string> networks{};  ///< of describe, memory and ledger
+  Format format = Format::text;         ///< of their tables
+
+  std::optional<std::string> filter{};
+  std::filesystem::path out{};  ///< of the rows as JSON; empty: none
+  Screen screen = Screen::console;
+  std::map<std::string, std::string> context{};
+
+  bool table = false;                          ///< the table of the published form, and its files in `results`
+  std::filesystem::path results = "results";
+  bool quick = false, full = false, published = false;
+
+  std::vector<std::string> backends{};  ///< empty: every one that can run here, cuda-host apart
+  std::vector<int> batches = {16};
+  int image = 0;   ///< 0: the network's own
+  int width_divisor = 1;
+  int passes = 0;  ///< 0: 10 on a GPU, 3 on a processor
+  int threads = 0;
+  std::vector<DType> dtypes = {DType::f32};
+  std::vector<Layout> layouts = {Layout::nchw};
+  Keep keep = Keep::all;
+  bool fuse = true;
+  std::optional<bool> softmax{}, input_gradient{}, accumulate{};  ///< unset: as the published tables did
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
+  std::filesystem::path weights{};  ///< empty: random ones
+
+  bool lists_all() const { return task == Task::list && !filter; }
+};
+
+/// Either options, or an exit status because all is said (help was printed, or the error).
+struct Parsed {
+  BenchOptions options{};
+  std::optional<int> exit_status{};
+};
+
+/// Reads the command line. Help goes to standard output, an error (unknown flags with near ones, bad values) to
+/// standard error with exit status 2.
+Parsed parse_options(int argc, const char* const* argv);
+
+}  // namespace lamina::bench

@@ -1,0 +1,39 @@
+#pragma once
+// The rows as a JSON file of Google Benchmark's form, whole at every moment.
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lamina::bench {
+
+/// Writes to a neighbour and renames it, so that a full disk or an interrupt leaves what was there.
+/// Throws FileError: what could not be written, why, and what to do.
+void replace_file(const std::filesystem::path&, const std::string& contents);
+
+/// Makes the folder of a file if need be and tries to write there. Throws FileError.
+void check_writable(const std::filesystem::path& file);
+
+/// A document that grows in memory and is saved now and then.
+class ResultFile {
+ public:
+  explicit ResultFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
+                                     {"benchmarks", nlohmann::ordered_json::array()}};
+
+  /// Writes the file unless that was done within the last second. A failure is told of on standard error, once, and
+  /// remembered.
+  void save_now_and_then();
+  /// Writes the file. Throws FileError.
+  void save() const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;  ///< empty: nothing is ever written
+  std::chrono::steady_clock::time_point saved_{};
+  bool complained_ = false;
+};
+
+}  // namespace lamina::bench

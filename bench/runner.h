@@ -1,0 +1,45 @@
+#pragma once
+// Runs rows under Google Benchmark: one iteration by as many repetitions as there are passes.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "progress.h"
+#include "rows.h"
+
+namespace benchmark {
+class State;
+class BenchmarkReporter;
+}  // namespace benchmark
+
+namespace lamina::bench {
+
+class Runner {
+ public:
+  Runner(Workshop&, std::vector<Row>, Progress&);
+
+  void run(benchmark::BenchmarkReporter&);
+
+  const std::vector<Row>& rows() const { return rows_; }
+  bool any_failed() const;    ///< a row that was not rightly refused
+  bool any_measured() const;  ///< a row with at least one sample
+
+ private:
+  void repetition(const Row&, std::size_t index, benchmark::State&);
+  /// Makes sure that the group has sample `index`, or a failure.
+  void measure(const Row&, std::size_t index);
+  void count(const Row&, const Sample&, benchmark::State&);
+
+  Workshop* workshop_;
+  std::vector<Row> rows_;
+  Progress* progress_;
+  Group* open_ = nullptr;  ///< whose measurement is alive
+  std::unique_ptr<Measurement> measurement_;
+  std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
+};
+
+}  // namespace lamina::bench

@@ -1,0 +1,49 @@
+// Timing work on a device.
+
+#include "stopwatch.h"
+
+#include <ctime>
+
+namespace lamina::bench {
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+Stopwatch::Stopwatch(Device& device) : device_(&device), timer_(device.timer()) {}
+
+Sample Stopwatch::time(const std::function<void()>& work) {
+  device_->synchronize();
+  const double cpu_start = cpu_seconds();
+  timer_->start();
+  work();
+  timer_->stop();
+  const double seconds = timer_->seconds();
+  return {seconds, cpu_seconds() - cpu_start};
+}
+
+CallStopwatch::CallStopwatch(Plan& plan) : plan_(&plan) {
+  for (std::size_t i = 0; i < plan.calls().size(); ++i) timers_.push_back(plan.backend().device().timer());
+}
+
+std::vector<double> CallStopwatch::run(std::size_t first, std::size_t end, bool forward) {
+  const auto stamp = [&](std::size_t call) {
+    if (call > first) timers_[call - 1]->stop();
+    if (call < end) timers_[call]->start();
+  };
+  plan_->backend().device().synchronize();
+  if (forward)
+    plan_->forward(stamp);
+  else
+    plan_->backward(stamp);
+  std::vector<double> seconds;
+  for (std::size_t i = first; i < end; ++i) seconds.push_back(timers_[i]->seconds());
+  return seconds;
+}
+
+std::vector<double> CallStopwatch::forward() { return run(0, plan_->forward_calls(), true); }
+std::vector<double> CallStopwatch::backward() { return run(plan_->forward_calls(), timers_.size(), false); }
+
+}  // namespace lamina::bench

@@ -1,0 +1,41 @@
+#pragma once
+// Timing work on a device: by its own timer, with the processor's time beside it.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lamina/plan.h"
+#include "samples.h"
+
+namespace lamina::bench {
+
+/// Seconds of processor time of all threads of this process so far.
+double cpu_seconds();
+
+/// Times one piece of work on a device that is idle before and after it.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Device&);
+  Sample time(const std::function<void()>& work);
+
+ private:
+  Device* device_;
+  std::unique_ptr<Timer> timer_;
+};
+
+/// Times every call of a plan's pass by itself, on timers made beforehand.
+class CallStopwatch {
+ public:
+  explicit CallStopwatch(Plan&);
+  std::vector<double> forward();   ///< seconds of each of forward's calls, in order
+  std::vector<double> backward();  ///< seconds of each of backward's calls
+
+ private:
+  std::vector<double> run(std::size_t first, std::size_t end, bool forward);
+
+  Plan* plan_;
+  std::vector<std::unique_ptr<Timer>> timers_;  ///< one per call of the plan
+};
+
+}  // namespace lamina::bench

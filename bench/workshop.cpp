@@ -1,0 +1,151 @@
+// What measurements share: backends by name, graphs, plans' options, and the peak that a backend reaches here.
+
+#include "workshop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr int peak_batch = 4, peak_channels = 512, peak_image = 56, peak_tries = 9;
+
+double measured_peak(Backend& backend, DType dtype) {
+  Graph graph("peak");
+  const Value x = graph.input({peak_batch, peak_channels, peak_image, peak_image});
+  conv(x, "product", {.channels = peak_channels, .kernel = 1, .bias = false});
+  Plan plan(graph, backend, {.mode = Mode::inference, .dtype = dtype});
+  Stopwatch stopwatch(backend.device());
+  plan.forward();
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < peak_tries; ++i) best = std::min(best, stopwatch.time([&] { plan.forward(); }).seconds);
+  return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
+}
+
+}  // namespace
+
+const std::vector<std::string>& Workshop::backend_names() {
+  if (!names_.empty()) return names_;
+  if (!options_.backends.empty()) {
+    const std::vector<std::string> known = lamina::backend_names();
+    for (const std::string& name : options_.backends)  // one that is known but not built becomes rows that say so
+      if (!name.starts_with("cudnn:") && std::find(known.begin(), known.end(), name) == known.end()) backend(name);
+    return names_ = options_.backends;
+  }
+  for (const std::string& name : lamina::backend_names()) {
+    if (name == "cuda-host") continue;
+    try {
+      if (const std::string reason = backend(name).available(); !reason.empty())
+        left_out_.push_back(reason);
+      else
+        names_.push_back(name);
+    } catch (const Unsupported& error) {
+      left_out_.emplace_back(error.what());
+    }
+  }
+  if (names_.empty()) throw Unsupported(fmt::format("no backend can run here: {}", fmt::join(left_out_, "; ")));
+  return names_;
+}
+
+Backend& Workshop::backend(const std::string& name) {
+  std::unique_ptr<Backend>& made = backends_[name];
+  if (made == nullptr) {
+    BackendOptions options;
+    options.threads = options_.threads;
+    options.memory_limit = options_.memory_limit;
+    made = make_backend(name, options);
+  }
+  return *made;
+}
+
+int Workshop::passes(const std::string& backend) const {
+  if (options_.passes != 0) return options_.passes;
+  return backend == "cuda" || backend.starts_with("cudnn") ? 10 : 3;
+}
+
+Graph Workshop::graph(const Case& c) const {
+  return nets::build(c.network, {.batch = c.batch,
+                                 .image = options_.image,
+                                 .width_divisor = options_.width_divisor,
+                                 .softmax = protocol_of(c, options_).softmax});
+}
+
+Options Workshop::plan_options(const Case& c, Mode mode) const {
+  const nets::Protocol protocol = protocol_of(c, options_);
+  Options plan;
+  plan.mode = mode;
+  plan.dtype = c.dtype;
+  plan.layout = c.layout;
+  plan.fuse = options_.fuse;
+  if (mode == Mode::training) {
+    plan.keep = options_.keep;
+    plan.input_gradient = protocol.input_gradient;
+    plan.accumulate_parameters = protocol.accumulate;
+  }
+  return plan;
+}
+
+double Workshop::peak_flops(const std::string& backend_name, DType dtype) {
+  const std::string key = fmt::format("{}/{}", backend_name, to_string(dtype));
+  const auto known = peaks_.find(key);
+  if (known != peaks_.end()) return known->second;
+  double peak = 0;
+  try {
+    peak = measured_peak(backend(backend_name), dtype);
+  } catch (const Error&) {
+    // A type or device that fails here fails its rows too, and there with its text.
+  }
+  return peaks_[key] = peak;
+}
+
+std::string Workshop::peak_description() {
+  return fmt::format("fastest of {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}", peak_tries,
+                     peak_channels, peak_channels, peak_batch, peak_image, peak_image);
+}
+
+std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {
+  std::vector<Shape> shapes;
+  for (const int i : node.inputs) shapes.push_back(graph.nodes()[static_cast<std::size_t>(i)].shape);
+  return shapes;
+}
+
+std::vector<bool> wanted_gradients(const Graph& graph, bool input_gradient) {
+  std::vector<bool> wanted;
+  for (const Node& node : graph.nodes()) {
+    bool here = node.inputs.empty() ? input_gradient : !node.params.empty();
+    for (const int i : node.inputs) here = here || wanted[static_cast<std::size_t>(i)];
+    wanted.push_back(here);
+  }
+  return wanted;
+}
+
+GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
+  const std::vector<bool> wanted = wanted_gradients(graph, input_gradient);
+  GraphCost sum;
+  const auto add = [](Cost& to, const Cost& more) {
+    to.flops += more.flops;
+    to.bytes += more.bytes;
+  };
+  for (const Node& node : graph.nodes()) {
+    if (node.inputs.empty()) continue;
+    const std::vector<Shape> x = input_shapes(graph, node);
+    add(sum.forward, cost(node.op, x, Pass::forward, dtype));
+    if (!node.params.empty()) add(sum.backward, cost(node.op, x, Pass::backward_params, dtype));
+    const bool wants_dx = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                      [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
+    if (wants_dx) add(sum.backward, cost(node.op, x, Pass::backward_data, dtype));
+  }
+  return sum;
+}
+
+void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
+  std::vector<double> numbers(static_cast<std::size_t>(tensor.shape.count()));
+  fill_normal(numbers, key);
+  upload(device, tensor, std::span<const double>(numbers));
+}
+
+}  // namespace lamina::bench

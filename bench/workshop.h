@@ -1,0 +1,62 @@
+#pragma once
+// What measurements share: backends by name, graphs, plans' options, and the peak that a backend reaches here.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lamina/lamina.h"
+#include "names.h"
+#include "options.h"
+
+namespace lamina::bench {
+
+class Workshop {
+ public:
+  explicit Workshop(const BenchOptions& options) : options_(options) {}
+
+  const BenchOptions& options() const { return options_; }
+
+  /// Those that the user named, or every one that was built and can run here, cuda-host apart. Throws UsageError for
+  /// names that are none.
+  const std::vector<std::string>& backend_names();
+  /// Of backends that were left out, why: "cudnn: this build ...".
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  /// Throws what make_backend throws.
+  Backend& backend(const std::string& name);
+  int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
+
+  Graph graph(const Case&) const;  ///< with the softmax of its protocol
+  Options plan_options(const Case&, Mode) const;
+
+  /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution; measured
+  /// at the first call. 0 where it cannot be measured.
+  double peak_flops(const std::string& backend, DType);
+  const std::map<std::string, double>& peaks() const { return peaks_; }  ///< by "eigen/f32"
+  static std::string peak_description();
+
+ private:
+  BenchOptions options_;
+  std::map<std::string, std::unique_ptr<Backend>> backends_;
+  std::vector<std::string> names_, left_out_;
+  std::map<std::string, double> peaks_;
+};
+
+/// Operations of a pass over a whole graph, and bytes with every tensor once: backward counts the data gradients that
+/// are wanted.
+struct GraphCost {
+  Cost forward, backward;
+};
+GraphCost graph_cost(const Graph&, DType, bool input_gradient);
+
+/// By node: whether the gradient of its value is wanted, as parameters before it (or the image's gradient) ask.
+std::vector<bool> wanted_gradients(const Graph&, bool input_gradient);
+
+std::vector<Shape> input_shapes(const Graph&, const Node&);
+
+/// Fills a tensor with standard normal numbers of the sequence of `key`, on the host, and uploads them.
+void draw(Device&, const Tensor&, std::uint64_t key);
+
+}  // namespace lamina::bench
