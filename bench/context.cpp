@@ -3,7 +3,7 @@
 #include "context.h"
 
 #include <fmt/core.h>
-#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <CLI/Version.hpp>
 #include <chrono>
@@ -13,12 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#if defined(__GLIBC__)
-#include <gnu/libc-version.h>
-#endif
-
-#include "build_facts.h"
-#include "commit.h"
+#include "build.h"
 #include "quantities.h"
 
 namespace lamina::bench {
@@ -64,16 +59,11 @@ std::string utc_now() {
   return text;
 }
 
-/// "2.36, built against 2.36"
-std::string runtime_and_header(const std::string& runtime, const std::string& header) {
-  return fmt::format("{}, built against {}", runtime, header);
-}
-
 void add_versions(Facts& facts) {
   facts.emplace_back("lamina", build::lamina_version);
   facts.emplace_back("commit", build::commit);
   facts.emplace_back("compiler", build::compiler);
-  facts.emplace_back("build_type", build::build_type);
+  facts.emplace_back("build_type", build::type);
   facts.emplace_back("compiler_flags", build::flags);
   // Libraries that exist as headers only run as what they were built from.
   facts.emplace_back("google_benchmark", fmt::format("built against {}", build::benchmark_version));
@@ -82,8 +72,9 @@ void add_versions(Facts& facts) {
   facts.emplace_back("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                                   NLOHMANN_JSON_VERSION_PATCH));
 #if defined(__GLIBC__)
-  facts.emplace_back("glibc",
-                     runtime_and_header(gnu_get_libc_version(), fmt::format("{}.{}", __GLIBC__, __GLIBC_MINOR__)));
+  char glibc[64] = "not told";
+  confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
+  facts.emplace_back("libc", fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__));
 #endif
 #if defined(__GLIBCXX__)
   facts.emplace_back("libstdcxx", fmt::format("built against {}", __GLIBCXX__));
@@ -95,10 +86,10 @@ void add_machine(Facts& facts) {
     facts.emplace_back("processor", model);
   if (const std::string memory = value_of("/proc/meminfo", "MemTotal"); !memory.empty())
     facts.emplace_back("memory", bytes_text(std::strtod(memory.c_str(), nullptr) * 1024));
-  utsname system{};
-  if (uname(&system) == 0) facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
-  if (const std::string name = value_of("/etc/os-release", "PRETTY_NAME="); !name.empty())
-    facts.emplace_back("system", name.size() > 2 && name.front() == '"' ? name.substr(1, name.size() - 2) : name);
+  if (const std::string kernel = first_line("/proc/sys/kernel/osrelease"); !kernel.empty())
+    facts.emplace_back("kernel", kernel);
+  if (const std::string name = value_of("/etc/os-release", "PRETTY_NAME="); name.size() > 2)
+    facts.emplace_back("system", name.substr(1, name.size() - 2));
   // What containers hide from the count of processors, and what holds the clock down.
   if (const std::string quota = first_line("/sys/fs/cgroup/cpu.max"); !quota.empty())
     facts.emplace_back("cpu_quota", quota);

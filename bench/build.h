@@ -1,0 +1,13 @@
+#pragma once
+// Facts of this build, put in by CMake.
+
+namespace lamina::bench::build {
+
+extern const char* const lamina_version;
+extern const char* const compiler;
+extern const char* const type;               ///< "Release"
+extern const char* const flags;              ///< of the compiler
+extern const char* const benchmark_version;  ///< of Google Benchmark's package
+extern const char* const commit;             ///< with "-dirty" behind it if files differed from it; or "unknown"
+
+}  // namespace lamina::bench::build

@@ -1,0 +1,141 @@
+// Where a network's time goes. Whole and stamped passes take turns, so that both see the same machine.
+
+#include "ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "grid.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+/// What a call does at least: the sum over its nodes and passes, and only gradients that are wanted.
+Cost cost_of(const Call& call, const Graph& graph, const std::vector<bool>& wanted, DType dtype) {
+  Cost sum;
+  for (const int n : call.nodes) {
+    const Node& node = graph.nodes()[static_cast<std::size_t>(n)];
+    for (const Pass pass : call.passes) {
+      if (pass == Pass::backward_params && node.params.empty()) continue;
+      const bool wants_dx = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                        [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
+      if (pass == Pass::backward_data && !wants_dx) continue;
+      const Cost one = cost(node.op, input_shapes(graph, node), pass, dtype);
+      sum.flops += one.flops;
+      sum.bytes += one.bytes;
+    }
+  }
+  return sum;
+}
+
+std::string layers_of(const Call& call, const Graph& graph) {
+  std::string text;
+  for (const int n : call.nodes) {
+    if (!text.empty()) text += " + ";
+    text += graph.nodes()[static_cast<std::size_t>(n)].name;
+  }
+  return text;
+}
+
+std::string passes_of(const Call& call) {
+  std::string text;
+  for (const Pass pass : call.passes) {
+    if (!text.empty()) text += " + ";
+    text += to_string(pass);
+  }
+  return text;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+}  // namespace
+
+double Ledger::sum() const {
+  return std::accumulate(entries.begin(), entries.end(), 0.0,
+                         [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
+}
+
+Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
+  Plan plan(workshop.graph(c), workshop.backend(c.backend), workshop.plan_options(c, Mode::training));
+  Stopwatch whole(plan.backend().device());
+  CallStopwatch by_call(plan);
+  plan.forward();
+  plan.backward();
+
+  std::vector<double> forward, backward;
+  std::vector<std::vector<double>> calls(plan.calls().size());
+  for (int i = 0; i < passes; ++i) {
+    forward.push_back(whole.time([&] { plan.forward(); }).seconds);
+    backward.push_back(whole.time([&] { plan.backward(); }).seconds);
+    std::vector<double> seconds = by_call.forward();
+    const std::vector<double> rest = by_call.backward();
+    seconds.insert(seconds.end(), rest.begin(), rest.end());
+    for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
+  }
+
+  Ledger ledger;
+  ledger.forward_seconds = median(forward);
+  ledger.backward_seconds = median(backward);
+  const std::vector<bool> wanted = wanted_gradients(plan.graph(), plan.options().input_gradient);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = plan.calls()[i];
+    const Cost work = cost_of(call, plan.graph(), wanted, c.dtype);
+    ledger.entries.push_back({layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]),
+                              work.flops, work.bytes});
+  }
+  std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
+                   [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
+  return ledger;
+}
+
+std::string ledgers(Workshop& workshop) {
+  const BenchOptions& options = workshop.options();
+  const bool text = options.format == Format::text;
+  Grid grid;
+  if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
+  for (const char* title : {"layer", "pass", "algorithm"}) grid.columns.push_back({title});
+  for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s"}) grid.columns.push_back({title, true});
+
+  std::string all;
+  for (const std::string& network : options.networks)
+    for (const std::string& backend : workshop.backend_names())
+      for (const int batch : options.batches) {
+        const Case c{std::string(nets::info(network).name), backend, options.dtypes.front(), options.layouts.front(),
+                     batch};
+        const int passes = workshop.passes(backend);
+        const double peak = workshop.peak_flops(backend, c.dtype);
+        const Ledger ledger = make_ledger(workshop, c, passes);
+        const double sum = ledger.sum();
+        const auto row = [&](std::vector<std::string> cells) {
+          if (!text) cells.insert(cells.begin(), {c.network, backend, fmt::format("{}", batch)});
+          grid.rows.push_back(std::move(cells));
+        };
+        double flops = 0;
+        for (const LedgerEntry& entry : ledger.entries) {
+          const double rate = entry.flops / entry.seconds;
+          flops += entry.flops;
+          row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
+               percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+               fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds)});
+        }
+        const double rate = flops / ledger.whole();
+        row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", ""});
+        row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
+             fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", ""});
+        if (!text) continue;
+        all += fmt::format(
+            "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
+            "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n",
+            all.empty() ? "" : "\n", c.network, backend, batch, to_string(c.dtype), passes, grid.text(),
+            1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
+            Workshop::peak_description());
+        grid.rows.clear();
+      }
+  return text ? all : grid.csv();
+}
+
+}  // namespace lamina::bench

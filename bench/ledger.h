@@ -1,0 +1,30 @@
+#pragma once
+// Where a network's time goes: every call of its plan timed by itself, and their sum against the whole.
+
+#include <string>
+
+#include "workshop.h"
+
+namespace lamina::bench {
+
+struct LedgerEntry {
+  std::string layers;  ///< "conv1", "bn1 + relu"
+  std::string pass;
+  std::string algorithm;
+  double seconds = 0;  ///< median over the passes
+  double flops = 0, bytes = 0;
+};
+
+struct Ledger {
+  std::vector<LedgerEntry> entries;  ///< biggest first
+  double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
+  double sum() const;
+  double whole() const { return forward_seconds + backward_seconds; }
+};
+
+Ledger make_ledger(Workshop&, const Case&, int passes);
+
+/// The ledgers of all networks, backends and batches that the options name, as text or CSV.
+std::string ledgers(Workshop&);
+
+}  // namespace lamina::bench
