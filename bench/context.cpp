@@ -2,7 +2,7 @@
 
 #include "context.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/Version.hpp>
@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "build.h"
 #include "quantities.h"
@@ -59,6 +60,18 @@ std::string utc_now() {
   return text;
 }
 
+/// File names of the shared libraries in this process; a distribution's have their versions in them.
+std::string shared_libraries() {
+  std::ifstream file("/proc/self/maps");
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t slash = line.rfind('/');
+    if (slash != std::string::npos && line.find(".so", slash) != std::string::npos)
+      names.insert(line.substr(slash + 1));
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
 void add_versions(Facts& facts) {
   facts.emplace_back("lamina", build::lamina_version);
   facts.emplace_back("commit", build::commit);
@@ -79,6 +92,7 @@ void add_versions(Facts& facts) {
 #if defined(__GLIBCXX__)
   facts.emplace_back("libstdcxx", fmt::format("built against {}", __GLIBCXX__));
 #endif
+  facts.emplace_back("shared_libraries", shared_libraries());
 }
 
 void add_machine(Facts& facts) {
@@ -113,8 +127,11 @@ Facts lasting_facts(Workshop& workshop) {
       facts.emplace_back("backend_" + name, error.what());
     }
   }
-  facts.emplace_back("protocol", "one pass to warm up; x and dy drawn anew for each pass of a network, outside of what "
-                                 "is timed; no weight update; caches as the pass before left them");
+  if (!workshop.left_out().empty())
+    facts.emplace_back("left_out", fmt::format("{}", fmt::join(workshop.left_out(), "; ")));
+  facts.emplace_back("protocol",
+                     "one pass to warm up; x and dy drawn anew for each pass of a network, outside of what "
+                     "is timed; no weight update; caches as the pass before left them");
   facts.emplace_back("peak_is", Workshop::peak_description());
   return facts;
 }
@@ -123,8 +140,7 @@ Facts passing_facts(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
   return {{"time_" + when, utc_now()},
-          {"load_average_" + when,
-           known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not told"},
+          {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not told"},
           {"clock_MHz_" + when, clock_MHz()}};
 }
 

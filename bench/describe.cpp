@@ -54,10 +54,11 @@ std::string describe(Workshop& workshop) {
          fmt::format("{}", graph.parameter_count()), fmt::format("{}", graph.multiply_adds()),
          fmt::format("{}", bytes)});
     if (!text) continue;
-    all += fmt::format("{}{}: {}\n\n{}\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
-                       "at a batch of one.\n",
-                       all.empty() ? "" : "\n", one_image.network, nets::info(network).source, grid.text(),
-                       to_string(one_image.dtype));
+    all += fmt::format(
+        "{}{}: {}\n\n{}\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
+        "at a batch of one.\n",
+        all.empty() ? "" : "\n", one_image.network, nets::info(network).source, grid.text(),
+        to_string(one_image.dtype));
     grid.rows.clear();
   }
   return text ? all : grid.csv();

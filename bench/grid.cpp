@@ -39,7 +39,8 @@ std::string Grid::text() const {
   const auto line = [&](const std::vector<std::string>& row) {
     std::string cells;
     for (std::size_t i = 0; i < row.size(); ++i)
-      cells += columns[i].number ? fmt::format("{:>{}}  ", row[i], width[i]) : fmt::format("{:<{}}  ", row[i], width[i]);
+      cells +=
+          columns[i].number ? fmt::format("{:>{}}  ", row[i], width[i]) : fmt::format("{:<{}}  ", row[i], width[i]);
     cells.erase(cells.find_last_not_of(' ') + 1);
     text += cells + "\n";
   };
@@ -51,7 +52,10 @@ std::string Grid::text() const {
 std::string Grid::csv() const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + quoted(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ",";
+      text += quoted(row[i]);
+    }
     text += "\n";
   };
   line(titles(*this));
@@ -62,7 +66,7 @@ std::string Grid::csv() const {
 std::string Grid::markdown() const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
-    for (const std::string& cell : row) text += "| " + escaped(cell) + " ";
+    for (const std::string& cell : row) text += fmt::format("| {} ", escaped(cell));
     text += "|\n";
   };
   line(titles(*this));

@@ -84,8 +84,8 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
     const Cost work = cost_of(call, plan.graph(), wanted, c.dtype);
-    ledger.entries.push_back({layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]),
-                              work.flops, work.bytes});
+    ledger.entries.push_back(
+        {layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]), work.flops, work.bytes});
   }
   std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
                    [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });

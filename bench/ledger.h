@@ -16,7 +16,7 @@ struct LedgerEntry {
 };
 
 struct Ledger {
-  std::vector<LedgerEntry> entries;  ///< biggest first
+  std::vector<LedgerEntry> entries;                  ///< biggest first
   double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }

@@ -57,7 +57,8 @@ std::filesystem::path stem(const BenchOptions& options, const Facts& start) {
 void announce(const Progress& progress, const Runner& runner, Workshop& workshop) {
   std::set<const Group*> groups;
   for (const Row& row : runner.rows()) groups.insert(row.group.get());
-  for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
+  if (workshop.options().table)
+    for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
   const std::string& backend = runner.rows().front().group->facts.backend;
   fmt::print(stderr, "{} measurements, a pass to warm up and {} timed ones each: about {} in all\n", groups.size(),
              workshop.passes(backend), seconds_text(progress.guessed_seconds()));

@@ -113,13 +113,16 @@ std::string describe_memory(Workshop& workshop) {
         if (!text) total.insert(total.begin(), {network, backend, fmt::format("{}", batch)});
         grid.rows.push_back(std::move(total));
         if (limited && !text) {
-          const auto largest = [&](Predictor& p) { return fmt::format("{}", p.largest_under(options.memory_limit).batch); };
-          grid.rows.push_back({network, backend, fmt::format("{}", batch), "largest batch", largest(training),
-                               largest(inference)});
+          const auto largest = [&](Predictor& p) {
+            return fmt::format("{}", p.largest_under(options.memory_limit).batch);
+          };
+          grid.rows.push_back(
+              {network, backend, fmt::format("{}", batch), "largest batch", largest(training), largest(inference)});
         }
         if (!text) continue;
-        all += fmt::format("{}{} on {}, batch {}, {}{}\n\n{}\n", all.empty() ? "" : "\n", c.network, backend, batch,
-                           to_string(c.dtype), options.keep == Keep::cheap ? ", keeping what is dear" : "", grid.text());
+        all +=
+            fmt::format("{}{} on {}, batch {}, {}{}\n\n{}\n", all.empty() ? "" : "\n", c.network, backend, batch,
+                        to_string(c.dtype), options.keep == Keep::cheap ? ", keeping what is dear" : "", grid.text());
         all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
         if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
         if (limited)

@@ -15,7 +15,8 @@ namespace {
 
 std::string tail(const Case& c, const BenchOptions& options) {
   std::string text = fmt::format("{}/{}/batch:{}", to_string(c.dtype), to_string(c.layout), c.batch);
-  if (options.image != 0 && options.image != nets::info(c.network).image) text += fmt::format("/image:{}", options.image);
+  if (options.image != 0 && options.image != nets::info(c.network).image)
+    text += fmt::format("/image:{}", options.image);
   if (options.width_divisor != 1) text += fmt::format("/width_divisor:{}", options.width_divisor);
   return text;
 }

@@ -34,9 +34,15 @@ struct Raw {
   bool list = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
 };
 
+/// Takes the names of an enumeration's values; help shows them as "text|csv".
 template <class T>
 CLI::Validator names_of(const std::map<std::string, T>& known) {
-  return CLI::CheckedTransformer(known, CLI::ignore_case);
+  std::string shown;
+  for (const auto& [name, value] : known) {
+    if (!shown.empty()) shown += "|";
+    shown += name;
+  }
+  return CLI::CheckedTransformer(known, CLI::ignore_case).description(shown);
 }
 
 void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
@@ -45,9 +51,11 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
   };
   app.add_flag("--benchmark_list_tests", raw.list, "Print the names of the rows")->group("Instead of timing rows");
   nets("--describe", raw.describe, "Layer table: name, op, output, parameters, multiply-adds, bytes; per image");
-  nets("--memory", raw.memory, "What training and inference take at a batch, by kind; the largest batch within a limit");
+  nets("--memory", raw.memory,
+       "What training and inference take at a batch, by kind; the largest batch within a limit");
   nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
   app.add_option("--format", options.format, "Of these tables: text or csv")
+      ->type_name("NAME")
       ->transform(names_of<Format>({{"text", Format::text}, {"csv", Format::csv}}))
       ->group("Instead of timing rows");
 }
@@ -60,6 +68,7 @@ void add_rows(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->check(CLI::IsMember({"json"}))
       ->group("Rows");
   app.add_option("--benchmark_format", options.screen, "On standard output: console or json")
+      ->type_name("NAME")
       ->transform(names_of<Screen>({{"console", Screen::console}, {"json", Screen::json}}))
       ->group("Rows");
   app.add_option("--benchmark_context", raw.context, "Further facts for the JSON context")
@@ -82,7 +91,10 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
   app.add_option("--backend", options.backends, "Default: every one that can run here (cuda-host only by name)")
       ->delimiter(',')
       ->group(group);
-  app.add_option("--batch", options.batches, "Images per pass")->delimiter(',')->check(CLI::PositiveNumber)->group(group);
+  app.add_option("--batch", options.batches, "Images per pass")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->group(group);
   app.add_option("--image", options.image, "Rows and columns of the input; default: the network's own")
       ->check(CLI::PositiveNumber)
       ->group(group);
@@ -98,13 +110,16 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->group(group);
   app.add_option("--dtype", options.dtypes, "f32, f64")
       ->delimiter(',')
+      ->type_name("NAME")
       ->transform(names_of<DType>({{"f32", DType::f32}, {"f64", DType::f64}}))
       ->group(group);
   app.add_option("--layout", options.layouts, "nchw, nhwc")
       ->delimiter(',')
+      ->type_name("NAME")
       ->transform(names_of<Layout>({{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}}))
       ->group(group);
   app.add_option("--keep", options.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)")
+      ->type_name("NAME")
       ->transform(names_of<Keep>({{"all", Keep::all}, {"cheap", Keep::cheap}}))
       ->group(group);
   app.add_flag("--unfused", raw.unfused, "Every op by itself")->group(group);
@@ -136,7 +151,8 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   take("--ledger", Task::ledger, raw.ledger);
 
   if (options.table && options.task != Task::run)
-    throw UsageError("--table times rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
+    throw UsageError(
+        "--table times rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
   for (const char* flag : {"--quick", "--full", "--published"})
     if (given(flag) && !options.table) throw UsageError(fmt::format("{} belongs to --table; give that too", flag));
   if (options.full && options.passes != 0) throw UsageError("--full means 10 passes; leave out it or --passes");

@@ -27,13 +27,13 @@ struct BenchOptions {
   Screen screen = Screen::console;
   std::map<std::string, std::string> context{};
 
-  bool table = false;                          ///< the table of the published form, and its files in `results`
+  bool table = false;  ///< the table of the published form, and its files in `results`
   std::filesystem::path results = "results";
   bool quick = false, full = false, published = false;
 
   std::vector<std::string> backends{};  ///< empty: every one that can run here, cuda-host apart
   std::vector<int> batches = {16};
-  int image = 0;   ///< 0: the network's own
+  int image = 0;  ///< 0: the network's own
   int width_divisor = 1;
   int passes = 0;  ///< 0: 10 on a GPU, 3 on a processor
   int threads = 0;

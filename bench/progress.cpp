@@ -52,8 +52,9 @@ void Progress::show(const Row& row, int pass, int passes) {
   if (new_group) ++group_;
   shown_ = row.group.get();
   if (!terminal_ && !new_group) return;
-  const std::string text = fmt::format("[{}/{}] {}, pass {} of {}, about {} left", group_, group_count_,
-                                       row.group->title, pass, passes, seconds_text(left_seconds()));
+  const std::string doing = pass == 0 ? "warming up" : fmt::format("pass {} of {}", pass, passes);
+  const std::string text = fmt::format("[{}/{}] {}, {}, about {} left", group_, group_count_, row.group->title, doing,
+                                       seconds_text(left_seconds()));
   if (terminal_)
     fmt::print(stderr, "\r\033[K{}", text);
   else

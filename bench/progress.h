@@ -15,7 +15,8 @@ class Progress {
   Progress(Workshop&, const std::vector<Row>& rows);
 
   double guessed_seconds() const { return left_seconds(); }
-  void show(const Row&, int pass, int passes);  ///< a line that is written over (terminal), or one per group
+  void show(const Row&, int pass,
+            int passes);  ///< pass 0 warms up; a line that is written over (terminal), or one per group
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);
   void clear();  ///< before other text is written

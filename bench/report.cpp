@@ -77,7 +77,7 @@ Json Report::as_json(const std::vector<Run>& runs) {
   json_.ReportRuns(runs);
   const std::string text = text_.str();
   const std::size_t first = text.find('{');  // behind the comma that follows an earlier row
-  return Json::parse("[" + text.substr(first) + "]");
+  return Json::parse(fmt::format("[{}]", text.substr(first)));
 }
 
 void Report::ReportRuns(const std::vector<Run>& runs) {
@@ -101,7 +101,8 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   for (Json& run : as_json(kept)) file_->document["benchmarks"].push_back(std::move(run));
   file_->save_now_and_then();
   progress_->clear();
-  show(row);
+  // The library reports the passes, and then what it computed from them.
+  if (runs.front().run_type == Run::RT_Iteration) show(row);
 }
 
 void Report::show(const Row& row) {

@@ -33,16 +33,16 @@ struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
   Case facts;
   std::vector<std::string> parts;
-  std::vector<Work> work;      ///< by part
-  double flops_per_pass = 0;   ///< of the whole pass, for the time it will take
+  std::vector<Work> work;          ///< by part
+  double flops_per_pass = 0;       ///< of the whole pass, for the time it will take
   std::vector<std::string> notes;  ///< by part: what the row has to say of itself, or nothing
-  int layers = 0;              ///< how many layers of the network have this spec; 0: not a layer
+  int layers = 0;                  ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<Measurement>()> open;
 
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
   MemoryReport memory{};
-  double peak_flops = 0;  ///< of the backend and type, per second; 0: not known
-  std::string failure;      ///< why it could not be measured, kind first
+  double peak_flops = 0;     ///< of the backend and type, per second; 0: not known
+  std::string failure;       ///< why it could not be measured, kind first
   bool unsupported = false;  ///< and that is rightly so
 };
 

@@ -22,13 +22,13 @@ constexpr const char* not_run = "interrupted before it ran";
 /// The kind of an error, for the text of its row.
 std::string text_of(const std::exception& error) {
   const auto is = [&]<class Kind>(Kind*) { return dynamic_cast<const Kind*>(&error) != nullptr; };
-  const char* kind = is(static_cast<Unsupported*>(nullptr))   ? "Unsupported"
-                     : is(static_cast<OutOfMemory*>(nullptr)) ? "OutOfMemory"
-                     : is(static_cast<DeviceError*>(nullptr)) ? "DeviceError"
-                     : is(static_cast<ShapeError*>(nullptr))  ? "ShapeError"
-                     : is(static_cast<LoadError*>(nullptr))   ? "LoadError"
-                     : is(static_cast<FileError*>(nullptr))   ? "FileError"
-                     : is(static_cast<UsageError*>(nullptr))  ? "UsageError"
+  const char* kind = is(static_cast<Unsupported*>(nullptr))      ? "Unsupported"
+                     : is(static_cast<OutOfMemory*>(nullptr))    ? "OutOfMemory"
+                     : is(static_cast<DeviceError*>(nullptr))    ? "DeviceError"
+                     : is(static_cast<ShapeError*>(nullptr))     ? "ShapeError"
+                     : is(static_cast<LoadError*>(nullptr))      ? "LoadError"
+                     : is(static_cast<FileError*>(nullptr))      ? "FileError"
+                     : is(static_cast<UsageError*>(nullptr))     ? "UsageError"
                      : is(static_cast<std::bad_alloc*>(nullptr)) ? "OutOfMemory on the host"
                                                                  : "Error";
   return fmt::format("{}: {}", kind, error.what());
@@ -42,8 +42,8 @@ Runner::Runner(Workshop& workshop, std::vector<Row> rows, Progress& progress)
 void Runner::run(benchmark::BenchmarkReporter& reporter) {
   for (const Row& row : rows_) {
     auto index = std::make_shared<std::size_t>(0);
-    benchmark::RegisterBenchmark(
-        row.name.c_str(), [this, &row, index](benchmark::State& state) { repetition(row, (*index)++, state); })
+    benchmark::RegisterBenchmark(row.name.c_str(),
+                                 [this, &row, index](benchmark::State& state) { repetition(row, (*index)++, state); })
         ->Iterations(1)
         ->Repetitions(workshop_->passes(row.group->facts.backend))
         ->UseManualTime()
@@ -100,8 +100,8 @@ void Runner::measure(const Row& row, std::size_t index) {
     measurement_.reset();
     open_ = nullptr;
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
-    const bool device_failed = dynamic_cast<const DeviceError*>(&error) != nullptr &&
-                               dynamic_cast<const OutOfMemory*>(&error) == nullptr;
+    const bool device_failed =
+        dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;
     if (!device_failed || lost_.contains(backend)) return;
     try {
       workshop_->backend(backend).device().synchronize();

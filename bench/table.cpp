@@ -38,9 +38,9 @@ std::string streamed(const std::vector<std::string>& c) {
 }
 
 const std::vector<Grid::Column>& columns() {
-  static const std::vector<Grid::Column> titles = {
-      {"network"},        {"backend"}, {"forward ms", true}, {"backward ms", true}, {"total ms", true}, {"+- ms", true},
-      {"images/s", true}, {"MiB", true}, {"note"}};
+  static const std::vector<Grid::Column> titles = {{"network"},           {"backend"},        {"forward ms", true},
+                                                   {"backward ms", true}, {"total ms", true}, {"+- ms", true},
+                                                   {"images/s", true},    {"MiB", true},      {"note"}};
   return titles;
 }
 

@@ -103,8 +103,8 @@ double Workshop::peak_flops(const std::string& backend_name, DType dtype) {
 }
 
 std::string Workshop::peak_description() {
-  return fmt::format("fastest of {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}", peak_tries,
-                     peak_channels, peak_channels, peak_batch, peak_image, peak_image);
+  return fmt::format("fastest of {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}",
+                     peak_tries, peak_channels, peak_channels, peak_batch, peak_image, peak_image);
 }
 
 std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {
@@ -135,8 +135,8 @@ GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
     const std::vector<Shape> x = input_shapes(graph, node);
     add(sum.forward, cost(node.op, x, Pass::forward, dtype));
     if (!node.params.empty()) add(sum.backward, cost(node.op, x, Pass::backward_params, dtype));
-    const bool wants_dx = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                      [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
+    const bool wants_dx =
+        std::any_of(node.inputs.begin(), node.inputs.end(), [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
     if (wants_dx) add(sum.backward, cost(node.op, x, Pass::backward_data, dtype));
   }
   return sum;
