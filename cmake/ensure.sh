@@ -10,6 +10,8 @@ die() {
 # that a compiler or a CMake of the user's own serves as well.
 needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/eigen3/Eigen/Core
              nlohmann-json3-dev:/usr/include/nlohmann/json.hpp"
+needs_bench="libbenchmark-dev:/usr/include/benchmark/benchmark.h libcli11-dev:/usr/include/CLI/CLI.hpp
+             libfmt-dev:/usr/include/fmt/format.h"
 needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config"
 needs_format="clang-format-14:clang-format-14"
 needs_tidy="clang-tidy:clang-tidy"
