@@ -7,10 +7,15 @@ import collections
 import csv
 import sys
 
-import torch
-import torch_nets
-from torch import nn
-from torch_nets.layers import Narrow
+import pythons
+
+try:
+    import torch
+    import torch_nets
+    from torch import nn
+    from torch_nets.layers import Narrow
+except ImportError:
+    pythons.start_again(None, "torch")
 
 LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # neighbours of two networks, in the table for orientation only
 NAMES = {"AdaptiveAvgPool2d": "AvgPool2d"}

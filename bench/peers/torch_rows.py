@@ -2,7 +2,8 @@
 """Times PyTorch's passes over the networks as cnn-benchmarks did, as rows in the form of Google Benchmark.
 
 A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
-dropout on, softmax and image gradient as the published tables had them. The first pass is thrown away.
+dropout on, softmax and image gradient as the published tables had them. The first pass is thrown away. (For Keras'
+networks the backward overwrites instead.)
 """
 
 import argparse
@@ -20,13 +21,14 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 class Subject:
     """One network in one mode and layout, ready to be timed."""
 
-    def __init__(self, name, mode, layout, batch, input_gradient=None, softmax=None):
+    def __init__(self, name, mode, layout, batch):
         image, channels, _, wanted = torch_nets.PROTOCOL[name]
         self.mode = mode
-        self.net = torch_nets.randomise(torch_nets.build(name, softmax), seed=1).to(memory_format=FORMATS[layout])
+        self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(memory_format=FORMATS[layout])
         self.net.train(mode == "training")
         self.x = torch.empty(batch, channels, image, image).to(memory_format=FORMATS[layout])
-        self.wants_dx = wanted if input_gradient is None else input_gradient
+        self.wants_dx = wanted
+        self.overwrites = name in torch_nets.OVERWRITES
 
     def run(self):
         """Seconds of one pass, by the wall and by the process's CPU clock."""
@@ -37,6 +39,8 @@ class Subject:
         x.requires_grad_(self.wants_dx)
         y, sample = timed("forward", lambda: self.net(x))
         dy = torch.randn_like(y)
+        if self.overwrites:
+            self.net.zero_grad(set_to_none=True)
         sample |= timed("backward", lambda: y.backward(dy))[1]
         return sample
 

@@ -1,5 +1,6 @@
 """Children of `compare`: one process per side, asked for one pass at a time, one line of JSON each way."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -55,7 +56,8 @@ class Worker:
         return self.read()
 
     def close(self):
-        self.child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.child.stdin.close()
         try:
             self.child.wait(timeout=30)
         except subprocess.TimeoutExpired:
@@ -82,18 +84,18 @@ class Subject:
 class Team:
     """Every side of one network; its children end with the `with` block."""
 
-    def __init__(self, net, pythons, arguments):
+    def __init__(self, net, interpreters, arguments):
         common = [str(arguments.batch), str(arguments.threads)]
         self.workers, self.subjects, self.versions = [], [], {}
         try:
             ours = self.add("lamina", [arguments.worker, net, *common, *(["measure"] if arguments.measure else [])],
                             arguments.threads)
             self.subjects += [Subject(ours, "lamina", "eigen", layout) for layout in arguments.our_layouts.split(",")]
-            for python in pythons:
+            for python in interpreters:
                 command = [python, os.path.join(HERE, "torch_rows.py"), "--worker", "--nets", net, "--batch", common[0],
                            "--threads", common[1]]
                 theirs = self.add(python, command, arguments.threads)
-                peer = f"torch-{theirs.versions['torch'].split('+')[0]}" if len(pythons) > 1 else "torch"
+                peer = f"torch-{theirs.versions['torch'].split('+')[0]}" if len(interpreters) > 1 else "torch"
                 self.versions[peer] = self.versions.pop(python)
                 self.subjects += [Subject(theirs, peer, peer, layout) for layout in arguments.layouts.split(",")]
         except BaseException:
@@ -105,6 +107,11 @@ class Team:
         self.workers.append(worker)
         self.versions[name] = worker.versions
         return worker
+
+    def drop(self, mode):
+        """Gives back the memory of a mode."""
+        for worker in self.workers:
+            worker.ask(f"drop {mode}")
 
     def __enter__(self):
         return self

@@ -11,7 +11,6 @@ are not compared: a ReLU or a maximum that decides otherwise changes them for an
 """
 
 import argparse
-import contextlib
 import copy
 import os
 import subprocess
@@ -20,6 +19,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/peers")]
+import pythons
+
 try:
     import numpy
     import torch
@@ -27,29 +28,12 @@ try:
 
     import safetensors_file
     import torch_nets
-except ImportError as error:
-    missing = error
-else:
-    missing = None
-
-SKIPPED = 77  # what ctest takes for "skipped"
+except ImportError:
+    torch = None
 LOGITS = {"f32": 1e-4, "f64": 1e-9}
 GRADIENT = 1e-8
 TORCHVISION = ("resnet50", "vgg16", "googlenet_tv")
 OWN = ("alexnet", "inception_v1", "resnet200")
-
-
-def use_python_with_torch(wanted):
-    """Starts this script again under an interpreter that has torch and torchvision, or ends as skipped."""
-    tried = [wanted] if wanted else ["python3", "/usr/bin/python3"]
-    for python in tried:
-        with contextlib.suppress(OSError):
-            done = subprocess.run([python, "-c", "import torch, torchvision, numpy"], capture_output=True)
-            if done.returncode == 0:
-                os.execvp(python, [python, *sys.argv])
-    print(f"skipped: torch and torchvision are not to be had from {' or '.join(tried)} ({missing}). On Debian and "
-          "Ubuntu: sudo apt-get install python3-torch python3-torchvision")
-    sys.exit(SKIPPED)
 
 
 def reference(name):
@@ -142,8 +126,8 @@ def main():
     parser.add_argument("--image", type=int, default=224)
     parser.add_argument("--python", help="where this one lacks torch: an interpreter with torch and torchvision")
     arguments = parser.parse_args()
-    if missing:
-        use_python_with_torch(arguments.python)
+    if torch is None:
+        pythons.start_again(arguments.python, "torch, torchvision, numpy")
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, batch {arguments.batch}, "
           f"image {arguments.image}", flush=True)
     good = True

@@ -9,7 +9,7 @@ from torch import nn
 
 from torch_nets import inception, resnet, straight
 
-# name: (image, channels, softmax in the timed net, image gradient in the timed net); see docs/networks.md
+# name: (image, channels, softmax in the timed net, its image gradient); see docs/networks.md
 PROTOCOL = {
     "alexnet": (224, 3, True, True),
     "inception_v1": (224, 3, True, True),
@@ -32,6 +32,7 @@ PROTOCOL = {
     "bottleneck_stack": (56, 64, False, True),
 }
 PUBLISHED = list(PROTOCOL)[:10]
+OVERWRITES = {"mnist_mlp", "mnist_cnn", "cifar10_cnn"}  # Keras' nets: parameter gradients are not added up
 
 
 def build(name, softmax=None):
