@@ -15,18 +15,18 @@ class Memory {
   Memory(Device&, const PlanLayout&, const std::vector<Node>& nodes, const Options&);
 
   void* address(const Location&) const;
-  Tensor value(int node) const;       ///< as forward leaves it
-  Tensor kept_value(int node) const;  ///< as backward finds it: made again if it was dropped
-  Tensor gradient(int node) const;    ///< null where nobody wants it
-  Tensor parameter(int node, std::size_t k) const;
-  Tensor parameter_gradient(int node, std::size_t k) const;  ///< null in inference
-  Tensor state(int node, std::size_t k) const;
+  Tensor value(int i) const;       ///< as forward leaves it
+  Tensor kept_value(int i) const;  ///< as backward finds it: made again if it was dropped
+  Tensor gradient(int i) const;    ///< null where nobody wants it
+  Tensor parameter(int i, std::size_t k) const;
+  Tensor parameter_gradient(int i, std::size_t k) const;  ///< null in inference
+  Tensor state(int i, std::size_t k) const;
   void* workspace() const { return workspace_.data(); }
 
  private:
   const Node& node(int i) const { return (*nodes_)[static_cast<std::size_t>(i)]; }
   Tensor dense(const Location&, const Shape&, DType) const;
-  Tensor placed(const std::vector<Location>&, const Places&, int node) const;
+  Tensor placed(const std::vector<Location>&, const Places&, int i) const;
 
   const PlanLayout* layout_;
   const std::vector<Node>* nodes_;

@@ -36,7 +36,12 @@ class TwoSums {
       for (int lane = 0; lane < 4; ++lane) four(i + 4 * lane, a[lane], b[lane]);
     }
     for (; i + 4 <= count; i += 4) four(i, a[0], b[0]);
-    for (int lane = 0; i < count; ++i, ++lane) one(i, a[1][lane], b[1][lane]);
+    for (int lane = 0; i < count; ++i, ++lane) {
+      double first = a[1][lane], second = b[1][lane];
+      one(i, first, second);
+      a[1][lane] = first;
+      b[1][lane] = second;
+    }
     std::memcpy(a_, a, sizeof a);
     std::memcpy(b_, b, sizeof b);
   }
