@@ -245,10 +245,16 @@ int run(const std::vector<std::string>& words) {
 
   std::map<std::string, std::vector<Span>> spans;
   std::map<std::string, std::string> sources;
+  std::string misfits;
   for (const Mutant& mutant : mutants) {
-    if (!sources.contains(mutant.file)) sources[mutant.file] = contents(fs::path(words[2]) / mutant.file);
-    spans[mutant.file].push_back(locate(mutant, dense(sources[mutant.file])));
+    try {
+      if (!sources.contains(mutant.file)) sources[mutant.file] = contents(fs::path(words[2]) / mutant.file);
+      spans[mutant.file].push_back(locate(mutant, dense(sources[mutant.file])));
+    } catch (const std::exception& error) {
+      misfits += (misfits.empty() ? "" : "\n") + std::string(error.what());
+    }
   }
+  if (!misfits.empty()) fail(misfits);
   for (const auto& [file, in_file] : spans) seeded(sources[file], in_file);
   if (make) make_copy(words[2], words[3], mutants, spans);
   return 0;
