@@ -12,7 +12,8 @@ constexpr int ceil_div(int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / 
 
 }  // namespace
 
-Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked)
+Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
+                 std::int64_t plane)
     : images_(source.n),
       channels_(source.c),
       h_(source.h),
@@ -20,7 +21,7 @@ Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::
       rows_(rows),
       cols_(cols),
       step_(step),
-      plane_(source.plane()) {
+      plane_(plane == 0 ? source.plane() : plane) {
   const bool identity =
       taps.size() == 1 && taps[0].dh == 0 && taps[0].dw == 0 && step == Size(1) && rows == h_ && cols == w_;
   staged_ = !identity || masked;

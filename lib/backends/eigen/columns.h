@@ -39,8 +39,10 @@ struct ColumnRange {
 
 class Columns {
  public:
-  /// `source` is n images of c channels (of one group); `rows` x `cols` the grid of p and q.
-  Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked);
+  /// `source` is n images of c channels (of one group); `rows` x `cols` the grid of p and q; `plane` the elements from
+  /// channel to channel where `source` is only some rows of each, else 0.
+  Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
+          std::int64_t plane = 0);
 
   std::int64_t depth() const { return std::int64_t{channels_} * taps(); }  ///< rows of the matrix
   std::int64_t count() const { return std::int64_t{images_} * rows_ * cols_; }

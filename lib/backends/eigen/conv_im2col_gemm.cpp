@@ -10,6 +10,7 @@
 
 #include "column_product.h"
 #include "conv.h"
+#include "conv_few_channels.h"
 #include "params_product.h"
 
 namespace lamina::eigen {
@@ -208,6 +209,13 @@ struct BackwardData {
 
 template <class T>
 Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
+  if (has_few_channels(c)) {
+    FewChannelsData<T> data(c, pool.threads(), kernels);
+    const std::size_t bytes = data.workspace_bytes();
+    return step(
+        {Pass::backward_data}, "im2col_gemm",
+        [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
+  }
   BackwardData<T> data(c, pool.threads(), kernels);
   const std::size_t bytes = data.workspace_bytes();
   return step(

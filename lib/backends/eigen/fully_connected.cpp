@@ -99,7 +99,12 @@ class FullyConnectedProduct {
       T* const last = buffers.panels + columns / width() * panel_stride;
       std::fill(last, last + depth * width(), T{0});
     }
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T)),
+                           ahead = 2;  // of cache, in elements; in rows
     for (std::int64_t k = 0; k < depth; ++k) {
+      if (k + ahead < depth) {  // a row is too short for the processor to see it coming
+        for (std::int64_t j = 0; j < columns; j += line) __builtin_prefetch(from + (k + ahead) * ld + j);
+      }
       kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count);
     }
   }
