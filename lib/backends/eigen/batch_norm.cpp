@@ -143,37 +143,41 @@ void forward_inference(Pool& pool, const Args& args, const BatchNorm& op, Tail t
 
 // ---- backward ------------------------------------------------------------------------------------------------------
 
-/// The gradient of the normalised value: dy, or dy where the ReLU behind let it through. ReLU's mask comes from y, or,
-/// where nothing was added, from x through the very arithmetic of forward, which saves reading y.
-template <class T>
-class Gradient {
- public:
-  Gradient(const Args& args, Tail tail, const Affine<T>& affine, std::int64_t n, std::int64_t c)
-      : tail_(tail),
-        affine_(affine),
-        dy_(plane<const T>(args.dy, n, c)),
-        x_(plane<const T>(args.x[0], n, c)),
-        y_(tail.add && tail.relu ? plane<const T>(args.y, n, c) : nullptr) {}
+/// Where ReLU's mask comes from: y, or, where nothing was added, x through the very arithmetic of forward, which saves
+/// reading y.
+enum class Mask { none, from_y, from_x };
 
-  /// Elements [first, first + count), count at most a strip; valid until the next call.
-  const T* operator()(std::int64_t first, std::int64_t count) {
-    const T* dy = dy_ + first;
-    if (!tail_.relu) return dy;
-    if (tail_.add) {
-      const T* y = y_ + first;
-      for (std::int64_t i = 0; i < count; ++i) masked_[i] = y[i] > 0 ? dy[i] : T(0);
-    } else {
-      const T* x = x_ + first;
-      for (std::int64_t i = 0; i < count; ++i) masked_[i] = affine_(x[i]) > 0 ? dy[i] : T(0);
-    }
-    return masked_;
+Mask mask_of(Tail tail) {
+  if (!tail.relu) return Mask::none;
+  return tail.add ? Mask::from_y : Mask::from_x;
+}
+
+/// The gradient of the normalised value, dz: dy, or dy where the ReLU behind let it through. On one strip of a plane.
+template <class T, Mask mask>
+struct Gradient {
+  const T *dy, *x, *y;
+  Affine<T> affine;
+
+  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first)
+      : dy(plane<const T>(args.dy, n, c) + first),
+        x(plane<const T>(args.x[0], n, c) + first),
+        y(mask == Mask::from_y ? plane<const T>(args.y, n, c) + first : nullptr),
+        affine(channel) {}
+
+  T operator[](std::int64_t i) const {
+    if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
+    if constexpr (mask == Mask::from_x) return affine(x[i]) > 0 ? dy[i] : T(0);
+    return dy[i];
   }
 
- private:
-  Tail tail_;
-  const Affine<T>& affine_;
-  const T *dy_, *x_, *y_;
-  T masked_[strip];
+  /// The strip as it lies, or written to `room`.
+  const T* write(std::int64_t count, T* room) const {
+    if constexpr (mask == Mask::none) return dy;
+    const Gradient dz = *this;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) room[i] = dz[i];
+    return room;
+  }
 };
 
 /// Calls work(n, first, count) for strips of one channel's planes.
@@ -185,12 +189,12 @@ void for_each_strip(const Shape& shape, Work&& work) {
 }
 
 /// Sums over one channel of dz and of dz (x - mean).
-template <class T>
-TwoSums gradient_sums(const Args& args, Tail tail, const Affine<T>& affine, double mean, std::int64_t c) {
+template <class T, Mask mask>
+TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
   TwoSums sums;
+  T room[strip];
   for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    Gradient<T> gradient(args, tail, affine, n, c);
-    const T* dz = gradient(first, count);
+    const T* dz = Gradient<T, mask>(args, affine, n, c, first).write(count, room);
     const T* x = plane<const T>(args.x[0], n, c) + first;
     sums.add(
         count,
@@ -212,43 +216,51 @@ TwoSums gradient_sums(const Args& args, Tail tail, const Affine<T>& affine, doub
 template <class T>
 struct DataGradient {
   T factor, mean, slope, offset;
+
+  T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
 };
 
-template <class T>
-void write_gradients(const Args& args, Tail tail, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
-                     const std::array<bool, 2>& adds) {
-  const bool wants_other = tail.add && wanted(args, 1) && (tail.relu || adds[1] || !same_place(args.dx[1], args.dy));
-  if (!wanted(args, 0) && !wants_other) return;
-  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    Gradient<T> gradient(args, tail, affine, n, c);
-    const T* dz = gradient(first, count);
-    // Either may lie on dy; the one that does must not be written while the other still reads it.
-    const bool other_last = wants_other && !tail.relu && same_place(args.dx[1], args.dy);
-    const auto write_other = [&] { put(plane<T>(args.dx[1], n, c) + first, dz, count, adds[1]); };
-    if (wants_other && !other_last) write_other();
-    if (wanted(args, 0)) {
-      const T* x = plane<const T>(args.x[0], n, c) + first;
-      T* dx = plane<T>(args.dx[0], n, c) + first;
-      with_flag(adds[0], [&](auto add) {
-        LAMINA_INDEPENDENT
-        for (std::int64_t i = 0; i < count; ++i) {
-          const T d = multiply_add(data.factor, dz[i], multiply_add(x[i] - data.mean, data.slope, data.offset));
-          dx[i] = add ? dx[i] + d : d;
-        }
-      });
+template <class T, class Gradients>
+void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
+                         bool adds) {
+  const DataGradient<T> gradient = data;
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = gradient(dz[i], x[i]);
+      dx[i] = add ? dx[i] + d : d;
     }
-    if (other_last) write_other();
   });
 }
 
-template <class T>
-void backward(Pool& pool, const Args& args, Tail tail, const std::array<bool, 2>& adds, bool adds_dw) {
+template <class T, Mask mask>
+void write_gradients(const Args& args, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
+                     const std::array<bool, 2>& adds) {
+  const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
+  const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
+  if (!wanted(args, 0) && !wants_other) return;
+  T room[strip];
+  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, affine, n, c, first);
+    T* dx = wanted(args, 0) ? plane<T>(args.dx[0], n, c) + first : nullptr;
+    if (!wants_other) return write_data_gradient(gradient, gradient.x, dx, data, count, adds[0]);
+    // Either may lie on dy; the one that does must not be written while the other still reads it.
+    const T* dz = gradient.write(count, room);
+    T* other = plane<T>(args.dx[1], n, c) + first;
+    if (!on_dy) put(other, dz, count, adds[1]);
+    if (dx != nullptr) write_data_gradient(dz, gradient.x, dx, data, count, adds[0]);
+    if (on_dy) put(other, dz, count, adds[1]);
+  });
+}
+
+template <class T, Mask mask>
+void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
   const Shape& shape = args.dy.shape;
   const auto count = static_cast<double>(shape.n * shape.plane());
   split_channels(pool, shape, [&](std::int64_t c) {
     const auto [mean, inverse_deviation] = saved_statistics(args, c);
     const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
-    const TwoSums sums = gradient_sums<T>(args, tail, affine, mean, c);
+    const TwoSums sums = gradient_sums<T, mask>(args, affine, mean, c);
     const double dshift = sums.first(), dscale = sums.second() * inverse_deviation;
     const auto place = [&](std::size_t i, double value) {
       if (i >= args.dw.size() || !args.dw[i]) return;
@@ -261,7 +273,7 @@ void backward(Pool& pool, const Args& args, Tail tail, const std::array<bool, 2>
     const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
                                   static_cast<T>(-factor * inverse_deviation * dscale / count),
                                   static_cast<T>(-factor * dshift / count)};
-    write_gradients(args, tail, affine, data, c, adds);
+    write_gradients<T, mask>(args, affine, data, c, adds);
   });
 }
 
@@ -302,10 +314,16 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
       split_channels(pool, args.y.shape,
                      [&](std::int64_t c) { write_channel<T>(args, tail, saved_statistics(args, c), c); });
     });
-    const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
-    emit({Pass::backward_params, Pass::backward_data}, [&pool, tail, adds, adds_dw = spec.adds_dw](const Args& args) {
-      backward<T>(pool, args, tail, adds, adds_dw);
-    });
+    const auto emit_backward = [&]<Mask mask>() {
+      const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
+      emit({Pass::backward_params, Pass::backward_data},
+           [&pool, adds, adds_dw = spec.adds_dw](const Args& args) { backward<T, mask>(pool, args, adds, adds_dw); });
+    };
+    switch (mask_of(tail)) {
+      case Mask::none: emit_backward.template operator()<Mask::none>(); break;
+      case Mask::from_y: emit_backward.template operator()<Mask::from_y>(); break;
+      case Mask::from_x: emit_backward.template operator()<Mask::from_x>(); break;
+    }
   });
   return unit;
 }

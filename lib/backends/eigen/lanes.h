@@ -1,5 +1,5 @@
 #pragma once
-// Sums in double over long rows of floats or doubles, in sixteen interleaved lanes and a fixed order.
+// Sums in double over long rows of floats or doubles, in interleaved lanes and a fixed order.
 
 #include <cstdint>
 #include <cstring>
@@ -36,18 +36,13 @@ class TwoSums {
       for (int lane = 0; lane < 4; ++lane) four(i + 4 * lane, a[lane], b[lane]);
     }
     for (; i + 4 <= count; i += 4) four(i, a[0], b[0]);
-    for (int lane = 0; i < count; ++i, ++lane) {
-      double first = a[1][lane], second = b[1][lane];
-      one(i, first, second);
-      a[1][lane] = first;
-      b[1][lane] = second;
-    }
+    for (; i < count; ++i) one(i, rest_a_, rest_b_);
     std::memcpy(a_, a, sizeof a);
     std::memcpy(b_, b, sizeof b);
   }
 
-  double first() const { return total(a_); }
-  double second() const { return total(b_); }
+  double first() const { return total(a_) + rest_a_; }
+  double second() const { return total(b_) + rest_b_; }
 
  private:
   static double total(const Double4 (&lanes)[4]) {
@@ -55,6 +50,7 @@ class TwoSums {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
   Double4 a_[4] = {}, b_[4] = {};
+  double rest_a_ = 0, rest_b_ = 0;  // of the elements behind the last four
 };
 
 }  // namespace lamina::eigen

@@ -81,7 +81,10 @@ void forward(Pool& pool, const Args& args, const Window<T>& window) {
     for (std::int64_t c = 0; c < shape.c; ++c) {
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
-      for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] = x[c * plane + i] * power[i];
+      const T *from = x + c * plane, *factor = power.data();
+      T* to = y + c * plane;
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < pixels; ++i) to[i] = from[i] * factor[i];
     }
   });
 }
@@ -104,10 +107,13 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
     for (std::int64_t c = 0; c < shape.c; ++c) {
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
+      const T *x_row = x + c * plane, *dy_row = dy + c * plane, *p = power.data(), *s = scale.data();
+      T *direct_row = direct + c * strip, *ratio_row = ratio + c * strip;
+      LAMINA_INDEPENDENT
       for (std::int64_t i = 0; i < pixels; ++i) {
-        const T d = dy[c * plane + i] * power[i];
-        direct[c * strip + i] = d;
-        ratio[c * strip + i] = d * x[c * plane + i] / scale[i];
+        const T d = dy_row[i] * p[i];
+        direct_row[i] = d;
+        ratio_row[i] = d * x_row[i] / s[i];
       }
     }
     for (std::int64_t c = 0; c < shape.c; ++c) {
@@ -115,10 +121,13 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
       const std::int64_t last = std::min<std::int64_t>(shape.c - 1, c + window.below);
       for (std::int64_t j = std::max<std::int64_t>(0, c - window.above); j <= last; ++j)
         for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * strip + i];
+      const T *x_row = x + c * plane, *direct_row = direct + c * strip;
+      T* dx_row = dx + c * plane;
       with_flag(adds, [&](auto add) {
+        LAMINA_INDEPENDENT
         for (std::int64_t i = 0; i < pixels; ++i) {
-          const T d = direct[c * strip + i] - factor * x[c * plane + i] * sum[i];
-          dx[c * plane + i] = add ? dx[c * plane + i] + d : d;
+          const T d = direct_row[i] - factor * x_row[i] * sum[i];
+          dx_row[i] = add ? dx_row[i] + d : d;
         }
       });
     }

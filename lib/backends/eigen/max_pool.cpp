@@ -10,33 +10,58 @@
 namespace lamina::eigen {
 namespace {
 
-/// An integer as wide as T, so that a comparison of Ts selects among them without widening.
+/// Elements and integers of the same width side by side, so that a comparison of the first selects among the second.
+/// Written out, since the compiler gives up on a chain of such selections.
 template <class T>
-using Lane = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+struct Vectors;
+template <>
+struct Vectors<float> {
+  using Lane = std::int32_t;
+  using Values = float __attribute__((vector_size(32)));
+  using Lanes = Lane __attribute__((vector_size(32)));
+  static constexpr std::int64_t size = 8;
+};
+template <>
+struct Vectors<double> {
+  using Lane = std::int64_t;
+  using Values = double __attribute__((vector_size(32)));
+  using Lanes = Lane __attribute__((vector_size(32)));
+  static constexpr std::int64_t size = 4;
+};
 
-/// Whether `value` takes the place of `best`: larger, or the first NaN.
 template <class T>
-bool takes(T value, T best) {
-  return (value > best) | ((value != value) & (best == best));
+using Lane = typename Vectors<T>::Lane;
+
+template <class Vector, class Element>
+inline __attribute__((always_inline)) Vector load(const Element* from) {
+  Vector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
 }
 
-/// One thread's rows, in the workspace.
+constexpr std::int64_t block = 8;  // elements: rows are rounded up to it, and need no scalar remainder
+
+std::int64_t aligned(std::int64_t count) { return (count + block - 1) / block * block; }
+
+/// One thread's rows, in the workspace. Each has room for whole blocks.
 template <class T>
 struct Rows {
-  T* padded;       // one input row between its paddings
-  T* phases;       // the same, phase by phase; `padded` itself where the stride is 1
-  T* best;         // R rows: the largest cell per window of input row h at h % R
-  Lane<T>* place;  // R rows: its column in the window
-  T* window_best;  // of the output row in the making
+  T* padded;              // one input row between its paddings
+  T* phases;              // the same, phase by phase; `padded` itself where the stride is 1
+  T* best;                // R rows: the largest cell per window of input row h at h % R
+  Lane<T>* place;         // R rows: its column in the window
+  Lane<T>* first_place;   // the first column of each window that is not padding
+  Lane<T>* lowest_place;  // the first place of each window of an output row that is not padding
+  T* window_best;         // of the output row in the making
   Lane<T>* window_place;
-  Lane<T>* first_place;  // the first column of each window that is not padding
 
-  static std::int64_t aligned(std::int64_t count) { return (count + 15) / 16 * 16; }
-
+  static std::int64_t phase_pitch(const Windows& g) { return aligned(g.Q) + aligned((g.S - 1) / g.stride_w); }
+  static std::int64_t padded_cells(const Windows& g) {
+    return aligned(std::max(g.row_cells(), phase_pitch(g) * g.stride_w));
+  }
   static std::size_t bytes(const Windows& g) {
-    const std::int64_t phases = aligned(g.phase_cells()) * g.stride_w;
-    const std::int64_t padded = aligned(std::max(g.row_cells(), g.phase_cells() * g.stride_w));
-    return static_cast<std::size_t>(padded + phases + (2 * g.R + 3) * aligned(g.Q)) * sizeof(T);
+    const std::int64_t cells = padded_cells(g) + phase_pitch(g) * g.stride_w + (2 * g.R + 4) * aligned(g.Q);
+    return static_cast<std::size_t>(cells) * sizeof(T);
   }
 
   Rows(void* workspace, int part, const Windows& g) {
@@ -44,16 +69,17 @@ struct Rows {
     const auto take = [&at](std::int64_t count) { return std::exchange(at, at + count); };
     const auto take_lanes = [&](std::int64_t count) { return reinterpret_cast<Lane<T>*>(take(count)); };
     const std::int64_t q = aligned(g.Q);
-    padded = take(aligned(std::max(g.row_cells(), g.phase_cells() * g.stride_w)));
-    phases = take(aligned(g.phase_cells()) * g.stride_w);
+    padded = take(padded_cells(g));
+    phases = take(phase_pitch(g) * g.stride_w);
+    std::fill(padded, at, -std::numeric_limits<T>::infinity());
+    if (g.stride_w == 1) phases = padded;
     best = take(g.R * q);
     place = take_lanes(g.R * q);
+    first_place = take_lanes(q);
+    lowest_place = take_lanes(q);
     window_best = take(q);
     window_place = take_lanes(q);
-    first_place = take_lanes(q);
-    if (g.stride_w == 1) phases = padded;
-    std::fill(padded, best, -std::numeric_limits<T>::infinity());
-    for (std::int64_t i = 0; i < g.Q; ++i)
+    for (std::int64_t i = 0; i < q; ++i)
       first_place[i] = static_cast<Lane<T>>(std::max<std::int64_t>(0, -g.first_column(i)));
   }
 };
@@ -61,38 +87,91 @@ struct Rows {
 template <class T>
 void cut_phases(const Windows& g, const T* x, const Rows<T>& rows) {
   std::copy_n(x, g.columns_used(), rows.padded + g.pad_w);
-  const std::int64_t cells = g.phase_cells(), pitch = Rows<T>::aligned(cells);
+  const std::int64_t pitch = Rows<T>::phase_pitch(g);
   if (g.stride_w == 2) {
     T *even = rows.phases, *odd = rows.phases + pitch;
+    const T* padded = rows.padded;
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < cells; ++i) {
-      even[i] = rows.padded[2 * i];
-      odd[i] = rows.padded[2 * i + 1];
+    for (std::int64_t i = 0; i < pitch; ++i) {
+      even[i] = padded[2 * i];
+      odd[i] = padded[2 * i + 1];
     }
   } else if (g.stride_w > 2) {
     for (std::int64_t j = 0; j < g.stride_w; ++j)
-      for (std::int64_t i = 0; i < cells; ++i) rows.phases[j * pitch + i] = rows.padded[i * g.stride_w + j];
+      for (std::int64_t i = 0; i < pitch; ++i) rows.phases[j * pitch + i] = rows.padded[i * g.stride_w + j];
+  }
+}
+
+/// One row of candidates for the largest cell of each window: the cells, and their places in the window, which are
+/// `offset` plus what stands in `place`.
+template <class T>
+struct Candidates {
+  const T* value;
+  const Lane<T>* place;
+  Lane<T> offset;
+};
+
+/// The largest cells so far, and their places.
+template <class T>
+struct Largest {
+  T* value;
+  Lane<T>* place;
+};
+
+/// Takes the first largest of a few rows of candidates and, if `Continues`, of what is there already. Where no cell is
+/// above minus infinity the place is `lowest`. Without `HavePlaces` a candidate's place is its `offset` alone.
+template <class T, bool Places, bool HavePlaces, bool Continues, std::size_t... k>
+void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowest, std::int64_t count,
+            std::index_sequence<k...>) {
+  using Values = typename Vectors<T>::Values;
+  using Lanes = typename Vectors<T>::Lanes;
+  for (std::int64_t i = 0; i < count; i += Vectors<T>::size) {
+    Values largest = Values{} - std::numeric_limits<T>::infinity();
+    Lanes at = {};
+    if constexpr (Continues) largest = load<Values>(to.value + i);
+    if constexpr (Places) at = load<Lanes>((Continues ? to.place : lowest) + i);
+    const auto consider = [&](const Candidates<T>& row) {
+      const Values value = load<Values>(row.value + i);
+      const Lanes taken = ~(value <= largest) & (largest == largest);  // larger, or the first NaN
+      largest = taken ? value : largest;
+      if constexpr (Places) {
+        Lanes place = Lanes{} + row.offset;
+        if constexpr (HavePlaces) place += load<Lanes>(row.place + i);
+        at = taken ? place : at;
+      }
+    };
+    (consider(from[k]), ...);
+    std::memcpy(to.value + i, &largest, sizeof largest);
+    if constexpr (Places) std::memcpy(to.place + i, &at, sizeof at);
+  }
+}
+
+/// The same for any number of rows, three at a time; `row(k)` gives the k-th.
+template <class T, bool Places, bool HavePlaces, class Row>
+void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest, std::int64_t count, Row&& row) {
+  for (std::int64_t k = 0; k < rows; k += 3) {
+    const std::int64_t few = std::min<std::int64_t>(3, rows - k);
+    Candidates<T> from[3] = {};
+    for (std::int64_t j = 0; j < few; ++j) from[j] = row(k + j);
+    with_flag(k > 0, [&](auto continues) {
+      constexpr bool go_on = decltype(continues)::value;
+      if (few == 3) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<3>());
+      if (few == 2) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<2>());
+      reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<1>());
+    });
   }
 }
 
 /// The largest cell of every window of one input row, and its column.
 template <class T, bool Places>
-void reduce_row(const Windows& g, const T* x, std::int64_t h, const Rows<T>& rows) {
+void reduce_columns(const Windows& g, const T* x, std::int64_t h, const Rows<T>& rows) {
   cut_phases(g, x + h * g.W, rows);
-  const std::int64_t pitch = Rows<T>::aligned(g.phase_cells()), slot = h % g.R * Rows<T>::aligned(g.Q);
-  T* best = rows.best + slot;
-  Lane<T>* place = rows.place + slot;
-  std::fill_n(best, g.Q, -std::numeric_limits<T>::infinity());
-  if (Places) std::copy_n(rows.first_place, g.Q, place);
-  for (std::int64_t s = 0; s < g.S; ++s) {
-    const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
-    LAMINA_INDEPENDENT
-    for (std::int64_t q = 0; q < g.Q; ++q) {
-      const bool larger = takes(cells[q], best[q]);
-      best[q] = larger ? cells[q] : best[q];
-      if (Places) place[q] = larger ? static_cast<Lane<T>>(s) : place[q];
-    }
-  }
+  const std::int64_t pitch = Rows<T>::phase_pitch(g), slot = h % g.R * aligned(g.Q);
+  reduce_rows<T, Places, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, aligned(g.Q),
+                                [&](std::int64_t s) -> Candidates<T> {
+                                  const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
+                                  return {cells, nullptr, static_cast<Lane<T>>(s)};
+                                });
 }
 
 template <class T, class Winner, bool Places>
@@ -101,37 +180,31 @@ void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Ro
   for (std::int64_t p = 0; p < g.P; ++p) {
     const std::int64_t first = g.first_row(p);
     const std::int64_t from = std::max<std::int64_t>(0, first), to = std::min(g.H, first + g.R);
-    for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_row<T, Places>(g, x, reduced, rows);
+    for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_columns<T, Places>(g, x, reduced, rows);
 
-    T* best = rows.window_best;
-    Lane<T>* place = rows.window_place;
-    for (std::int64_t h = from; h < to; ++h) {
-      const std::int64_t slot = h % g.R * Rows<T>::aligned(g.Q);
-      const T* row = rows.best + slot;
-      const Lane<T>* column = rows.place + slot;
-      const auto before = static_cast<Lane<T>>((h - first) * g.S);
-      LAMINA_INDEPENDENT
-      for (std::int64_t q = 0; q < g.Q; ++q) {
-        const bool larger = h == from || takes(row[q], best[q]);
-        best[q] = larger ? row[q] : best[q];
-        if (Places) place[q] = larger ? before + column[q] : place[q];
-      }
-    }
-    std::copy_n(best, g.Q, y + p * g.Q);
+    // Where all is minus infinity, the place is that of the first row inside the image.
     if (Places)
-      for (std::int64_t q = 0; q < g.Q; ++q) winners[p * g.Q + q] = static_cast<Winner>(place[q]);
+      for (std::int64_t i = 0; i < aligned(g.Q); ++i)
+        rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
+    reduce_rows<T, Places, true>(
+        {rows.window_best, rows.window_place}, to - from, rows.lowest_place, aligned(g.Q),
+        [&](std::int64_t k) -> Candidates<T> {
+          const std::int64_t slot = (from + k) % g.R * aligned(g.Q);
+          return {rows.best + slot, rows.place + slot, static_cast<Lane<T>>((from + k - first) * g.S)};
+        });
+    std::copy_n(rows.window_best, g.Q, y + p * g.Q);
+    if (Places)
+      for (std::int64_t q = 0; q < g.Q; ++q) winners[p * g.Q + q] = static_cast<Winner>(rows.window_place[q]);
   }
 }
 
 /// Adds each output's gradient to its winner. Windows may overlap, so this goes one by one, but within one plane.
+/// `steps[i]` leads from a window's first cell to cell i.
 template <class T, class Winner>
-void backward_plane(const Windows& g, const T* dy, const Winner* winners, T* dx) {
+void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, const Winner* winners, T* dx) {
   for (std::int64_t p = 0; p < g.P; ++p) {
-    for (std::int64_t q = 0; q < g.Q; ++q) {
-      const std::int64_t winner = winners[p * g.Q + q];
-      const std::int64_t h = g.first_row(p) + winner / g.S, w = g.first_column(q) + winner % g.S;
-      dx[h * g.W + w] += dy[p * g.Q + q];
-    }
+    const std::int64_t first = g.first_row(p) * g.W - g.pad_w;
+    for (std::int64_t q = 0; q < g.Q; ++q) dx[first + q * g.stride_w + steps[winners[p * g.Q + q]]] += dy[p * g.Q + q];
   }
 }
 
@@ -155,10 +228,12 @@ template <class T, class Winner>
 void backward(Pool& pool, const Args& args, const Windows& g, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
+  auto* const steps = static_cast<std::int64_t*>(args.workspace);
+  for (std::int64_t i = 0; i < g.R * g.S; ++i) steps[i] = i / g.S * g.W + i % g.S;
   split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
     T* dx = image<T>(args.dx[0], n) + c * g.H * g.W;
     if (!adds) std::fill_n(dx, g.H * g.W, T(0));
-    backward_plane(g, image<const T>(args.dy, n) + c * g.P * g.Q,
+    backward_plane(g, steps, image<const T>(args.dy, n) + c * g.P * g.Q,
                    static_cast<const Winner*>(args.saved) + (n * shape.c + c) * g.P * g.Q, dx);
   });
 }
@@ -175,9 +250,10 @@ void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, Pool& pool) {
   unit.steps.push_back(step(
       {Pass::forward}, "direct", [&pool, g](const Args& args) { forward<T, Winner, true>(pool, args, g); }, workspace));
   unit.steps.push_back(step({Pass::recompute}, "direct", without_places, workspace));
-  unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool, g, adds = adds_dx(spec, 0)](const Args& args) {
-    backward<T, Winner>(pool, args, g, adds);
-  }));
+  unit.steps.push_back(step(
+      {Pass::backward_data}, "direct",
+      [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },
+      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t)));
 }
 
 }  // namespace
