@@ -132,7 +132,8 @@ void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowe
     if constexpr (Places) at = load<Lanes>((Continues ? to.place : lowest) + i);
     const auto consider = [&](const Candidates<T>& row) {
       const Values value = load<Values>(row.value + i);
-      const Lanes taken = ~(value <= largest) & (largest == largest);  // larger, or the first NaN
+      const Lanes above = ~(value <= largest);           // or not to be compared
+      const Lanes taken = above & (largest == largest);  // a NaN stays, so that the first one wins
       largest = taken ? value : largest;
       if constexpr (Places) {
         Lanes place = Lanes{} + row.offset;
