@@ -1,0 +1,161 @@
+// Device memory between walls.
+
+#include "support/guarded.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace lamina::test {
+namespace {
+
+constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the inside is aligned as the contract says
+
+std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
+  std::vector<unsigned char> pattern(bytes);
+  for (std::size_t i = 0; i < bytes; i += 4) {
+    // 0x7FF8 on top is a NaN as f16, bf16, f32 and f64; the rest tells places apart, so that copying one NaN over
+    // another is seen.
+    const auto place = static_cast<std::uint32_t>((i / 4 * 0x9E37U + salt * 0x85EBU) & 0xFFFFU);
+    const std::uint32_t word = 0x7FF80000U | place;
+    std::memcpy(pattern.data() + i, &word, std::min<std::size_t>(4, bytes - i));
+  }
+  return pattern;
+}
+
+std::size_t span_of(const Tensor& like) {
+  const std::int64_t rows = like.layout == Layout::nchw ? like.shape.n : like.shape.n * like.shape.plane();
+  const std::int64_t last = dense_pitch(like.shape, like.layout);
+  return static_cast<std::size_t>((rows - 1) * like.pitch + last) * size_of(like.dtype);
+}
+
+double load(const unsigned char* from, DType dtype) {
+  switch (dtype) {
+    case DType::f64: {
+      double value;
+      std::memcpy(&value, from, sizeof value);
+      return value;
+    }
+    case DType::f32: {
+      float value;
+      std::memcpy(&value, from, sizeof value);
+      return value;
+    }
+    case DType::u64: {
+      std::uint64_t value;
+      std::memcpy(&value, from, sizeof value);
+      return static_cast<double>(value);
+    }
+    default: throw std::logic_error("guarded tensors hold f64, f32 and u64");
+  }
+}
+
+void store(unsigned char* to, DType dtype, double number) {
+  switch (dtype) {
+    case DType::f64: {
+      std::memcpy(to, &number, sizeof number);
+      return;
+    }
+    case DType::f32: {
+      const auto value = static_cast<float>(number);
+      std::memcpy(to, &value, sizeof value);
+      return;
+    }
+    case DType::u64: {
+      const auto value = static_cast<std::uint64_t>(number);
+      std::memcpy(to, &value, sizeof value);
+      return;
+    }
+    default: throw std::logic_error("guarded tensors hold f64, f32 and u64");
+  }
+}
+
+}  // namespace
+
+GuardedBytes::GuardedBytes(Device& device, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes)
+    : device_(device),
+      bytes_(bytes),
+      first_(wall_bytes + offset_bytes),
+      pattern_(nans(first_ + bytes + wall_bytes, salt)),
+      buffer_(device, pattern_.size()) {
+  poison();
+}
+
+void* GuardedBytes::data() const {
+  return bytes_ == 0 ? nullptr : static_cast<unsigned char*>(buffer_.data()) + first_;
+}
+
+void GuardedBytes::poison() { write(pattern_); }
+
+std::vector<unsigned char> GuardedBytes::now() const {
+  std::vector<unsigned char> whole(pattern_.size());
+  device_.download(whole.data(), buffer_.data(), whole.size());
+  return whole;
+}
+
+void GuardedBytes::write(const std::vector<unsigned char>& whole) {
+  device_.upload(buffer_.data(), whole.data(), whole.size());
+}
+
+std::string GuardedBytes::damage() const {
+  const std::vector<unsigned char> whole = now();
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if ((i < first_ || i >= first_ + bytes_) && whole[i] != pattern_[i])
+      return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first_)) + " of " +
+             std::to_string(bytes_);
+  return {};
+}
+
+GuardedTensor::GuardedTensor(Device& device, const Tensor& like, std::uint64_t salt, int offset)
+    : like_(like),
+      bytes_(device, span_of(like), salt, static_cast<std::size_t>(offset) * size_of(like.dtype)),
+      last_set_(bytes_.pattern()) {}
+
+Tensor GuardedTensor::tensor() const {
+  Tensor tensor = like_;
+  tensor.data = bytes_.data();
+  return tensor;
+}
+
+std::size_t GuardedTensor::address(std::int64_t element) const {
+  const Shape& shape = like_.shape;
+  std::int64_t place = 0;
+  if (like_.layout == Layout::nchw) {
+    place = element / shape.image() * like_.pitch + element % shape.image();
+  } else {
+    const std::int64_t n = element / shape.image(), c = element % shape.image() / shape.plane();
+    place = (n * shape.plane() + element % shape.plane()) * like_.pitch + c;
+  }
+  return bytes_.first() + static_cast<std::size_t>(place) * size_of(like_.dtype);
+}
+
+void GuardedTensor::set(const Values& values) {
+  if (static_cast<std::int64_t>(values.size()) != like_.shape.count())
+    throw std::logic_error(std::to_string(values.size()) + " values for " + to_string(like_.shape));
+  last_set_ = bytes_.pattern();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    store(last_set_.data() + address(static_cast<std::int64_t>(i)), like_.dtype, values[i]);
+  bytes_.write(last_set_);
+}
+
+Values GuardedTensor::get() const {
+  const std::vector<unsigned char> whole = bytes_.now();
+  Values values(static_cast<std::size_t>(like_.shape.count()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = load(whole.data() + address(static_cast<std::int64_t>(i)), like_.dtype);
+  return values;
+}
+
+std::string GuardedTensor::damage() const {
+  const std::vector<unsigned char> whole = bytes_.now();
+  std::vector<bool> element(whole.size(), false);
+  for (std::int64_t i = 0; i < like_.shape.count(); ++i)
+    std::fill_n(element.begin() + static_cast<std::ptrdiff_t>(address(i)), size_of(like_.dtype), true);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (!element[i] && whole[i] != bytes_.pattern()[i])
+      return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(bytes_.first())) +
+             ", outside the elements of " + to_string(like_.shape) + " with pitch " + std::to_string(like_.pitch);
+  return {};
+}
+
+}  // namespace lamina::test

@@ -1,0 +1,63 @@
+#pragma once
+// Device memory between walls: whatever a test lends to a kernel is checked afterwards for writes outside its elements,
+// and everything that was not set is NaN, so that a read of it shows in the results.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lamina/device.h"
+#include "support/values.h"
+
+namespace lamina::test {
+
+/// Bytes between two walls. All of them, walls and inside, start as distinct NaNs (in every float type).
+class GuardedBytes {
+ public:
+  GuardedBytes(Device&, std::size_t bytes, std::uint64_t salt, std::size_t offset_bytes = 0);
+
+  void* data() const;  ///< null for zero bytes
+  std::size_t size_bytes() const { return bytes_; }
+  void poison();  ///< NaN everywhere again
+
+  /// Everything, walls included, as it is now and as it would be untouched.
+  std::vector<unsigned char> now() const;
+  const std::vector<unsigned char>& pattern() const { return pattern_; }
+  std::size_t first() const { return first_; }  ///< where the inside starts in these two
+  void write(const std::vector<unsigned char>& whole);
+
+  /// Empty, or where the walls were written to.
+  std::string damage() const;
+
+ private:
+  Device& device_;
+  std::size_t bytes_, first_;
+  std::vector<unsigned char> pattern_;
+  Buffer buffer_;
+};
+
+/// A tensor between two walls; the gaps that its pitch leaves belong to the walls.
+class GuardedTensor {
+ public:
+  /// `like` gives shape, type, layout and pitch; `offset` is in elements.
+  GuardedTensor(Device&, const Tensor& like, std::uint64_t salt, int offset);
+
+  Tensor tensor() const;
+  void set(const Values&);
+  void poison() { bytes_.poison(); }
+  Values get() const;
+
+  /// Empty, or which byte outside the elements was written to.
+  std::string damage() const;
+  /// Whether not a single bit has changed since `set` or `poison`.
+  bool untouched() const { return bytes_.now() == last_set_; }
+
+ private:
+  std::size_t address(std::int64_t element) const;
+  Tensor like_;
+  GuardedBytes bytes_;
+  std::vector<unsigned char> last_set_;
+};
+
+}  // namespace lamina::test

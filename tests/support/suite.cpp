@@ -1,0 +1,356 @@
+// The one suite that every backend goes through.
+
+#include "support/suite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/catch.h"
+
+namespace lamina::test {
+namespace {
+
+/// One op of a chain, as a case of its own, with where its numbers lie in the feed of the chain.
+struct Stage {
+  Case c;
+  std::size_t value_operand;  ///< of a tail op: which input is the value so far
+  std::size_t first_extra, first_w, first_state;
+  std::size_t params, states;
+};
+
+std::vector<Stage> stages_of(const Case& c) {
+  std::vector<Stage> stages;
+  Inferred inferred = infer(c.op, c.x);
+  stages.push_back({{"", c.op, c.x, {}, c.mode}, 0, 0, 0, 0, inferred.params.size(), inferred.state.size()});
+  std::size_t extra = c.x.size(), w = inferred.params.size(), state = inferred.state.size();
+  for (const Link& link : c.tail) {
+    const bool joins = std::holds_alternative<Add>(link.op);
+    const std::vector<Shape> x(joins ? 2U : 1U, inferred.y);
+    inferred = infer(link.op, x);
+    stages.push_back({{"", link.op, x, {}, c.mode},
+                      static_cast<std::size_t>(link.operand),
+                      extra,
+                      w,
+                      state,
+                      inferred.params.size(),
+                      inferred.state.size()});
+    extra += x.size() - 1;
+    w += inferred.params.size();
+    state += inferred.state.size();
+  }
+  return stages;
+}
+
+Feed feed_of(const Stage& stage, const Feed& all, const Values* value, const Values& dy) {
+  Feed feed;
+  for (std::size_t i = 0, extra = stage.first_extra; i < stage.c.x.size(); ++i)
+    feed.x.push_back(value != nullptr && i == stage.value_operand ? *value : all.x[extra++]);
+  for (std::size_t i = 0; i < stage.params; ++i) feed.w.push_back(all.w[stage.first_w + i]);
+  for (std::size_t i = 0; i < stage.states; ++i) feed.state.push_back(all.state[stage.first_state + i]);
+  feed.dy = dy;
+  return feed;
+}
+
+Result run_oracle(const Case& c, const Feed& feed) {
+  return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
+}
+
+/// The value before every stage but the first, and behind the last.
+std::vector<Values> forward_values(const std::vector<Stage>& stages, const Feed& feed) {
+  std::vector<Values> values;
+  for (const Stage& stage : stages) {
+    const Values* value = values.empty() ? nullptr : &values.back();
+    values.push_back(run_oracle(stage.c, feed_of(stage, feed, value, zeros(infer(stage.c.op, stage.c.x).y))).y);
+  }
+  return values;
+}
+
+Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill) {
+  if (std::holds_alternative<MaxPool>(op)) return permutation(shape, key);
+  if (fill == Fill::integers) return integers(shape, key);
+  return std::holds_alternative<Relu>(op) ? apart_from_zero(shape, key) : normal(shape, key);
+}
+
+void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, Fill fill) {
+  const auto draw = [&](const Shape& shape) {
+    return fill == Fill::integers ? integers(shape, ++key) : normal(shape, ++key);
+  };
+  for (std::size_t i = first ? 0 : 1; i < stage.c.x.size(); ++i)
+    feed.x.push_back(draw_input(stage.c.op, stage.c.x[i], ++key, fill));
+  const Inferred inferred = infer(stage.c.op, stage.c.x);
+  for (const Shape& shape : inferred.params) feed.w.push_back(draw(shape));
+  for (std::size_t i = 0; i < inferred.state.size(); ++i) {
+    Values values = normal(inferred.state[i], ++key);
+    for (double& value : values) {
+      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;                                  // the step
+      if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1) value = std::abs(value) + 0.5;  // a variance
+    }
+    feed.state.push_back(values);
+  }
+}
+
+/// Whether every ReLU inside the chain sees numbers that are clear of 0 by more than any rounding.
+bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
+  const std::vector<Values> values = forward_values(stages, feed);
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    if (!std::holds_alternative<Relu>(stages[i].c.op)) continue;
+    for (const double value : values[i - 1])
+      if (std::abs(value) < 1e-3) return false;
+  }
+  return true;
+}
+
+Values plus(Values a, const Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const Result& want, const Bounds& bounds,
+               const Sharing& sharing = {}) {
+  const Result got = run_unit(backend(), spec, choice, feed, sharing);
+  const double eps = epsilon(spec.y.dtype);
+  check_close("y", got.y, want.y, bounds.y, eps);
+  for (std::size_t i = 0; i < got.state.size(); ++i)
+    check_close("state " + std::to_string(i), got.state[i], want.state[i], bounds.state[i], eps);
+  for (std::size_t i = 0; i < got.dx.size(); ++i)
+    if (spec.wants_dx[i])
+      check_close("dx " + std::to_string(i), got.dx[i], want.dx[i], bounds.dx[i], eps,
+                  spec.adds_dx[i] ? feed.dx[i] : Values{});
+  for (std::size_t i = 0; i < got.dw.size(); ++i)
+    check_close("dw " + std::to_string(i), got.dw[i], want.dw[i], bounds.dw[i], eps,
+                spec.adds_dw ? feed.dw[i] : Values{});
+  return got;
+}
+
+/// Every algorithm of every pass, as triples: the i-th of each.
+std::vector<Choice> choices(const Spec& spec) {
+  const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+  std::vector<Choice> result{Choice{}};
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+    if (spec.mode == Mode::inference && pass > 0) continue;
+    const std::vector<std::string> names = backend().algorithms(spec, passes[pass]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (result.size() <= i + 1) result.emplace_back();
+      result[i + 1].algorithm[pass] = names[i];
+    }
+  }
+  return result;
+}
+
+std::string to_string(const Choice& choice) {
+  return choice.algorithm[0] + "/" + choice.algorithm[1] + "/" + choice.algorithm[2];
+}
+
+bool refused(const Spec& spec) {
+  try {
+    backend().lower(spec, {});
+    return false;
+  } catch (const Unsupported&) {
+    return true;
+  }
+}
+
+void check_sharing(const Case& c, const Feed& feed, const Result& want, const Bounds& bounds, DType dtype) {
+  const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
+  const Result first = compare(spec, {}, feed, want, bounds);
+  const Result second = run_unit(backend(), spec, {}, feed);
+  INFO("the same bits on every run");
+  CHECK((first.y == second.y && first.dx == second.dx && first.dw == second.dw && first.state == second.state));
+  for (int i = 0; i < static_cast<int>(spec.x.size()); ++i) {
+    INFO("y may lie in x, dx in dy: " << i);
+    compare(spec, {}, feed, want, bounds, {.y_in_x = i, .dx_in_dy = -1});
+    compare(spec, {}, feed, want, bounds, {.y_in_x = -1, .dx_in_dy = i});
+  }
+  if (c.mode == Mode::inference) return;
+  for (std::size_t unwanted = 0; unwanted < spec.x.size(); ++unwanted) {
+    INFO("nobody wants dx " << unwanted);
+    std::vector<bool> wants(spec.x.size(), true);
+    wants[unwanted] = false;
+    compare(*make_spec(backend(), c, {.dtype = dtype, .wants = wants}), {}, feed, want, bounds);
+  }
+}
+
+}  // namespace
+
+double epsilon(DType dtype) {
+  // In f64 the oracle errs as much as what it is compared with.
+  return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
+                             : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+Feed make_feed(const Case& c, std::uint64_t key, Fill fill) {
+  const std::vector<Stage> stages = stages_of(c);
+  for (std::uint64_t draw = 0; draw < 1000; ++draw) {
+    Feed feed;
+    std::uint64_t k = key * 1000003 + draw * 7919;
+    for (std::size_t i = 0; i < stages.size(); ++i) draw_stage(feed, stages[i], i == 0, k += 101, fill);
+    if (!clear_of_kinks(stages, feed)) continue;
+    const auto like = [&](const std::vector<Values>& values) {
+      std::vector<Values> result;
+      for (const Values& v : values) {
+        const Shape shape{1, 1, 1, static_cast<int>(v.size())};
+        result.push_back(fill == Fill::integers ? integers(shape, ++k) : normal(shape, ++k));
+      }
+      return result;
+    };
+    const Shape y = infer(stages.back().c.op, stages.back().c.x).y;
+    feed.dy = fill == Fill::integers ? integers(y, ++k) : normal(y, ++k);
+    feed.dx = like(feed.x);
+    feed.dw = like(feed.w);
+    return feed;
+  }
+  FAIL("no draw of inputs keeps clear of the kinks of " << to_string(c));
+  return {};
+}
+
+Result reference(const Case& c, const Feed& feed) {
+  const std::vector<Stage> stages = stages_of(c);
+  const std::vector<Values> values = forward_values(stages, feed);
+  Result result;
+  result.dx.resize(feed.x.size());
+  result.dw.resize(feed.w.size());
+  result.state.resize(feed.state.size());
+  result.y = values.back();
+  Values dy = feed.dy;
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    const Stage& stage = stages[s];
+    const Result own = run_oracle(stage.c, feed_of(stage, feed, s == 0 ? nullptr : &values[s - 1], dy));
+    for (std::size_t i = 0; i < own.state.size(); ++i) result.state[stage.first_state + i] = own.state[i];
+    for (std::size_t i = 0; i < own.dw.size(); ++i) result.dw[stage.first_w + i] = own.dw[i];
+    for (std::size_t i = 0, extra = stage.first_extra; i < own.dx.size(); ++i) {
+      if (s > 0 && i == stage.value_operand)
+        dy = own.dx[i];
+      else
+        result.dx[extra++] = own.dx[i];
+    }
+  }
+  return result;
+}
+
+Bounds chain_bounds(const Case& c, const Feed& feed) {
+  const std::vector<Stage> stages = stages_of(c);
+  if (stages.size() == 1) return bounds_of(c, feed);
+  Case head = c;
+  head.tail.clear();
+  // ReLU and Add pass gradients on unchanged, so the head sees the exact dy of the chain behind it.
+  const std::vector<Values> values = forward_values(stages, feed);
+  Values dy = feed.dy;
+  std::vector<Bound> further;
+  for (std::size_t s = stages.size(); s-- > 1;) {
+    const Stage& stage = stages[s];
+    if (std::holds_alternative<Relu>(stage.c.op))
+      for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = values[s - 1][i] > 0 ? dy[i] : 0;
+    else if (std::holds_alternative<Add>(stage.c.op))
+      further.insert(further.begin(), {absolute(dy), 0});
+    else
+      FAIL("no bound for a tail of " << to_string(stage.c.op));
+  }
+  Bounds bounds = bounds_of(head, feed_of(stages[0], feed, nullptr, dy));
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    if (std::holds_alternative<Add>(stages[s].c.op))
+      bounds.y.terms = plus(bounds.y.terms, absolute(feed.x[stages[s].first_extra]));
+  bounds.y.count = std::max(bounds.y.count, 8.0);
+  if (c.mode == Mode::training) bounds.dx.insert(bounds.dx.end(), further.begin(), further.end());
+  return bounds;
+}
+
+void check_close(const std::string& what, const Values& got, const Values& want, const Bound& bound, double eps,
+                 const Values& old) {
+  REQUIRE(got.size() == want.size());
+  REQUIRE(bound.terms.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double before = old.empty() ? 0 : old[i];
+    const double count = old.empty() ? bound.count : std::max(bound.count, 8.0);
+    const double allowed = count * eps * (bound.terms[i] + std::abs(before));
+    if (std::abs(got[i] - (want[i] + before)) <= allowed) continue;
+    std::ostringstream text;
+    text.precision(17);
+    text << what << '[' << i << "] of " << got.size() << " is " << got[i] << ", not " << want[i] + before << " +- "
+         << allowed;
+    FAIL_CHECK(text.str());
+    return;
+  }
+  SUCCEED();
+}
+
+bool check_against_oracle(const Case& c, std::uint64_t key) {
+  INFO(to_string(c));
+  if (!make_spec(backend(), c, {})) return false;
+  const Feed feed = make_feed(c, key);
+  const Result want = reference(c, feed);
+  const Bounds bounds = chain_bounds(c, feed);
+  for (const Layout layout : {Layout::nchw, Layout::nhwc})
+    for (const DType dtype : element_types())
+      for (const bool pitched : {false, true})
+        for (const bool adds : {false, true}) {
+          if (adds && c.mode == Mode::inference) continue;
+          const Conditions conditions{dtype, layout, pitched, adds, {}};
+          const Spec spec = *make_spec(backend(), c, conditions);
+          if (pitched && !backend().takes_pitch(spec)) continue;
+          if (layout == Layout::nhwc && refused(spec)) continue;
+          for (const Choice& choice : choices(spec)) {
+            INFO(to_string(conditions) << " by " << to_string(choice));
+            compare(spec, choice, feed, want, bounds);
+          }
+        }
+  for (const DType dtype : element_types()) check_sharing(c, feed, want, bounds, dtype);
+  return true;
+}
+
+void check_integers(const Case& c, std::uint64_t key) {
+  INFO(to_string(c) << ", in whole numbers");
+  const Feed feed = make_feed(c, key, Fill::integers);
+  const Result want = reference(c, feed);
+  const auto sum = [](bool adds, const Values& a, const Values& b) { return adds ? plus(a, b) : a; };
+  for (const DType dtype : element_types())
+    for (const bool adds : {false, true}) {
+      if (adds && c.mode == Mode::inference) continue;
+      const Conditions conditions{dtype, Layout::nchw, false, adds, {}};
+      const Spec spec = *make_spec(backend(), c, conditions);
+      for (const Choice& choice : choices(spec)) {
+        if (to_string(choice).find("winograd") != std::string::npos) continue;  // its transforms divide
+        INFO(to_string(conditions) << " by " << to_string(choice));
+        const Result got = run_unit(backend(), spec, choice, feed);
+        CHECK(got.y == want.y);
+        for (std::size_t i = 0; i < got.dx.size(); ++i) CHECK(got.dx[i] == sum(adds, want.dx[i], feed.dx[i]));
+        for (std::size_t i = 0; i < got.dw.size(); ++i) CHECK(got.dw[i] == sum(adds, want.dw[i], feed.dw[i]));
+      }
+    }
+}
+
+Graph graph_of(const Case& c) {
+  Graph graph("case");
+  std::vector<Value> x;
+  for (const Shape& shape : c.x) x.push_back(graph.input(shape, "x" + std::to_string(x.size())));
+  Value value = apply(c.op, x, "op");
+  int inputs = static_cast<int>(x.size()), links = 0;
+  for (const Link& link : c.tail) {
+    std::vector<Value> operands{value};
+    if (std::holds_alternative<Add>(link.op))
+      operands.insert(operands.begin() + (1 - link.operand),
+                      graph.input(value.shape(), "x" + std::to_string(inputs++)));
+    value = apply(link.op, operands, "tail" + std::to_string(links++));
+  }
+  return graph;
+}
+
+void check_differences(const Case& c, const GradientCheck& how) {
+  INFO(to_string(c) << ", by differences");
+  const Graph graph = graph_of(c);
+  for (const bool fuse : {true, false}) {
+    if (!fuse && c.tail.empty()) continue;
+    Options options;
+    options.dtype = DType::f64;
+    options.fuse = fuse;
+    for (const GradientError& error : check_gradients(graph, backend(), options, how)) {
+      INFO((fuse ? "fused, " : "unfused, ") << error.tensor << " at step " << error.step);
+      CHECK(error.relative_error < 1e-7);
+    }
+  }
+}
+
+}  // namespace lamina::test

@@ -1,0 +1,42 @@
+#pragma once
+// Numbers that tests are fed with. All are exact in f32, so that every element type sees the same ones.
+
+#include <cstdint>
+#include <vector>
+
+#include "lamina/shape.h"
+
+namespace lamina::test {
+
+/// A tensor on the host: dense, in the order n, c, h, w.
+using Values = std::vector<double>;
+
+Values zeros(const Shape&);
+Values normal(const Shape&, std::uint64_t key);
+/// Whole numbers in [-3, 3]: sums and products of these are exact in f32.
+Values integers(const Shape&, std::uint64_t key);
+/// Every number once, in random order, 1/8 apart and centred on 0: max pooling has one winner, far ahead.
+Values permutation(const Shape&, std::uint64_t key);
+/// Normal numbers pushed away from 0 by 0.1: no ReLU near its kink.
+Values apart_from_zero(const Shape&, std::uint64_t key);
+
+Values absolute(Values);
+
+/// Seed of the random tests: LAMINA_TEST_SEED, or 1.
+std::uint64_t seed();
+
+/// A stream of random whole numbers: the choices of a random test.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t key) : key_(key) {}
+  /// Uniform in [low, high].
+  int operator()(int low, int high);
+  bool chance(double probability);
+  std::uint64_t word();
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t rolls_ = 0;
+};
+
+}  // namespace lamina::test
