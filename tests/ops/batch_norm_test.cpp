@@ -1,0 +1,111 @@
+// Batch normalisation, alone and as the head of a fused chain.
+
+#include <cmath>
+#include <limits>
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"usual", BatchNorm{}, {{4, 3, 5, 6}}},
+      {"one image", BatchNorm{}, {{1, 5, 4, 7}}},
+      {"vectors", BatchNorm{}, {{9, 6, 1, 1}}},
+      {"three values a channel", BatchNorm{}, {{3, 4, 1, 1}}},
+      {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5F, .momentum = 0.75F}, {{3, 2, 3, 3}}},
+      {"many channels", BatchNorm{}, {{2, 33, 3, 2}}},
+      {"one channel", BatchNorm{}, {{3, 1, 7, 5}}},
+      {"inference", BatchNorm{}, {{2, 3, 4, 5}}, {}, Mode::inference},
+      {"inference, vectors", BatchNorm{.epsilon = 1e-3F}, {{3, 7, 1, 1}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+const std::vector<Case>& chains() {
+  static const std::vector<Case> all = {
+      {"ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Relu{}}}},
+      {"add", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}}},
+      {"add, as second", BatchNorm{}, {{2, 4, 3, 5}}, {{Add{}, 1}}},
+      {"add, ReLU", BatchNorm{}, {{3, 4, 3, 5}}, {{Add{}}, {Relu{}}}},
+      {"add as second, ReLU", BatchNorm{}, {{2, 3, 4, 3}}, {{Add{}, 1}, {Relu{}}}},
+      {"ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Relu{}}}, Mode::inference},
+      {"add, ReLU, inference", BatchNorm{}, {{2, 3, 3, 4}}, {{Add{}}, {Relu{}}}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("batch norm, by hand") {
+  // mean 5, variance 9 + epsilon 7: a standard deviation of 4. Normalised: -0.75, 0.75.
+  const Case c{"", BatchNorm{.epsilon = 7, .momentum = 0.25F}, {{2, 1, 1, 1}}};
+  const double xhat = 0.75, scale = 2, dy0 = 3, dy1 = 1;
+  // dx = scale / 4 * (dy - mean(dy) - x-hat * mean(dy * x-hat))
+  const double mean_dy = 2, mean_product = (dy0 * -xhat + dy1 * xhat) / 2;
+  check_example(
+      c, {{{2, 8}}, {{scale}, {1}}, {{4}, {2}}, {dy0, dy1}, {}, {}},
+      {{1 - 2 * xhat, 1 + 2 * xhat},
+       {{scale / 4 * (dy0 - mean_dy + xhat * mean_product), scale / 4 * (dy1 - mean_dy - xhat * mean_product)}},
+       {{xhat * (dy1 - dy0)}, {4}},
+       // The running variance takes the unbiased one: 18 of two values, not 9.
+       {{0.75 * 4 + 0.25 * 5}, {0.75 * 2 + 0.25 * 18}}});
+}
+
+TEST_CASE("batch norm, by hand: inference takes the running statistics and leaves them") {
+  const Case c{"", BatchNorm{.epsilon = 7}, {{1, 2, 1, 1}}, {}, Mode::inference};
+  check_example(c, {{{3, 10}}, {{2, 3}, {1, -1}}, {{1, 4}, {9, 29}}, {}, {}, {}},
+                {{2 * (3 - 1) / 4.0 + 1, 3 * (10 - 4) / 6.0 - 1}, {}, {}, {{1, 4}, {9, 29}}});
+}
+
+TEST_CASE("batch norm agrees with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("batch norm has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+TEST_CASE("batch norm with its tail as one unit agrees with the single ops") {
+  for (const Case& c : chains()) check_against_oracle(c);
+}
+
+TEST_CASE("batch norm with its tail has the gradients of its differences") {
+  for (const Case& c : chains())
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+TEST_CASE("eigen fuses batch norm, add and ReLU") {
+  for (const Case& c : chains()) {
+    INFO(to_string(c));
+    CHECK(make_spec(oracle(), c, {}).has_value());
+  }
+}
+
+TEST_CASE("batch norm keeps its digits where the mean is far from 0") {
+  // mean 256, standard deviation about 1: a difference of mean squares in f32 would keep two digits.
+  const Case c{"", BatchNorm{}, {{2, 2, 4, 4}}};
+  Feed feed = make_feed(c, 3);
+  for (double& value : feed.x[0]) value = static_cast<float>(value + 256);
+  const Result want = reference(c, feed);
+  const Result got = run_unit(backend(), *make_spec(backend(), c, {.dtype = DType::f32}), {}, feed);
+  // x - mean is off by at most (count + 8) epsilon of the mean, and so is the normalised value.
+  check_close("y", got.y, want.y, {Values(want.y.size(), 256 * 3), 32 + 8}, epsilon(DType::f32));
+  check_close("running variance", got.state[1], want.state[1], {absolute(want.state[1]), 32 + 8}, epsilon(DType::f32));
+}
+
+TEST_CASE("batch norm of one value per channel is refused when a plan is made") {
+  Graph graph("single");
+  batch_norm(graph.input({1, 3, 1, 1}), "bn");
+  CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
+  CHECK_THROWS_WITH(Plan(graph, backend()), Catch::Matchers::Contains("bn"));
+}

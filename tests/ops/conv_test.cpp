@@ -1,0 +1,131 @@
+// Convolution: by hand, against the oracle, in whole numbers, by differences, and what it refuses.
+
+#include "lamina/error.h"
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"1x1", Conv{.channels = 5, .kernel = 1}, {{2, 3, 4, 5}}},
+      {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
+      {"1x1, stride 2", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}, {{2, 3, 5, 6}}},
+      {"1x1, padded", Conv{.channels = 2, .kernel = 1, .pad = 1}, {{1, 3, 3, 4}}},
+      {"3x3", Conv{.channels = 4, .kernel = 3}, {{2, 3, 6, 7}}},
+      {"3x3, padded", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}},
+      {"3x3, padded, wide", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 9, 8, 9}}},
+      {"3x3, one pixel", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{2, 2, 1, 1}}},
+      {"3x3, stride 2", Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 1}, {{2, 3, 7, 8}}},
+      {"3x3, last rows unread", Conv{.channels = 2, .kernel = 3, .stride = 3}, {{2, 2, 8, 10}}},
+      {"stride beyond kernel", Conv{.channels = 3, .kernel = 2, .stride = 4, .pad = 1}, {{1, 2, 9, 11}}},
+      {"stride 2x1", Conv{.channels = 3, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}}, {{2, 2, 6, 5}}},
+      {"1x7", Conv{.channels = 3, .kernel = {1, 7}, .pad = {0, 3}}, {{1, 2, 4, 9}}},
+      {"7x1", Conv{.channels = 3, .kernel = {7, 1}, .pad = {3, 0}, .bias = false}, {{1, 2, 9, 4}}},
+      {"dilation 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .dilation = 2}, {{2, 2, 7, 6}}},
+      {"dilation 1x3, stride 2x1",
+       Conv{.channels = 2, .kernel = {2, 3}, .stride = {2, 1}, .pad = {0, 3}, .dilation = {1, 3}},
+       {{1, 3, 6, 8}}},
+      {"pad beyond kernel", Conv{.channels = 2, .kernel = 2, .pad = 3}, {{1, 2, 3, 4}}},
+      {"5x5, pad 2", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{2, 2, 6, 5}}},
+      {"first layer", Conv{.channels = 4, .kernel = 7, .stride = 2, .pad = 3, .bias = false}, {{2, 3, 13, 12}}},
+      {"first layer of AlexNet", Conv{.channels = 4, .kernel = 11, .stride = 4, .pad = 2}, {{1, 3, 19, 18}}},
+      {"2 groups", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {{2, 4, 5, 6}}},
+      {"3 groups, stride 2",
+       Conv{.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .groups = 3, .bias = false},
+       {{2, 9, 5, 6}}},
+      {"1x1, 2 groups", Conv{.channels = 4, .kernel = 1, .groups = 2}, {{2, 6, 3, 5}}},
+      {"depthwise", Conv{.channels = 5, .kernel = 3, .pad = 1, .groups = 5}, {{2, 5, 5, 4}}},
+      {"depthwise, two per channel", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 3}, {{1, 3, 7, 6}}},
+      {"inference", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}, {}, Mode::inference},
+      {"inference, grouped",
+       Conv{.channels = 4, .kernel = 3, .stride = 2, .groups = 2},
+       {{1, 4, 7, 7}},
+       {},
+       Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("conv, by hand: a 2x2 window over a 3x3 image") {
+  //      1 2 3      window 1  0      y = x[p,q] - x[p+1,q+1] + 10
+  //  x = 4 5 6             0 -1
+  //      7 8 9
+  const Case c{"", Conv{.channels = 1, .kernel = 2}, {{1, 1, 3, 3}}};
+  check_example(c, {{{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {{1, 0, 0, -1}, {10}}, {}, {1, 2, 3, 4}, {}, {}},
+                {{6, 6, 6, 6},
+                 // Each dy spreads by the window: 1 at its top left, -1 at its bottom right.
+                 {{1, 2, 0, 3, 4 - 1, -2, 0, -3, -4}},
+                 // dw[r,s] = sum of dy times the x below the window's cell; db = sum of dy.
+                 {{1 * 1 + 2 * 2 + 3 * 4 + 4 * 5, 1 * 2 + 2 * 3 + 3 * 5 + 4 * 6, 1 * 4 + 2 * 5 + 3 * 7 + 4 * 8,
+                   1 * 5 + 2 * 6 + 3 * 8 + 4 * 9},
+                  {10}},
+                 {}});
+}
+
+TEST_CASE("conv, by hand: it correlates and does not flip the window") {
+  const Case c{"", Conv{.channels = 1, .kernel = {1, 3}, .pad = {0, 1}, .bias = false}, {{1, 1, 1, 3}}};
+  check_example(c, {{{1, 10, 100}}, {{1, 2, 3}}, {}, {1, 0, 0}, {}, {}},
+                {{1 * 2 + 10 * 3, 1 * 1 + 10 * 2 + 100 * 3, 10 * 1 + 100 * 2}, {{2, 3, 0}}, {{0, 1, 10}}, {}});
+}
+
+TEST_CASE("conv, by hand: stride, padding and dilation") {
+  // Window cells 2 apart, first at -1: outputs read x[-1], x[1] and x[1], x[3].
+  const Case c{"",
+               Conv{.channels = 1, .kernel = {1, 2}, .stride = 2, .pad = {0, 1}, .dilation = {1, 2}, .bias = false},
+               {{1, 1, 1, 4}}};
+  check_example(c, {{{1, 2, 3, 4}}, {{5, 7}}, {}, {1, 10}, {}, {}},
+                {{2 * 7, 2 * 5 + 4 * 7}, {{0, 1 * 7 + 10 * 5, 0, 10 * 7}}, {{10 * 2, 1 * 2 + 10 * 4}}, {}});
+}
+
+TEST_CASE("conv, by hand: groups read only their own channels") {
+  const Case c{"", Conv{.channels = 2, .kernel = 1, .groups = 2}, {{1, 4, 1, 1}}};
+  check_example(c, {{{1, 2, 3, 4}}, {{1, 10, 100, 1000}, {5, 6}}, {}, {1, 2}, {}, {}},
+                {{1 + 20 + 5, 300 + 4000 + 6}, {{1, 10, 200, 2000}}, {{1, 2, 6, 8}, {1, 2}}, {}});
+}
+
+TEST_CASE("conv agrees with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("conv is exact in whole numbers") {
+  for (const Case& c : cases()) check_integers(c);
+}
+
+TEST_CASE("conv has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
+  const Case padded{"", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}};
+  const Case pixelwise{"", Conv{.channels = 4, .kernel = 1}, {{1, 3, 4, 5}}, {{Relu{}}}, Mode::inference};
+  check_against_oracle(padded);
+  check_against_oracle(pixelwise);
+  check_differences(padded);
+}
+
+TEST_CASE("conv refuses what it cannot do, and says so") {
+  const Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
+  Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});
+  SECTION("an unknown algorithm, with the known ones") {
+    for (const std::string& known : backend().algorithms(spec, Pass::backward_data)) {
+      INFO(known);
+      CHECK_THROWS_AS(backend().lower(spec, {.algorithm = {"", "", "fastest"}}), UsageError);
+      CHECK_THROWS_WITH(backend().lower(spec, {.algorithm = {"", "", "fastest"}}),
+                        Catch::Matchers::Contains("fastest") && Catch::Matchers::Contains(known));
+    }
+  }
+  SECTION("an unknown algorithm of any pass") {
+    CHECK_THROWS_AS(backend().lower(spec, {.algorithm = {"none", "", ""}}), UsageError);
+    CHECK_THROWS_AS(backend().lower(spec, {.algorithm = {"", "none", ""}}), UsageError);
+  }
+}

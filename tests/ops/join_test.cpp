@@ -1,0 +1,71 @@
+// Ops that join and part values: add, concat, slice.
+
+#include "lamina/op.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"two", Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}},
+      {"vectors", Add{}, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
+      {"four", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}, {1, 2, 3, 3}, {1, 2, 3, 3}}},
+      {"long", Add{}, {{1, 3, 31, 17}, {1, 3, 31, 17}}},
+      {"inference", Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}, Mode::inference},
+      {"two", Concat{}, {{2, 3, 4, 5}, {2, 2, 4, 5}}},
+      {"four branches", Concat{}, {{3, 4, 2, 3}, {3, 1, 2, 3}, {3, 7, 2, 3}, {3, 2, 2, 3}}},
+      {"vectors", Concat{}, {{4, 5, 1, 1}, {4, 3, 1, 1}}},
+      {"one alone", Concat{}, {{2, 3, 2, 2}}},
+      {"inference", Concat{}, {{2, 3, 2, 3}, {2, 2, 2, 3}}, {}, Mode::inference},
+      {"middle", Slice{.first = 1, .channels = 2}, {{2, 5, 3, 4}}},
+      {"first", Slice{.first = 0, .channels = 3}, {{3, 4, 2, 2}}},
+      {"last", Slice{.first = 3, .channels = 1}, {{2, 4, 2, 3}}},
+      {"all", Slice{.first = 0, .channels = 4}, {{2, 4, 2, 3}}},
+      {"vector", Slice{.first = 2, .channels = 5}, {{3, 9, 1, 1}}},
+      {"inference", Slice{.first = 1, .channels = 2}, {{2, 4, 2, 3}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("add, by hand") {
+  check_example({"", Add{}, {{1, 1, 1, 2}, {1, 1, 1, 2}}}, {{{1, 2}, {10, 20}}, {}, {}, {3, 4}, {}, {}},
+                {{11, 22}, {{3, 4}, {3, 4}}, {}, {}});
+}
+
+TEST_CASE("concat, by hand: image by image, channels behind one another") {
+  check_example(
+      {"", Concat{}, {{2, 1, 1, 2}, {2, 2, 1, 2}}},
+      {{{1, 2, 3, 4}, {10, 20, 30, 40, 50, 60, 70, 80}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {}, {}},
+      {{1, 2, 10, 20, 30, 40, 3, 4, 50, 60, 70, 80}, {{1, 2, 7, 8}, {3, 4, 5, 6, 9, 10, 11, 12}}, {}, {}});
+}
+
+TEST_CASE("slice, by hand: the gradient of the channels left out is 0") {
+  check_example({"", Slice{.first = 1, .channels = 1}, {{2, 3, 1, 1}}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {7, 8}, {}, {}},
+                {{2, 5}, {{0, 7, 0, 0, 8, 0}}, {}, {}});
+}
+
+TEST_CASE("add, concat and slice agree with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("add, concat and slice are exact in whole numbers") {
+  for (const Case& c : cases()) check_integers(c);
+}
+
+TEST_CASE("add, concat and slice have the gradients of their differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+TEST_CASE("add + ReLU as one unit agrees with the two ops") {
+  const Case c{"", Add{}, {{2, 3, 2, 5}, {2, 3, 2, 5}}, {{Relu{}}}};
+  check_against_oracle(c);
+  check_differences(c);
+}

@@ -1,0 +1,145 @@
+// Max, average and global average pooling.
+
+#include "lamina/op.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+struct Geometry {
+  std::string name;
+  Size window, stride, pad;
+  Rounding rounding;
+  Shape x;
+};
+
+const std::vector<Geometry>& geometries() {
+  static const std::vector<Geometry> all = {
+      {"2x2", 2, 2, 0, Rounding::down, {2, 3, 6, 8}},
+      {"2x2, last row and column left out", 2, 2, 0, Rounding::down, {2, 2, 5, 7}},
+      {"2x2, rounded up", 2, 2, 0, Rounding::up, {2, 2, 5, 7}},
+      {"3x3, stride 2", 3, 2, 0, Rounding::down, {2, 3, 7, 9}},
+      {"3x3, stride 2, padded", 3, 2, 1, Rounding::down, {2, 3, 6, 7}},
+      {"3x3, stride 2, padded, rounded up", 3, 2, 1, Rounding::up, {1, 3, 6, 8}},
+      {"3x3, stride 2, rounded up, as AlexNet", 3, 2, 0, Rounding::up, {2, 2, 6, 8}},
+      {"3x3, stride 1, padded, as Inception", 3, 1, 1, Rounding::down, {2, 3, 4, 5}},
+      {"a last window beyond the image is dropped", 2, 3, 1, Rounding::up, {1, 2, 4, 7}},
+      {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
+      {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
+      {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
+      {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
+      {"many channels", 2, 1, 1, Rounding::up, {1, 19, 3, 3}},
+  };
+  return all;
+}
+
+std::vector<Case> max_cases() {
+  std::vector<Case> cases;
+  for (const Geometry& g : geometries())
+    for (const Mode mode : {Mode::training, Mode::inference})
+      cases.push_back({g.name,
+                       MaxPool{.window = g.window, .stride = g.stride, .pad = g.pad, .rounding = g.rounding},
+                       {g.x},
+                       {},
+                       mode});
+  return cases;
+}
+
+std::vector<Case> average_cases() {
+  std::vector<Case> cases;
+  for (const Geometry& g : geometries())
+    for (const bool count_padding : {false, true}) {
+      const AveragePool op{
+          .window = g.window, .stride = g.stride, .pad = g.pad, .rounding = g.rounding, .count_padding = count_padding};
+      cases.push_back({g.name, op, {g.x}});
+      cases.push_back({g.name, op, {g.x}, {}, Mode::inference});
+    }
+  return cases;
+}
+
+const std::vector<Case>& global_cases() {
+  static const std::vector<Case> all = {
+      {"7x7", GlobalAveragePool{}, {{2, 3, 7, 7}}},
+      {"rectangular", GlobalAveragePool{}, {{3, 5, 2, 9}}},
+      {"one pixel", GlobalAveragePool{}, {{2, 4, 1, 1}}},
+      {"inference", GlobalAveragePool{}, {{2, 3, 5, 4}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("max pool, by hand: overlapping windows") {
+  //  1 5 2      windows of 2, stride 1: 5 wins both above, 6 wins below left, 7 below right
+  //  3 0 4
+  //  6 1 7
+  const Case c{"", MaxPool{.window = 2, .stride = 1}, {{1, 1, 3, 3}}};
+  check_example(c, {{{1, 5, 2, 3, 0, 4, 6, 1, 7}}, {}, {}, {1, 2, 3, 4}, {}, {}},
+                {{5, 5, 6, 7}, {{0, 1 + 2, 0, 0, 0, 0, 3, 0, 4}}, {}, {}});
+}
+
+TEST_CASE("max pool passes the gradient to the first maximum only") {
+  const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 4}}};
+  check_example(c, {{{3, 3, 1, 2, 3, 3, 2, 2}}, {}, {}, {5, 7}, {}, {}}, {{3, 2}, {{5, 0, 0, 7, 0, 0, 0, 0}}, {}, {}});
+}
+
+TEST_CASE("max pool, by hand: padding never wins, even over negative numbers") {
+  const Case c{"", MaxPool{.window = 3, .stride = 2, .pad = 1}, {{1, 1, 2, 2}}};
+  check_example(c, {{{-4, -3, -2, -1}}, {}, {}, {5}, {}, {}}, {{-1}, {{0, 0, 0, 5}}, {}, {}});
+}
+
+TEST_CASE("max pool, by hand: rounding up adds a window, rounding down none") {
+  check_example({"", MaxPool{.window = {1, 2}, .stride = 2, .rounding = Rounding::up}, {{1, 1, 1, 3}}},
+                {{{1, 2, 3}}, {}, {}, {5, 7}, {}, {}}, {{2, 3}, {{0, 5, 7}}, {}, {}});
+  check_example({"", MaxPool{.window = {1, 2}, .stride = 2}, {{1, 1, 1, 3}}}, {{{1, 2, 3}}, {}, {}, {5}, {}, {}},
+                {{2}, {{0, 5, 0}}, {}, {}});
+}
+
+TEST_CASE("average pool, by hand: the divisor with and without padding") {
+  // Rows padded by 1: windows hold (pad, 6) and (9, pad).
+  const Feed feed{{{6, 9}}, {}, {}, {2, 4}, {}, {}};
+  check_example({"", AveragePool{.window = {1, 2}, .stride = 2, .pad = {0, 1}}, {{1, 1, 1, 2}}}, feed,
+                {{6, 9}, {{2, 4}}, {}, {}});
+  check_example({"", AveragePool{.window = {1, 2}, .stride = 2, .pad = {0, 1}, .count_padding = true}, {{1, 1, 1, 2}}},
+                feed, {{3, 4.5}, {{1, 2}}, {}, {}});
+}
+
+TEST_CASE("average pool, by hand: cells beyond the padding never count") {
+  // Rounded up, the last of the windows of 2 holds x[2] and nothing: divided by 1 either way.
+  for (const bool count_padding : {false, true})
+    check_example({"",
+                   AveragePool{.window = {1, 2}, .stride = 2, .rounding = Rounding::up, .count_padding = count_padding},
+                   {{1, 1, 1, 3}}},
+                  {{{1, 2, 5}}, {}, {}, {2, 3}, {}, {}}, {{1.5, 5}, {{1, 1, 3}}, {}, {}});
+}
+
+TEST_CASE("global average pool, by hand") {
+  check_example({"", GlobalAveragePool{}, {{1, 2, 1, 2}}}, {{{1, 3, 10, 20}}, {}, {}, {4, 6}, {}, {}},
+                {{2, 15}, {{2, 2, 3, 3}}, {}, {}});
+}
+
+TEST_CASE("max pool agrees with the oracle") {
+  for (const Case& c : max_cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("average pool agrees with the oracle") {
+  for (const Case& c : average_cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("global average pool agrees with the oracle") {
+  for (const Case& c : global_cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("max pool is exact in whole numbers") {
+  for (const Case& c : max_cases()) check_integers(c);
+}
+
+TEST_CASE("pooling has the gradients of its differences") {
+  for (const auto& cases : {max_cases(), average_cases(), global_cases()})
+    for (const Case& c : cases)
+      if (c.mode == Mode::training) check_differences(c);
+}

@@ -1,0 +1,53 @@
+// Rectified linear units.
+
+#include <cmath>
+#include <limits>
+
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"map", Relu{}, {{2, 3, 4, 5}}},
+      {"vector", Relu{}, {{3, 37, 1, 1}}},
+      {"one number", Relu{}, {{1, 1, 1, 1}}},
+      {"long", Relu{}, {{1, 5, 31, 29}}},
+      {"inference", Relu{}, {{2, 3, 3, 7}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("relu, by hand: the gradient at 0 is 0") {
+  check_example({"", Relu{}, {{1, 1, 1, 4}}}, {{{-2, 0, 3, -0.0}}, {}, {}, {5, 6, 7, 8}, {}, {}},
+                {{0, 0, 3, 0}, {{0, 0, 7, 0}}, {}, {}});
+}
+
+TEST_CASE("relu lets a NaN through") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Case c{"", Relu{}, {{1, 1, 1, 19}}};
+  Feed feed = make_feed(c, 1);
+  feed.x[0][3] = feed.x[0][17] = nan;
+  for (const DType dtype : element_types()) {
+    const Values y = run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed).y;
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(std::isnan(y[i]) == (i == 3 || i == 17));
+  }
+}
+
+TEST_CASE("relu agrees with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("relu has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}

@@ -1,0 +1,57 @@
+// Softmax over channels.
+
+#include <cmath>
+
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/example.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"vector", Softmax{}, {{3, 10, 1, 1}}},        {"map", Softmax{}, {{2, 5, 3, 4}}},
+      {"two classes", Softmax{}, {{4, 2, 1, 1}}},    {"one class", Softmax{}, {{2, 1, 2, 2}}},
+      {"many classes", Softmax{}, {{2, 131, 1, 1}}}, {"inference", Softmax{}, {{2, 7, 2, 1}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("softmax, by hand") {
+  // e^0 and e^ln(3): probabilities 1/4 and 3/4. dx = y (dy - sum of y dy), that sum being 1.
+  const double ln3 = std::log(3.0);
+  const Result result = run_unit(backend(), *make_spec(backend(), {"", Softmax{}, {{1, 2, 1, 1}}}, {}), {},
+                                 {{{0, ln3}}, {}, {}, {4, 0}, {}, {}});
+  check_close("y", result.y, {0.25, 0.75}, {{1, 1}, 16}, epsilon(DType::f64));
+  check_close("dx", result.dx[0], {0.75, -0.75}, {{1, 1}, 16}, epsilon(DType::f64));
+  const Case equal{"", Softmax{}, {{1, 4, 1, 1}}};
+  check_example(equal, {{{7, 7, 7, 7}}, {}, {}, {4, 0, 0, 8}, {}, {}},
+                {{0.25, 0.25, 0.25, 0.25}, {{0.25, -0.75, -0.75, 1.25}}, {}, {}});
+}
+
+TEST_CASE("softmax, by hand: over channels, not over places") {
+  const Case c{"", Softmax{}, {{1, 2, 1, 2}}};
+  const double a = 1 / (1 + std::exp(2.0)), b = 1 / (1 + std::exp(-4.0));
+  check_example(c, {{{1, 4, 3, 0}}, {}, {}, {}, {}, {}}, {{a, b, 1 - a, 1 - b}, {}, {}, {}});
+}
+
+TEST_CASE("softmax does not overflow") {
+  const Case c{"", Softmax{}, {{1, 3, 1, 1}}};
+  check_example(c, {{{1000, 1000, -1000}}, {}, {}, {1, 0, 0}, {}, {}}, {{0.5, 0.5, 0}, {{0.25, -0.25, 0}}, {}, {}});
+}
+
+TEST_CASE("softmax agrees with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("softmax has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
