@@ -51,28 +51,27 @@ struct Kinks {
   }
 
   void add_winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
-    for (int plane = 0; plane < x.n * x.c; ++plane)
+    for (std::int64_t plane = 0; plane < std::int64_t{x.n} * x.c; ++plane)
       for (int p = 0; p < y.h; ++p)
         for (int q = 0; q < y.w; ++q) {
           const int top = p * op.stride.h - op.pad.h, left = q * op.stride.w - op.pad.w;
+          const auto each = [&](const auto& visit) {
+            for (int h = std::max(top, 0); h < std::min(top + op.window.h, x.h); ++h)
+              for (int w = std::max(left, 0); w < std::min(left + op.window.w, x.w); ++w)
+                visit(h * x.w + w, values[static_cast<std::size_t>(plane * x.plane() + h * x.w + w)]);
+          };
+          double first = -std::numeric_limits<double>::infinity();
+          each([&](int, double value) { first = std::max(first, value); });
+          // Values that are equal by construction (a constant background) may differ by rounding: no kink.
+          const double tie = 1e-11 * std::max(1.0, std::abs(first));
           int winner = -1;
-          double first = -std::numeric_limits<double>::infinity(), second = first;
-          for (int h = std::max(top, 0); h < std::min(top + op.window.h, x.h); ++h)
-            for (int w = std::max(left, 0); w < std::min(left + op.window.w, x.w); ++w) {
-              const double value = values[(static_cast<std::size_t>(plane) * static_cast<std::size_t>(x.h) +
-                                           static_cast<std::size_t>(h)) *
-                                              static_cast<std::size_t>(x.w) +
-                                          static_cast<std::size_t>(w)];
-              if (winner < 0 || value > first) {
-                second = first;
-                first = value;
-                winner = h * x.w + w;
-              } else {
-                second = std::max(second, value);
-              }
-            }
+          each([&](int place, double value) {
+            if (first - value > tie)
+              near(first - value);
+            else if (winner < 0)
+              winner = place;
+          });
           sides.push_back(winner);
-          near(first - second);
         }
   }
 };

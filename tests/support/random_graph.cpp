@@ -99,8 +99,9 @@ class Builder {
 
   void normalisation() {
     const Value x = read();
-    if (std::int64_t{x.shape().n} * x.shape().plane() < 4) return keep(relu(x, name("relu")));
-    Value y = batch_norm(x, name("batch_norm"));
+    // Few values or a small epsilon make functions too steep for differences.
+    if (std::int64_t{x.shape().n} * x.shape().plane() < 8) return keep(relu(x, name("relu")));
+    Value y = batch_norm(x, name("batch_norm"), {.epsilon = 0.01F});
     if (dice_.chance(0.3)) y = add(y, shortcut(y.shape()), name("add"));
     keep(dice_.chance(0.6) ? relu(y, name("relu")) : y);
   }

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Results and gradients of every op by PyTorch, on odd shapes, as safetensors files beside this script.
+
+usage: make_goldens.py        (with the distribution's python3-torch; the files say which version made them)
+
+A file per op. Its tensors are named <case>.<f64|f32>.<tensor>: x0, x1, ..., the parameters weight and bias, the state
+before (running_mean, running_var) and after (running_mean_after, ...), dy, y, dx0, dx1, ..., dweight, dbias. The geometry
+of a case stands here and, under the same name, in tests/ops/goldens_test.cpp.
+"""
+
+import json
+import pathlib
+import struct
+
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).resolve().parent
+TYPES = {torch.float64: "F64", torch.float32: "F32"}
+
+
+def write(path, tensors):
+    """The safetensors format: length of the header, the header as JSON, the numbers."""
+    header = {"__metadata__": {"made_by": "torch " + torch.__version__}}
+    data = b""
+    for name, tensor in sorted(tensors.items()):
+        raw = tensor.detach().contiguous().numpy().tobytes()
+        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Numbers:
+    """Normal numbers that are exact in f32, the same on every run."""
+
+    def __init__(self, name):
+        self.generator = torch.Generator().manual_seed(sum((i + 1) * b for i, b in enumerate(name.encode())))
+
+    def __call__(self, *extents):
+        return torch.randn(*extents, generator=self.generator, dtype=torch.float32).double()
+
+
+def f32(number):
+    """The ops keep their numbers as floats; 0.1 is not one."""
+    return torch.tensor(number, dtype=torch.float32).item()
+
+
+class Golden:
+    """One case: inputs, parameters and state in f64, and a function that makes y."""
+
+    def __init__(self, op, name, x, function, weight=None, bias=None, state=None):
+        self.op, self.name, self.function = op, name, function
+        numbers = Numbers(op + name)
+        self.x = [numbers(*extents) for extents in x]
+        self.params = {}
+        if weight:
+            self.params["weight"] = numbers(*weight)
+        if bias:
+            self.params["bias"] = numbers(bias)
+        self.state = {}
+        if state:
+            self.state = {"running_mean": numbers(state), "running_var": numbers(state).abs() + 0.5}
+        self.numbers = numbers
+
+    def tensors(self):
+        out = {}
+        dy64 = None
+        for dtype, label in ((torch.float64, "f64"), (torch.float32, "f32")):
+            x = [t.to(dtype, copy=True).requires_grad_() for t in self.x]
+            params = {k: t.to(dtype, copy=True).requires_grad_() for k, t in self.params.items()}
+            state = {k: t.to(dtype, copy=True) for k, t in self.state.items()}
+            before = {k: t.clone() for k, t in state.items()}
+            y = self.function(*x, **params, **state)
+            if dy64 is None:
+                dy64 = self.numbers(*y.shape)
+            dy = dy64.to(dtype)
+            y.backward(dy)
+            put = lambda name, tensor: out.__setitem__(f"{self.name}.{label}.{name}", tensor)
+            for i, t in enumerate(x):
+                put(f"x{i}", t)
+                put(f"dx{i}", t.grad)
+            for k, t in params.items():
+                put(k, t)
+                put("d" + k, t.grad)
+            for k, t in before.items():
+                put(k, t)
+                put(k + "_after", state[k])
+            put("dy", dy)
+            put("y", y)
+        return out
+
+
+def conv(name, x, channels, kernel, bias=True, groups=1, **geometry):
+    weight = (channels, x[1] // groups) + kernel
+    return Golden("conv", name, [x], lambda x0, weight, bias=None: F.conv2d(x0, weight, bias, groups=groups, **geometry),
+                  weight=weight, bias=channels if bias else None)
+
+
+def max_pool(name, x, **geometry):
+    return Golden("max_pool", name, [x], lambda x0: F.max_pool2d(x0, **geometry))
+
+
+def average_pool(name, x, **geometry):
+    return Golden("average_pool", name, [x], lambda x0: F.avg_pool2d(x0, **geometry))
+
+
+def batch_norm(name, x, training=True, eps=1e-5, momentum=0.1):
+    def function(x0, weight, bias, running_mean, running_var):
+        return F.batch_norm(x0, running_mean, running_var, weight, bias, training=training,
+                            eps=f32(eps), momentum=f32(momentum))
+    return Golden("batch_norm", name, [x], function, weight=(x[1],), bias=x[1], state=x[1])
+
+
+def lrn(name, x, size, alpha, beta, k):
+    return Golden("lrn", name, [x], lambda x0: F.local_response_norm(x0, size, f32(alpha), beta, k))
+
+
+def fully_connected(name, x, outputs, bias=True):
+    inputs = x[1] * x[2] * x[3]
+    return Golden("fully_connected", name, [x], lambda x0, weight, bias=None: F.linear(x0.flatten(1), weight, bias),
+                  weight=(outputs, inputs), bias=outputs if bias else None)
+
+
+GOLDENS = [
+    conv("plain", (2, 3, 7, 5), 4, (3, 3), padding=1),
+    conv("strided", (2, 3, 9, 7), 4, (3, 3), bias=False, stride=2, padding=1),
+    conv("rectangular", (1, 2, 7, 9), 3, (1, 5), stride=(2, 1), padding=(0, 2)),
+    conv("dilated", (1, 3, 9, 8), 2, (3, 2), stride=(1, 2), padding=(2, 1), dilation=(2, 3)),
+    conv("grouped", (2, 4, 5, 7), 6, (3, 3), groups=2, padding=1),
+    conv("grouped_dilated", (1, 6, 9, 7), 3, (3, 3), bias=False, groups=3, padding=2, dilation=2, stride=2),
+    conv("depthwise", (2, 5, 5, 5), 10, (3, 3), groups=5),
+    conv("pixelwise", (3, 5, 3, 5), 7, (1, 1)),
+    conv("pixelwise_strided", (2, 3, 5, 7), 4, (1, 1), bias=False, stride=2),
+    conv("first", (1, 3, 21, 19), 3, (11, 11), stride=4, padding=2),
+    max_pool("plain", (2, 3, 7, 9), kernel_size=2, stride=2),
+    max_pool("padded", (2, 3, 7, 6), kernel_size=3, stride=2, padding=1),
+    max_pool("ceil", (2, 3, 6, 8), kernel_size=3, stride=2, ceil_mode=True),
+    max_pool("ceil_padded", (1, 3, 6, 9), kernel_size=3, stride=2, padding=1, ceil_mode=True),
+    max_pool("ceil_dropped", (1, 2, 4, 7), kernel_size=2, stride=3, padding=1, ceil_mode=True),
+    max_pool("rectangular", (2, 2, 5, 7), kernel_size=(3, 2), stride=(1, 3), padding=(1, 0)),
+    average_pool("plain", (2, 3, 7, 9), kernel_size=2, stride=2),
+    average_pool("padded_counted", (2, 2, 7, 6), kernel_size=3, stride=2, padding=1, count_include_pad=True),
+    average_pool("padded_uncounted", (2, 2, 7, 6), kernel_size=3, stride=2, padding=1, count_include_pad=False),
+    average_pool("ceil_counted", (1, 3, 6, 8), kernel_size=3, stride=2, padding=1, ceil_mode=True, count_include_pad=True),
+    average_pool("ceil_uncounted", (1, 3, 6, 8), kernel_size=3, stride=2, padding=1, ceil_mode=True,
+                 count_include_pad=False),
+    average_pool("ceil_unpadded", (1, 3, 5, 8), kernel_size=(2, 3), stride=2, ceil_mode=True),
+    Golden("global_average_pool", "map", [(2, 3, 7, 5)], lambda x0: F.adaptive_avg_pool2d(x0, 1)),
+    batch_norm("training", (3, 4, 5, 3)),
+    batch_norm("training_vectors", (7, 5, 1, 1), eps=1e-3, momentum=0.25),
+    batch_norm("inference", (2, 4, 3, 5), training=False),
+    lrn("alexnet", (2, 7, 3, 5), size=5, alpha=1e-4, beta=0.75, k=1.0),
+    lrn("alexnet_paper", (2, 7, 3, 5), size=5, alpha=5e-4, beta=0.75, k=2.0),
+    lrn("even", (2, 7, 3, 3), size=4, alpha=1.5, beta=0.75, k=1.0),
+    Golden("relu", "map", [(2, 3, 5, 3)], F.relu),
+    fully_connected("vector", (3, 11, 1, 1), 5),
+    fully_connected("map", (3, 3, 2, 5), 4),
+    fully_connected("no_bias", (2, 2, 3, 3), 7, bias=False),
+    Golden("softmax", "vector", [(3, 11, 1, 1)], lambda x0: F.softmax(x0, 1)),
+    Golden("softmax", "map", [(2, 5, 3, 4)], lambda x0: F.softmax(x0, 1)),
+    Golden("add", "two", [(2, 3, 5, 3)] * 2, torch.add),
+    Golden("concat", "three", [(2, 3, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], lambda *x: torch.cat(x, 1)),
+    Golden("slice", "middle", [(2, 7, 3, 3)], lambda x0: x0[:, 2:5]),
+]
+
+
+def main():
+    torch.set_num_threads(1)
+    files = {}
+    for golden in GOLDENS:
+        files.setdefault(golden.op, {}).update(golden.tensors())
+    for op, tensors in files.items():
+        write(HERE / f"{op}.safetensors", tensors)
+
+
+if __name__ == "__main__":
+    main()

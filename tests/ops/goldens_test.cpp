@@ -1,0 +1,156 @@
+// Every op against PyTorch's results and gradients, on the shapes and numbers of data/goldens/make_goldens.py.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "lamina/weights.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+struct Golden {
+  std::string name;
+  Op op;
+  Mode mode = Mode::training;
+};
+
+const std::vector<Golden>& goldens() {
+  constexpr Rounding up = Rounding::up;
+  static const std::vector<Golden> all = {
+      {"plain", Conv{.channels = 4, .kernel = 3, .pad = 1}},
+      {"strided", Conv{.channels = 4, .kernel = 3, .stride = 2, .pad = 1, .bias = false}},
+      {"rectangular", Conv{.channels = 3, .kernel = {1, 5}, .stride = {2, 1}, .pad = {0, 2}}},
+      {"dilated", Conv{.channels = 2, .kernel = {3, 2}, .stride = {1, 2}, .pad = {2, 1}, .dilation = {2, 3}}},
+      {"grouped", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}},
+      {"grouped_dilated",
+       Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 2, .dilation = 2, .groups = 3, .bias = false}},
+      {"depthwise", Conv{.channels = 10, .kernel = 3, .groups = 5}},
+      {"pixelwise", Conv{.channels = 7, .kernel = 1}},
+      {"pixelwise_strided", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}},
+      {"first", Conv{.channels = 3, .kernel = 11, .stride = 4, .pad = 2}},
+      {"plain", MaxPool{.window = 2, .stride = 2}},
+      {"padded", MaxPool{.window = 3, .stride = 2, .pad = 1}},
+      {"ceil", MaxPool{.window = 3, .stride = 2, .rounding = up}},
+      {"ceil_padded", MaxPool{.window = 3, .stride = 2, .pad = 1, .rounding = up}},
+      {"ceil_dropped", MaxPool{.window = 2, .stride = 3, .pad = 1, .rounding = up}},
+      {"rectangular", MaxPool{.window = {3, 2}, .stride = {1, 3}, .pad = {1, 0}}},
+      {"plain", AveragePool{.window = 2, .stride = 2}},
+      {"padded_counted", AveragePool{.window = 3, .stride = 2, .pad = 1, .count_padding = true}},
+      {"padded_uncounted", AveragePool{.window = 3, .stride = 2, .pad = 1}},
+      {"ceil_counted", AveragePool{.window = 3, .stride = 2, .pad = 1, .rounding = up, .count_padding = true}},
+      {"ceil_uncounted", AveragePool{.window = 3, .stride = 2, .pad = 1, .rounding = up}},
+      {"ceil_unpadded", AveragePool{.window = {2, 3}, .stride = 2, .rounding = up, .count_padding = true}},
+      {"map", GlobalAveragePool{}},
+      {"training", BatchNorm{}},
+      {"training_vectors", BatchNorm{.epsilon = 1e-3F, .momentum = 0.25F}},
+      {"inference", BatchNorm{}, Mode::inference},
+      {"alexnet", Lrn{}},
+      {"alexnet_paper", Lrn{.size = 5, .alpha = 5e-4F, .beta = 0.75F, .k = 2}},
+      {"even", Lrn{.size = 4, .alpha = 1.5F, .beta = 0.75F, .k = 1}},
+      {"map", Relu{}},
+      {"vector", FullyConnected{.outputs = 5}},
+      {"map", FullyConnected{.outputs = 4}},
+      {"no_bias", FullyConnected{.outputs = 7, .bias = false}},
+      {"vector", Softmax{}},
+      {"map", Softmax{}},
+      {"two", Add{}},
+      {"three", Concat{}},
+      {"middle", Slice{.first = 2, .channels = 3}},
+  };
+  return all;
+}
+
+/// The tensors of one case and element type, by the last part of their names.
+class Tensors {
+ public:
+  Tensors(const Golden& golden, DType dtype) : prefix_(golden.name + "." + std::string(to_string(dtype)) + ".") {
+    const std::string op(op_name(golden.op));
+    for (const auto& [name, tensor] :
+         read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/" + op + ".safetensors"))
+      if (name.rfind(prefix_, 0) == 0) tensors_.emplace(name.substr(prefix_.size()), tensor);
+  }
+
+  bool has(const std::string& name) const { return tensors_.count(name) == 1; }
+  const Values& operator[](const std::string& name) const { return at(name).values; }
+
+  Shape shape(const std::string& name) const {
+    std::vector<std::int64_t> extents = at(name).extents;
+    extents.resize(4, 1);
+    const auto extent = [&](std::size_t axis) { return static_cast<int>(extents[axis]); };
+    return {extent(0), extent(1), extent(2), extent(3)};
+  }
+
+ private:
+  const HostTensor& at(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) FAIL("no " << prefix_ << name << " among the goldens");
+    return found->second;
+  }
+
+  std::string prefix_;
+  std::map<std::string, HostTensor> tensors_;
+};
+
+Case case_of(const Golden& golden, const Tensors& tensors) {
+  Case c{golden.name, golden.op, {}, {}, golden.mode};
+  for (int i = 0; tensors.has("x" + std::to_string(i)); ++i) c.x.push_back(tensors.shape("x" + std::to_string(i)));
+  return c;
+}
+
+Feed feed_of(const Golden& golden, const Case& c, const Tensors& tensors) {
+  Feed feed;
+  for (std::size_t i = 0; i < c.x.size(); ++i) feed.x.push_back(tensors["x" + std::to_string(i)]);
+  const Inferred inferred = infer(c.op, c.x);
+  for (std::size_t i = 0; i < inferred.params.size(); ++i)
+    feed.w.push_back(tensors[std::string(parameter_names(golden.op)[i])]);
+  for (std::size_t i = 0; i < inferred.state.size(); ++i)
+    feed.state.push_back(tensors[std::string(state_names(golden.op)[i])]);
+  feed.dy = tensors["dy"];
+  return feed;
+}
+
+/// In f64 within 1e-10 of the tensor's largest number; in f32 within twice the derived bound, PyTorch's error being
+/// one.
+void check_golden(const std::string& what, const Values& got, const Values& want, Bound bound, DType dtype) {
+  if (dtype == DType::f64) {
+    double largest = 0;
+    for (const double value : want) largest = std::max(largest, std::abs(value));
+    check_close(what, got, want, {Values(want.size(), largest), 1}, 1e-10);
+  } else {
+    bound.count = 2 * std::max(bound.count, 8.0);
+    check_close(what, got, want, bound, epsilon(dtype));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every op agrees with PyTorch") {
+  for (const Golden& golden : goldens())
+    for (const DType dtype : element_types()) {
+      INFO(op_name(golden.op) << ' ' << golden.name << ' ' << to_string(dtype));
+      const Tensors want(golden, dtype);
+      const Case c = case_of(golden, want);
+      const Feed feed = feed_of(golden, c, want);
+      const Bounds bounds = bounds_of(c, feed);
+      for (const std::string& algorithm :
+           backend().algorithms(*make_spec(backend(), c, {.dtype = dtype}), Pass::forward)) {
+        INFO("forward by " << algorithm);
+        const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
+        const Result got = run_unit(backend(), spec, {.algorithm = {algorithm, "", ""}}, feed);
+        check_golden("y", got.y, want["y"], bounds.y, dtype);
+        for (std::size_t i = 0; i < got.state.size(); ++i)
+          check_golden("state", got.state[i], want[std::string(state_names(c.op)[i]) + "_after"], bounds.state[i],
+                       dtype);
+        for (std::size_t i = 0; i < got.dx.size(); ++i)
+          check_golden("dx", got.dx[i], want["dx" + std::to_string(i)], bounds.dx[i], dtype);
+        for (std::size_t i = 0; i < got.dw.size(); ++i)
+          check_golden("dw", got.dw[i], want["d" + std::string(parameter_names(c.op)[i])], bounds.dw[i], dtype);
+      }
+    }
+}

@@ -1,0 +1,267 @@
+// Whole tiny nets through plans: gradients by differences in every mode, modes against each other, and against a
+// composition by hand.
+
+#include <functional>
+
+#include "lamina/gradient_check.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/plans.h"
+#include "support/random_graph.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+Value conv_bn(Value x, const std::string& name, Conv op) {
+  op.bias = false;
+  return batch_norm(conv(x, name + ".conv", op), name + ".bn");
+}
+
+/// A post-activation bottleneck with a projection, then one with an identity.
+Graph residual() {
+  Graph graph("residual");
+  Value x = relu(conv_bn(graph.input({3, 3, 8, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1}), "stem.relu");
+  const auto bottleneck = [](Value in, const std::string& name, int width, int stride) {
+    Value y = relu(conv_bn(in, name + ".1", {.channels = width, .kernel = 1}));
+    y = relu(conv_bn(y, name + ".2", {.channels = width, .kernel = 3, .stride = stride, .pad = 1}));
+    y = conv_bn(y, name + ".3", {.channels = 2 * width, .kernel = 1});
+    if (stride != 1) in = conv_bn(in, name + ".downsample", {.channels = 2 * width, .kernel = 1, .stride = stride});
+    return relu(add(y, in));
+  };
+  x = bottleneck(bottleneck(x, "layer1", 3, 2), "layer2", 3, 1);
+  fully_connected(global_average_pool(x), "fc", {.outputs = 4});
+  return graph;
+}
+
+/// Pre-activation: every sum has two readers, a batch norm and the next sum.
+Graph preactivation() {
+  Graph graph("preactivation");
+  Value x = conv(graph.input({3, 2, 6, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1, .bias = false});
+  for (const std::string name : {"layer1", "layer2"}) {
+    Value y = relu(batch_norm(x, name + ".bn1"));
+    y = conv(y, name + ".conv1", {.channels = 3, .kernel = 3, .pad = 1, .bias = false});
+    y = conv(relu(batch_norm(y, name + ".bn2")), name + ".conv2", {.channels = 4, .kernel = 1, .bias = false});
+    x = add(x, y);
+  }
+  fully_connected(global_average_pool(relu(batch_norm(x, "bn"))), "fc", {.outputs = 3});
+  return graph;
+}
+
+/// Four branches, one by max pooling, side by side; LRN and a slice.
+Graph inception() {
+  Graph graph("inception");
+  Value x = relu(conv(graph.input({2, 3, 9, 9}), "stem", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1}));
+  x = lrn(max_pool(x, "pool1", {.window = 3, .stride = 1, .pad = 1}), "lrn", {.size = 3, .alpha = 0.5F});
+  const auto branch = [&](Value in, const std::string& name, int reduced, Conv op) {
+    if (reduced > 0) in = relu(conv(in, name + ".reduce", {.channels = reduced, .kernel = 1}));
+    return relu(conv(in, name + ".conv", op));
+  };
+  const Value joined = concat(
+      {branch(x, "1x1", 0, {.channels = 2, .kernel = 1}), branch(x, "3x3", 2, {.channels = 3, .kernel = 3, .pad = 1}),
+       branch(x, "5x5", 2, {.channels = 2, .kernel = 5, .pad = 2}),
+       branch(max_pool(x, "pool2", {.window = 3, .stride = 1, .pad = 1}), "pooled", 0, {.channels = 2, .kernel = 1})});
+  const Value part = slice(joined, "slice", {.first = 1, .channels = 5});
+  const Value both =
+      concat({average_pool(joined, "pool3", {.window = 3, .stride = 2}),
+              max_pool(part, "pool4", {.window = 2, .stride = 2, .pad = 0, .rounding = Rounding::down})});
+  fully_connected(both, "fc", {.outputs = 4});
+  return graph;
+}
+
+/// Grouped convolutions, LRN, ceil pooling and dropout, as AlexNet; ends in a softmax.
+Graph grouped() {
+  Graph graph("grouped");
+  Value x = relu(conv(graph.input({2, 3, 15, 13}), "conv1", {.channels = 4, .kernel = 5, .stride = 2, .pad = 1}));
+  x = max_pool(lrn(x, "lrn1", {.size = 5, .alpha = 0.1F, .k = 2}), "pool1",
+               {.window = 3, .stride = 2, .rounding = Rounding::up});
+  x = relu(conv(x, "conv2", {.channels = 6, .kernel = 3, .pad = 1, .groups = 2}));
+  x = relu(conv(x, "conv3", {.channels = 4, .kernel = 3, .pad = 1, .groups = 2}));
+  x = max_pool(x, "pool3", {.window = 2, .stride = 2});
+  x = relu(fully_connected(dropout(x, "drop4"), "fc4", {.outputs = 8}));
+  x = fully_connected(dropout(x, "drop5", {.rate = 0.25F}), "fc5", {.outputs = 5});
+  softmax(x);
+  return graph;
+}
+
+using Build = std::function<Graph()>;
+
+const std::vector<Build>& nets() {
+  static const std::vector<Build> all = {residual, preactivation, inception, grouped};
+  return all;
+}
+
+/// Every combination of what may change how a plan computes, but not what.
+std::vector<Options> modes() {
+  std::vector<Options> all;
+  for (const bool fuse : {false, true})
+    for (const Keep keep : {Keep::all, Keep::cheap})
+      for (const bool keep_values : {true, false})
+        for (const bool accumulate : {false, true}) {
+          Options options;
+          options.dtype = DType::f64;
+          options.fuse = fuse;
+          options.keep = keep;
+          options.keep_values = keep_values;
+          options.accumulate_parameters = accumulate;
+          options.input_gradient = true;
+          all.push_back(options);
+        }
+  return all;
+}
+
+std::string to_string(const Options& options) {
+  return std::string(options.fuse ? "fused" : "unfused") + (options.keep == Keep::all ? ", all kept" : ", recomputed") +
+         (options.keep_values ? ", values kept" : ", packed") +
+         (options.accumulate_parameters ? ", accumulated" : ", overwritten");
+}
+
+void check_modes(const Graph& graph) {
+  Plan plain(graph, backend(), modes().front());
+  const Outcome want = run(plain);
+  for (const Options& options : modes()) {
+    INFO(graph.name() << ' ' << to_string(options));
+    Plan plan(graph, backend(), options);
+    Outcome got = run(plan);
+    check_same(got, want, 1e-12);
+    // A second pass adds the same again, or overwrites: state moves on, so the net without any is asked.
+    if (!want.state.empty()) continue;
+    got = run(plan);
+    if (options.accumulate_parameters)
+      for (std::size_t i = 0; i < plan.parameter_names().size(); ++i)
+        for (double& g : got.gradients[i]) g /= 2;
+    check_same(got, want, 1e-12);
+  }
+}
+
+void check_without_input_gradient(const Graph& graph) {
+  INFO(graph.name() << ", no input gradient");
+  Options options = modes().front();
+  Plan plain(graph, backend(), options);
+  const Outcome want = run(plain);
+  for (const bool fuse : {false, true}) {
+    Options without;
+    without.dtype = DType::f64;
+    without.fuse = fuse;
+    Plan plan(graph, backend(), without);
+    check_same(run(plan), want, 1e-12);
+  }
+}
+
+/// Running statistics as a trained net would have them.
+void set_statistics(Plan& plan) {
+  std::uint64_t key = 11;
+  for (const std::string& name : plan.state_names()) {
+    const Tensor tensor = plan.state(name);
+    if (tensor.dtype == DType::u64) continue;
+    Values values = normal(tensor.shape, ++key);
+    if (name.find("running_var") != std::string::npos)
+      for (double& value : values) value = value * value + 0.5;
+    write(plan.backend().device(), tensor, values);
+  }
+  plan.parameters_changed();
+}
+
+void check_composition(const Graph& graph) {
+  for (const Mode mode : {Mode::training, Mode::inference})
+    for (const bool fuse : {false, true}) {
+      INFO(graph.name() << (mode == Mode::training ? " training" : " inference") << (fuse ? " fused" : " unfused"));
+      Options options;
+      options.mode = mode;
+      options.dtype = DType::f64;
+      options.fuse = fuse;
+      Plan plan(graph, backend(), options);
+      set_statistics(plan);
+      const Values want = compose(plan);
+      plan.forward();
+      Outcome got, expected;
+      got.output = read(backend().device(), plan.output());
+      expected.output = want;
+      check_same(got, expected, 1e-12);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("tiny nets have the gradients of their differences in every mode") {
+  const auto net = static_cast<std::size_t>(GENERATE(0, 1, 2, 3));
+  const Graph graph = nets()[net]();
+  for (const Options& options : modes()) {
+    INFO(graph.name() << ' ' << to_string(options));
+    for (const GradientError& error : check_gradients(graph, backend(), options, {.coordinates = 4, .directions = 2})) {
+      INFO(error.tensor << " at step " << error.step);
+      CHECK(error.relative_error < 1e-7);
+    }
+  }
+}
+
+TEST_CASE("tiny nets have the gradients of their differences in every number") {
+  for (const Build& build : nets()) {
+    const Graph graph = build();
+    Options options;
+    options.dtype = DType::f64;
+    for (const GradientError& error : check_gradients(graph, backend(), options)) {
+      INFO(graph.name() << ' ' << error.tensor << " at step " << error.step);
+      CHECK(error.relative_error < 1e-7);
+    }
+  }
+}
+
+TEST_CASE("tiny nets: fused is unfused, recomputed is kept, packed is spread out, to 1e-12") {
+  for (const Build& build : nets()) check_modes(build());
+}
+
+TEST_CASE("tiny nets: parameter gradients do not depend on whether the input's is wanted") {
+  for (const Build& build : nets()) check_without_input_gradient(build());
+}
+
+TEST_CASE("tiny nets: a plan computes what the ops one by one compute") {
+  for (const Build& build : nets()) check_composition(build());
+}
+
+TEST_CASE("tiny nets: outputs in f32 are those in f64 within 1e-4") {
+  for (const Build& build : nets()) {
+    const Graph graph = build();
+    INFO(graph.name());
+    Outcome got, want;
+    for (const DType dtype : element_types()) {
+      Options options;
+      options.dtype = dtype;
+      Plan plan(graph, backend(), options);
+      plan.forward();
+      (dtype == DType::f64 ? want : got).output = read(backend().device(), plan.output());
+    }
+    check_same(got, want, 1e-4);
+  }
+}
+
+TEST_CASE("random graphs: every mode computes the same", "[random]") {
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const std::uint64_t key = seed() * 1000 + i;
+    INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);
+    Dice dice(key);
+    const Graph graph = random_graph(dice, dice(3, 14));
+    check_modes(graph);
+    check_without_input_gradient(graph);
+    check_composition(graph);
+  }
+}
+
+TEST_CASE("random graphs have the gradients of their differences", "[random]") {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const std::uint64_t key = seed() * 1000 + 500 + i;
+    INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);
+    Dice dice(key);
+    const Graph graph = random_graph(dice, dice(3, 14));
+    const std::vector<Options> all = modes();
+    for (const std::size_t mode : {std::size_t{key * 7 % all.size()}, std::size_t{(key * 7 + 9) % all.size()}}) {
+      INFO(to_string(all[mode]));
+      for (const GradientError& error :
+           check_gradients(graph, backend(), all[mode], {.coordinates = 6, .directions = 2})) {
+        INFO(error.tensor << " at step " << error.step);
+        CHECK(error.relative_error < 1e-7);
+      }
+    }
+  }
+}
