@@ -21,11 +21,11 @@ const std::vector<Case>& cases() {
       {"one image", BatchNorm{}, {{1, 5, 4, 7}}},
       {"vectors", BatchNorm{}, {{9, 6, 1, 1}}},
       {"three values a channel", BatchNorm{}, {{3, 4, 1, 1}}},
-      {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5F, .momentum = 0.75F}, {{3, 2, 3, 3}}},
+      {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5, .momentum = 0.75}, {{3, 2, 3, 3}}},
       {"many channels", BatchNorm{}, {{2, 33, 3, 2}}},
       {"one channel", BatchNorm{}, {{3, 1, 7, 5}}},
       {"inference", BatchNorm{}, {{2, 3, 4, 5}}, {}, Mode::inference},
-      {"inference, vectors", BatchNorm{.epsilon = 1e-3F}, {{3, 7, 1, 1}}, {}, Mode::inference},
+      {"inference, vectors", BatchNorm{.epsilon = 1e-3}, {{3, 7, 1, 1}}, {}, Mode::inference},
   };
   return all;
 }
@@ -47,7 +47,7 @@ const std::vector<Case>& chains() {
 
 TEST_CASE("batch norm, by hand") {
   // mean 5, variance 9 + epsilon 7: a standard deviation of 4. Normalised: -0.75, 0.75.
-  const Case c{"", BatchNorm{.epsilon = 7, .momentum = 0.25F}, {{2, 1, 1, 1}}};
+  const Case c{"", BatchNorm{.epsilon = 7, .momentum = 0.25}, {{2, 1, 1, 1}}};
   const double xhat = 0.75, scale = 2, dy0 = 3, dy1 = 1;
   // dx = scale / 4 * (dy - mean(dy) - x-hat * mean(dy * x-hat))
   const double mean_dy = 2, mean_product = (dy0 * -xhat + dy1 * xhat) / 2;

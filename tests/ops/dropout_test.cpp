@@ -16,7 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-Result drop(float rate, std::uint64_t dropout_seed, const Shape& shape, double step, DType dtype = DType::f32) {
+Result drop(double rate, std::uint64_t dropout_seed, const Shape& shape, double step, DType dtype = DType::f32) {
   const Case c{"", Dropout{.rate = rate, .seed = dropout_seed}, {shape}};
   const Values ones(static_cast<std::size_t>(shape.count()), 1.0);
   Values twos = ones;
@@ -31,7 +31,7 @@ TEST_CASE("dropout follows the documented counter, on every layout of work") {
   for (const DType dtype : element_types())
     for (const std::uint64_t step : {0U, 1U, 77U}) {
       const std::uint64_t key = 0x1234567890ABCDEFU;
-      const Result result = drop(0.375F, key, shape, static_cast<double>(step), dtype);
+      const Result result = drop(0.375, key, shape, static_cast<double>(step), dtype);
       for (std::size_t i = 0; i < result.y.size(); ++i) {
         const bool dropped = philox(key, i / 4, step)[i % 4] < 0.375 * 0x1p32;
         CHECK(result.y[i] == Approx(dropped ? 0 : 1 / 0.625).epsilon(1e-6));
@@ -40,7 +40,7 @@ TEST_CASE("dropout follows the documented counter, on every layout of work") {
 }
 
 TEST_CASE("dropout scales what it keeps, drops the rest, and does the same to the gradient") {
-  const Result result = drop(0.75F, 42, {2, 8, 5, 5}, 3);
+  const Result result = drop(0.75, 42, {2, 8, 5, 5}, 3);
   for (std::size_t i = 0; i < result.y.size(); ++i) {
     CHECK((result.y[i] == 0 || result.y[i] == 4));
     CHECK(result.dx[0][i] == 2 * result.y[i]);
@@ -51,12 +51,11 @@ TEST_CASE("dropout drops about the asked fraction") {
   // Each of n independent draws is dropped with probability p: 6 standard deviations are one chance in 5e8.
   const Shape shape{1, 16, 32, 32};
   const auto n = static_cast<double>(shape.count());
-  for (const float rate : {0.1F, 0.5F, 0.9F}) {
+  for (const double rate : {0.1, 0.5, 0.9}) {
     const Result result = drop(rate, seed(), shape, 0);
     double dropped = 0;
     for (const double y : result.y) dropped += y == 0 ? 1 : 0;
-    const double p = static_cast<double>(rate);
-    CHECK(std::abs(dropped - n * p) < 6 * std::sqrt(n * p * (1 - p)));
+    CHECK(std::abs(dropped - n * rate) < 6 * std::sqrt(n * rate * (1 - rate)));
   }
 }
 
@@ -66,12 +65,12 @@ TEST_CASE("dropout of rate 0 keeps everything") {
 
 TEST_CASE("dropout takes another mask on another step, and the same on the same") {
   const Shape shape{2, 4, 6, 6};
-  const Result first = drop(0.5F, 9, shape, 0), again = drop(0.5F, 9, shape, 0), next = drop(0.5F, 9, shape, 1);
+  const Result first = drop(0.5, 9, shape, 0), again = drop(0.5, 9, shape, 0), next = drop(0.5, 9, shape, 1);
   CHECK(first.y == again.y);
   CHECK(first.y != next.y);
   CHECK(first.state[0][0] == 1);
   CHECK(next.state[0][0] == 2);
-  CHECK(drop(0.5F, 10, shape, 0).y != first.y);
+  CHECK(drop(0.5, 10, shape, 0).y != first.y);
 }
 
 TEST_CASE("dropout is nothing in inference") {
@@ -85,21 +84,21 @@ TEST_CASE("dropout is nothing in inference") {
 }
 
 TEST_CASE("dropout agrees with the oracle") {
-  CHECK(check_against_oracle({"half", Dropout{.rate = 0.5F, .seed = 7}, {{2, 3, 5, 3}}}));
-  CHECK(check_against_oracle({"a little", Dropout{.rate = 0.1F, .seed = 8}, {{3, 37, 1, 1}}}));
-  CHECK(check_against_oracle({"inference", Dropout{.rate = 0.1F}, {{3, 7, 2, 1}}, {}, Mode::inference}));
+  CHECK(check_against_oracle({"half", Dropout{.rate = 0.5, .seed = 7}, {{2, 3, 5, 3}}}));
+  CHECK(check_against_oracle({"a little", Dropout{.rate = 0.1, .seed = 8}, {{3, 37, 1, 1}}}));
+  CHECK(check_against_oracle({"inference", Dropout{.rate = 0.1}, {{3, 7, 2, 1}}, {}, Mode::inference}));
 }
 
 TEST_CASE("dropout has the gradients of its differences") {
-  check_differences({"half", Dropout{.rate = 0.5F, .seed = 7}, {{2, 3, 4, 3}}});
-  check_differences({"most", Dropout{.rate = 0.9F, .seed = 7}, {{2, 3, 4, 3}}});
+  check_differences({"half", Dropout{.rate = 0.5, .seed = 7}, {{2, 3, 4, 3}}});
+  check_differences({"most", Dropout{.rate = 0.9, .seed = 7}, {{2, 3, 4, 3}}});
 }
 
 TEST_CASE("dropout in a plan advances its step, takes a step that is set, and its name's own mask") {
   const Shape shape{2, 3, 6, 6};
   Graph graph("drops");
   Value x = graph.input(shape);
-  add(dropout(x, "one", {.rate = 0.5F}), dropout(x, "two", {.rate = 0.5F}));
+  add(dropout(x, "one", {.rate = 0.5}), dropout(x, "two", {.rate = 0.5}));
   Plan plan(graph, backend(), {.dtype = DType::f64, .fuse = false, .keep_values = true});
   Device& device = backend().device();
   const auto read = [&](const Tensor& tensor) {

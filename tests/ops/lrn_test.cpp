@@ -15,14 +15,14 @@ namespace {
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"as AlexNet", Lrn{}, {{2, 9, 3, 4}}},
-      {"as AlexNet's paper", Lrn{.size = 5, .alpha = 5e-4F, .beta = 0.75F, .k = 2}, {{1, 8, 2, 3}}},
-      {"strong", Lrn{.size = 3, .alpha = 2, .beta = 0.5F, .k = 0.5F}, {{2, 5, 3, 2}}},
-      {"even size", Lrn{.size = 4, .alpha = 1, .beta = 0.75F, .k = 1}, {{2, 7, 2, 2}}},
-      {"size 2", Lrn{.size = 2, .alpha = 1.5F, .beta = 1, .k = 1}, {{1, 4, 3, 1}}},
-      {"size 1", Lrn{.size = 1, .alpha = 1, .beta = 0.75F, .k = 1}, {{2, 3, 2, 2}}},
-      {"wider than the channels", Lrn{.size = 9, .alpha = 3, .beta = 0.75F, .k = 1}, {{2, 3, 2, 3}}},
-      {"one channel", Lrn{.size = 5, .alpha = 1, .beta = 0.75F, .k = 1}, {{2, 1, 3, 3}}},
-      {"inference", Lrn{.size = 4, .alpha = 1, .beta = 0.75F, .k = 2}, {{2, 6, 3, 2}}, {}, Mode::inference},
+      {"as AlexNet's paper", Lrn{.size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2}, {{1, 8, 2, 3}}},
+      {"strong", Lrn{.size = 3, .alpha = 2, .beta = 0.5, .k = 0.5}, {{2, 5, 3, 2}}},
+      {"even size", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 7, 2, 2}}},
+      {"size 2", Lrn{.size = 2, .alpha = 1.5, .beta = 1, .k = 1}, {{1, 4, 3, 1}}},
+      {"size 1", Lrn{.size = 1, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 3, 2, 2}}},
+      {"wider than the channels", Lrn{.size = 9, .alpha = 3, .beta = 0.75, .k = 1}, {{2, 3, 2, 3}}},
+      {"one channel", Lrn{.size = 5, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 1, 3, 3}}},
+      {"inference", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 2}, {{2, 6, 3, 2}}, {}, Mode::inference},
   };
   return all;
 }
@@ -31,7 +31,7 @@ const std::vector<Case>& cases() {
 
 TEST_CASE("lrn, by hand") {
   // Sums over a channel and its neighbours, alpha / size = 1, k = 1: 1 + 4 + 0, 1 + 4 + 0 + 4, 1 + 0 + 4.
-  const Case c{"", Lrn{.size = 3, .alpha = 3, .beta = 0.5F, .k = 1}, {{1, 3, 1, 1}}};
+  const Case c{"", Lrn{.size = 3, .alpha = 3, .beta = 0.5, .k = 1}, {{1, 3, 1, 1}}};
   const double s0 = 5, s1 = 9, s2 = 5;
   // dy only in the middle: y1 = x1 / sqrt(s1) with x1 = 0, so only its own term is left.
   check_example(c, {{{2, 0, 2}}, {}, {}, {0, 6, 0}, {}, {}},

@@ -53,7 +53,7 @@ Graph preactivation() {
 Graph inception() {
   Graph graph("inception");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "stem", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1}));
-  x = lrn(max_pool(x, "pool1", {.window = 3, .stride = 1, .pad = 1}), "lrn", {.size = 3, .alpha = 0.5F});
+  x = lrn(max_pool(x, "pool1", {.window = 3, .stride = 1, .pad = 1}), "lrn", {.size = 3, .alpha = 0.5});
   const auto branch = [&](Value in, const std::string& name, int reduced, Conv op) {
     if (reduced > 0) in = relu(conv(in, name + ".reduce", {.channels = reduced, .kernel = 1}));
     return relu(conv(in, name + ".conv", op));
@@ -74,13 +74,13 @@ Graph inception() {
 Graph grouped() {
   Graph graph("grouped");
   Value x = relu(conv(graph.input({2, 3, 15, 13}), "conv1", {.channels = 4, .kernel = 5, .stride = 2, .pad = 1}));
-  x = max_pool(lrn(x, "lrn1", {.size = 5, .alpha = 0.1F, .k = 2}), "pool1",
+  x = max_pool(lrn(x, "lrn1", {.size = 5, .alpha = 0.1, .k = 2}), "pool1",
                {.window = 3, .stride = 2, .rounding = Rounding::up});
   x = relu(conv(x, "conv2", {.channels = 6, .kernel = 3, .pad = 1, .groups = 2}));
   x = relu(conv(x, "conv3", {.channels = 4, .kernel = 3, .pad = 1, .groups = 2}));
   x = max_pool(x, "pool3", {.window = 2, .stride = 2});
   x = relu(fully_connected(dropout(x, "drop4"), "fc4", {.outputs = 8}));
-  x = fully_connected(dropout(x, "drop5", {.rate = 0.25F}), "fc5", {.outputs = 5});
+  x = fully_connected(dropout(x, "drop5", {.rate = 0.25}), "fc5", {.outputs = 5});
   softmax(x);
   return graph;
 }

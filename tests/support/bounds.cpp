@@ -93,7 +93,7 @@ struct OpBounds {
   Bounds operator()(const BatchNorm& op) const {
     Bounds bounds = exact(run_oracle(c, feed));
     const Values& values = feed.x[0];
-    const double epsilon = static_cast<double>(op.epsilon), momentum = static_cast<double>(op.momentum);
+    const double epsilon = op.epsilon, momentum = op.momentum;
     const double count = static_cast<double>(x.n * x.plane());
     for (int k = 0; k < x.c; ++k) {
       const auto channel = static_cast<std::size_t>(k);
@@ -143,7 +143,7 @@ struct OpBounds {
   Bounds operator()(const Lrn& op) const {
     Bounds bounds = exact(run_oracle(c, feed));
     const Values& values = feed.x[0];
-    const double alpha = static_cast<double>(op.alpha) / op.size, beta = static_cast<double>(op.beta);
+    const double alpha = op.alpha / op.size, beta = op.beta;
     bounds.y.count = 2 * (op.size + 8);  // the sum; the power of it
     if (!training) return bounds;
     for (int n = 0; n < x.n; ++n)
@@ -153,7 +153,7 @@ struct OpBounds {
           double squares = 0;
           for (int i = std::max(k - op.size / 2, 0); i < std::min(k - op.size / 2 + op.size, x.c); ++i)
             squares += values[at(n, i, place)] * values[at(n, i, place)];
-          sums.push_back(static_cast<double>(op.k) + alpha * squares);
+          sums.push_back(op.k + alpha * squares);
         }
         for (int k = 0; k < x.c; ++k) {
           double through_others = 0;

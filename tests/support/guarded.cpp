@@ -138,6 +138,11 @@ void GuardedTensor::set(const Values& values) {
   bytes_.write(last_set_);
 }
 
+void GuardedTensor::poison() {
+  last_set_ = bytes_.pattern();
+  bytes_.poison();
+}
+
 Values GuardedTensor::get() const {
   const std::vector<unsigned char> whole = bytes_.now();
   Values values(static_cast<std::size_t>(like_.shape.count()));

@@ -45,7 +45,7 @@ class GuardedTensor {
 
   Tensor tensor() const;
   void set(const Values&);
-  void poison() { bytes_.poison(); }
+  void poison();
   Values get() const;
 
   /// Empty, or which byte outside the elements was written to.

@@ -37,8 +37,7 @@ AveragePool random_average_pool(Dice& dice) {
 }
 
 Lrn random_lrn(Dice& dice) {
-  return {
-      .size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2F : 1.0F, .beta = 0.75F, .k = dice.chance(0.5) ? 1.0F : 2.0F};
+  return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
 
 Case draw_case(Dice& dice) {
@@ -55,7 +54,7 @@ Case draw_case(Dice& dice) {
     case 4: return {"random", random_pool(dice), {x}};
     case 5: return {"random", random_average_pool(dice), {x}};
     case 6: return {"random", GlobalAveragePool{}, {x}};
-    case 7: return {"random", BatchNorm{.epsilon = 0.01F, .momentum = 0.5F}, {{x.n + 1, x.c, x.h + 1, x.w + 1}}};
+    case 7: return {"random", BatchNorm{.epsilon = 0.01, .momentum = 0.5}, {{x.n + 1, x.c, x.h + 1, x.w + 1}}};
     case 8: return {"random", random_lrn(dice), {x}};
     case 9: return {"random", FullyConnected{.outputs = dice(1, 19), .bias = dice.chance(0.5)}, {x}};
     case 10: return {"random", Softmax{}, {x}};

@@ -26,8 +26,8 @@ class Builder {
       case 3:
       case 4: return normalisation();
       case 5: return keep(relu(read(), name("relu")));
-      case 6: return keep(lrn(read(), name("lrn"), {.size = dice_(2, 5), .alpha = 0.5F, .beta = 0.75F, .k = 1}));
-      case 7: return with_dropout_ ? keep(dropout(read(), name("dropout"), {.rate = 0.25F, .seed = 7})) : step();
+      case 6: return keep(lrn(read(), name("lrn"), {.size = dice_(2, 5), .alpha = 0.5, .beta = 0.75, .k = 1}));
+      case 7: return with_dropout_ ? keep(dropout(read(), name("dropout"), {.rate = 0.25, .seed = 7})) : step();
       case 8: return keep(softmax(read(), name("softmax")));
       case 9:
       case 10: return sum();
@@ -101,7 +101,7 @@ class Builder {
     const Value x = read();
     // Few values or a small epsilon make functions too steep for differences.
     if (std::int64_t{x.shape().n} * x.shape().plane() < 8) return keep(relu(x, name("relu")));
-    Value y = batch_norm(x, name("batch_norm"), {.epsilon = 0.01F});
+    Value y = batch_norm(x, name("batch_norm"), {.epsilon = 0.01});
     if (dice_.chance(0.3)) y = add(y, shortcut(y.shape()), name("add"));
     keep(dice_.chance(0.6) ? relu(y, name("relu")) : y);
   }

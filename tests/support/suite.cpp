@@ -86,8 +86,9 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
   for (std::size_t i = 0; i < inferred.state.size(); ++i) {
     Values values = normal(inferred.state[i], ++key);
     for (double& value : values) {
-      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;                                  // the step
-      if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1) value = std::abs(value) + 0.5;  // a variance
+      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;  // the step
+      if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1)
+        value = static_cast<float>(std::abs(value) + 0.5);  // a variance
     }
     feed.state.push_back(values);
   }

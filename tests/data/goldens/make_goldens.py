@@ -43,11 +43,6 @@ class Numbers:
         return torch.randn(*extents, generator=self.generator, dtype=torch.float32).double()
 
 
-def f32(number):
-    """The ops keep their numbers as floats; 0.1 is not one."""
-    return torch.tensor(number, dtype=torch.float32).item()
-
-
 class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
@@ -110,12 +105,12 @@ def average_pool(name, x, **geometry):
 def batch_norm(name, x, training=True, eps=1e-5, momentum=0.1):
     def function(x0, weight, bias, running_mean, running_var):
         return F.batch_norm(x0, running_mean, running_var, weight, bias, training=training,
-                            eps=f32(eps), momentum=f32(momentum))
+                            eps=eps, momentum=momentum)
     return Golden("batch_norm", name, [x], function, weight=(x[1],), bias=x[1], state=x[1])
 
 
 def lrn(name, x, size, alpha, beta, k):
-    return Golden("lrn", name, [x], lambda x0: F.local_response_norm(x0, size, f32(alpha), beta, k))
+    return Golden("lrn", name, [x], lambda x0: F.local_response_norm(x0, size, alpha, beta, k))
 
 
 def fully_connected(name, x, outputs, bias=True):
