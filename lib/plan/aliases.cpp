@@ -32,6 +32,9 @@ class Forest {
   }
   bool is_root(int i) const { return parent_[static_cast<std::size_t>(i)].parent < 0; }
 
+  /// To be called ahead of a unit's merges: what the unit shares is not written by it.
+  void next_unit() { shared_.clear(); }
+
   /// Makes `inner`, the root of its block, lie at the place of `outer`, both of one extent, if at step `when` that
   /// harms nobody. `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply
   /// is outer.
@@ -43,7 +46,9 @@ class Forest {
       for (const int b : members_[static_cast<std::size_t>(to)]) {
         if (!overlap(offset(a) + shift, a, offset(b), b)) continue;
         const bool in_place = overwrites && a == inner && b == outer;
-        if (harms(a, b, overwrites ? when : when + 1, in_place) || harms(b, a, when, false)) return false;
+        const bool silent = std::find(shared_.begin(), shared_.end(), b) != shared_.end();
+        if (harms(a, b, overwrites ? when : when + 1, in_place) || harms(b, a, silent ? when + 1 : when, false))
+          return false;
       }
     }
     parent_[static_cast<std::size_t>(inner)] = {outer, 0};
@@ -51,6 +56,7 @@ class Forest {
     all.insert(all.end(), members_[static_cast<std::size_t>(from)].begin(),
                members_[static_cast<std::size_t>(from)].end());
     members_[static_cast<std::size_t>(from)].clear();
+    if (!overwrites) shared_.push_back(inner);
     return true;
   }
 
@@ -87,6 +93,7 @@ class Forest {
   Layout layout_;
   std::vector<View> parent_;
   std::vector<std::vector<int>> members_;
+  std::vector<int> shared_;
 };
 
 bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
@@ -117,6 +124,7 @@ Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vect
     const Unit& unit = units.list[static_cast<std::size_t>(i)];
     if (!unit.backward || units.backward_is_view(i)) continue;
     const int step = units.backward_step(i);
+    gradients.next_unit();
     for (std::size_t j = 0; j < unit.x.size(); ++j) {
       const bool shares = flag(unit.lowered->dx_is_dy, j), overwrites = flag(unit.lowered->dx_may_alias_dy, j);
       if (!(shares || overwrites) || !unit.spec.wants_dx[j] || unit.spec.adds_dx[j]) continue;
