@@ -37,7 +37,7 @@ const std::vector<Case> cases = {
     {{2, 6, 14, 14}, {.channels = 9, .kernel = 3, .pad = {2, 3}, .dilation = {2, 3}, .groups = 3}},
     {{2, 8, 6, 5}, {.channels = 16, .kernel = 3, .stride = 2, .pad = 1, .groups = 8}},
     {{2, 4, 9, 9}, {.channels = 4, .kernel = 2, .stride = 3, .pad = 5, .groups = 2, .bias = false}},
-    {{3, 70, 7, 7}, {.channels = 70, .kernel = 3, .pad = 1}},
+    {{3, 70, 7, 7}, {.channels = 18, .kernel = 3, .pad = 1}},
     {{1, 300, 5, 4}, {.channels = 13, .kernel = 2}},
     {{2, 2, 40, 37}, {.channels = 3, .kernel = {33, 30}}},
     {{2, 7, 31, 29}, {.channels = 9, .kernel = 7, .stride = 2, .pad = 3}},
@@ -45,7 +45,7 @@ const std::vector<Case> cases = {
     {{3, 5, 12, 10}, {.channels = 6, .kernel = {3, 2}, .stride = {1, 3}, .pad = {3, 4}}},
     {{2, 9, 15, 17}, {.channels = 8, .kernel = 3, .stride = 3, .pad = 1, .dilation = 2}},
     {{2, 12, 14, 14}, {.channels = 10, .kernel = 3, .pad = {2, 3}, .dilation = {2, 3}, .groups = 2}},
-    {{2, 40, 9, 50}, {.channels = 40, .kernel = 3, .stride = 2, .pad = 1}},
+    {{2, 40, 9, 50}, {.channels = 12, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 3, 300, 40}, {.channels = 5, .kernel = {5, 3}, .stride = {3, 1}, .pad = 2, .dilation = {2, 1}}},
     {{1, 1, 70, 130}, {.channels = 2, .kernel = 3, .pad = 1}},
     {{5, 3, 1, 1}, {.channels = 4, .kernel = 3, .pad = 4}},
@@ -257,9 +257,9 @@ struct Forced {
 
 void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm) {
   INFO(to_string(op) << " of " << to_string(x) << " by " << algorithm);
-  for (const int threads : {1, 2, 3}) {
+  for (const int threads : {1, 3}) {
     for (const bool relu : {false, true}) {
-      const bool add = (threads == 2) != relu;
+      const bool add = (threads == 3) != relu;
       INFO(threads << " threads, relu " << relu << ", add " << add);
       check<float>(op, conv, x, algorithm, threads, relu, add, false);
       check<double>(op, conv, x, algorithm, threads, relu, add, false);

@@ -7,6 +7,8 @@
 
 #include <variant>
 
+#include "micro_kernels.h"
+
 namespace lamina::eigen {
 namespace {
 
@@ -22,9 +24,8 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-/// Instruction set of the ops' files, as the compiler was told.
+/// What this processor lacks of the instructions that the ops' files were compiled for, or nothing.
 #if defined(LAMINA_EIGEN_X86_64_V3)
-constexpr const char* instruction_set = "x86-64-v3";
 std::string missing_instructions() {
   __builtin_cpu_init();
   const bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -34,7 +35,6 @@ std::string missing_instructions() {
          "of 2013 or later, or remove -march from lib/backends/eigen/CMakeLists.txt";
 }
 #else
-constexpr const char* instruction_set = "generic instructions";
 std::string missing_instructions() { return {}; }
 #endif
 
@@ -85,8 +85,8 @@ std::string EigenBackend::available() const { return missing_instructions(); }
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
   return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION) + ", " + instruction_set + ", " + std::to_string(threads) +
-         (threads == 1 ? " thread" : " threads");
+         std::to_string(EIGEN_MINOR_VERSION) + ", products in " + instruction_set().name + ", " +
+         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
 Device& EigenBackend::device() {

@@ -13,7 +13,7 @@ class EigenBackend final : public Backend {
 
   std::string_view name() const override { return "eigen"; }
   std::string available() const override;
-  std::string describe() override;  ///< "Eigen 3.4.0, x86-64-v3, 2 threads"
+  std::string describe() override;  ///< "Eigen 3.4.0, products in x86-64-v4, 2 threads"
   Device& device() override;        ///< throws DeviceError where available() gives a reason
 
   std::vector<std::string> algorithms(const Spec&, Pass) const override;

@@ -1,0 +1,17 @@
+# Fails where an object of micro-kernels defines a symbol that the linker may take for another object's: a function
+# compiled for AVX-512 would then run on processors without it. Called with NM and OBJECTS.
+set(checked 0)
+foreach(object IN LISTS OBJECTS)
+  if(NOT object MATCHES "micro_kernels_")
+    continue()
+  endif()
+  math(EXPR checked "${checked} + 1")
+  execute_process(COMMAND ${NM} --defined-only ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[0-9a-f]+ [WwVvu] [^\n]*" shared "${symbols}")
+  if(shared)
+    message(FATAL_ERROR "${object} defines ${shared}")
+  endif()
+endforeach()
+if(checked EQUAL 0)
+  message(FATAL_ERROR "no object of micro-kernels among: ${OBJECTS}")
+endif()
