@@ -52,7 +52,7 @@ double widen(Format format, std::uint16_t word) {
   const std::uint64_t below_sign = word & ((std::uint64_t{1} << (format.bits() - 1)) - 1);
   const std::uint64_t fraction = below_sign & ((std::uint64_t{1} << format.fraction_bits) - 1);
   const int exponent = static_cast<int>(below_sign >> format.fraction_bits);
-  double magnitude;
+  double magnitude = 0;
   if (below_sign >= format.infinity()) {
     magnitude = std::bit_cast<double>(kBinary64.infinity() | fraction << (52 - format.fraction_bits));
   } else if (exponent == 0) {
