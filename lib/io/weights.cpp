@@ -90,7 +90,8 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
   if (!problems.empty()) {
     constexpr std::size_t kShown = 4;
     std::string message = file_name + ": ";
-    for (std::size_t i = 0; i < std::min(kShown, problems.size()); ++i) message += (i == 0 ? "" : "; ") + problems[i];
+    for (std::size_t i = 0; i < std::min(kShown, problems.size()); ++i)
+      message.append(i == 0 ? "" : "; ") += problems[i];
     if (problems.size() > kShown) message += "; and " + std::to_string(problems.size() - kShown) + " more";
     throw FileError(message);
   }
