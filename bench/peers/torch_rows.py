@@ -70,6 +70,14 @@ def product_gflops():
     return max(2e-9 * 1024**3 / timed("product", lambda: a @ a)[1]["product"] for _ in range(3))
 
 
+def profile(subject):
+    """Where one pass spends its time: PyTorch's own table, operators by their own time."""
+    subject.run()  # warm-up
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as recorded:
+        subject.run()
+    print(recorded.key_averages().table(sort_by="self_cpu_time_total", row_limit=15, max_name_column_width=40))
+
+
 def worker(arguments):
     """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT` or `drop MODE`."""
     subjects = {}
@@ -96,6 +104,7 @@ def main():
     parser.add_argument("--layouts", default="nchw,nhwc")
     parser.add_argument("--threads", type=int, default=rows.cores())
     parser.add_argument("--out", help="JSON file to write")
+    parser.add_argument("--profile", action="store_true", help="print where a pass spends its time, and time nothing")
     parser.add_argument("--worker", action="store_true", help="serve single passes to `compare`")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.nets.split(",") if name not in torch_nets.PROTOCOL]
@@ -109,6 +118,10 @@ def main():
         for mode in arguments.modes.split(","):
             for layout in arguments.layouts.split(","):
                 subject = Subject(name, mode, layout, arguments.batch)
+                if arguments.profile:
+                    print(f"{name}, {mode}, {layout}, batch {arguments.batch}")
+                    profile(subject)
+                    continue
                 samples = [subject.run() for _ in range(arguments.passes + 1)][1:]
                 new = rows.rows_of(name, mode, "torch", layout, arguments.batch, samples)
                 for what in rows.PASSES[mode]:
