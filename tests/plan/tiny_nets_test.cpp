@@ -189,7 +189,8 @@ TEST_CASE("tiny nets have the gradients of their differences in every mode") {
   const Graph graph = nets()[net]();
   for (const Options& options : modes()) {
     INFO(graph.name() << ' ' << to_string(options));
-    for (const GradientError& error : check_gradients(graph, backend(), options, {.coordinates = 4, .directions = 2})) {
+    for (const GradientError& error :
+         check_gradients(graph, one_thread(), options, {.coordinates = 16, .directions = 3})) {
       INFO(error.tensor << " at step " << error.step);
       CHECK(error.relative_error < 1e-7);
     }
@@ -201,7 +202,7 @@ TEST_CASE("tiny nets have the gradients of their differences in every number") {
     const Graph graph = build();
     Options options;
     options.dtype = DType::f64;
-    for (const GradientError& error : check_gradients(graph, backend(), options)) {
+    for (const GradientError& error : check_gradients(graph, one_thread(), options)) {
       INFO(graph.name() << ' ' << error.tensor << " at step " << error.step);
       CHECK(error.relative_error < 1e-7);
     }
@@ -249,7 +250,7 @@ TEST_CASE("random graphs: every mode computes the same", "[random]") {
 }
 
 TEST_CASE("random graphs have the gradients of their differences", "[random]") {
-  for (std::uint64_t i = 0; i < 4; ++i) {
+  for (std::uint64_t i = 0; i < 8; ++i) {
     const std::uint64_t key = seed() * 1000 + 500 + i;
     INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);
     Dice dice(key);
@@ -258,7 +259,7 @@ TEST_CASE("random graphs have the gradients of their differences", "[random]") {
     for (const std::size_t mode : {std::size_t{key * 7 % all.size()}, std::size_t{(key * 7 + 9) % all.size()}}) {
       INFO(to_string(all[mode]));
       for (const GradientError& error :
-           check_gradients(graph, backend(), all[mode], {.coordinates = 6, .directions = 2})) {
+           check_gradients(graph, one_thread(), all[mode], {.coordinates = 16, .directions = 3})) {
         INFO(error.tensor << " at step " << error.step);
         CHECK(error.relative_error < 1e-7);
       }

@@ -19,11 +19,11 @@ constexpr int skipped = 77;  // as told to ctest by SKIP_RETURN_CODE
   std::_Exit(skipped);
 }
 
-std::unique_ptr<Backend> make_or_skip() {
+std::unique_ptr<Backend> make_or_skip(int threads) {
   const char* asked = std::getenv("LAMINA_TEST_BACKEND");
   const std::string name = asked == nullptr ? "eigen" : asked;
   try {
-    auto backend = make_backend(name, {.threads = 2});
+    auto backend = make_backend(name, {.threads = threads});
     if (const std::string reason = backend->available(); !reason.empty()) skip(name, reason);
     return backend;
   } catch (const Unsupported& error) {
@@ -34,7 +34,12 @@ std::unique_ptr<Backend> make_or_skip() {
 }  // namespace
 
 Backend& backend() {
-  static const std::unique_ptr<Backend> made = make_or_skip();
+  static const std::unique_ptr<Backend> made = make_or_skip(2);
+  return *made;
+}
+
+Backend& one_thread() {
+  static const std::unique_ptr<Backend> made = make_or_skip(1);
   return *made;
 }
 

@@ -11,6 +11,9 @@ namespace lamina::test {
 /// same binary once per backend. Where the backend cannot run, the process says why and ends with status 77: skipped.
 Backend& backend();
 
+/// The same on one thread: for differences, thousands of passes so small that handing work out would be all they do.
+Backend& one_thread();
+
 /// Eigen, which in f64 by its `direct` algorithms is the oracle: hand examples and differences pin it.
 Backend& oracle();
 

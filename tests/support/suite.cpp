@@ -347,7 +347,7 @@ void check_differences(const Case& c, const GradientCheck& how) {
     Options options;
     options.dtype = DType::f64;
     options.fuse = fuse;
-    for (const GradientError& error : check_gradients(graph, backend(), options, how)) {
+    for (const GradientError& error : check_gradients(graph, one_thread(), options, how)) {
       INFO((fuse ? "fused, " : "unfused, ") << error.tensor << " at step " << error.step);
       CHECK(error.relative_error < 1e-7);
     }
