@@ -172,10 +172,15 @@ void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
     }
     Choice by_rule = unit.choice;
     by_rule.measure = false;  // measured choices have names by now, or are still to come
+    const auto at_node = [&](const Error& error) {
+      return "node " + nodes[static_cast<std::size_t>(unit.nodes[0])].name + ": " + error.what();
+    };
     try {
       unit.lowered = std::make_shared<const Lowered>(backend.lower(unit.spec, by_rule));
     } catch (const Unsupported& error) {
-      throw Unsupported("node " + nodes[static_cast<std::size_t>(unit.nodes[0])].name + ": " + error.what());
+      throw Unsupported(at_node(error));
+    } catch (const UsageError& error) {
+      throw UsageError(at_node(error));
     }
     distinct.push_back(&unit);
   }

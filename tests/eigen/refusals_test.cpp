@@ -1,0 +1,110 @@
+// What the eigen backend refuses, by which kind of error, and with which words.
+
+#include <functional>
+
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/unit.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::vector<Case>& one_of_each() {
+  static const std::vector<Case> all = {
+      {"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}},
+      {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
+      {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
+      {"", GlobalAveragePool{}, {{1, 2, 3, 3}}},
+      {"", BatchNorm{}, {{2, 2, 3, 3}}},
+      {"", Lrn{}, {{1, 5, 2, 2}}},
+      {"", Relu{}, {{1, 2, 3, 3}}},
+      {"", FullyConnected{.outputs = 3}, {{2, 4, 1, 1}}},
+      {"", Dropout{}, {{1, 2, 3, 3}}},
+      {"", Softmax{}, {{2, 4, 1, 1}}},
+      {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}}},
+      {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
+      {"", Slice{.first = 0, .channels = 1}, {{1, 2, 3, 3}}},
+  };
+  return all;
+}
+
+Spec f32_spec(const Case& c) { return *make_spec(oracle(), c, {.dtype = DType::f32}); }
+
+}  // namespace
+
+TEST_CASE("eigen refuses nhwc, naming it") {
+  for (const Case& c : one_of_each()) {
+    INFO(to_string(c));
+    const Spec spec = *make_spec(oracle(), c, {.dtype = DType::f32, .layout = Layout::nhwc});
+    CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
+    CHECK_THROWS_WITH(oracle().lower(spec, {}), Contains("eigen") && Contains("nhwc") && Contains("nchw"));
+  }
+}
+
+TEST_CASE("eigen refuses half precision, naming it and what there is") {
+  for (const Case& c : one_of_each())
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      INFO(to_string(c));
+      const Spec spec = *make_spec(oracle(), c, {.dtype = dtype});
+      CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
+      CHECK_THROWS_WITH(oracle().lower(spec, {}),
+                        Contains(std::string(to_string(dtype))) && Contains("f32") && Contains("f64"));
+    }
+}
+
+TEST_CASE("eigen refuses products that are not strict") {
+  for (const Math math : {Math::tf32, Math::half}) {
+    Choice choice;
+    choice.math = math;
+    CHECK_THROWS_AS(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported);
+    CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice), Contains(std::string(to_string(math))));
+  }
+}
+
+TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
+  for (const Case& c : one_of_each()) {
+    INFO(to_string(c));
+    const Spec spec = f32_spec(c);
+    CHECK_THROWS_AS(oracle().lower(spec, {.algorithm = {"quick", "", ""}}), UsageError);
+    for (const std::string& known : oracle().algorithms(spec, Pass::forward))
+      CHECK_THROWS_WITH(oracle().lower(spec, {.algorithm = {"quick", "", ""}}), Contains("quick") && Contains(known));
+  }
+}
+
+TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
+  for (const Case& c : one_of_each()) {
+    const Spec spec = f32_spec(c);
+    const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+    for (std::size_t p = 0; p < 3; ++p)
+      for (const std::string& name : oracle().algorithms(spec, passes[p])) {
+        INFO(to_string(c) << ' ' << to_string(passes[p]) << " by " << name);
+        Choice choice;
+        choice.algorithm[p] = name;
+        bool found = false;
+        for (const Lowered::Step& step : oracle().lower(spec, choice).steps)
+          for (const Pass covered : step.covers) found = found || (covered == passes[p] && step.algorithm == name);
+        CHECK(found);
+      }
+  }
+}
+
+TEST_CASE("a plan names the node that its backend refuses") {
+  Graph graph("refused");
+  conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});
+  CHECK_THROWS_AS(Plan(graph, oracle(), {.dtype = DType::f16}), Unsupported);
+  CHECK_THROWS_WITH(Plan(graph, oracle(), {.dtype = DType::f16}), Contains("first") && Contains("f16"));
+  Options options;
+  options.choice_of["first"] = {.algorithm = {"quick", "", ""}};
+  CHECK_THROWS_AS(Plan(graph, oracle(), options), UsageError);
+  CHECK_THROWS_WITH(Plan(graph, oracle(), options), Contains("first") && Contains("quick") && Contains("direct"));
+}
+
+TEST_CASE("making a backend refuses unknown names with the known ones") {
+  CHECK_THROWS_AS(make_backend("eigenvalue"), UsageError);
+  CHECK_THROWS_WITH(make_backend("eigenvalue"), Contains("eigenvalue") && Contains("eigen") && Contains("cudnn"));
+}
