@@ -106,16 +106,37 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
         const T* mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + c * plane_;
         const std::int64_t top = image == first_image ? first_row % rows_ : 0;
         const std::int64_t bottom = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
-        for (std::int64_t row = top; row <= bottom; ++row, to += length) {
-          const std::int64_t h = row * step_.h + phase.dh + first_h_;
-          const bool exists = h >= 0 && h < h_ && low < high;
-          kernels.stage(to, {.from = exists ? plane + h * w_ + skip : nullptr,
-                             .mask = exists && mask != nullptr ? mask + h * w_ + skip : nullptr,
-                             .zeros = exists ? low : length,
-                             .count = exists ? high - low : 0,
+        // Row i of the copy is row i * step + down of the image; those in [first_inside, end_inside) exist.
+        const std::int64_t down = phase.dh + first_h_, end = bottom + 1;
+        const std::int64_t first_inside =
+            low < high ? std::clamp<std::int64_t>(ceil_div(static_cast<int>(-down), step_.h), top, end) : end;
+        const std::int64_t end_inside =
+            std::clamp<std::int64_t>(ceil_div(h_ - static_cast<int>(down), step_.h), first_inside, end);
+        const std::int64_t at = (first_inside * step_.h + down) * w_ + skip;
+        Staged<T> rows{.from = nullptr,
+                       .mask = nullptr,
+                       .rows = first_inside - top,
+                       .row_stride = std::int64_t{step_.h} * w_,
+                       .zeros = length,
+                       .count = 0,
+                       .length = length,
+                       .step = step_.w};
+        kernels.stage(to, rows);
+        to += rows.rows * length;
+        if (first_inside < end_inside) {
+          kernels.stage(to, {.from = plane + at,
+                             .mask = mask == nullptr ? nullptr : mask + at,
+                             .rows = end_inside - first_inside,
+                             .row_stride = rows.row_stride,
+                             .zeros = low,
+                             .count = high - low,
                              .length = length,
                              .step = step_.w});
+          to += (end_inside - first_inside) * length;
         }
+        rows.rows = end - end_inside;
+        kernels.stage(to, rows);
+        to += rows.rows * length;
       }
     }
   }

@@ -31,11 +31,13 @@ struct Tile {
   bool stream;  ///< c is written past the cache; c and its rows lie at multiples of a vector
 };
 
-/// `zeros` zeros, then from[i * step] for i below count (0 where mask is not null and not above 0 there), then zeros.
+/// Rows of `length` elements, one behind the other: `zeros` zeros, then from[i * step] for i below count (0 where mask
+/// is not null and not above 0 there), then zeros.
 template <class T>
-struct StagedRow {
+struct Staged {
   const T* from;
   const T* mask;  ///< with step 1 only
+  std::int64_t rows, row_stride;
   std::int64_t zeros, count, length, step;
 };
 
@@ -66,8 +68,8 @@ struct MicroKernels {
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
   /// Copies segments in order and touches nothing else.
   void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count);
-  /// Makes `row.length` elements: zeros, row.count elements of the source, zeros. May write a vector less one beyond.
-  void (*stage)(T* to, const StagedRow<T>& row);
+  /// Makes staged rows. May write a vector less one element beyond the last.
+  void (*stage)(T* to, const Staged<T>&);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].
   void (*transpose)(T* to, std::int64_t ldt, const T* from, std::int64_t ldf, const T* mask, std::int64_t ldm,
                     std::int64_t columns, std::int64_t depth);

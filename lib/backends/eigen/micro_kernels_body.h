@@ -191,30 +191,56 @@ void copy_exact(T* to, const T* from, const Segment* segments, std::int64_t coun
   }
 }
 
-template <class T>
-void stage(T* to, const StagedRow<T>& row) {
-  using Vector = typename Simd<T>::Vector;
+/// Loads the first `count` of every Step-th element, and touches nothing behind the last of them.
+template <class T, int Step>
+inline typename Simd<T>::Vector load_every(const T* from, std::int64_t count) {
   constexpr int lanes = Simd<T>::lanes;
   constexpr auto indices = std::make_index_sequence<lanes>{};
-  for (std::int64_t i = 0; i < row.zeros; i += lanes) store(to + i, Vector{});
-  T* const out = to + row.zeros;
-  for (std::int64_t i = 0; i < row.count; i += lanes) {
-    const std::int64_t left = row.count - i;
-    Vector value = {};
-    if (row.step == 1) {
-      value = load_first(row.from + i, left);
-      if (row.mask != nullptr) value = load_first(row.mask + i, left) > 0 ? value : Vector{};
-    } else if (row.step == 2) {  // the element behind the last one may not be there
-      const std::int64_t reach = 2 * left - 1;
-      const T* const from = row.from + 2 * i;
-      value =
-          even<T>(load_first(from, reach), reach > lanes ? load_first(from + lanes, reach - lanes) : Vector{}, indices);
-    } else {
-      for (std::int64_t j = 0; j < (left < lanes ? left : lanes); ++j) value[j] = row.from[(i + j) * row.step];
-    }
-    store(out + i, value);
+  if constexpr (Step == 1) {
+    return load_first(from, count);
+  } else {
+    constexpr int half = lanes / 2;  // of the result, from each half of the elements
+    const auto low = load_every<T, Step / 2>(from, count <= half ? 2 * count - 1 : lanes);
+    if (count <= half) return even<T>(low, typename Simd<T>::Vector{}, indices);
+    const auto high = load_every<T, Step / 2>(from + lanes * (Step / 2), 2 * (count - half) - 1);
+    return even<T>(low, high, indices);
   }
-  for (std::int64_t i = row.zeros + row.count; i < row.length; i += lanes) store(to + i, Vector{});
+}
+
+template <class T, int Step>
+inline void stage_rows(T* to, const Staged<T>& staged) {
+  using Vector = typename Simd<T>::Vector;
+  constexpr int lanes = Simd<T>::lanes;
+  const std::int64_t zeros = staged.zeros, count = staged.count, length = staged.length;
+  const T* from = staged.from;
+  const T* mask = staged.mask;
+  for (std::int64_t r = 0; r < staged.rows; ++r, to += length) {
+    for (std::int64_t i = 0; i < zeros; i += lanes) store(to + i, Vector{});
+    for (std::int64_t i = 0; i < count; i += lanes) {
+      Vector value = {};
+      if constexpr (Step != 0) {
+        value = load_every<T, Step>(from + i * Step, count - i < lanes ? count - i : lanes);
+        if (Step == 1 && mask != nullptr) value = load_first(mask + i, count - i) > 0 ? value : Vector{};
+      } else {
+        for (std::int64_t j = 0; j < lanes && i + j < count; ++j) value[j] = from[(i + j) * staged.step];
+      }
+      store(to + zeros + i, value);
+    }
+    for (std::int64_t i = zeros + count; i < length; i += lanes) store(to + i, Vector{});
+    if (count == 0) continue;  // there may be no source
+    from += staged.row_stride;
+    if (mask != nullptr) mask += staged.row_stride;
+  }
+}
+
+template <class T>
+void stage(T* to, const Staged<T>& staged) {
+  switch (staged.step) {
+    case 1: return stage_rows<T, 1>(to, staged);
+    case 2: return stage_rows<T, 2>(to, staged);
+    case 4: return stage_rows<T, 4>(to, staged);
+    default: return stage_rows<T, 0>(to, staged);
+  }
 }
 
 template <class T>
