@@ -44,6 +44,15 @@ struct GridPlace {
   }
 };
 
+/// Asks for what is copied next: runs are too short for the processor to see them coming.
+template <class T>
+void prefetch(const T* from, const Segment* segments, std::int64_t count) {
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  for (const Segment* s = segments; s != segments + count; ++s) {
+    for (std::int64_t i = 0; i < s->count; i += line) __builtin_prefetch(from + s->from + i);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -104,6 +113,9 @@ void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::in
   }
   const auto copy = columns_.staged() ? kernels_->copy : kernels_->copy_exact;
   for (std::int64_t k = 0; k < depth; ++k) {
+    if (!columns_.staged() && k + 1 < depth) {
+      prefetch(from + columns_.start(first + k + 1, 0, 0, 0, kernels_->lanes), buffers.segments, segments);
+    }
     const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
     copy(buffers.panels + k * width, from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes),
          buffers.segments, segments);
