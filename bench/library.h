@@ -23,6 +23,17 @@ const std::string& failure_text(const Run& run) {
     return run.skip_message;
 }
 
+template <class Run>
+void set_failed(Run& run, const std::string& text) {
+  if constexpr (requires { run.error_occurred; }) {
+    run.error_occurred = true;
+    run.error_message = text;
+  } else {
+    run.skipped = static_cast<decltype(run.skipped)>(2);  // internal::SkippedWithError, a name that 1.7 lacks
+    run.skip_message = text;
+  }
+}
+
 /// Ends a row that rightly cannot run. Where the library has one kind of failure only, the text alone tells.
 template <class State>
 void skip(State& state, const std::string& text) {

@@ -7,7 +7,7 @@
 namespace lamina::bench {
 
 struct Published {
-  std::string source;  ///< "cnn-benchmarks"
+  std::string source;  ///< "cnn-benchmarks"; several where they print the same
   std::string network;
   std::string device;
   std::string cudnn;  ///< its version; "None": other kernels on a GPU; "cpu": a processor

@@ -80,6 +80,27 @@ Json Report::as_json(const std::vector<Run>& runs) {
   return Json::parse(fmt::format("[{}]", text.substr(first)));
 }
 
+std::vector<Report::Run> Report::worth_keeping(const std::vector<Run>& runs, const Row& row) const {
+  const Group& group = *row.group;
+  const std::size_t measured = group.samples[row.part].size();
+  std::vector<Run> kept;
+  bool said = false;
+  for (const Run& run : runs) {
+    const bool aggregate = run.run_type == Run::RT_Aggregate;
+    if (aggregate && measured < static_cast<std::size_t>(run.repetitions)) continue;  // counts passes that never were
+    if (aggregate || static_cast<std::size_t>(run.repetition_index) < measured) {
+      kept.push_back(documented(run, row));
+      continue;
+    }
+    // Each later pass fails alike; and what an interrupt kept from running has nothing to tell.
+    if (said || group.failure.empty()) continue;
+    said = true;
+    kept.push_back(documented(run, row));
+    if (!failed(run)) set_failed(kept.back(), group.failure);
+  }
+  return kept;
+}
+
 void Report::ReportRuns(const std::vector<Run>& runs) {
   if (runs.empty()) return;
   const auto found = rows_.find(runs.front().run_name.function_name);
@@ -88,17 +109,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   const bool interrupted_before = row.group->samples[row.part].empty() && row.group->failure.empty();
   if (interrupted_before) return;
 
-  std::vector<Run> kept;
-  bool said = false;
-  for (const Run& run : runs) {
-    if (failed(run)) {
-      // Each later pass fails alike; and what an interrupt kept from running has nothing to tell.
-      if (said || row.group->failure.empty()) continue;
-      said = true;
-    }
-    kept.push_back(documented(run, row));
-  }
-  for (Json& run : as_json(kept)) file_->document["benchmarks"].push_back(std::move(run));
+  for (Json& run : as_json(worth_keeping(runs, row))) file_->document["benchmarks"].push_back(std::move(run));
   file_->save_now_and_then();
   progress_->clear();
   // The library reports the passes, and then what it computed from them.

@@ -26,6 +26,7 @@ class Report final : public benchmark::BenchmarkReporter {
  private:
   /// The run under its documented name, with the time that the processors spent in its sample.
   Run documented(const Run&, const Row&) const;
+  std::vector<Run> worth_keeping(const std::vector<Run>&, const Row&) const;
   nlohmann::ordered_json as_json(const std::vector<Run>&);
   void show(const Row&);
 

@@ -58,6 +58,12 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
   measure(row, index);
   Group& group = *row.group;
   const std::vector<Sample>& samples = group.samples[row.part];
+  const bool failed_later = index >= samples.size() && !samples.empty();
+  if (failed_later) {
+    // Some passes failed and others did not, which the library cannot take (1.7 ends the process). The report knows.
+    for (auto _ : state) state.SetIterationTime(0);
+    return;
+  }
   if (index >= samples.size()) {
     const std::string text = group.failure.empty() ? not_run : group.failure;
     if (group.unsupported)

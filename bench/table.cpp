@@ -105,7 +105,7 @@ void Table::add_published() {
       line.total_ms = row.total_ms;
       line.images_per_second = 1e3 * published_batch / row.total_ms;
       line.source = row.source;
-      line.note = "published: " + row.source;
+      line.note = fmt::format("published at batch {:.0f}: {}", published_batch, row.source);
       joined.push_back(line);
     }
   }
