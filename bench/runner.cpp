@@ -47,7 +47,7 @@ void Runner::run(benchmark::BenchmarkReporter& reporter) {
         ->Iterations(1)
         ->Repetitions(workshop_->passes(row.group->facts.backend))
         ->UseManualTime()
-        ->Unit(benchmark::kMillisecond);
+        ->Unit(row.group->layers > 0 ? benchmark::kMicrosecond : benchmark::kMillisecond);
   }
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
   measurement_.reset();

@@ -12,7 +12,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int peak_batch = 4, peak_channels = 512, peak_image = 56, peak_tries = 9;
+constexpr int peak_batch = 2, peak_channels = 512, peak_image = 56, peak_tries = 9;
 
 double measured_peak(Backend& backend, DType dtype) {
   Graph graph("peak");

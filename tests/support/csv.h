@@ -2,6 +2,7 @@
 // Tables as text: a first line of column names, then rows; fields may be quoted.
 
 #include <fstream>
+#include <istream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -26,10 +27,8 @@ inline std::vector<std::string> csv_fields(const std::string& line) {
   return fields;
 }
 
-/// Every row of the file, by column name. Throws where a row has too few or too many fields.
-inline std::vector<CsvRow> read_csv(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot open " + path);
+/// Every row of a stream, by column name. Throws where a row has too few or too many fields, naming `origin`.
+inline std::vector<CsvRow> read_csv(std::istream& file, const std::string& origin) {
   std::string line;
   std::getline(file, line);
   const std::vector<std::string> names = csv_fields(line);
@@ -37,12 +36,19 @@ inline std::vector<CsvRow> read_csv(const std::string& path) {
   std::vector<CsvRow> rows;
   while (std::getline(file, line)) {
     const std::vector<std::string> fields = csv_fields(line);
-    if (fields.size() != names.size()) throw std::runtime_error(path + ": not as many fields as columns: " + line);
+    if (fields.size() != names.size()) throw std::runtime_error(origin + ": not as many fields as columns: " + line);
     CsvRow row;
     for (std::size_t i = 0; i < names.size(); ++i) row[names[i]] = fields[i];
     rows.push_back(row);
   }
   return rows;
+}
+
+/// Every row of a file.
+inline std::vector<CsvRow> read_csv(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  return read_csv(file, path);
 }
 
 }  // namespace lamina::test

@@ -1,0 +1,216 @@
+// The program itself: what it prints, what it leaves in files, how it ends.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "support/catch.h"
+#include "support/csv.h"
+
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+struct Ended {
+  int status;
+  std::string said;  ///< on both outputs
+};
+
+Ended bench(const std::string& arguments) {
+  FILE* pipe = ::popen((LAMINA_BENCH " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string said;
+  std::array<char, 4096> block;
+  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) said.append(block.data(), n);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
+}
+
+/// A folder that goes with the test.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("lamina_bench_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string file(const char* name) const { return (path_ / name).string(); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+json read(const std::string& file) {
+  std::ifstream stream(file);
+  return json::parse(stream);
+}
+
+}  // namespace
+
+TEST_CASE("every sample of a row is in the JSON, under its documented name") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const Ended ended = bench("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4 --benchmark_out=" + out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  const json result = read(out);
+  for (const char* key : {"processor", "compiler", "compiler_flags", "commit", "backend_eigen", "load_average_start",
+                          "load_average_end", "clock_MHz_start", "clock_MHz_end", "fmt", "libc", "shared_libraries"})
+    REQUIRE_THAT(result["context"].value(key, std::string()), !Catch::Matchers::Equals(""));
+  std::map<std::string, std::map<int, double>> seconds;
+  for (const json& run : result["benchmarks"]) {
+    REQUIRE(run["time_unit"] == "ms");
+    if (run["run_type"] != "iteration") continue;
+    REQUIRE(run["name"] == run["run_name"]);
+    REQUIRE(run["repetitions"] == 4);
+    REQUIRE(run["iterations"] == 1);
+    REQUIRE(run["cpu_time"] > 0);
+    REQUIRE(run["images_per_second"].get<double>() == Approx(2e3 / run["real_time"].get<double>()));
+    seconds[run["name"]][run["repetition_index"]] = run["real_time"];
+  }
+  REQUIRE(seconds.size() == 4);
+  const std::string tail = "/eigen/f32/nchw/batch:2";
+  for (const auto& [name, passes] : seconds) REQUIRE(passes.size() == 4);
+  for (int pass = 0; pass < 4; ++pass)
+    REQUIRE(seconds.at("net/mnist_mlp/total" + tail).at(pass) ==
+            Approx(seconds.at("net/mnist_mlp/forward" + tail).at(pass) +
+                   seconds.at("net/mnist_mlp/backward" + tail).at(pass)));
+}
+
+TEST_CASE("a whole residual network is timed at a small size") {
+  const Ended ended = bench("--benchmark_filter=net/resnet18/total --batch=2 --image=32 --width_divisor=8 --passes=1");
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  REQUIRE_THAT(ended.said, ContainsSubstring("net/resnet18/total/eigen/f32/nchw/batch:2/image:32/width_divisor:8"));
+}
+
+TEST_CASE("wrong use ends with status 2 and near names") {
+  const auto wrong = [](const char* arguments, const char* near) {
+    const Ended ended = bench(arguments);
+    CAPTURE(arguments, ended.said);
+    REQUIRE(ended.status == 2);
+    REQUIRE_THAT(ended.said, ContainsSubstring(near));
+  };
+  wrong("--benchmark_filer=x", "--benchmark_filter");
+  wrong("--benchmark_filter=net/resnet5/totl", "net/resnet50/total");
+  wrong("--benchmark_filter='('", "regular expression");
+  wrong("--describe=resnet5", "resnet50");
+  wrong("--memory=vgg61", "vgg16");
+  wrong("--backend=eigne", "eigen");
+  wrong("--memory_limit=lots", "4GiB");
+  wrong("--batch=0", "--batch");
+  wrong("--dtype=f16", "--dtype");
+  wrong("--describe=alexnet --ledger=alexnet", "exclude each other");
+  wrong("--quick", "--table");
+}
+
+TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
+  const Ended both = bench("--benchmark_filter=net/mnist_mlp/total --batch=2 --passes=1 --layout=nchw,nhwc");
+  CAPTURE(both.said);
+  REQUIRE_THAT(both.said, ContainsSubstring("Unsupported: "));
+  REQUIRE(both.status == 0);
+  const Ended none = bench("--benchmark_filter=net/mnist_mlp/total --backend=cudnn");
+  REQUIRE_THAT(none.said, ContainsSubstring("Unsupported: ") && ContainsSubstring("no row could run"));
+  REQUIRE(none.status == 1);
+}
+
+TEST_CASE("a memory limit below need is a failed row beside others") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const Ended ended = bench(
+      "--benchmark_filter='net/(mnist_mlp|mnist_cnn)/inference' --batch=2 --memory_limit=4MB --passes=2 "
+      "--benchmark_out=" +
+      out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 1);
+  std::map<std::string, int> failed, measured;
+  const json result = read(out);
+  for (const json& run : result["benchmarks"]) {
+    if (run["run_type"] != "iteration") continue;
+    const bool error = run.value("error_occurred", false);
+    ++(error ? failed : measured)[run["name"].get<std::string>()];
+    if (error) REQUIRE_THAT(run["error_message"].get<std::string>(), ContainsSubstring("OutOfMemory: "));
+  }
+  REQUIRE(failed == std::map<std::string, int>{{"net/mnist_cnn/inference/eigen/f32/nchw/batch:2", 1}});
+  REQUIRE(measured == std::map<std::string, int>{{"net/mnist_mlp/inference/eigen/f32/nchw/batch:2", 2}});
+}
+
+TEST_CASE("results that cannot be written are said before anything runs, or at the end") {
+  const Ended folder = bench("--benchmark_filter=net/mnist_mlp --benchmark_out=/proc/none/rows.json");
+  REQUIRE(folder.status == 1);
+  REQUIRE_THAT(folder.said, ContainsSubstring("/proc/none") && !ContainsSubstring("net/mnist_mlp/total"));
+  const Ended full = bench("--benchmark_filter=net/mnist_mlp --batch=2 --passes=1 --benchmark_out=/dev/full");
+  CAPTURE(full.said);
+  REQUIRE(full.status == 1);
+  REQUIRE_THAT(full.said, ContainsSubstring("No space left") && ContainsSubstring("net/mnist_mlp/total"));
+}
+
+TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (FILE* stream : {stdout, stderr}) std::freopen("/dev/null", "w", stream);
+    ::execl(LAMINA_BENCH, LAMINA_BENCH, "--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
+            "--passes=1000000", ("--benchmark_out=" + out).c_str(), nullptr);
+    ::_exit(127);
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ::kill(child, SIGINT);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE(WEXITSTATUS(status) == 130);
+  const json result = read(out);
+  REQUIRE(result["context"]["interrupted"] == true);
+  for (const json& run : result["benchmarks"]) {
+    REQUIRE(run["run_type"] == "iteration");
+    REQUIRE(run["real_time"] > 0);
+  }
+  REQUIRE_FALSE(result["benchmarks"].empty());
+}
+
+TEST_CASE("the table leaves its files") {
+  const Folder folder;
+  const Ended ended = bench(
+      "--table --published --benchmark_filter=net/resnet18/ --batch=2 --image=32 --width_divisor=8 "
+      "--passes=2 --results=" +
+      folder.path().string());
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  REQUIRE_THAT(ended.said, ContainsSubstring("about") && ContainsSubstring("Dual Xeon"));
+  std::map<std::string, int> ends;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename().string();
+    ++ends[name.substr(name.find('.'))];
+  }
+  REQUIRE(ends == std::map<std::string, int>{{".json", 1}, {".md", 1}, {".table.json", 1}, {".txt", 1}});
+}
+
+TEST_CASE("the ledger has a row for every call, and their sum") {
+  const Ended ended = bench("--ledger=cifar10_cnn --batch=2 --passes=3 --unfused --format=csv");
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  std::istringstream stream(ended.said);
+  double sum = 0;
+  int forward = 0;
+  for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "ledger")) {
+    const double ms = std::stod(row.at("ms"));
+    if (row.at("layer") == "sum") REQUIRE(sum == Approx(ms).margin(0.05));
+    if (!row.at("pass").empty()) sum += ms;
+    forward += row.at("pass") == "forward" ? 1 : 0;
+  }
+  REQUIRE(forward == 17);
+  REQUIRE(sum > 0);
+}

@@ -1,0 +1,126 @@
+// Descriptions of networks: layers against their tables, memory against the planner.
+
+#include "describe.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "lamina/error.h"
+#include "quantities.h"
+#include "support/catch.h"
+#include "support/csv.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using Catch::Matchers::ContainsSubstring;
+using test::CsvRow;
+
+namespace {
+
+BenchOptions csv_of(std::vector<std::string> networks) {
+  BenchOptions options;
+  options.networks = std::move(networks);
+  options.format = Format::csv;
+  return options;
+}
+
+std::vector<CsvRow> rows_of(const std::string& csv) {
+  std::istringstream stream(csv);
+  return test::read_csv(stream, "csv");
+}
+
+/// "conv1: 96x54x54, 34944, 101616768"; a name without its count, a vector without its ones. PyTorch's twins flatten
+/// before some layers that leave the shape as it is: of a dropout, the elements are compared.
+std::string line(std::string name, std::string output, const std::string& parameters, const std::string& products,
+                 bool dropout) {
+  name = name.substr(0, name.find('#'));
+  if (output.ends_with("x1x1")) output.resize(output.size() - 4);
+  if (dropout) {
+    std::int64_t elements = 1;
+    std::istringstream extents(output);
+    for (std::string extent; std::getline(extents, extent, 'x');) elements *= std::stoll(extent);
+    output = std::to_string(elements);
+  }
+  return name + ": " + output + ", " + parameters + ", " + products;
+}
+
+MemoryReport predicted(Workshop& workshop, int batch, Mode mode) {
+  const Case c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, batch};
+  return predict_memory(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, mode));
+}
+
+}  // namespace
+
+TEST_CASE("described layers equal the tables of layers, for every network") {
+  const std::vector<CsvRow> table = test::read_csv(LAMINA_TEST_DATA "/network_layers.csv");
+  for (const nets::Info& info : nets::list()) {
+    const std::string network(info.name);
+    CAPTURE(network);
+    std::multiset<std::string> expected, described;
+    for (const CsvRow& row : table)
+      if (row.at("network") == network && !row.at("type").starts_with("Flatten"))
+        expected.insert(
+            line(row.at("layer"), row.at("out"), row.at("params"), row.at("macs"), row.at("type") == "Dropout"));
+    Workshop workshop(csv_of({network}));
+    for (const CsvRow& row : rows_of(describe(workshop)))
+      if (row.at("op") != "input" && row.at("name") != "total")
+        described.insert(line(row.at("name"), row.at("output"), row.at("parameters"), row.at("multiply_adds"),
+                              row.at("op") == "dropout"));
+    REQUIRE(described == expected);
+  }
+}
+
+TEST_CASE("described totals equal the table of networks") {
+  Workshop workshop(csv_of({"alexnet", "resnet200"}));
+  std::vector<std::string> totals;
+  std::int64_t bytes = 0, bytes_of_layers = 0;
+  for (const CsvRow& row : rows_of(describe(workshop))) {
+    if (row.at("name") == "total") {
+      totals.push_back(row.at("network") + " " + row.at("parameters") + " " + row.at("multiply_adds"));
+      bytes += std::stoll(row.at("bytes"));
+    } else {
+      bytes_of_layers += std::stoll(row.at("bytes"));
+    }
+  }
+  REQUIRE(totals == std::vector<std::string>{"alexnet 60965224 720608384", "resnet200 64666152 15007481856"});
+  REQUIRE(bytes == bytes_of_layers);
+}
+
+TEST_CASE("an unknown network is an error with near names") {
+  Workshop workshop(csv_of({"resnet5"}));
+  REQUIRE_THROWS_WITH(describe(workshop), ContainsSubstring("resnet50"));
+  REQUIRE_THROWS_AS(describe_memory(workshop), UsageError);
+}
+
+TEST_CASE("described memory is what the planner predicts, and the largest batch is the largest") {
+  BenchOptions options = csv_of({"mnist_cnn"});
+  options.memory_limit = parse_bytes("64MiB");
+  Workshop workshop(options);
+  std::map<std::string, CsvRow> by_kind;
+  for (const CsvRow& row : rows_of(describe_memory(workshop))) by_kind[row.at("MiB")] = row;
+
+  const auto bytes = [&](const char* kind, const char* mode) {
+    return std::stod(by_kind.at(kind).at(mode)) * mebibyte;
+  };
+  const MemoryReport training = predicted(workshop, 16, Mode::training);
+  REQUIRE(bytes("total", "training") == Approx(static_cast<double>(training.total())).margin(0.006 * mebibyte));
+  REQUIRE(bytes("arena", "training") == Approx(static_cast<double>(training.arena)).margin(0.006 * mebibyte));
+  REQUIRE(bytes("parameters", "inference") ==
+          Approx(static_cast<double>(predicted(workshop, 16, Mode::inference).parameters)).margin(0.006 * mebibyte));
+
+  for (const Mode mode : {Mode::training, Mode::inference}) {
+    const int largest = std::stoi(by_kind.at("largest batch").at(mode == Mode::training ? "training" : "inference"));
+    CAPTURE(largest);
+    REQUIRE(predicted(workshop, largest, mode).total() <= options.memory_limit);
+    REQUIRE(predicted(workshop, largest + 1, mode).total() > options.memory_limit);
+  }
+}
+
+TEST_CASE("a limit below one image is said to be that") {
+  BenchOptions options = csv_of({"mnist_cnn"});
+  options.format = Format::text;
+  options.memory_limit = parse_bytes("1MiB");
+  Workshop workshop(options);
+  REQUIRE_THAT(describe_memory(workshop), ContainsSubstring("not even one image fits in 1.00 MiB"));
+}

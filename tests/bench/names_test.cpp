@@ -1,0 +1,96 @@
+// Names of rows, and the filter that picks from them.
+
+#include "names.h"
+
+#include <algorithm>
+#include <set>
+
+#include "lamina/error.h"
+#include "rows.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const Case resnet50{"resnet50", "eigen"};
+
+std::vector<std::string> names_of(const BenchOptions& options) {
+  Workshop workshop(options);
+  std::vector<std::string> names;
+  for (const Row& row : all_rows(workshop)) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a row's name tells the defaults by their absence") {
+  const BenchOptions options;
+  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  REQUIRE(layer_name(resnet50, "layer1.0.conv1", "backward_data", "direct", options) ==
+          "layer/resnet50/layer1.0.conv1/backward_data/eigen/direct/f32/nchw/batch:16");
+  REQUIRE(setup_name(resnet50, "plan", options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
+}
+
+TEST_CASE("what differs from the default is in the name") {
+  BenchOptions options;
+  options.image = 224;
+  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  options.image = 64;
+  options.keep = Keep::cheap;
+  options.fuse = false;
+  options.accumulate = true;  // as published
+  options.softmax = true;     // not as published
+  options.input_gradient = false;
+  const Case other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
+  REQUIRE(net_name(other, "total", options) ==
+          "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/recompute/unfused/softmax:1");
+  REQUIRE(net_name({"vgg16", "eigen"}, "total", options) ==
+          "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/recompute/unfused/input_gradient:0");
+}
+
+TEST_CASE("the protocol is the published one unless a flag says otherwise") {
+  BenchOptions options;
+  REQUIRE_FALSE(protocol_of(resnet50, options).input_gradient);
+  REQUIRE(protocol_of({"vgg16", "eigen"}, options).input_gradient);
+  REQUIRE(protocol_of({"vgg16", "eigen"}, options).softmax);
+  options.input_gradient = true;
+  options.accumulate = false;
+  REQUIRE(protocol_of(resnet50, options).input_gradient);
+  REQUIRE_FALSE(protocol_of(resnet50, options).accumulate);
+}
+
+TEST_CASE("every row has a name of its own") {
+  BenchOptions options;
+  options.dtypes = {DType::f32, DType::f64};
+  options.batches = {1, 16};
+  const std::vector<std::string> names = names_of(options);
+  REQUIRE(std::set<std::string>(names.begin(), names.end()).size() == names.size());
+}
+
+TEST_CASE("without a filter, three rows of each of the ten networks are run, or of three of them") {
+  const std::vector<std::string> names = names_of({});
+  for (const bool quick : {false, true}) {
+    const std::vector<bool> picked = pick(names, default_filter(quick));
+    REQUIRE(std::count(picked.begin(), picked.end(), true) == (quick ? 9 : 30));
+  }
+}
+
+TEST_CASE("a filter may end in the end of the documented name") {
+  const std::vector<bool> picked = pick({"net/a/batch:1", "net/a/batch:16"}, "batch:1$");
+  REQUIRE(picked == std::vector<bool>{true, false});
+}
+
+TEST_CASE("a filter that matches nothing is an error that names the nearest rows") {
+  const std::vector<std::string> names = names_of({});
+  REQUIRE_THROWS_AS(pick(names, "^net/resnet5/totl/"), UsageError);
+  REQUIRE_THROWS_WITH(pick(names, "^net/resnet5/totl/"),
+                      ContainsSubstring("^net/resnet5/totl/") && ContainsSubstring("net/resnet50/total/eigen"));
+  REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
+}
+
+TEST_CASE("a filter that is no expression is an error") {
+  REQUIRE_THROWS_WITH(pick({"net/a"}, "net/(a"), ContainsSubstring("no regular expression"));
+}

@@ -1,0 +1,131 @@
+// Which rows there are, and what is counted of them.
+
+#include "rows.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "lamina/error.h"
+#include "quantities.h"
+#include "stopwatch.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("one pass feeds the forward, backward and total rows of a network") {
+  Workshop workshop{BenchOptions{}};
+  const std::vector<Row> rows = net_rows(workshop, {"resnet18", "eigen"});
+  REQUIRE(rows.size() == 4);
+  REQUIRE(rows[0].group == rows[2].group);
+  REQUIRE(rows[0].group != rows[3].group);
+  REQUIRE(rows[2].group->work[2].flops == rows[0].group->work[0].flops + rows[0].group->work[1].flops);
+}
+
+TEST_CASE("the distinct layers of a network stand for all of its layers") {
+  Workshop workshop{BenchOptions{}};
+  for (const char* network : {"alexnet", "resnet50", "inception_v1", "mnist_mlp"}) {
+    const Case c{network, "eigen"};
+    std::map<std::string, int> layers;  // by node: the rows of one node differ in pass and algorithm
+    for (const Row& row : layer_rows(workshop, c)) {
+      REQUIRE(row.group->layers >= 1);
+      const std::size_t start = row.name.find('/', 6) + 1;
+      layers[row.name.substr(start, row.name.find('/', start) - start)] = row.group->layers;
+    }
+    int sum = 0;
+    for (const auto& [node, count] : layers) sum += count;
+    CAPTURE(network);
+    REQUIRE(sum == static_cast<int>(workshop.graph(c).nodes().size()) - 1);
+  }
+}
+
+TEST_CASE("a forward pass counts two operations for every multiply-add, and some more") {
+  Workshop workshop{BenchOptions{}};
+  const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
+  const double products = 2.0 * 15'470'264'320;
+  const GraphCost cost = graph_cost(graph, DType::f32, true);
+  REQUIRE(cost.forward.flops > products);
+  REQUIRE(cost.forward.flops < 1.01 * products);
+  REQUIRE(cost.backward.flops > 2 * products);
+  REQUIRE(cost.backward.flops < 2.02 * products);
+}
+
+TEST_CASE("an image gradient that nobody wants is not counted") {
+  Workshop workshop{BenchOptions{}};
+  const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
+  const Node& first = graph.nodes()[1];
+  const double with = graph_cost(graph, DType::f32, true).backward.flops;
+  const double without = graph_cost(graph, DType::f32, false).backward.flops;
+  REQUIRE(with - without == Approx(cost(first.op, input_shapes(graph, first), Pass::backward_data).flops));
+}
+
+TEST_CASE("rows of a layer give times on a backend that runs") {
+  BenchOptions options;
+  options.batches = {2};
+  Workshop workshop(options);
+  std::set<std::string> passes;
+  for (const Row& row : layer_rows(workshop, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 2})) {
+    CAPTURE(row.name);
+    const std::vector<Sample> samples = row.group->open()->pass();
+    REQUIRE(samples.size() == 1);
+    REQUIRE(samples[0].seconds > 0);
+    passes.insert(row.group->parts[0]);
+  }
+  REQUIRE(passes == std::set<std::string>{"forward", "backward_data", "backward_params"});
+}
+
+TEST_CASE("the calls of a pass sum to the pass") {
+  BenchOptions options;
+  Workshop workshop(options);
+  const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 4};
+  Plan plan(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, Mode::training));
+  CallStopwatch by_call(plan);
+  Stopwatch stopwatch(plan.backend().device());
+  double best = 0;  // other processes may take the processor between two calls, but hardly every time
+  for (int i = 0; i < 20; ++i) {
+    for (const bool forward : {true, false}) {
+      std::vector<double> calls;
+      const double whole = stopwatch.time([&] { calls = forward ? by_call.forward() : by_call.backward(); }).seconds;
+      REQUIRE(calls.size() == (forward ? plan.forward_calls() : plan.calls().size() - plan.forward_calls()));
+      const double sum = std::accumulate(calls.begin(), calls.end(), 0.0);
+      REQUIRE(sum <= whole);
+      best = std::max(best, sum / whole);
+    }
+  }
+  REQUIRE(best > 0.95);
+}
+
+TEST_CASE("a backend that was asked for and not built has rows that refuse") {
+  BenchOptions options;
+  options.backends = {"cudnn"};
+  Workshop workshop(options);
+  const std::vector<Row> rows = all_rows(workshop);
+  REQUIRE_FALSE(rows.empty());
+  REQUIRE_THROWS_AS(rows.front().group->open(), Unsupported);
+}
+
+TEST_CASE("a backend that does not exist is an error with near names") {
+  BenchOptions options;
+  options.backends = {"eigne"};
+  Workshop workshop(options);
+  REQUIRE_THROWS_WITH(workshop.backend_names(), ContainsSubstring("eigen"));
+}
+
+TEST_CASE("bytes are read as they are written") {
+  REQUIRE(parse_bytes("4096") == 4096);
+  REQUIRE(parse_bytes("4GiB") == std::size_t{4} << 30);
+  REQUIRE(parse_bytes("1.5 GB") == 1'500'000'000);
+  REQUIRE(parse_bytes("512MiB") == std::size_t{512} << 20);
+  for (const char* wrong : {"", "GiB", "-1", "0", "4 gigs", "4GiBs", "4XB", "nan"}) {
+    CAPTURE(wrong);
+    REQUIRE_THROWS_AS(parse_bytes(wrong), UsageError);
+  }
+  REQUIRE(bytes_text(17) == "17 B");
+  REQUIRE(bytes_text(4.5 * 1024 * mebibyte) == "4.50 GiB");
+  REQUIRE(seconds_text(13.2) == "14 s");
+  REQUIRE(seconds_text(200) == "3 min 20 s");
+  REQUIRE(seconds_text(7500) == "2 h 5 min");
+}

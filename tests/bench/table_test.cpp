@@ -1,0 +1,122 @@
+// Tables: cells, files, and the published rows.
+
+#include "table.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "grid.h"
+#include "lamina/error.h"
+#include "published.h"
+#include "quantities.h"
+#include "result_file.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::shared_ptr<Group> measured(const char* network) {
+  auto group = std::make_shared<Group>();
+  group->facts = {network, "eigen"};
+  group->parts = {"forward", "backward", "total"};
+  group->samples = {{{0.1, 0.2}, {0.3, 0.6}}, {{0.2, 0.4}, {0.2, 0.4}}, {{0.3, 0.6}, {0.5, 1.0}}};
+  group->memory.arena = 3 << 20;
+  return group;
+}
+
+std::filesystem::path scratch(const char* name) {
+  const auto folder = std::filesystem::temp_directory_path() / ("lamina_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  return folder / name;
+}
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a line of the table has the mean of its passes, and appears with the total") {
+  Table table;
+  const auto group = measured("resnet50");
+  REQUIRE(table.take({"forward", group, 0}).empty());
+  REQUIRE(table.take({"backward", group, 1}).empty());
+  const std::string line = table.take({"total", group, 2});
+  for (const char* cell : {"resnet50", "200.00", "400.00", "141.42", "40.0"})
+    REQUIRE_THAT(line, ContainsSubstring(cell));
+  REQUIRE(table.take({"total", group, 2}).empty());
+  const auto json = table.json();
+  REQUIRE(json.size() == 1);
+  REQUIRE(json[0]["total_ms"].get<double>() == Approx(400));
+  REQUIRE(json[0]["peak_MiB"].get<double>() == 3);
+  REQUIRE(json[0]["passes"] == 2);
+}
+
+TEST_CASE("a network that failed has a line that says why") {
+  Table table;
+  const auto group = measured("resnet50");
+  for (auto& samples : group->samples) samples.clear();
+  group->failure = "OutOfMemory: 7 bytes | wanted";
+  REQUIRE_THAT(table.take({"forward", group, 0}), ContainsSubstring("7 bytes"));
+  REQUIRE(table.take({"total", group, 2}).empty());
+  REQUIRE(table.json()[0]["total_ms"].is_null());
+  REQUIRE_THAT(table.markdown(), ContainsSubstring("7 bytes \\| wanted"));
+}
+
+TEST_CASE("published times of the measured networks join the table, fastest first and each once") {
+  Table table;
+  table.take({"total", measured("vgg16"), 2});
+  table.add_published();
+  const auto json = table.json();
+  REQUIRE(json.size() == published_times("vgg16").size() + 1);
+  REQUIRE(json[0]["source"] == "measured");
+  bool cpu = false;
+  for (std::size_t i = 1; i < json.size(); ++i) {
+    REQUIRE(json[i]["network"] == "vgg16");
+    if (i > 1) REQUIRE(json[i]["total_ms"] >= json[i - 1]["total_ms"]);
+    if (json[i]["backend"] != "Dual Xeon E5-2630 v3") continue;
+    REQUIRE_FALSE(cpu);
+    cpu = true;
+    REQUIRE(json[i]["total_ms"].get<double>() == 8495.48);
+    REQUIRE_THAT(json[i]["source"].get<std::string>(),
+                 ContainsSubstring("cnn-benchmarks") && ContainsSubstring("cloud-gpu"));
+  }
+  REQUIRE(cpu);
+}
+
+TEST_CASE("cells survive CSV, Markdown and columns") {
+  const Grid grid{{{"name"}, {"n", true}}, {{"a,b", "1"}, {"c\"d", "23"}}};
+  REQUIRE(grid.csv() == "name,n\n\"a,b\",1\n\"c\"\"d\",23\n");
+  REQUIRE(grid.markdown() == "| name | n |\n|---|---:|\n| a,b | 1 |\n| c\"d | 23 |\n");
+  REQUIRE(grid.text() == "name   n\na,b    1\nc\"d   23\n");
+}
+
+TEST_CASE("a file is replaced whole or not at all") {
+  const auto path = scratch("replaced.json");
+  replace_file(path, "old");
+  replace_file(path, "new");
+  REQUIRE(contents(path) == "new");
+  // A folder where the neighbour would lie keeps it from being written.
+  std::filesystem::create_directories(path.string() + ".part");
+  REQUIRE_THROWS_AS(replace_file(path, "newer"), FileError);
+  REQUIRE(contents(path) == "new");
+  std::filesystem::remove_all(path.parent_path());
+}
+
+TEST_CASE("what cannot be written is an error that says what to do") {
+  REQUIRE_THROWS_WITH(check_writable("/proc/none/rows.json"), ContainsSubstring("/proc/none"));
+  REQUIRE_THROWS_WITH(replace_file("/dev/full", "rows"), ContainsSubstring("make room"));
+}
+
+TEST_CASE("the mean, median and deviation of samples") {
+  REQUIRE(mean({1, 2, 6}) == 3);
+  REQUIRE(median({6, 1, 2}) == 2);
+  REQUIRE(median({4, 1, 2, 3}) == 2.5);
+  REQUIRE(deviation({1, 3}) == Approx(std::sqrt(2)));
+  REQUIRE(deviation({1}) == 0);
+}
