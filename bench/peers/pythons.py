@@ -36,10 +36,13 @@ def find(wanted=(), modules="torch"):
 
 
 def start_again(wanted, modules):
-    """Replaces this process by the same script under an interpreter that has the modules, or ends it as skipped."""
+    """Replaces this process by the same script under an interpreter that has the modules, or ends it: as skipped if none
+    was wanted by name."""
     try:
         python = find([wanted] if wanted else (), modules)[0]
     except NoTorch as error:
+        if wanted:
+            sys.exit(str(error))
         print(f"skipped: {error}")
         sys.exit(SKIPPED)
     os.execvp(python, [python, *sys.argv])
