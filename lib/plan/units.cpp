@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "choices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "support/near.h"
@@ -108,10 +109,6 @@ Unit make_unit(int head, const std::vector<Node>& nodes, const std::vector<std::
     append_parameters(unit.spec, next, options);
   }
   unit.backward = wanted[static_cast<std::size_t>(unit.y())];
-  unit.choice = options.choice;
-  for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
-    if (const auto named = options.choice_of.find(at(*node).name); named != options.choice_of.end())
-      unit.choice = named->second;
   return unit;
 }
 
@@ -227,6 +224,7 @@ Units make_units(const Graph& graph, Backend& backend, const Options& options) {
   set_views(units, nodes, backend, options);
   set_pitches(units, nodes, options);
   set_sums(units, backend, options);
+  set_choices(units, nodes, backend, options);
   lower_all(units, nodes, backend);
   return units;
 }

@@ -215,6 +215,20 @@ TEST_CASE("a choice by node name goes before the choice for all") {
   for (const Call& call : plan.calls()) CHECK(call.algorithm == (call.nodes[0] == 2 ? "direct" : "im2col_gemm"));
 }
 
+TEST_CASE("an algorithm named for all holds where it exists, and is an error where it exists nowhere") {
+  Options options;
+  options.choice.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm"};
+  Plan plan(residual(), backend(), options);
+  for (const Call& call : plan.calls()) {
+    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(call.nodes[0])].op;
+    if (std::holds_alternative<Conv>(op)) CHECK(call.algorithm == "im2col_gemm");
+  }
+  options.choice.algorithm[2] = "im2col_gem";
+  CHECK_THROWS_AS(Plan(residual(), backend(), options), UsageError);
+  CHECK_THROWS_WITH(Plan(residual(), backend(), options),
+                    ContainsSubstring("backward_data") && ContainsSubstring("im2col_gemm"));
+}
+
 TEST_CASE("predicted memory is what a plan takes, and dropping values takes less") {
   for (const Mode mode : {Mode::training, Mode::inference}) {
     Options options{.mode = mode};

@@ -23,7 +23,8 @@ struct Options {
   Mode mode = Mode::training;
   DType dtype = DType::f32;
   Layout layout = Layout::nchw;
-  Choice choice{};
+  Choice choice{};  ///< a named algorithm holds for the units that have it, the others pick; one that none has is a
+                    ///< UsageError
   std::map<std::string, Choice> choice_of{};  ///< by node name, where it differs; an unknown name is a UsageError
   bool fuse = true;
   Keep keep = Keep::all;

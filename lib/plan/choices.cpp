@@ -1,0 +1,51 @@
+// Which algorithm each unit is asked for.
+
+#include "choices.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "lamina/error.h"
+#include "support/near.h"
+
+namespace lamina::planner {
+namespace {
+
+constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+
+/// The choice made for one of the unit's nodes by name, its last node's before the others'; null: none.
+const Choice* by_name(const Unit& unit, const std::vector<Node>& nodes, const Options& options) {
+  for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
+    if (const auto named = options.choice_of.find(nodes[static_cast<std::size_t>(*node)].name);
+        named != options.choice_of.end())
+      return &named->second;
+  return nullptr;
+}
+
+}  // namespace
+
+void set_choices(Units& units, const std::vector<Node>& nodes, const Backend& backend, const Options& options) {
+  for (std::size_t p = 0; p < std::size(passes); ++p) {
+    const std::string& wanted = options.choice.algorithm[p];
+    std::set<std::string> known;
+    bool asked = false;
+    for (Unit& unit : units.list) {
+      if (p == 0) unit.choice = options.choice;
+      if (const Choice* named = by_name(unit, nodes, options)) {
+        unit.choice = *named;
+        continue;
+      }
+      if (wanted.empty()) continue;
+      asked = true;
+      const auto algorithms = backend.algorithms(unit.spec, passes[p]);
+      known.insert(algorithms.begin(), algorithms.end());
+      if (std::find(algorithms.begin(), algorithms.end(), wanted) == algorithms.end()) unit.choice.algorithm[p].clear();
+    }
+    if (!asked || known.contains(wanted)) continue;
+    throw UsageError("no node has an algorithm " + wanted + " for pass " + std::string(to_string(passes[p])) + "; " +
+                     near_names(wanted, {known.begin(), known.end()}));
+  }
+}
+
+}  // namespace lamina::planner
