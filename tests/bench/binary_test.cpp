@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "lamina/lamina.h"
 #include "support/catch.h"
 #include "support/csv.h"
 
@@ -179,6 +180,22 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
     REQUIRE(run["real_time"] > 0);
   }
   REQUIRE_FALSE(result["benchmarks"].empty());
+}
+
+TEST_CASE("weights come from a file, and must fit") {
+  using namespace lamina;
+  const Folder folder;
+  const std::string file = folder.file("mlp.safetensors");
+  const auto backend = make_backend("eigen");
+  const Plan plan(nets::build("mnist_mlp", {.batch = 2, .width_divisor = 8}), *backend);
+  write_safetensors(file, save_weights(plan));
+  const std::string flags = " --batch=2 --passes=1 --weights=" + file;
+  const Ended fits = bench("--benchmark_filter=net/mnist_mlp/ --width_divisor=8" + flags);
+  CAPTURE(fits.said);
+  REQUIRE(fits.status == 0);
+  const Ended too_small = bench("--benchmark_filter=net/mnist_mlp/total" + flags);
+  REQUIRE(too_small.status == 1);
+  REQUIRE_THAT(too_small.said, ContainsSubstring("FileError: ") && ContainsSubstring("dense_1"));
 }
 
 TEST_CASE("the table leaves its files") {
