@@ -197,12 +197,15 @@ void write(const fs::path& path, const std::string& text) {
   if (!out) fail("cannot write " + path.string());
 }
 
-/// Every file of the project that a build with tests reads.
+/// Every file of the project; what was built or is hidden does not belong to it.
 std::vector<fs::path> project_files(const fs::path& root) {
-  std::vector<fs::path> files = {"CMakeLists.txt"};
-  for (const char* folder : {"bench", "cmake", "kernels", "lib", "nets", "tests"}) {
-    if (!fs::exists(root / folder)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& top : fs::directory_iterator(root)) {
+    const std::string name = top.path().filename().string();
+    if (name.starts_with('.') || name == "build" || name == "results") continue;
+    if (top.is_regular_file()) files.push_back(fs::relative(top.path(), root));
+    if (!top.is_directory()) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(top.path())) {
       if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), root));
     }
   }
