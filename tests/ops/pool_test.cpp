@@ -1,6 +1,10 @@
 // Max, average and global average pooling.
 
+#include <cmath>
+#include <limits>
+
 #include "lamina/op.h"
+#include "support/backend.h"
 #include "support/catch.h"
 #include "support/example.h"
 #include "support/suite.h"
@@ -97,6 +101,21 @@ TEST_CASE("max pool, by hand: rounding up adds a window, rounding down none") {
                 {{{1, 2, 3}}, {}, {}, {5, 7}, {}, {}}, {{2, 3}, {{0, 5, 7}}, {}, {}});
   check_example({"", MaxPool{.window = {1, 2}, .stride = 2}, {{1, 1, 1, 3}}}, {{{1, 2, 3}}, {}, {}, {5}, {}, {}},
                 {{2}, {{0, 5, 0}}, {}, {}});
+}
+
+TEST_CASE("max pool takes a NaN for the maximum") {
+  // Windows of 2: a NaN first, last, and nowhere; in a row of windows beside it.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Case c{"", MaxPool{.window = 2, .stride = 2}, {{1, 1, 2, 6}}};
+  Feed feed = make_feed(c, 1);
+  feed.x[0] = {nan, 9, 1, 2, 5, 6, 3, 4, 3, nan, 7, 8};
+  for (const DType dtype : element_types()) {
+    const Values y = run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed).y;
+    REQUIRE(y.size() == 3);
+    CHECK(std::isnan(y[0]));
+    CHECK(std::isnan(y[1]));
+    CHECK(y[2] == 8);
+  }
 }
 
 TEST_CASE("average pool, by hand: the divisor with and without padding") {
