@@ -142,7 +142,7 @@ TEST_CASE("differences refuse inference and a step that is none") {
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = 0}), UsageError);
 }
 
-TEST_CASE("differences hold in nets that are nothing but kinks, whatever the seed") {
+TEST_CASE("differences hold in nets that are nothing but kinks, whatever the seed", "[random]") {
   Graph graph("kinks");
   Value x = graph.input({2, 3, 9, 9});
   for (int i = 0; i < 6; ++i) {
