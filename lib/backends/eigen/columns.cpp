@@ -4,13 +4,9 @@
 
 #include <algorithm>
 
+#include "strided.h"
+
 namespace lamina::eigen {
-namespace {
-
-/// a / b rounded up, for b > 0.
-constexpr int ceil_div(int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
-}  // namespace
 
 Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
                  std::int64_t plane)

@@ -7,21 +7,12 @@
 #include <vector>
 
 #include "conv.h"
+#include "strided.h"
 
 namespace lamina::eigen {
 namespace {
 
 constexpr int row_block = 128;  // outputs of a row that are summed together
-
-/// The range of i in [0, count) for which low <= i * step + offset < high.
-struct Range {
-  int first, last;
-};
-Range range_within(int count, int step, int offset, int low, int high) {
-  const auto ceil_div = [](int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); };
-  const int first = std::clamp(ceil_div(low - offset, step), 0, count);
-  return {first, std::clamp(ceil_div(high - offset, step), first, count)};
-}
 
 template <class T>
 void forward(const ConvProblem& c, const Args& args, Pool& pool) {
@@ -46,7 +37,7 @@ void forward(const ConvProblem& c, const Args& args, Pool& pool) {
               if (h < 0 || h >= c.x.h) continue;
               const T* const row = image + channel * c.x.plane() + std::int64_t{h} * c.x.w;
               for (int s = 0; s < size.w; ++s) {
-                const auto weight = static_cast<double>(filter[(channel * size.h + r) * size.w + s]);
+                const auto weight = static_cast<double>(filter[(std::int64_t{channel} * size.h + r) * size.w + s]);
                 const int offset = q0 * c.op.stride.w - c.op.pad.w + s * c.op.dilation.w;
                 const Range inside = range_within(count, c.op.stride.w, offset, 0, c.x.w);
                 for (int q = inside.first; q < inside.last; ++q) {

@@ -4,17 +4,12 @@
 
 #include <algorithm>
 
+#include "strided.h"
+
 namespace lamina::eigen {
 namespace {
 
 constexpr std::int64_t sums_bytes = 512 * 1024;  // of one block: half of a second-level cache
-
-/// Those i in [0, count) for which 0 <= i * step + offset < limit.
-Piece within(int count, int step, int offset, int limit) {
-  const auto ceil_div = [](int a, int b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); };
-  const int first = std::clamp(ceil_div(-offset, step), 0, count);
-  return {first, std::clamp(ceil_div(limit - offset, step), first, count)};
-}
 
 }  // namespace
 
@@ -70,17 +65,17 @@ void FewChannelsData<T>::add_sums(const Tensor& dx, std::int64_t image, int chan
   T* const plane = dx.as<T>() + image * dx.pitch + channel * c_.x.plane();
   for (int r = 0; r < op.kernel.h; ++r) {
     const int down = first_row * op.stride.h - op.pad.h + r * op.dilation.h;
-    const Piece p = within(rows, op.stride.h, down, c_.x.h);
+    const Range p = range_within(rows, op.stride.h, down, 0, c_.x.h);
     for (int s = 0; s < op.kernel.w; ++s, sums += std::int64_t{rows} * c_.y.w) {
       const int right = s * op.dilation.w - op.pad.w;
-      const Piece q = within(c_.y.w, op.stride.w, right, c_.x.w);
+      const Range q = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
       if (p.first == p.last || q.first == q.last) continue;
-      kernels_->put({.to = plane + (p.first * op.stride.h + down) * c_.x.w + q.first * op.stride.w + right,
+      kernels_->put({.to = plane + std::int64_t{p.first * op.stride.h + down} * c_.x.w + q.first * op.stride.w + right,
                      .ldc = std::int64_t{op.stride.h} * c_.x.w,
                      .step = op.stride.w,
-                     .from = sums + p.first * c_.y.w + q.first,
+                     .from = sums + std::int64_t{p.first} * c_.y.w + q.first,
                      .ldf = c_.y.w,
-                     .rows = static_cast<int>(p.last - p.first),
+                     .rows = p.last - p.first,
                      .count = q.last - q.first,
                      .bias = nullptr,
                      .add = true,

@@ -1,8 +1,9 @@
 // Convolution as matrix products whose second factor, the columns, is packed from the image block by block.
 //
 // forward           y = w * columns of x
-// backward_data     dx at the positions of one residue modulo the stride = (weights of the taps that meet it) * columns
-// of dy backward_params   see params_product.h
+// backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy, for the taps that
+//                   meet it
+// backward_params   see params_product.h
 
 #include <memory>
 #include <utility>

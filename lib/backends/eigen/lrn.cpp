@@ -101,8 +101,8 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
     const T* x = image<const T>(args.x[0], n) + first;
     const T* dy = image<const T>(args.dy, n) + first;
     T* dx = image<T>(args.dx[0], n) + first;
-    T* const direct = static_cast<T*>(args.workspace) + part * 2 * shape.c * strip;  // dy scale^-beta
-    T* const ratio = direct + shape.c * strip;                                       // dy x scale^(-beta - 1)
+    T* const direct = static_cast<T*>(args.workspace) + std::int64_t{part} * 2 * shape.c * strip;  // dy scale^-beta
+    T* const ratio = direct + shape.c * strip;  // dy x scale^(-beta - 1)
     Strip<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
       window_scale(window, x, c, shape.c, plane, pixels, scale);

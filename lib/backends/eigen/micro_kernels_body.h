@@ -110,8 +110,8 @@ inline typename Simd<T>::Vector load_first(const T* from, std::int64_t count) {
   return count >= Simd<T>::lanes ? load(from) : load_lanes(from, first_lanes<T>(count));
 }
 
-/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from the lower (First = 0) or the upper halves (First = lanes /
-/// 2).
+/// Elements of two vectors in turn: a0 b0 a1 b1 ..., from their lower halves (First = 0) or their upper ones
+/// (First = lanes / 2).
 template <class T, int First, std::size_t... I>
 inline typename Simd<T>::Vector interleave(typename Simd<T>::Vector a, typename Simd<T>::Vector b,
                                            std::index_sequence<I...>) {
