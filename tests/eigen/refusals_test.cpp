@@ -1,6 +1,9 @@
 // What the eigen backend refuses, by which kind of error, and with which words.
 
-#include <functional>
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
@@ -107,4 +110,51 @@ TEST_CASE("a plan names the node that its backend refuses") {
 TEST_CASE("making a backend refuses unknown names with the known ones") {
   CHECK_THROWS_AS(make_backend("eigenvalue"), UsageError);
   CHECK_THROWS_WITH(make_backend("eigenvalue"), Contains("eigenvalue") && Contains("eigen") && Contains("cudnn"));
+}
+
+TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both") {
+  int with_workspace = 0;
+  for (const Case& c : one_of_each()) {
+    INFO(to_string(c));
+    const Spec spec = f32_spec(c);
+    Choice choice;
+    for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+      if (const auto names = oracle().algorithms(spec, pass); !names.empty())
+        choice.algorithm[static_cast<std::size_t>(pass)] = names.front();
+    std::size_t most = 0;
+    for (const Lowered::Step& step : oracle().lower(spec, choice).steps)
+      most = std::max(most, step.kernel->workspace_bytes());
+    if (most == 0) continue;
+    ++with_workspace;
+    choice.workspace_limit = most;
+    CHECK_NOTHROW(oracle().lower(spec, choice));
+    choice.workspace_limit = most - 1;
+    CHECK_THROWS_AS(oracle().lower(spec, choice), Unsupported);
+    CHECK_THROWS_WITH(oracle().lower(spec, choice),
+                      Contains(std::to_string(most)) && Contains(std::to_string(most - 1)));
+  }
+  CHECK(with_workspace == 5);  // conv, both pools with windows, lrn, fully connected
+}
+
+TEST_CASE("eigen fuses a ReLU behind every op whose page says so, and no other") {
+  for (const Case& c : one_of_each()) {
+    INFO(to_string(c));
+    const bool takes = std::holds_alternative<Conv>(c.op) || std::holds_alternative<FullyConnected>(c.op) ||
+                       std::holds_alternative<BatchNorm>(c.op) || std::holds_alternative<Add>(c.op);
+    Case chain = c;
+    chain.tail = {{Relu{}}};
+    CHECK(make_spec(oracle(), chain, {}).has_value() == takes);
+  }
+}
+
+TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
+  const std::vector<std::vector<Op>> tails = {{Softmax{}}, {Relu{}, Relu{}}, {Relu{}, Add{}}, {Add{}, Relu{}, Relu{}}};
+  for (const Case& c : one_of_each())
+    for (const std::vector<Op>& tail : tails) {
+      INFO(to_string(c));
+      Spec spec = f32_spec(c);
+      spec.tail = tail;
+      CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
+      CHECK_THROWS_WITH(oracle().lower(spec, {}), Contains("cannot be fused") && Contains(std::string(op_name(c.op))));
+    }
 }

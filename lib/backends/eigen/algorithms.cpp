@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <sstream>
-#include <variant>
 
 namespace lamina::eigen {
 namespace {
@@ -38,13 +37,6 @@ Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, con
   const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";
   if (reasons.empty()) throw UsageError(where + "unknown algorithm '" + named + "'; there are " + known);
   throw Unsupported(where + reasons);
-}
-
-void check_tail(const std::string& unit, const Spec& spec) {
-  if (spec.tail.empty() || (spec.tail.size() == 1 && std::holds_alternative<Relu>(spec.tail[0]))) return;
-  std::string tail;
-  for (const Op& op : spec.tail) tail += (tail.empty() ? "" : ", ") + std::string(op_name(op));
-  throw Unsupported(unit + ": cannot be fused with " + tail + "; only with one relu");
 }
 
 Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {

@@ -20,10 +20,7 @@ struct Candidate {
 /// `unit` opens the messages. Throws UsageError for an unknown name, Unsupported where nothing fits.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
 
-/// Refuses every tail but none and one ReLU.
-void check_tail(const std::string& unit, const Spec&);
-
-/// Whether the unit's tail is one ReLU. Call after check_tail.
+/// Whether the unit's tail is one ReLU; a convolution or fully connected op has no other.
 inline bool ends_in_relu(const Spec& spec) { return !spec.tail.empty(); }
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.

@@ -27,10 +27,7 @@ bool holds(const Op& op) {
 /// What this processor lacks of the instructions that the ops' files were compiled for, or nothing.
 #if defined(LAMINA_EIGEN_X86_64_V3)
 std::string missing_instructions() {
-  __builtin_cpu_init();
-  const bool has_all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  if (has_all) return {};
+  if (runs_here(instruction_set_v3)) return {};
   return "eigen: this processor lacks AVX2, FMA or BMI, for which this build was compiled (x86-64-v3); use a processor "
          "of 2013 or later, or remove -march from lib/backends/eigen/CMakeLists.txt";
 }
@@ -47,6 +44,21 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
     throw Unsupported("eigen: no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
 }
 
+/// Whether `next` may stand behind an op and the first `count` of its tail.
+bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next) {
+  if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
+  if (!holds<Relu>(next)) return false;
+  if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
+  return count == 1 && holds<BatchNorm>(op) && holds<Add>(tail[0]);
+}
+
+void check_tail(const Spec& spec) {
+  for (std::size_t i = 0; i < spec.tail.size(); ++i)
+    if (!joins(spec.op, spec.tail, i, spec.tail[i]))
+      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
+                        std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
+}
+
 void check_spec(const Spec& spec, const Choice& choice) {
   if (choice.math != Math::strict)
     throw Unsupported("eigen: no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
@@ -54,7 +66,17 @@ void check_spec(const Spec& spec, const Choice& choice) {
   for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
   check_tensor(spec.y, spec.y.dtype);
   if (spec.sums_wanted || spec.sums_given) throw Unsupported("eigen: no batch norm sums from their producer");
+  check_tail(spec);
   if (choice.measure) throw Unsupported("eigen: picks algorithms by rule only; leave Choice::measure off or name one");
+}
+
+/// For ops with one way of doing things: nothing else could be picked.
+void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& choice) {
+  for (const Lowered::Step& step : lowered.steps)
+    if (step.kernel->workspace_bytes() > choice.workspace_limit)
+      throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(step.covers.front())) + ": " +
+                        step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
+                        " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
 }
 
 /// For ops with one way of doing things: the name is that way's, or nothing.
@@ -106,16 +128,9 @@ std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
-  const auto tail_is_empty = spec.tail.empty();
-  if (holds<Relu>(next.op)) {
-    if (holds<BatchNorm>(spec.op)) return tail_is_empty || (spec.tail.size() == 1 && holds<Add>(spec.tail[0]));
-    return tail_is_empty && (holds<Conv>(spec.op) || holds<FullyConnected>(spec.op) || holds<Add>(spec.op));
-  }
-  if (holds<Add>(next.op)) {
-    // A value added to itself is two operands of the unit's own inside, which does not exist.
-    return holds<BatchNorm>(spec.op) && tail_is_empty && next.inputs.size() == 2 && next.inputs[0] != next.inputs[1];
-  }
-  return false;
+  if (!joins(spec.op, spec.tail, spec.tail.size(), next.op)) return false;
+  // A value added to itself is two operands of the unit's own inside, which does not exist.
+  return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
@@ -126,7 +141,9 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
                  [&](const FullyConnected& op) { return eigen::lower(op, spec, choice, context_); },
                  [&](const auto& op) {
                    check_names(spec.op, choice);
-                   return eigen::lower(op, spec, choice, context_);
+                   Lowered lowered = eigen::lower(op, spec, choice, context_);
+                   check_workspace(lowered, spec, choice);
+                   return lowered;
                  }},
       spec.op);
 }

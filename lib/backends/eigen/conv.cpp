@@ -56,7 +56,6 @@ std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass 
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
   const std::string unit = "eigen: " + to_string(Op(op));
-  check_tail(unit, spec);
   const ConvProblem problem = problem_of(op, spec);
   const DType dtype = spec.y.dtype;
   return assemble(spec, [&](Pass pass) {

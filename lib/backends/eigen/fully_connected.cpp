@@ -99,8 +99,8 @@ class FullyConnectedProduct {
       T* const last = buffers.panels + columns / width() * panel_stride;
       std::fill(last, last + depth * width(), T{0});
     }
-    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T)),
-                           ahead = 2;  // of cache, in elements; in rows
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));  // elements of a line of cache
+    constexpr std::int64_t ahead = 2;                                         // rows
     for (std::int64_t k = 0; k < depth; ++k) {
       if (k + ahead < depth) {  // a row is too short for the processor to see it coming
         for (std::int64_t j = 0; j < columns; j += line) __builtin_prefetch(from + (k + ahead) * ld + j);
@@ -265,7 +265,6 @@ std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const
 
 Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, const Context& context) {
   const std::string unit = "eigen: " + to_string(Op(op));
-  check_tail(unit, spec);
   const Shape& x = spec.x.at(0).shape;
   const ConvProblem problem{.op = {.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias},
                             .x = x,
