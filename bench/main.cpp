@@ -143,14 +143,14 @@ int dispatch(const BenchOptions& options) {
 }  // namespace lamina::bench
 
 int main(int argc, char** argv) {
-  using namespace lamina;
+  namespace bench = lamina::bench;
   const bench::Parsed parsed = bench::parse_options(argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
   int only_the_name = 1;
   benchmark::Initialize(&only_the_name, argv);
   try {
     return bench::dispatch(parsed.options);
-  } catch (const UsageError& error) {
+  } catch (const lamina::UsageError& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {

@@ -68,7 +68,7 @@ void Progress::group_failed(const Group& group, int passes_left) {
   total_ = std::max(done_, total_ - group.flops_per_pass * passes_left);
 }
 
-void Progress::clear() {
+void Progress::clear() const {
   if (terminal_) fmt::print(stderr, "\r\033[K");
   std::fflush(stderr);
 }

@@ -19,7 +19,7 @@ class Progress {
             int passes);  ///< pass 0 warms up; a line that is written over (terminal), or one per group
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);
-  void clear();  ///< before other text is written
+  void clear() const;  ///< before other text is written
 
  private:
   double left_seconds() const;
