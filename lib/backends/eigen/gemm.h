@@ -28,7 +28,6 @@ struct Block {
   const T* bias = nullptr;  ///< one per row of a
   bool add = false;         ///< to what c held before the product
   bool relu = false;
-  bool stream = false;       ///< c is written past the cache: direct rows lie at multiples of a vector
   bool begins = true;        ///< the first block of its sums along k
   bool ends = true;          ///< and the last
   T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
@@ -63,15 +62,13 @@ void multiply(const Block<T>& block, const Place& place) {
                    .ldc = width,
                    .bias = nullptr,
                    .add = false,
-                   .relu = false,
-                   .stream = false};
+                   .relu = false};
       if (direct != nullptr) {
         tile.c = direct + i * place.ld;
         tile.ldc = place.ld;
         tile.bias = block.begins ? bias : nullptr;
         tile.add = block.add || !block.begins;
         tile.relu = block.relu && block.ends;
-        tile.stream = block.stream;
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + j;
         tile.ldc = block.sums_ld;

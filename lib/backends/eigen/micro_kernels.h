@@ -28,7 +28,6 @@ struct Tile {
   const T* bias;  ///< one per row, or null
   bool add;       ///< c is read and added to; otherwise it is only written
   bool relu;
-  bool stream;  ///< c is written past the cache; c and its rows lie at multiples of a vector
 };
 
 /// Rows of `length` elements, one behind the other: `zeros` zeros, then from[i * step] for i below count (0 where mask

@@ -53,10 +53,8 @@ inline void store(T* to, typename Simd<T>::Vector value) {
   *reinterpret_cast<typename Simd<T>::Unaligned*>(to) = value;
 }
 
-// What vector extensions lack: loads and stores of some lanes, which touch no other, and stores past the cache.
+// What vector extensions lack: loads and stores of some lanes, which touch no other.
 #if LAMINA_VECTOR_BYTES == 64
-inline void store_past_cache(float* to, Simd<float>::Vector value) { _mm512_stream_ps(to, (__m512)value); }
-inline void store_past_cache(double* to, Simd<double>::Vector value) { _mm512_stream_pd(to, (__m512d)value); }
 inline Simd<float>::Vector load_lanes(const float* from, Simd<float>::Mask mask) {
   return (Simd<float>::Vector)_mm512_maskz_loadu_ps(_mm512_movepi32_mask((__m512i)mask), from);
 }
@@ -70,8 +68,6 @@ inline void store_lanes(double* to, Simd<double>::Mask mask, Simd<double>::Vecto
   _mm512_mask_storeu_pd(to, _mm512_movepi64_mask((__m512i)mask), (__m512d)value);
 }
 #elif LAMINA_VECTOR_BYTES == 32
-inline void store_past_cache(float* to, Simd<float>::Vector value) { _mm256_stream_ps(to, (__m256)value); }
-inline void store_past_cache(double* to, Simd<double>::Vector value) { _mm256_stream_pd(to, (__m256d)value); }
 inline Simd<float>::Vector load_lanes(const float* from, Simd<float>::Mask mask) {
   return (Simd<float>::Vector)_mm256_maskload_ps(from, (__m256i)mask);
 }
@@ -85,10 +81,6 @@ inline void store_lanes(double* to, Simd<double>::Mask mask, Simd<double>::Vecto
   _mm256_maskstore_pd(to, (__m256i)mask, (__m256d)value);
 }
 #else
-template <class T>
-inline void store_past_cache(T* to, typename Simd<T>::Vector value) {
-  store(to, value);
-}
 template <class T>
 inline typename Simd<T>::Vector load_lanes(const T* from, typename Simd<T>::Mask mask) {
   typename Simd<T>::Vector value = {};
@@ -157,11 +149,7 @@ void tile(const Tile<T>& t) {
       Vector value = sum[i][v] + bias;
       if (t.add) value += load(c + v * lanes);
       if (t.relu) value = value < 0 ? Vector{} : value;
-      if (t.stream) {
-        store_past_cache(c + v * lanes, value);
-      } else {
-        store(c + v * lanes, value);
-      }
+      store(c + v * lanes, value);
     }
   }
 }
