@@ -14,7 +14,7 @@ std::string_view to_string(Math math) {
     case Math::tf32: return "tf32";
     case Math::half: return "half";
   }
-  return "unknown";
+  throw UsageError("no such math: " + std::to_string(static_cast<int>(math)));
 }
 
 bool Backend::fuses(const Spec&, const Node&, int) const { return false; }

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "../support/near.h"
 #include "eigen/backend.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "support/near.h"
 
 namespace lamina {
 namespace {

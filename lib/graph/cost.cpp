@@ -71,7 +71,9 @@ struct Forward {
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
   double flops(const BatchNorm&) const { return 6 * count(x[0]); }  // sum 1; x - mean, square, add 3; scale, shift 2
-  double flops(const Lrn& op) const { return (op.size + 5) * count(x[0]); }  // square, window, k + alpha/size, power, x
+  double flops(const Lrn& op) const {
+    return (op.size + 5.0) * count(x[0]);
+  }  // square, window, k + alpha/size, power, x
   double flops(const Relu&) const { return count(x[0]); }
   double flops(const Dropout&) const { return count(x[0]); }
   double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
@@ -129,10 +131,8 @@ struct BackwardData {
   Work operator()(const BatchNorm&) const {
     return {4 * count(x[0]), count(x[0]) + dx_and_dy() + count(shapes.params), 0};  // dx = a dy + b x + c per channel
   }
-  Work operator()(
-      const Lrn& op) const {  // dy y / scale 2, window, times x 1, dy power - sum 3; reads x, the scale follows
-    return {(op.size + 6) * count(x[0]), count(x[0]) + dx_and_dy(), 0};
-  }
+  /// dy y / scale 2, window, times x 1, dy power - sum 3; reads x, the scale follows.
+  Work operator()(const Lrn& op) const { return {(op.size + 6.0) * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
   Work operator()(const Relu&) const { return {count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // reads y
   Work operator()(const Dropout&) const { return {count(x[0]), dx_and_dy(), count(shapes.state)}; }  // mask from step
   Work operator()(const Softmax&) const {  // sum of y dy 2, y (dy - sum) 2; reads y

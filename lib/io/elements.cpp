@@ -22,10 +22,10 @@ struct Format {
   constexpr std::uint64_t infinity() const { return ((std::uint64_t{1} << exponent_bits) - 1) << fraction_bits; }
 };
 
-constexpr Format kBinary64{52, 11}, kBinary16{10, 5}, kBfloat16{7, 8};
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr Format binary64{52, 11}, binary16{10, 5}, bfloat16{7, 8};
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
-constexpr Format format_of(DType dtype) { return dtype == DType::f16 ? kBinary16 : kBfloat16; }
+constexpr Format format_of(DType dtype) { return dtype == DType::f16 ? binary16 : bfloat16; }
 
 /// Little-endian, on any host.
 template <class Word>
@@ -54,7 +54,7 @@ double widen(Format format, std::uint16_t word) {
   const int exponent = static_cast<int>(below_sign >> format.fraction_bits);
   double magnitude = 0;
   if (below_sign >= format.infinity()) {
-    magnitude = std::bit_cast<double>(kBinary64.infinity() | fraction << (52 - format.fraction_bits));
+    magnitude = std::bit_cast<double>(binary64.infinity() | fraction << (52 - format.fraction_bits));
   } else if (exponent == 0) {
     magnitude = std::ldexp(static_cast<double>(fraction), format.lowest_exponent() - format.fraction_bits);
   } else {
@@ -127,11 +127,11 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
 
 bool overflows(DType dtype, double value) {
   // Half way between the largest number and the power of two behind it: a tie, which goes to the power.
-  double limit = kInfinity;
+  double limit = infinity;
   if (dtype == DType::f32) limit = 0x1.ffffffp127;
   if (dtype == DType::f16) limit = 0x1.ffep15;
   if (dtype == DType::bf16) limit = 0x1.ffp127;
-  return std::abs(value) >= limit && std::abs(value) < kInfinity;
+  return std::abs(value) >= limit && std::abs(value) < infinity;
 }
 
 }  // namespace lamina

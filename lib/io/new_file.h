@@ -9,7 +9,7 @@
 namespace lamina {
 
 /// Unless keep() has succeeded, the destructor leaves everything as it was. Everything throws FileError, naming the
-/// file. A symbolic link stays, and the file it points to is replaced; an old file's permissions are kept.
+/// file. A symbolic link to a file stays, and that file is replaced; an old file's permissions are kept.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);

@@ -22,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the format's own implementation
-constexpr std::size_t kChunkElements = 4096;
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t longest_header_bytes = 100'000'000;  // the limit of the format's own implementation
+constexpr std::size_t chunk_elements = 4096;
 
-constexpr std::array<std::pair<DType, std::string_view>, 4> kFloats = {
+constexpr std::array<std::pair<DType, std::string_view>, 4> float_types = {
     {{DType::f64, "F64"}, {DType::f32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"}}};
 
 /// A file open for reading, of a known length. Every failure names it.
@@ -69,9 +69,9 @@ HostTensor read_values(Source& source, HeaderEntry& entry, DType dtype) {
     throw FileError(source.name() + ": no memory for the " + std::to_string(count) + " numbers of tensor " +
                     in_quotes(entry.name));
   }
-  std::array<std::byte, kChunkElements * sizeof(double)> chunk;
-  for (std::size_t first = 0; first < count; first += kChunkElements) {
-    const std::span<double> values = std::span(tensor.values).subspan(first, std::min(kChunkElements, count - first));
+  std::array<std::byte, chunk_elements * sizeof(double)> chunk;
+  for (std::size_t first = 0; first < count; first += chunk_elements) {
+    const std::span<double> values = std::span(tensor.values).subspan(first, std::min(chunk_elements, count - first));
     const std::span<std::byte> bytes = std::span(chunk).first(values.size() * entry.element_bytes);
     source.read(bytes);
     decode(dtype, bytes, values);
@@ -82,8 +82,8 @@ HostTensor read_values(Source& source, HeaderEntry& entry, DType dtype) {
 /// Throws FileError unless the tensor can be written: extents that match the values, a type and numbers that exist.
 std::string_view check(const std::string& tensor, const HostTensor& host) {
   const auto* known =
-      std::find_if(kFloats.begin(), kFloats.end(), [&](const auto& f) { return f.first == host.dtype; });
-  if (known == kFloats.end()) throw FileError(tensor + " is not of a floating point type");
+      std::find_if(float_types.begin(), float_types.end(), [&](const auto& f) { return f.first == host.dtype; });
+  if (known == float_types.end()) throw FileError(tensor + " is not of a floating point type");
   const auto& extents = host.extents;
   const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
   std::uint64_t left = host.values.size();  // divided by each extent in turn: a product could overflow
@@ -123,8 +123,8 @@ std::string make_header(const std::string& file, const TensorFile& tensors) {
   } catch (const nlohmann::json::exception&) {
     throw FileError(file + ": the name of a tensor is not UTF-8");
   }
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // so that the data is aligned
-  if (text.size() > kLongestHeader) throw FileError(file + ": the header would be longer than 100 MB");
+  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');  // so that the data is aligned
+  if (text.size() > longest_header_bytes) throw FileError(file + ": the header would be longer than 100 MB");
   return text;
 }
 
@@ -132,13 +132,13 @@ std::string make_header(const std::string& file, const TensorFile& tensors) {
 
 TensorFile read_safetensors(const fs::path& path) {
   Source source(path);
-  if (source.bytes() < kLengthBytes) throw FileError(source.name() + ": too short for a safetensors file");
-  std::array<std::byte, kLengthBytes> length;
+  if (source.bytes() < length_bytes) throw FileError(source.name() + ": too short for a safetensors file");
+  std::array<std::byte, length_bytes> length;
   source.read(length);
   std::uint64_t header_bytes = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) header_bytes |= std::to_integer<std::uint64_t>(length[i]) << (8 * i);
-  const std::uint64_t rest = source.bytes() - kLengthBytes;
-  if (header_bytes > std::min(rest, kLongestHeader)) {
+  for (std::size_t i = 0; i < length_bytes; ++i) header_bytes |= std::to_integer<std::uint64_t>(length[i]) << (8 * i);
+  const std::uint64_t rest = source.bytes() - length_bytes;
+  if (header_bytes > std::min(rest, longest_header_bytes)) {
     throw FileError(source.name() + ": a header of " + std::to_string(header_bytes) +
                     (header_bytes > rest ? " bytes does not fit into the file" : " bytes is longer than 100 MB"));
   }
@@ -148,8 +148,8 @@ TensorFile read_safetensors(const fs::path& path) {
   TensorFile tensors;
   for (HeaderEntry& entry : parse_header(header, rest - header_bytes, source.name())) {
     const auto* known =
-        std::find_if(kFloats.begin(), kFloats.end(), [&](const auto& f) { return f.second == entry.dtype; });
-    if (known == kFloats.end()) {
+        std::find_if(float_types.begin(), float_types.end(), [&](const auto& f) { return f.second == entry.dtype; });
+    if (known == float_types.end()) {
       source.skip(entry.end - entry.begin);
     } else {
       HostTensor tensor = read_values(source, entry, known->first);
@@ -161,17 +161,17 @@ TensorFile read_safetensors(const fs::path& path) {
 
 void write_safetensors(const fs::path& path, const TensorFile& tensors) {
   const std::string header = make_header(path.string(), tensors);
-  std::array<std::byte, kLengthBytes> length;
-  for (std::size_t i = 0; i < kLengthBytes; ++i)
+  std::array<std::byte, length_bytes> length;
+  for (std::size_t i = 0; i < length_bytes; ++i)
     length[i] = static_cast<std::byte>(std::uint64_t{header.size()} >> (8 * i));
 
   NewFile file(path);
   file.write(length);
   file.write(std::as_bytes(std::span(header)));
-  std::array<std::byte, kChunkElements * sizeof(double)> chunk;
+  std::array<std::byte, chunk_elements * sizeof(double)> chunk;
   for (const auto& [name, host] : tensors) {
-    for (std::size_t first = 0; first < host.values.size(); first += kChunkElements) {
-      const auto values = std::span(host.values).subspan(first, std::min(kChunkElements, host.values.size() - first));
+    for (std::size_t first = 0; first < host.values.size(); first += chunk_elements) {
+      const auto values = std::span(host.values).subspan(first, std::min(chunk_elements, host.values.size() - first));
       const std::span<std::byte> bytes = std::span(chunk).first(values.size() * size_of(host.dtype));
       encode(host.dtype, values, bytes);
       file.write(bytes);

@@ -18,20 +18,20 @@ namespace {
 using Json = nlohmann::json;
 
 std::size_t element_bytes(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> kKnown = {{{"F64", 8},
-                                                                                       {"F32", 4},
-                                                                                       {"F16", 2},
-                                                                                       {"BF16", 2},
-                                                                                       {"I64", 8},
-                                                                                       {"I32", 4},
-                                                                                       {"I16", 2},
-                                                                                       {"I8", 1},
-                                                                                       {"U64", 8},
-                                                                                       {"U32", 4},
-                                                                                       {"U16", 2},
-                                                                                       {"U8", 1},
-                                                                                       {"BOOL", 1}}};
-  for (const auto& [name, bytes] : kKnown) {
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 13> known = {{{"F64", 8},
+                                                                                      {"F32", 4},
+                                                                                      {"F16", 2},
+                                                                                      {"BF16", 2},
+                                                                                      {"I64", 8},
+                                                                                      {"I32", 4},
+                                                                                      {"I16", 2},
+                                                                                      {"I8", 1},
+                                                                                      {"U64", 8},
+                                                                                      {"U32", 4},
+                                                                                      {"U16", 2},
+                                                                                      {"U8", 1},
+                                                                                      {"BOOL", 1}}};
+  for (const auto& [name, bytes] : known) {
     if (name == dtype) return bytes;
   }
   return 0;
@@ -241,19 +241,19 @@ std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t dat
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 120;
+  constexpr std::size_t longest = 120;
   std::string out = "'";
-  for (const char c : text.substr(0, kLongest)) {
+  for (const char c : text.substr(0, longest)) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      constexpr std::string_view kDigits = "0123456789abcdef";
+      constexpr std::string_view digits = "0123456789abcdef";
       out += "\\x";
-      out += kDigits[static_cast<unsigned char>(c) >> 4];
-      out += kDigits[static_cast<unsigned char>(c) & 15];
+      out += digits[static_cast<unsigned char>(c) >> 4];
+      out += digits[static_cast<unsigned char>(c) & 15];
     } else {
       out += c;
     }
   }
-  return out + (text.size() > kLongest ? "...'" : "'");
+  return out + (text.size() > longest ? "...'" : "'");
 }
 
 }  // namespace lamina

@@ -88,11 +88,11 @@ void load_weights(Plan& plan, const TensorFile& file, const std::string& file_na
     }
   }
   if (!problems.empty()) {
-    constexpr std::size_t kShown = 4;
+    constexpr std::size_t shown = 4;
     std::string message = file_name + ": ";
-    for (std::size_t i = 0; i < std::min(kShown, problems.size()); ++i)
+    for (std::size_t i = 0; i < std::min(shown, problems.size()); ++i)
       message.append(i == 0 ? "" : "; ") += problems[i];
-    if (problems.size() > kShown) message += "; and " + std::to_string(problems.size() - kShown) + " more";
+    if (problems.size() > shown) message += "; and " + std::to_string(problems.size() - shown) + " more";
     throw FileError(message);
   }
 
@@ -116,7 +116,8 @@ TensorFile save_weights(const Plan& plan) {
 
 HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image) {
   const auto values = static_cast<std::int64_t>(weight.values.size());
-  const bool matrix = weight.extents.size() == 2 && image.image() > 0 && weight.extents[1] == image.image();
+  const bool matrix =
+      weight.extents.size() == 2 && std::min({image.c, image.h, image.w}) > 0 && weight.extents[1] == image.image();
   if (!matrix || values % image.image() != 0 || values / image.image() != weight.extents[0]) {
     throw UsageError("hwc_to_chw: the weight is " + text_of(weight.extents) + ", but an image of " +
                      std::to_string(image.c) + "x" + std::to_string(image.h) + "x" + std::to_string(image.w) +

@@ -96,8 +96,6 @@ class Forest {
   std::vector<int> shared_;
 };
 
-bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
-
 }  // namespace
 
 Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vector<Node>& nodes,

@@ -2,14 +2,10 @@
 
 #include "bind.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace lamina::planner {
 namespace {
-
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
 
 class Binder {
  public:

@@ -3,7 +3,6 @@
 #include "layout.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace lamina::planner {
 namespace {

@@ -7,8 +7,6 @@
 namespace lamina::planner {
 namespace {
 
-bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
-
 /// Forward accesses, and backward reads, of every value.
 void add_value_accesses(Lifetimes& lives, const Units& units) {
   for (int i = 0; i < static_cast<int>(units.list.size()); ++i) {
@@ -88,9 +86,15 @@ int Accesses::last() const {
   return last;
 }
 
+bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
+
+bool covers(const Lowered::Step& step, Pass pass) {
+  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
+}
+
 const Lowered::Step* find_step(const Unit& unit, Pass pass) {
   for (const Lowered::Step& step : unit.lowered->steps)
-    if (std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end()) return &step;
+    if (covers(step, pass)) return &step;
   return nullptr;
 }
 

@@ -8,8 +8,8 @@
 
 namespace lamina::planner {
 
-/// Owns the memory that a layout asks for. Parameter gradients start as zeros; what passes write starts as NaN, so that
-/// a read of what was never written shows.
+/// Owns the memory that a layout asks for. Parameter gradients start as zeros, inputs and the arena as NaN, so that a
+/// read of what was never written shows.
 class Memory {
  public:
   Memory(Device&, const PlanLayout&, const std::vector<Node>& nodes, const Options&);

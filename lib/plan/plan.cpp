@@ -95,6 +95,7 @@ struct Plan::Body {
   }
 
   void forward(const std::function<void(std::size_t)>* before) {
+    ready_for_backward = false;  // and stays so if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
   }
@@ -107,14 +108,8 @@ struct Plan::Body {
     run(calls.forward, calls.bound.size(), before);
   }
 
-  int find(std::string_view node_name) const {
-    const int node = graph.find(node_name);
-    if (node >= 0) return node;
-    std::vector<std::string> names;
-    for (const Node& known : nodes()) names.push_back(known.name);
-    throw UsageError("graph " + graph.name() + " has no node " + std::string(node_name) + "; " +
-                     near_names(node_name, names));
-  }
+  /// Throws UsageError with near names, as Graph::node does.
+  int find(std::string_view node_name) const { return static_cast<int>(&graph.node(node_name) - nodes().data()); }
 
   int find_input(std::string_view input_name) const {
     std::vector<std::string> names;
@@ -125,10 +120,13 @@ struct Plan::Body {
       if (input_name.empty() || nodes()[i].name == input_name) found = static_cast<int>(i);
     }
     if (found >= 0 && (!input_name.empty() || names.size() == 1)) return found;
+    if (!input_name.empty())
+      throw UsageError("graph " + graph.name() + " has no input " + std::string(input_name) + "; " +
+                       near_names(input_name, names));
     std::string known;
     for (const std::string& known_name : names) known += (known.empty() ? "" : ", ") + known_name;
-    throw UsageError("graph " + graph.name() + " has no input " + std::string(input_name) +
-                     "; its inputs are: " + known);
+    throw UsageError("graph " + graph.name() + " has " + std::to_string(names.size()) +
+                     " inputs; say which is meant: " + known);
   }
 
   /// The unit that holds a node, or -1 for an input.

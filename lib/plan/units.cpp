@@ -22,6 +22,17 @@ std::vector<std::vector<int>> node_readers(const std::vector<Node>& nodes) {
   return readers;
 }
 
+/// Sizes are summed in 64 bits: what passes here is far from overflowing them, and what fails fits no machine.
+void check_bytes(const Graph& graph, const Options& options) {
+  double elements = 0;
+  for (const Node& node : graph.nodes()) {
+    elements += static_cast<double>(node.shape.count());
+    for (const Shape& w : node.params) elements += static_cast<double>(w.count());
+  }
+  if (elements * static_cast<double>(size_of(options.dtype)) > 0x1p58)
+    throw ShapeError("graph " + graph.name() + ": its values and parameters take more than 2^58 bytes");
+}
+
 void check(const Graph& graph, const Options& options, const std::vector<std::vector<int>>& readers) {
   const auto& nodes = graph.nodes();
   if (nodes.empty() || std::holds_alternative<Input>(nodes.back().op))
@@ -202,6 +213,7 @@ Units make_units(const Graph& graph, Backend& backend, const Options& options) {
   const auto& nodes = graph.nodes();
   const auto readers = node_readers(nodes);
   check(graph, options, readers);
+  check_bytes(graph, options);
 
   Units units;
   units.wanted = wanted_gradients(nodes, options);

@@ -158,3 +158,10 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
       CHECK_THROWS_WITH(oracle().lower(spec, {}), Contains("cannot be fused") && Contains(std::string(op_name(c.op))));
     }
 }
+
+TEST_CASE("eigen refuses options that mean nothing to it, rather than pass over them") {
+  CHECK_THROWS_AS(make_backend("eigen", {.device = 1}), UsageError);
+  CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), Contains("no device 1"));
+  CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = "choices.json"}), Unsupported);
+  CHECK_THROWS_WITH(make_backend("eigen", {.choice_cache = "choices.json"}), Contains("choices.json"));
+}

@@ -91,6 +91,7 @@ TEST_CASE("elementwise ops and their gradients") {
   check(Lrn{.size = 5}, x, Pass::forward, 100, 20);
   check(Lrn{.size = 5}, x, Pass::backward_data, 110, 30);
   check(Relu{}, x, Pass::backward_params, 0, 0);
+  CHECK(cost(Lrn{.size = INT_MAX}, x, Pass::forward).flops == 10 * (2147483647.0 + 5));
 }
 
 TEST_CASE("a dropout reads its step, one word of eight bytes") {

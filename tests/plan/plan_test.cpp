@@ -4,16 +4,21 @@
 #include "lamina/plan.h"
 
 #include <algorithm>
+#include <climits>
+#include <stdexcept>
 #include <string>
 
 #include "lamina/error.h"
 #include "support/backend.h"
 #include "support/catch.h"
+#include "support/plans.h"
 #include "support/wrapped_backend.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;
 using lamina::test::backend;
+using lamina::test::read;
+using lamina::test::Values;
 using lamina::test::WrappedBackend;
 
 namespace {
@@ -41,11 +46,7 @@ Graph inception() {
   return graph;
 }
 
-std::vector<double> host(Plan& plan, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
-  download(plan.backend().device(), std::span<double>(values), tensor);
-  return values;
-}
+Values host(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
 
 bool runs(const Plan& plan, std::string_view node) {
   return std::any_of(plan.calls().begin(), plan.calls().end(), [&](const Call& call) {
@@ -262,6 +263,15 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
     CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
   }
+  SECTION("more bytes than 64 bits can sum") {
+    Graph wide("wide");
+    Value x = wide.input({1, INT_MAX, 1, 1});
+    for (const char* name : {"a", "b"}) x = fully_connected(x, name, {.outputs = INT_MAX});
+    CHECK_THROWS_AS(predict_memory(wide, backend(), {.dtype = DType::f64}), ShapeError);
+    Graph many("many");
+    relu(many.input({INT_MAX, 1 << 15, 1 << 15, 1}));
+    CHECK_THROWS_WITH(predict_memory(many, backend()), ContainsSubstring("many") && ContainsSubstring("2^58 bytes"));
+  }
   SECTION("a choice for a node that is not there") {
     Options options;
     options.choice_of["block.conw"];
@@ -274,6 +284,21 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     plan.forward();
     plan.backward();
     CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
+  }
+  SECTION("backward behind a forward that failed") {
+    plan.forward();
+    const auto fail = [](std::size_t) { throw std::runtime_error("half way"); };
+    CHECK_THROWS_AS(plan.forward(fail), std::runtime_error);
+    CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
+  }
+  SECTION("which of two inputs") {
+    Graph graph("two");
+    const Value left = graph.input({1, 1, 2, 2}, "left"), right = graph.input({1, 1, 2, 2}, "right");
+    add(left, right);
+    const Plan two(graph, backend());
+    CHECK(two.input("right"));
+    CHECK_THROWS_WITH(two.input(), ContainsSubstring("2 inputs") && ContainsSubstring("left, right"));
+    CHECK_THROWS_WITH(two.input("rigth"), ContainsSubstring("did you mean \"right\""));
   }
   SECTION("unknown names") {
     CHECK_THROWS_WITH(plan.parameter("stem.wieght"), ContainsSubstring("stem.weight"));

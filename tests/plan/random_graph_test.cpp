@@ -8,6 +8,7 @@
 #include "lamina/plan.h"
 #include "support/backend.h"
 #include "support/catch.h"
+#include "support/plans.h"
 #include "support/random_graph.h"
 
 using namespace lamina;
@@ -15,11 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-Values host(const Plan& plan, const Tensor& tensor) {
-  Values values(static_cast<std::size_t>(tensor.shape.count()));
-  download(plan.backend().device(), std::span<double>(values), tensor);
-  return values;
-}
+Values host(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
 
 /// Largest difference over the largest number of `expected`; a NaN anywhere counts as infinite.
 double difference(const Values& actual, const Values& expected) {

@@ -12,7 +12,7 @@ namespace {
 
 class Builder {
  public:
-  Builder(Dice& dice, bool with_dropout) : dice_(dice), with_dropout_(with_dropout), graph_("random") {
+  explicit Builder(Dice& dice) : dice_(dice), graph_("random") {
     const int n = dice(1, 3);
     keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x0"));
     if (dice.chance(0.3)) keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x1"));
@@ -27,7 +27,7 @@ class Builder {
       case 4: return normalisation();
       case 5: return keep(relu(read(), name("relu")));
       case 6: return keep(lrn(read(), name("lrn"), {.size = dice_(2, 5), .alpha = 0.5, .beta = 0.75, .k = 1}));
-      case 7: return with_dropout_ ? keep(dropout(read(), name("dropout"), {.rate = 0.25, .seed = 7})) : step();
+      case 7: return keep(dropout(read(), name("dropout"), {.rate = 0.25, .seed = 7}));
       case 8: return keep(softmax(read(), name("softmax")));
       case 9:
       case 10: return sum();
@@ -149,7 +149,6 @@ class Builder {
   }
 
   Dice& dice_;
-  bool with_dropout_;
   Graph graph_;
   std::vector<Entry> values_;
   int names_ = 0;
@@ -157,8 +156,8 @@ class Builder {
 
 }  // namespace
 
-Graph random_graph(Dice& dice, int size, bool with_dropout) {
-  Builder builder(dice, with_dropout);
+Graph random_graph(Dice& dice, int size) {
+  Builder builder(dice);
   for (int i = 0; i < size; ++i) builder.step();
   return std::move(builder).finish();
 }

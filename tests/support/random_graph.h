@@ -7,7 +7,7 @@
 namespace lamina::test {
 
 /// A graph of about `size` ops on small maps, a function of the dice alone. Every node is read; the output is {n, 3, 1,
-/// 1}. `with_dropout`: may hold dropout.
-Graph random_graph(Dice&, int size, bool with_dropout = true);
+/// 1}.
+Graph random_graph(Dice&, int size);
 
 }  // namespace lamina::test

@@ -58,7 +58,6 @@ bool covers(const Lowered::Step& step, Pass pass) {
 }  // namespace
 
 Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
-  lowered_specs.push_back(spec);
   Spec plain = spec;
   plain.sums_given = plain.sums_wanted = false;
   Lowered lowered = inner_.lower(plain, choice);

@@ -21,7 +21,6 @@ class WrappedBackend : public Backend {
 
   int sums_written = 0, sums_compared = 0, prepared = 0, prepared_compared = 0, measurements = 0;
   std::vector<std::string> faults;  ///< what did not hold
-  std::vector<Spec> lowered_specs;
 
   std::string_view name() const override { return inner_.name(); }
   std::string available() const override { return inner_.available(); }

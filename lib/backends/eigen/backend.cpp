@@ -100,7 +100,13 @@ bool has_pass(const Op& op, Pass pass) {
 }  // namespace
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : pool_(options.threads), device_(pool_.threads(), options.memory_limit) {}
+    : pool_(options.threads), device_(pool_.threads(), options.memory_limit) {
+  if (options.device != 0)
+    throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
+  if (!options.choice_cache.empty())
+    throw Unsupported("eigen: picks algorithms by rule only, and has nothing to keep in a choice cache; leave " +
+                      options.choice_cache + " out");
+}
 
 std::string EigenBackend::available() const { return missing_instructions(); }
 

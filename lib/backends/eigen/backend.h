@@ -8,7 +8,8 @@ namespace lamina::eigen {
 
 class EigenBackend final : public Backend {
  public:
-  /// Throws UsageError for a number of threads that makes no sense. Starts no thread: the first kernel does.
+  /// Throws UsageError for a number of threads that makes no sense and for a device other than 0, Unsupported for a
+  /// choice cache. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }

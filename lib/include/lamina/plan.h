@@ -66,8 +66,8 @@ struct Call {
 /// The plan copies what it needs of the graph; the backend must outlive the plan.
 class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value), UsageError (no input, a node that nobody reads, unknown
-  /// names), Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
+  /// nothing, a node that nobody reads, unknown names), Unsupported (by the backend), OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
