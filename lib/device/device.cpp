@@ -2,71 +2,29 @@
 
 #include "lamina/device.h"
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "lamina/error.h"
+#include "support/float16.h"
 
 namespace lamina {
 namespace {
 
-// ---- 16-bit floats -------------------------------------------------------------------------------------------------
-
-/// A sign, `Exponent` bits of exponent and `Fraction` bits of fraction, as IEEE 754 lays them out.
-template <int Exponent, int Fraction>
+/// The bits of an element, and how it converts.
+template <DType Type>
 struct Float16 {
   std::uint16_t bits = 0;
-  static constexpr int bias = (1 << (Exponent - 1)) - 1;
-  static constexpr unsigned infinity = ((1U << Exponent) - 1) << Fraction;
 
   Float16() = default;
-
-  /// To the nearest, ties to even; straight from the double, so that nothing is rounded twice.
-  explicit Float16(double value) {
-    const unsigned sign = std::signbit(value) ? 0x8000U : 0U;
-    const double size = std::abs(value);
-    unsigned magnitude = infinity;
-    if (std::isnan(value)) {
-      magnitude = infinity | 1U << (Fraction - 1);
-    } else if (size == 0) {
-      magnitude = 0;
-    } else if (!std::isinf(size)) {
-      const int exponent = std::max(std::ilogb(size), 1 - bias);
-      if (exponent <= bias) {
-        // The hidden bit of a normal number, or a carry out of the fraction, raises the exponent by one.
-        const auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(size, Fraction - exponent)));
-        magnitude = std::min((static_cast<unsigned>(exponent + bias - 1) << Fraction) + steps, infinity);
-      }
-    }
-    bits = static_cast<std::uint16_t>(sign | magnitude);
-  }
-
-  explicit operator double() const {
-    const unsigned magnitude = bits & 0x7FFFU;
-    const auto exponent = static_cast<int>(magnitude >> Fraction);
-    const unsigned fraction = magnitude & ((1U << Fraction) - 1);
-    double size = 0;
-    if (magnitude > infinity) {
-      size = std::numeric_limits<double>::quiet_NaN();
-    } else if (magnitude == infinity) {
-      size = std::numeric_limits<double>::infinity();
-    } else if (exponent == 0) {
-      size = std::ldexp(fraction, 1 - bias - Fraction);
-    } else {
-      size = std::ldexp(fraction + (1U << Fraction), exponent - bias - Fraction);
-    }
-    return (bits & 0x8000U) != 0 ? -size : size;
-  }
+  explicit Float16(double value) : bits(narrow(Type, value)) {}
+  explicit operator double() const { return widen(Type, bits); }
 };
 
-using Half = Float16<5, 10>;
-using BFloat16 = Float16<8, 7>;
+using Half = Float16<DType::f16>;
+using BFloat16 = Float16<DType::bf16>;
 
 template <class To, class From>
 To convert(From value) {
@@ -78,8 +36,6 @@ To convert(From value) {
     return static_cast<To>(value);
   }
 }
-
-// ---- copies --------------------------------------------------------------------------------------------------------
 
 void check(const char* call, std::size_t values, const Tensor& tensor) {
   if (!tensor) throw UsageError(std::string(call) + ": the tensor is null");
