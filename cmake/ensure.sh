@@ -1,4 +1,4 @@
-# Shell functions that the commands (tests/run, bench/run, .ci/run) share. Sourced by bash, from the root of the project.
+# Shell functions that the commands (tests/run, bench/run, .ci/run) share. Sourced by bash, from the project's root.
 
 # Prints to standard error and ends the program.
 die() {

@@ -1,4 +1,5 @@
-# Uses lamina as others do. usage: cmake -DKIND=... -DSOURCE=... -DBINARY=... -DSCRATCH=... -DCOMPILER=... -P check.cmake
+# Uses lamina as others do.
+# usage: cmake -DKIND=... -DSOURCE=... -DBINARY=... -DSCRATCH=... -DCOMPILER=... -P check.cmake
 #
 #   KIND=install       the static library, installed and moved to another place: find_package and pkg-config
 #   KIND=build_tree    find_package in the build tree

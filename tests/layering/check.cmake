@@ -1,4 +1,5 @@
-# Reads every #include of the project and fails on what a folder may not know. usage: cmake -DROOT=<project> -P check.cmake
+# Reads every #include of the project and fails on what a folder may not know.
+# usage: cmake -DROOT=<project> -P check.cmake
 #
 # docs/design.md, section 11, has the reasons. A rule is a folder and the includes it allows, as regular expressions for
 # the text between the quotes or brackets. The first rule whose folder holds a file is the file's rule; a source that no
