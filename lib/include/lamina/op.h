@@ -195,8 +195,8 @@ struct Cost {
 };
 
 /// Pure arithmetic on shapes, of the op taken alone; throws what `infer` throws. Of a convolution or a fully connected
-/// op all three passes cost 2 flops per multiply-add of forward; the other ops as in docs/ops. Passes `prepare` and
-/// `recompute` cost as `forward` does without parameters (recompute) or nothing (prepare).
+/// op all three passes cost 2 flops per multiply-add of forward; the other ops as in the table at the head of
+/// lib/graph/cost.cpp. `recompute` costs what `forward` does, without parameters and state; `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
 /// Multiply-adds of one forward pass of a convolution or a fully connected op, zero for every other. Exact.
