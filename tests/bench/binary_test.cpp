@@ -160,15 +160,30 @@ TEST_CASE("results that cannot be written are said before anything runs, or at t
 TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
+  int said[2];
+  REQUIRE(::pipe(said) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (FILE* stream : {stdout, stderr}) std::freopen("/dev/null", "w", stream);
+    ::dup2(said[1], STDERR_FILENO);
+    ::dup2(said[1], STDOUT_FILENO);
+    ::close(said[0]);
+    ::close(said[1]);
     ::execl(LAMINA_BENCH, LAMINA_BENCH, "--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
             "--passes=1000000", ("--benchmark_out=" + out).c_str(), nullptr);
     ::_exit(127);
   }
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ::close(said[1]);
+  FILE* const lines = ::fdopen(said[0], "r");
+  std::array<char, 4096> line;
+  bool running = false;
+  while (!running && std::fgets(line.data(), line.size(), lines) != nullptr)
+    running = std::string(line.data()).find("warming up") != std::string::npos;
+  REQUIRE(running);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   ::kill(child, SIGINT);
+  while (std::fgets(line.data(), line.size(), lines) != nullptr) {
+  }
+  std::fclose(lines);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
