@@ -238,12 +238,13 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
                      const std::array<bool, 2>& adds) {
   const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
   const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
-  if (!wanted(args, 0) && !wants_other) return;
+  const bool wants_x = wanted(args, 0);
+  if (!wants_x && !wants_other) return;
   T room[strip];
   for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
     const Gradient<T, mask> gradient(args, affine, n, c, first);
-    T* dx = wanted(args, 0) ? plane<T>(args.dx[0], n, c) + first : nullptr;
-    if (!wants_other) return write_data_gradient(gradient, gradient.x, dx, data, count, adds[0]);
+    T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
+    if (wants_x && !wants_other) return write_data_gradient(gradient, gradient.x, dx, data, count, adds[0]);
     // Either may lie on dy; the one that does must not be written while the other still reads it.
     const T* dz = gradient.write(count, room);
     T* other = plane<T>(args.dx[1], n, c) + first;

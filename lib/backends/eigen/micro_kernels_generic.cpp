@@ -3,4 +3,4 @@
 #define LAMINA_TILE_ROWS 4
 #define LAMINA_SET_NAME "generic"
 #define LAMINA_SET_OBJECT instruction_set_generic
-#include "micro_kernels_body.h"
+#include "micro_kernels_body.inc"

@@ -4,4 +4,4 @@
 #define LAMINA_TILE_ROWS 4
 #define LAMINA_SET_NAME "x86-64-v3"
 #define LAMINA_SET_OBJECT instruction_set_v3
-#include "micro_kernels_body.h"
+#include "micro_kernels_body.inc"

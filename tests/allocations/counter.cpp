@@ -1,0 +1,44 @@
+// malloc and its kin for the whole binary, passed on to the C library. Not for sanitizers, which bring their own.
+
+#include "counter.h"
+
+#include <cerrno>
+
+namespace lamina::test {
+std::atomic<std::size_t> allocations{0};
+}
+
+extern "C" {
+
+// The C library's own, under the names that it exports for programs that replace the others.
+void* __libc_malloc(std::size_t bytes);
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* data, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+void* malloc(std::size_t bytes) noexcept {
+  ++lamina::test::allocations;
+  return __libc_malloc(bytes);
+}
+
+void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  ++lamina::test::allocations;
+  return __libc_calloc(count, bytes);
+}
+
+void* realloc(void* data, std::size_t bytes) noexcept {
+  ++lamina::test::allocations;
+  return __libc_realloc(data, bytes);
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  ++lamina::test::allocations;
+  return __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
+  ++lamina::test::allocations;
+  *data = __libc_memalign(alignment, bytes);
+  return *data == nullptr ? ENOMEM : 0;
+}
+}
