@@ -7,7 +7,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(standard "[a-z0-9_]+")                        # <vector>: the C++ library has no dot and no slash
-set(own "[a-z0-9_]+\\.h")                         # "pool.h": a file of the same folder; that it is there is checked
+set(own "[a-z0-9_]+\\.(h|inc)")                   # "pool.h": a file of the same folder; that it is there is checked
 set(public "lamina/[a-z0-9_]+\\.h")
 set(support "(\\.\\./)*support/[a-z0-9_]+\\.h")   # lib/support knows nothing but the public headers
 set(device "(\\.\\./)+device/[a-z0-9_]+\\.h")
@@ -40,7 +40,7 @@ allow(bench ${public} ${support} ${own} ${json} benchmark/.* CLI/.* fmt/.* ${pos
 allow(tests .*)
 
 set(errors 0)
-file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/lib/*.h ${ROOT}/lib/*.cpp ${ROOT}/kernels/*.h ${ROOT}/kernels/*.cu
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/lib/*.h ${ROOT}/lib/*.inc ${ROOT}/lib/*.cpp ${ROOT}/kernels/*.h ${ROOT}/kernels/*.cu
      ${ROOT}/kernels/*.cpp ${ROOT}/nets/*.h ${ROOT}/nets/*.cpp ${ROOT}/bench/*.h ${ROOT}/bench/*.cpp)
 foreach(source IN LISTS sources)
   set(rule)
