@@ -8,6 +8,7 @@ namespace lamina::test {
 std::atomic<std::size_t> allocations{0};
 }
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name): the C library's names
 extern "C" {
 
 // The C library's own, under the names that it exports for programs that replace the others.
@@ -42,3 +43,4 @@ int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexce
   return *data == nullptr ? ENOMEM : 0;
 }
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-inconsistent-declaration-parameter-name)
