@@ -13,7 +13,7 @@
 
 using namespace lamina;
 using namespace lamina::test;
-using Catch::Matchers::Contains;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -45,7 +45,8 @@ TEST_CASE("eigen refuses nhwc, naming it") {
     INFO(to_string(c));
     const Spec spec = *make_spec(oracle(), c, {.dtype = DType::f32, .layout = Layout::nhwc});
     CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(spec, {}), Contains("eigen") && Contains("nhwc") && Contains("nchw"));
+    CHECK_THROWS_WITH(oracle().lower(spec, {}),
+                      ContainsSubstring("eigen") && ContainsSubstring("nhwc") && ContainsSubstring("nchw"));
   }
 }
 
@@ -55,8 +56,8 @@ TEST_CASE("eigen refuses half precision, naming it and what there is") {
       INFO(to_string(c));
       const Spec spec = *make_spec(oracle(), c, {.dtype = dtype});
       CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-      CHECK_THROWS_WITH(oracle().lower(spec, {}),
-                        Contains(std::string(to_string(dtype))) && Contains("f32") && Contains("f64"));
+      CHECK_THROWS_WITH(oracle().lower(spec, {}), ContainsSubstring(std::string(to_string(dtype))) &&
+                                                      ContainsSubstring("f32") && ContainsSubstring("f64"));
     }
 }
 
@@ -65,7 +66,8 @@ TEST_CASE("eigen refuses products that are not strict") {
     Choice choice;
     choice.math = math;
     CHECK_THROWS_AS(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice), Contains(std::string(to_string(math))));
+    CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice),
+                      ContainsSubstring(std::string(to_string(math))));
   }
 }
 
@@ -75,7 +77,8 @@ TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
     const Spec spec = f32_spec(c);
     CHECK_THROWS_AS(oracle().lower(spec, {.algorithm = {"quick", "", ""}}), UsageError);
     for (const std::string& known : oracle().algorithms(spec, Pass::forward))
-      CHECK_THROWS_WITH(oracle().lower(spec, {.algorithm = {"quick", "", ""}}), Contains("quick") && Contains(known));
+      CHECK_THROWS_WITH(oracle().lower(spec, {.algorithm = {"quick", "", ""}}),
+                        ContainsSubstring("quick") && ContainsSubstring(known));
   }
 }
 
@@ -100,16 +103,19 @@ TEST_CASE("a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});
   CHECK_THROWS_AS(Plan(graph, oracle(), {.dtype = DType::f16}), Unsupported);
-  CHECK_THROWS_WITH(Plan(graph, oracle(), {.dtype = DType::f16}), Contains("first") && Contains("f16"));
+  CHECK_THROWS_WITH(Plan(graph, oracle(), {.dtype = DType::f16}),
+                    ContainsSubstring("first") && ContainsSubstring("f16"));
   Options options;
   options.choice_of["first"] = {.algorithm = {"quick", "", ""}};
   CHECK_THROWS_AS(Plan(graph, oracle(), options), UsageError);
-  CHECK_THROWS_WITH(Plan(graph, oracle(), options), Contains("first") && Contains("quick") && Contains("direct"));
+  CHECK_THROWS_WITH(Plan(graph, oracle(), options),
+                    ContainsSubstring("first") && ContainsSubstring("quick") && ContainsSubstring("direct"));
 }
 
 TEST_CASE("making a backend refuses unknown names with the known ones") {
   CHECK_THROWS_AS(make_backend("eigenvalue"), UsageError);
-  CHECK_THROWS_WITH(make_backend("eigenvalue"), Contains("eigenvalue") && Contains("eigen") && Contains("cudnn"));
+  CHECK_THROWS_WITH(make_backend("eigenvalue"),
+                    ContainsSubstring("eigenvalue") && ContainsSubstring("eigen") && ContainsSubstring("cudnn"));
 }
 
 TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both") {
@@ -131,7 +137,7 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
     choice.workspace_limit = most - 1;
     CHECK_THROWS_AS(oracle().lower(spec, choice), Unsupported);
     CHECK_THROWS_WITH(oracle().lower(spec, choice),
-                      Contains(std::to_string(most)) && Contains(std::to_string(most - 1)));
+                      ContainsSubstring(std::to_string(most)) && ContainsSubstring(std::to_string(most - 1)));
   }
   CHECK(with_workspace == 5);  // conv, both pools with windows, lrn, fully connected
 }
@@ -155,13 +161,14 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
       Spec spec = f32_spec(c);
       spec.tail = tail;
       CHECK_THROWS_AS(oracle().lower(spec, {}), Unsupported);
-      CHECK_THROWS_WITH(oracle().lower(spec, {}), Contains("cannot be fused") && Contains(std::string(op_name(c.op))));
+      CHECK_THROWS_WITH(oracle().lower(spec, {}),
+                        ContainsSubstring("cannot be fused") && ContainsSubstring(std::string(op_name(c.op))));
     }
 }
 
 TEST_CASE("eigen refuses options that mean nothing to it, rather than pass over them") {
   CHECK_THROWS_AS(make_backend("eigen", {.device = 1}), UsageError);
-  CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), Contains("no device 1"));
+  CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), ContainsSubstring("no device 1"));
   CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = "choices.json"}), Unsupported);
-  CHECK_THROWS_WITH(make_backend("eigen", {.choice_cache = "choices.json"}), Contains("choices.json"));
+  CHECK_THROWS_WITH(make_backend("eigen", {.choice_cache = "choices.json"}), ContainsSubstring("choices.json"));
 }
