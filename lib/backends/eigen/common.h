@@ -1,12 +1,10 @@
 #pragma once
-// What the files of this backend share: the thread pool's face, kernels from functions, dispatch on element types.
+// What the files of this backend share: the thread pool's face, dispatch on element types, the ops.
 
-#include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "../lowering.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "pool.h"
@@ -17,27 +15,6 @@ namespace lamina::eigen {
 struct Context {
   Pool& pool;
 };
-
-/// A kernel from a function of its arguments.
-template <class Function>
-class FunctionKernel final : public Kernel {
- public:
-  FunctionKernel(Function function, std::size_t workspace_bytes)
-      : function_(std::move(function)), workspace_bytes_(workspace_bytes) {}
-  std::size_t workspace_bytes() const override { return workspace_bytes_; }
-  void run(const Args& args) override { function_(args); }
-
- private:
-  Function function_;
-  std::size_t workspace_bytes_;
-};
-
-template <class Function>
-Lowered::Step step(std::vector<Pass> covers, std::string algorithm, Function function,
-                   std::size_t workspace_bytes = 0) {
-  return {std::move(covers), std::move(algorithm),
-          std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
-}
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.
 template <class Function>

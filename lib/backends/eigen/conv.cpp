@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "algorithms.h"
 
 namespace lamina::eigen {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// What the element-wise and windowed ops share: empty units, even shares of images, loops that the compiler may
+// What the element-wise and windowed ops share: even shares of images, loops that the compiler may
 // vectorise.
 
 #include <algorithm>
@@ -21,32 +21,11 @@
 
 namespace lamina::eigen {
 
-/// A unit with every vector of the right length and nothing promised.
-inline Lowered empty_unit(const Spec& spec) {
-  Lowered unit;
-  for (std::vector<bool>* flags :
-       {&unit.backward_reads_x, &unit.y_may_alias_x, &unit.dx_is_dy, &unit.dx_may_alias_dy, &unit.recompute_reads_x})
-    flags->assign(spec.x.size(), false);
-  return unit;
-}
-
-/// Whether y, or dy, steps through memory as x[i], or dx[i], does, so that one can lie on the other.
-inline bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
-inline bool same_gradient_pitch(const Spec& spec, std::size_t i) {
-  return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
-}
-
-inline bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
-inline bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
-
 /// The n-th image of a tensor.
 template <class T>
 T* image(const Tensor& tensor, std::int64_t n) {
   return tensor.as<T>() + n * tensor.pitch;
 }
-
-/// Whether two tensors of one shape are the same memory.
-inline bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
 
 /// Calls work(n, first, last) for ranges of elements of images that cover all images once, shared out among the
 /// threads.

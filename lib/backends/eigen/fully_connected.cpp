@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "algorithms.h"
 #include "conv.h"
 #include "gemm.h"
 

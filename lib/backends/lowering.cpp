@@ -1,11 +1,13 @@
-// Taking one algorithm among several for a pass, as a Choice demands.
+// The flags of a unit, and taking one algorithm among several for a pass, as a Choice demands.
 
-#include "algorithms.h"
+#include "lowering.h"
 
 #include <cmath>
 #include <sstream>
 
-namespace lamina::eigen {
+#include "lamina/error.h"
+
+namespace lamina {
 namespace {
 
 /// Why a candidate does not do, or nothing.
@@ -22,6 +24,24 @@ std::string refusal(const Candidate& candidate, const Lowered::Step& step, const
 }
 
 }  // namespace
+
+Lowered empty_unit(const Spec& spec) {
+  Lowered unit;
+  for (std::vector<bool>* flags :
+       {&unit.backward_reads_x, &unit.y_may_alias_x, &unit.dx_is_dy, &unit.dx_may_alias_dy, &unit.recompute_reads_x})
+    flags->assign(spec.x.size(), false);
+  return unit;
+}
+
+bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
+bool same_gradient_pitch(const Spec& spec, std::size_t i) {
+  return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
+}
+
+bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
+bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
+bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
+bool ends_in_relu(const Spec& spec) { return !spec.tail.empty(); }
 
 Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Candidate>& candidates) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
@@ -40,7 +60,7 @@ Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, con
 }
 
 Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {
-  Lowered lowered;
+  Lowered lowered = empty_unit(spec);
   const bool training = spec.mode == Mode::training;
   const bool wants_dx = training && !spec.wants_dx.empty() && spec.wants_dx[0];
   lowered.steps.push_back(lower_pass(Pass::forward));
@@ -48,13 +68,9 @@ Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& low
   if (wants_dx) lowered.steps.push_back(lower_pass(Pass::backward_data));
   lowered.backward_reads_x = {training};
   lowered.backward_reads_y = training && ends_in_relu(spec);
-  lowered.y_may_alias_x = {false};
-  lowered.dx_is_dy = {false};
-  lowered.dx_may_alias_dy = {false};
-  lowered.recompute_reads_x = {false};
   return lowered;
 }
 
 double unit_roundoff(DType dtype) { return dtype == DType::f64 ? std::ldexp(1.0, -53) : std::ldexp(1.0, -24); }
 
-}  // namespace lamina::eigen
+}  // namespace lamina

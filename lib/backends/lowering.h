@@ -1,0 +1,68 @@
+#pragma once
+// What every backend's lowering is made of: kernels from functions, the flags of a unit, one algorithm among several.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+/// A kernel from a function of its arguments.
+template <class Function>
+class FunctionKernel final : public Kernel {
+ public:
+  FunctionKernel(Function function, std::size_t workspace_bytes)
+      : function_(std::move(function)), workspace_bytes_(workspace_bytes) {}
+  std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  void run(const Args& args) override { function_(args); }
+
+ private:
+  Function function_;
+  std::size_t workspace_bytes_;
+};
+
+template <class Function>
+Lowered::Step step(std::vector<Pass> covers, std::string algorithm, Function function,
+                   std::size_t workspace_bytes = 0) {
+  return {std::move(covers), std::move(algorithm),
+          std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
+}
+
+/// A unit with every vector of the right length and nothing promised.
+Lowered empty_unit(const Spec&);
+
+/// Whether y, or dy, steps through memory as x[i], or dx[i], does, so that one can lie on the other.
+bool same_pitch(const Spec&, std::size_t i);
+bool same_gradient_pitch(const Spec&, std::size_t i);
+
+bool adds_dx(const Spec&, std::size_t i);
+bool wanted(const Args&, std::size_t i);  ///< is dx[i]
+
+/// Whether two tensors of one shape are the same memory.
+bool same_place(const Tensor&, const Tensor&);
+
+/// Whether the unit's tail is one ReLU; a convolution or fully connected op has no other.
+bool ends_in_relu(const Spec&);
+
+/// One way to do a pass.
+struct Candidate {
+  std::string algorithm;
+  double max_error;  ///< |computed - exact| over the sum of |terms|, guaranteed
+  std::function<Lowered::Step()> lower;
+};
+
+/// The candidate that the choice names or, where it names none, the first that respects its workspace and error limits.
+/// `unit` opens the messages. Throws UsageError for an unknown name, Unsupported where nothing fits.
+Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
+
+/// The unit of a convolution or fully connected op: its steps, and what they read.
+Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);
+
+/// Half the distance between 1 and the next number.
+double unit_roundoff(DType);
+
+}  // namespace lamina
