@@ -34,9 +34,7 @@ Lowered empty_unit(const Spec& spec) {
 }
 
 bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
-bool same_gradient_pitch(const Spec& spec, std::size_t i) {
-  return spec.x[i].gradient_pitch == spec.y.gradient_pitch;
-}
+bool same_gradient_pitch(const Spec& spec, std::size_t i) { return spec.x[i].gradient_pitch == spec.y.gradient_pitch; }
 
 bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
 bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }

@@ -1,0 +1,37 @@
+#pragma once
+// One thread for one element of a tensor: what element-wise kernels share.
+
+#include <algorithm>
+
+#include "launch.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+constexpr int elements_per_block = 256;
+
+/// Blocks of one row of the grid: elements of an image along x, images along y. Both are strided over where the tensor
+/// is larger than the grid.
+template <class T>
+dim3 grid_of_elements(const View<T>& view) {
+  const std::int64_t blocks = (view.image() + elements_per_block - 1) / elements_per_block;
+  return dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)),
+              static_cast<unsigned>(std::min(view.n, 65535)));
+}
+
+/// Calls body(image, element of the image) for every element that this thread is to make.
+template <class T, class Body>
+__device__ void for_each_element(const View<T>& view, Body body) {
+  const std::int64_t image = view.image();
+  const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
+  for (int n = static_cast<int>(blockIdx.y); n < view.n; n += static_cast<int>(gridDim.y))
+    for (std::int64_t i = first; i < image; i += stride) body(n, i);
+}
+
+/// to = value, or to += value.
+template <class T>
+__device__ void put(T& to, T value, bool adds) {
+  to = adds ? to + value : value;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

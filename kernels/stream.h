@@ -1,0 +1,49 @@
+#pragma once
+// What a launcher's caller needs, without any header of CUDA: the namespace, the stream, the view, the error.
+//
+// Every kernel and the whole backend are compiled twice: by nvcc for a device, as lamina::cuda, and by the host's
+// compiler, with LAMINA_CUDA_ON_HOST defined, as lamina::cuda_host.
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+
+#if defined(LAMINA_CUDA_ON_HOST)
+#define LAMINA_CUDA_SPACE cuda_host
+#else
+#define LAMINA_CUDA_SPACE cuda
+#endif
+
+#if defined(__CUDACC__)
+#define LAMINA_HOST_DEVICE __host__ __device__
+#else
+#define LAMINA_HOST_DEVICE
+#endif
+
+struct CUstream_st;
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// What the runtime calls cudaStream_t. Null is the default stream; on the host it is always null.
+using Stream = CUstream_st*;
+
+/// A launch that could not be made, or a kernel that misused the machine: the kernel's name and the reason.
+class LaunchError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A tensor in n, c, h, w order: images are `pitch` elements apart, and dense inside.
+template <class T>
+struct View {
+  T* data = nullptr;
+  int n = 1, c = 1, h = 1, w = 1;
+  std::int64_t pitch = 0;
+
+  LAMINA_HOST_DEVICE std::int64_t plane() const { return std::int64_t{h} * w; }
+  LAMINA_HOST_DEVICE std::int64_t image() const { return c * plane(); }
+  LAMINA_HOST_DEVICE std::int64_t count() const { return n * image(); }
+  /// First element of channel `channel` of image `number`.
+  LAMINA_HOST_DEVICE T* at(int number, int channel) const { return data + number * pitch + channel * plane(); }
+};
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,122 @@
+// Which units and which tensors: what the backend answers before any op's file is asked.
+
+#include "backend.h"
+
+#include <variant>
+
+#include "common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+const std::string self = Machine::backend_name();
+
+template <class T>
+bool holds(const Op& op) {
+  return std::holds_alternative<T>(op);
+}
+
+void check_tensor(const TensorSpec& tensor, DType dtype) {
+  with_type(tensor.dtype, []<class T>() {});
+  if (tensor.dtype != dtype)
+    throw Unsupported(self + ": one unit has tensors of " + std::string(to_string(dtype)) + " and " +
+                      std::string(to_string(tensor.dtype)) + "; it takes one type");
+  if (tensor.layout != Layout::nchw)
+    throw Unsupported(self + ": no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
+}
+
+/// Whether `next` may stand behind an op and the first `count` of its tail.
+bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next) {
+  if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
+  if (!holds<Relu>(next)) return false;
+  if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
+  return count == 1 && holds<BatchNorm>(op) && holds<Add>(tail[0]);
+}
+
+void check_spec(const Spec& spec, const Choice& choice) {
+  if (choice.math != Math::strict)
+    throw Unsupported(self + ": no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
+  for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
+  for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
+  check_tensor(spec.y, spec.y.dtype);
+  if (spec.sums_wanted || spec.sums_given) throw Unsupported(self + ": no batch norm sums from their producer");
+  for (std::size_t i = 0; i < spec.tail.size(); ++i)
+    if (!joins(spec.op, spec.tail, i, spec.tail[i]))
+      throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
+                        std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
+}
+
+bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+
+/// For ops with one way of doing things: the name is that way's, or nothing, and nothing else could be picked.
+void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
+  for (const std::string& name : choice.algorithm)
+    if (!name.empty() && name != "direct")
+      throw UsageError(self + ": no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
+                       "; there is: direct");
+  for (const Lowered::Step& step : lowered.steps)
+    if (step.kernel->workspace_bytes() > choice.workspace_limit)
+      throw Unsupported(self + ": " + to_string(spec.op) + ", " + std::string(to_string(step.covers.front())) + ": " +
+                        step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
+                        " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
+}
+
+bool has_pass(const Op& op, Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+    case Pass::backward_data: return true;
+    case Pass::backward_params: return holds<BatchNorm>(op);
+    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op);
+    case Pass::prepare: return false;
+  }
+  return false;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const BackendOptions& options) : machine_(options) {
+    if (!options.choice_cache.empty())
+      throw Unsupported(self + ": has no choice cache; leave " + options.choice_cache + " out");
+  }
+
+  std::string_view name() const override { return Machine::backend_name(); }
+  std::string available() const override { return machine_.unavailable(); }
+  std::string describe() override { return machine_.describe(); }
+  Device& device() override { return machine_.device(); }
+  bool takes_pitch(const Spec&) const override { return true; }
+
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
+    return {"direct"};
+  }
+
+  bool fuses(const Spec& spec, const Node& next, int) const override {
+    if (!joins(spec.op, spec.tail, spec.tail.size(), next.op)) return false;
+    // A value added to itself is two operands of the unit's own inside, which does not exist.
+    return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
+  }
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    check_spec(spec, choice);
+    return std::visit(
+        [&](const auto& op) -> Lowered {
+          if constexpr (requires { LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_); }) {
+            Lowered lowered = LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
+            if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);
+            return lowered;
+          } else {
+            throw Unsupported(self + ": no " + std::string(op_name(spec.op)));
+          }
+        },
+        spec.op);
+  }
+
+ private:
+  Machine machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(const BackendOptions& options) { return std::make_unique<CudaBackend>(options); }
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

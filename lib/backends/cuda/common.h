@@ -1,0 +1,55 @@
+#pragma once
+// What the files of this backend share: views of tensors, kernels that launch, dispatch on element types, the ops.
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../../../kernels/stream.h"
+#include "../lowering.h"
+#include "lamina/backend.h"
+#include "lamina/error.h"
+#include "machine.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// A tensor as kernels see it.
+template <class T>
+View<T> view(const Tensor& tensor) {
+  return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
+}
+
+/// A step whose function launches kernels on the machine's stream: function(stream, args).
+template <class Function>
+Lowered::Step launches(Machine& machine, std::vector<Pass> covers, std::string algorithm, Function function,
+                       std::size_t workspace_bytes = 0) {
+  return step(
+      std::move(covers), std::move(algorithm),
+      [&machine, function = std::move(function)](const Args& args) {
+        try {
+          function(machine.stream(), args);
+        } catch (const LaunchError& error) {
+          throw DeviceError(std::string(Machine::backend_name()) + ": " + error.what());
+        }
+      },
+      workspace_bytes);
+}
+
+/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.
+template <class Function>
+decltype(auto) with_type(DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f32: return function.template operator()<float>();
+    case DType::f64: return function.template operator()<double>();
+    default: break;
+  }
+  throw Unsupported(std::string(Machine::backend_name()) + ": no " + std::string(to_string(dtype)) +
+                    "; it computes in f32 and f64");
+}
+
+// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
+// is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+Lowered lower(const Relu&, const Spec&, const Choice&, Machine&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

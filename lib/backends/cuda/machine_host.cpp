@@ -1,0 +1,26 @@
+// The machine of cuda-host: the process's own memory, and kernels that run while they are launched.
+
+#include "../../device/host_device.h"
+#include "lamina/error.h"
+#include "machine.h"
+
+namespace lamina::cuda_host {
+
+struct Machine::Body {
+  HostDevice device;
+};
+
+Machine::Machine(const BackendOptions& options) : body_(new Body{HostDevice(1, options.memory_limit)}) {
+  if (options.device != 0)
+    throw UsageError("cuda-host: no device " + std::to_string(options.device) +
+                     "; the host is device 0, and the only one");
+}
+Machine::~Machine() = default;
+
+const char* Machine::backend_name() { return "cuda-host"; }
+std::string Machine::unavailable() const { return {}; }
+std::string Machine::describe() { return "CUDA kernels as the host runs them, for tests"; }
+Device& Machine::device() { return body_->device; }
+Stream Machine::stream() { return nullptr; }
+
+}  // namespace lamina::cuda_host
