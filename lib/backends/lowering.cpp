@@ -16,6 +16,8 @@ std::string refusal(const Candidate& candidate, const Lowered::Step& step, const
   if (candidate.max_error > choice.max_error) {
     text << candidate.algorithm << " guarantees a relative error of " << candidate.max_error << ", not "
          << choice.max_error;
+  } else if (choice.deterministic && !step.deterministic) {
+    text << candidate.algorithm << " may give other bits on another run";
   } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {
     text << candidate.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
          << choice.workspace_limit;
@@ -48,6 +50,7 @@ Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, con
     known += (known.empty() ? "" : ", ") + candidate.algorithm;
     if (!named.empty() && candidate.algorithm != named) continue;
     Lowered::Step step = candidate.lower();
+    step.max_error = candidate.max_error;
     const std::string reason = refusal(candidate, step, choice);
     if (reason.empty()) return step;
     reasons += (reasons.empty() ? "" : "; ") + reason;

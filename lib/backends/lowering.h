@@ -55,8 +55,9 @@ struct Candidate {
   std::function<Lowered::Step()> lower;
 };
 
-/// The candidate that the choice names or, where it names none, the first that respects its workspace and error limits.
-/// `unit` opens the messages. Throws UsageError for an unknown name, Unsupported where nothing fits.
+/// The candidate that the choice names or, where it names none, the first that respects its limits of error and
+/// workspace and its demand for determinism. `unit` opens the messages. Throws UsageError for an unknown name,
+/// Unsupported where nothing fits.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.

@@ -57,7 +57,8 @@ class Binder {
 
   void call(int i, const Lowered::Step& step, Pass pass) {
     calls_.bound.push_back({step.kernel.get(), args(i, pass)});
-    calls_.described.push_back({unit(i).nodes, step.covers, step.algorithm});
+    calls_.described.push_back({unit(i).nodes, step.covers, step.algorithm, step.kernel->workspace_bytes(),
+                                step.deterministic, step.math, step.max_error});
   }
 
   /// The tensors of a unit for one pass.

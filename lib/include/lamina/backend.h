@@ -50,6 +50,11 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
+/// One line that tells units apart as operator== does: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...".
+LAMINA_API std::string to_string(const Spec&);
+
+constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< of an error
+
 /// Which algorithm to take, per pass: the named one or, where the name is empty, the backend's pick among those that
 /// respect every other field. The triple that was taken is what rows and the choice cache record.
 struct Choice {
@@ -57,8 +62,8 @@ struct Choice {
   bool measure = false;                    ///< pick by timing rather than by rule
   bool deterministic = false;              ///< only algorithms with the same bits on every run
   Math math = Math::strict;
-  double max_error = std::numeric_limits<double>::infinity();  ///< relative, as documented for the algorithm
-  std::size_t workspace_limit = std::size_t{1} << 30;          ///< bytes, per call
+  double max_error = no_bound;                         ///< relative, as documented for the algorithm
+  std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
   bool operator==(const Choice&) const = default;
 };
 
@@ -90,6 +95,9 @@ struct Lowered {
     std::vector<Pass> covers;  ///< a gradient that computes dx and dw in one call says so here
     std::string algorithm;
     std::shared_ptr<Kernel> kernel;
+    bool deterministic = true;    ///< the same bits on every run, as declared
+    Math math = Math::strict;     ///< of its products
+    double max_error = no_bound;  ///< guaranteed of |computed - exact| over the sum of |terms|; no_bound: nothing is
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;

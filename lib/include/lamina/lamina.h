@@ -3,6 +3,7 @@
 
 #include "lamina/api.h"
 #include "lamina/backend.h"
+#include "lamina/choice_cache.h"
 #include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"

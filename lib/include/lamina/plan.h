@@ -56,6 +56,10 @@ struct Call {
   std::vector<int> nodes;    ///< of the unit, in order
   std::vector<Pass> passes;  ///< covered by this call
   std::string algorithm;
+  std::size_t workspace_bytes = 0;
+  bool deterministic = true;  ///< these three as in Lowered::Step
+  Math math = Math::strict;
+  double max_error = no_bound;
 };
 
 /// A graph bound to memory of a backend's device.
