@@ -50,6 +50,16 @@ decltype(auto) with_type(DType dtype, Function&& function) {
 
 // One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
 // is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);
+Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
+Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);
+Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Relu&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,111 @@
+// Add: y = x[0] + x[1] + ..., then max(y, 0) where asked; dx[i] = dy, or dy where y > 0.
+//
+// A thread makes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
+// every operand before it writes, so that the result may lie on any of them.
+// Per element: one read of each addend and one write; backward one read of dy (and of y behind a ReLU), one write of
+// each gradient.
+
+#include "add.h"
+
+#include "packs.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+/// Images of a launch's operands: what a kernel keeps of their views.
+template <class T>
+struct Sources {
+  Images<T> images[most_addends];
+  bool adds[most_addends];
+  int count;
+
+  explicit Sources(const Operands<T>& operands) : adds{}, count(operands.count) {
+    for (int i = 0; i < count; ++i) {
+      images[i] = operands.views[i];
+      adds[i] = operands.adds[i];
+    }
+  }
+};
+
+template <class T, int width>
+__device__ void clip(Pack<T, width>& pack) {
+  for (T& value : pack.v) value = value <= T(0) ? T(0) : value;  // a NaN is not <= 0, and stays
+}
+
+template <class T, int width>
+__global__ void add_two_kernel(Extent extent, Images<const T> a, Images<const T> b, Images<T> y, bool relu) {
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+    Pack<T, width> sum = load_pack<width>(a.at(n) + i);
+    const Pack<T, width> more = load_pack<width>(b.at(n) + i);
+    for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
+    if (relu) clip(sum);
+    store_pack(y.at(n) + i, sum);
+  });
+}
+
+template <class T, int width>
+__global__ void add_many_kernel(Extent extent, Sources<const T> x, Images<T> y, bool relu) {
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+    Pack<T, width> sum = load_pack<width>(x.images[0].at(n) + i);
+    for (int j = 1; j < x.count; ++j) {
+      const Pack<T, width> more = load_pack<width>(x.images[j].at(n) + i);
+      for (int k = 0; k < width; ++k) sum.v[k] += more.v[k];
+    }
+    if (relu) clip(sum);
+    store_pack(y.at(n) + i, sum);
+  });
+}
+
+template <class T, int width>
+__global__ void add_backward_kernel(Extent extent, Images<const T> dy, Images<const T> y, Sources<T> dx) {
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+    Pack<T, width> d = load_pack<width>(dy.at(n) + i);
+    if (y.data != nullptr) {
+      const Pack<T, width> sum = load_pack<width>(y.at(n) + i);
+      for (int k = 0; k < width; ++k) d.v[k] = sum.v[k] > T(0) ? d.v[k] : T(0);
+    }
+    for (int j = 0; j < dx.count; ++j) put_pack(dx.images[j].at(n) + i, d, dx.adds[j]);
+  });
+}
+
+template <class T, class U, class V>
+Packing<T> packing_of(const View<U>& first, const Operands<V>& operands) {
+  Packing<T> packing(first, true);
+  for (int i = 0; i < operands.count; ++i) packing.look_at(operands.views[i]);
+  return packing;
+}
+
+}  // namespace
+
+template <class T>
+void add_forward(Stream stream, const Operands<const T>& x, View<T> y, bool relu) {
+  packing_of<T>(y, x).with_width([&](auto w, Extent extent) {
+    constexpr int width = decltype(w)::value;
+    const dim3 grid = grid_of_packs(extent, width);
+    if (x.count == 2) {
+      launch(LAMINA_KERNEL(add_two_kernel<T, width>), grid, pack_threads, 0, stream, extent, x.views[0], x.views[1], y,
+             relu);
+    } else {
+      launch(LAMINA_KERNEL(add_many_kernel<T, width>), grid, pack_threads, 0, stream, extent, Sources<const T>(x), y,
+             relu);
+    }
+  });
+}
+
+template <class T>
+void add_backward(Stream stream, View<const T> dy, View<const T> y, const Operands<T>& dx) {
+  Packing<T> packing = packing_of<T>(dy, dx);
+  packing.look_at(y);
+  packing.with_width([&](auto w, Extent extent) {
+    constexpr int width = decltype(w)::value;
+    launch(LAMINA_KERNEL(add_backward_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream, extent,
+           dy, y, Sources<T>(dx));
+  });
+}
+
+template void add_forward(Stream, const Operands<const float>&, View<float>, bool);
+template void add_forward(Stream, const Operands<const double>&, View<double>, bool);
+template void add_backward(Stream, View<const float>, View<const float>, const Operands<float>&);
+template void add_backward(Stream, View<const double>, View<const double>, const Operands<double>&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

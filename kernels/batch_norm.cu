@@ -1,0 +1,137 @@
+// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then + other, then
+// max(y, 0), where asked.
+//
+// Training takes three launches. Sums: a block for a slice of a channel (batch_norm_sums.h), of differences from the
+// channel's first value, in double: no cancellation beyond the spread of the channel itself, so that one pass is
+// enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image, which may begin in one
+// channel and end in the next, so that planes of any size move in packs.
+// Per element: two reads of x, one of other, one write. On devices with few units for double (compute capability 7.5
+// and 8.6) the sums are bound by these.
+
+#include "batch_norm.h"
+
+#include <cmath>
+
+#include "batch_norm_sums.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+template <class T, int width>
+__global__ void batch_norm_sums_kernel(View<const T> x, Sums* partial) {
+  const int c = static_cast<int>(blockIdx.x);
+  const double origin = static_cast<double>(*x.at(0, c));
+  Sums sums;
+  for_each_pack_of_slice<width>(x.n, x.plane(), [&](int n, std::int64_t i) {
+    const Pack<T, width> pack = load_pack<width>(x.at(n, c) + i);
+    for (const T value : pack.v) {
+      const double d = static_cast<double>(value) - origin;
+      sums.first += d;
+      sums.second += d * d;
+    }
+  });
+  leave_partial(sums, partial);
+}
+
+template <class T>
+__device__ NormChannel<T> channel_of(double mean, double variance, const NormNumbers<T>& numbers, int c) {
+  const double inverse = 1 / std::sqrt(variance + numbers.epsilon);
+  return {mean, inverse, static_cast<T>(mean), static_cast<T>(static_cast<double>(numbers.scale[c]) * inverse),
+          numbers.shift[c]};
+}
+
+template <class T>
+__device__ void advance(T& running, double batch, double momentum) {
+  running = static_cast<T>((1 - momentum) * static_cast<double>(running) + momentum * batch);
+}
+
+template <class T>
+__global__ void batch_norm_statistics_kernel(View<const T> x, const Sums* partial, int slices, NormNumbers<T> numbers,
+                                             NormChannel<T>* channels) {
+  const int c = static_cast<int>(blockIdx.x);
+  const Sums sums = take_partial(partial, c, slices);
+  if (threadIdx.x != 0) return;
+  const auto count = static_cast<double>(x.n * x.plane());
+  const double offset = sums.first / count, mean = static_cast<double>(*x.at(0, c)) + offset;
+  const double spread = sums.second / count - offset * offset, variance = spread > 0 ? spread : 0;
+  channels[c] = channel_of(mean, variance, numbers, c);
+  advance(numbers.running_mean[c], mean, numbers.momentum);
+  advance(numbers.running_variance[c], variance * (count / (count - 1)), numbers.momentum);
+}
+
+template <class T>
+__global__ void batch_norm_from_running_kernel(int count, NormNumbers<T> numbers, NormChannel<T>* channels) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (c >= count) return;
+  channels[c] = channel_of(static_cast<double>(numbers.running_mean[c]),
+                           static_cast<double>(numbers.running_variance[c]), numbers, c);
+}
+
+template <class T, int width>
+__global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> other,
+                                        bool relu, const NormChannel<T>* channels, Images<T> y) {
+  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+    Pack<T, width> value = load_pack<width>(x.at(n) + i);
+    ChannelWalk<NormChannel<T>> channel(channels, plane, i);
+    for (int k = 0; k < width; ++k) {
+      value.v[k] = std::fma(value.v[k] - (*channel).centre, (*channel).factor, (*channel).shift);
+      if (k + 1 < width) channel.step();
+    }
+    if (other.data != nullptr) {
+      const Pack<T, width> more = load_pack<width>(other.at(n) + i);
+      for (int k = 0; k < width; ++k) value.v[k] += more.v[k];
+    }
+    if (relu)
+      for (T& v : value.v) v = v <= T(0) ? T(0) : v;  // a NaN is not <= 0, and stays
+    store_pack(y.at(n) + i, value);
+  });
+}
+
+}  // namespace
+
+std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count) { return partial_bytes(channels, count); }
+
+template <class T>
+void batch_norm_statistics(Stream stream, View<const T> x, const NormNumbers<T>& numbers, NormChannel<T>* channels,
+                           void* workspace) {
+  auto* const partial = static_cast<Sums*>(workspace);
+  const std::int64_t count = x.n * x.plane();
+  const int width = packs_of_planes(x);
+  const dim3 grid = grid_of_slices(x.c, count);
+  if (width == 1) {
+    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, 1>), grid, sum_threads, 0, stream, x, partial);
+  } else {
+    launch(LAMINA_KERNEL(batch_norm_sums_kernel<T, widest<T>>), grid, sum_threads, 0, stream, x, partial);
+  }
+  launch(LAMINA_KERNEL(batch_norm_statistics_kernel<T>), static_cast<unsigned>(x.c), lanes, 0, stream, x, partial,
+         slices_of(x.c, count), numbers, channels);
+}
+
+template <class T>
+void batch_norm_from_running(Stream stream, int count, const NormNumbers<T>& numbers, NormChannel<T>* channels) {
+  launch(LAMINA_KERNEL(batch_norm_from_running_kernel<T>), blocks_for(count, pack_threads), pack_threads, 0, stream,
+         count, numbers, channels);
+}
+
+template <class T>
+void batch_norm_apply(Stream stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
+                      View<T> y) {
+  with_packs<T>(
+      false,
+      [&](auto w, Extent extent) {
+        constexpr int width = decltype(w)::value;
+        launch(LAMINA_KERNEL(batch_norm_apply_kernel<T, width>), grid_of_packs(extent, width), pack_threads, 0, stream,
+               extent, y.plane(), x, other, relu, channels, y);
+      },
+      y, x, other);
+}
+
+#define LAMINA_BATCH_NORM(T)                                                                                 \
+  template void batch_norm_statistics(Stream, View<const T>, const NormNumbers<T>&, NormChannel<T>*, void*); \
+  template void batch_norm_from_running(Stream, int, const NormNumbers<T>&, NormChannel<T>*);                \
+  template void batch_norm_apply(Stream, View<const T>, View<const T>, bool, const NormChannel<T>*, View<T>);
+LAMINA_BATCH_NORM(float)
+LAMINA_BATCH_NORM(double)
+#undef LAMINA_BATCH_NORM
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,107 @@
+#pragma once
+// Sums over the images and pixels of every channel: what both directions of batch normalisation begin with.
+//
+// A channel's packs, image by image, are cut into slices of equal length, one block each; a block's sums are in double,
+// go through warps and land in `partial`. Who reads them adds the slices in order, by one warp per channel. How many
+// slices there are follows from the shape alone, so that the bits do not depend on the device.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "packs.h"
+#include "reduce.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+constexpr int sum_threads = 256;
+
+/// Two sums.
+struct Sums {
+  double first = 0, second = 0;
+};
+
+/// Blocks for one channel of `count` values: as many as fill a large device, but none with fewer than 1024 values.
+inline int slices_of(int channels, std::int64_t count) {
+  constexpr std::int64_t blocks = 1056, least = 1024;  // eight for each of 132 multiprocessors
+  return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks / channels, count / least), 1, blocks));
+}
+
+inline std::size_t partial_bytes(int channels, std::int64_t count) {
+  return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
+}
+
+/// A block for every channel and slice. A channel comes after the other along x: neighbours share the sectors of small
+/// planes.
+inline dim3 grid_of_slices(int channels, std::int64_t count) {
+  return dim3(static_cast<unsigned>(channels), static_cast<unsigned>(slices_of(channels, count)));
+}
+
+/// Elements of a pack in which every plane of a tensor can be read.
+template <class T>
+int packs_of_planes(const View<const T>& view) {
+  const bool fits = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 && view.plane() % widest<T> == 0 &&
+                    (view.n == 1 || view.pitch % widest<T> == 0);
+  return fits ? widest<T> : 1;
+}
+
+/// Calls body(image, first pixel of the pack) for this thread's packs of slice blockIdx.y of a channel.
+template <int width, class Body>
+__device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body) {
+  const std::int64_t row = plane / width, packs = images * row;
+  const std::int64_t last = packs * (blockIdx.y + 1) / gridDim.y;
+  std::int64_t i = packs * blockIdx.y / gridDim.y + threadIdx.x;
+  std::int64_t n = i / row, pack = i % row;
+  const std::int64_t images_ahead = sum_threads / row, packs_ahead = sum_threads % row;
+  for (; i < last; i += sum_threads) {
+    body(static_cast<int>(n), pack * width);
+    n += images_ahead;
+    pack += packs_ahead;
+    if (pack >= row) {
+      pack -= row;
+      ++n;
+    }
+  }
+}
+
+/// Leaves the block's sums, made of every thread's, where the slice's belong. Every thread of the block calls it.
+__device__ inline void leave_partial(Sums sums, Sums* partial) {
+  sums.first = reduce_block<sum_threads>(sums.first, Plus());
+  sums.second = reduce_block<sum_threads>(sums.second, Plus());
+  if (threadIdx.x == 0) partial[std::int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sums;
+}
+
+/// The sums of one channel, in every lane of the warp that asks.
+__device__ inline Sums take_partial(const Sums* partial, int channel, int slices) {
+  Sums sums;
+  for (int i = static_cast<int>(threadIdx.x) % lanes; i < slices; i += lanes) {
+    const Sums slice = partial[std::int64_t{channel} * slices + i];
+    sums.first += slice.first;
+    sums.second += slice.second;
+  }
+  return {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
+}
+
+/// Keeps the numbers of the channel that a walk through an image is in. An image has fewer than 2^31 elements.
+template <class Number>
+class ChannelWalk {
+ public:
+  __device__ ChannelWalk(const Number* numbers, std::int64_t plane, std::int64_t element)
+      : numbers_(numbers), plane_(static_cast<unsigned>(plane)) {
+    const unsigned channel = static_cast<unsigned>(element) / plane_;
+    numbers_ += channel;
+    left_ = (channel + 1) * plane_ - static_cast<unsigned>(element);
+  }
+
+  __device__ const Number& operator*() const { return *numbers_; }
+  __device__ void step() {
+    if (--left_ > 0) return;
+    ++numbers_;
+    left_ = plane_;
+  }
+
+ private:
+  const Number* numbers_;
+  unsigned plane_, left_;
+};
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

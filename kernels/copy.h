@@ -1,0 +1,12 @@
+#pragma once
+// to = from, or to += from.
+
+#include "stream.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Of one shape; each with its own pitch. They may be the same memory, but not overlap otherwise.
+template <class T>
+void copy(Stream, View<const T> from, View<T> to, bool adds);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

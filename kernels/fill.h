@@ -1,0 +1,11 @@
+#pragma once
+// to = value.
+
+#include "stream.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+template <class T>
+void fill(Stream, View<T> to, T value);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,209 @@
+// Local response normalisation: y[c] = x[c] scale[c]^-beta, scale[c] = k + alpha/size * sum of x^2 over the window of
+// c. dx[i] = dy[i] scale[i]^-beta - 2 beta alpha/size x[i] * sum over the c whose window holds i of
+//         dy[c] x[c] scale[c]^(-beta - 1).
+//
+// A thread makes a run of channels of one pixel, neighbours side by side: pixels along the grid's x, runs along z,
+// images along y. It holds the window's squares (backward: also its ratios) in registers and shifts them by one channel
+// a step, so that x and dy are read once per run and its halo; sizes without registers read the window again, from the
+// cache. The sum is made anew for every channel, in the channels' order: one that runs along, taking off what leaves,
+// keeps the rounding errors of large values that have left.
+// Per element: one read and one write, backward two reads and one write, times 1 + (halo / run).
+
+#include "lrn.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "elements.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr int run = 16;  // channels of a thread
+constexpr int threads = 128;
+
+template <class T>
+struct Numbers {
+  int below, above;  // channels that the window of c reaches: c - below to c + above
+  T k, alpha_per_cell, beta;
+
+  explicit Numbers(const LrnNumbers& op)
+      : below(op.size / 2),
+        above(op.size - 1 - op.size / 2),
+        k(static_cast<T>(op.k)),
+        alpha_per_cell(static_cast<T>(op.alpha / op.size)),
+        beta(static_cast<T>(op.beta)) {}
+};
+
+/// scale^-beta. The usual exponents are square roots, each rounded once.
+template <class T>
+__device__ T negative_power(T scale, T beta) {
+  if (beta == T(0.75)) {
+    const T root = std::sqrt(scale);
+    return 1 / (root * std::sqrt(root));
+  }
+  if (beta == T(0.5)) return 1 / std::sqrt(scale);
+  return std::pow(scale, -beta);
+}
+
+/// One pixel's channels; those that there are not are 0.
+template <class T>
+struct Column {
+  const T* data;
+  std::int64_t plane;
+  int channels;
+
+  __device__ T operator[](int c) const { return c < 0 || c >= channels ? T(0) : data[c * plane]; }
+};
+
+/// scale of channel c. Calls come for consecutive channels.
+template <class T, int size>
+class Scale {
+ public:
+  __device__ Scale(const Numbers<T>& numbers, const Column<T>& x, int first) : numbers_(numbers), x_(x) {
+    for (int i = 1; i < size; ++i) squares_[i] = square(first - 1 - size / 2 + i);
+  }
+
+  __device__ T at(int c) {
+    for (int i = 1; i < size; ++i) squares_[i - 1] = squares_[i];
+    squares_[size - 1] = square(c + size - 1 - size / 2);
+    T sum = squares_[0];
+    for (int i = 1; i < size; ++i) sum += squares_[i];
+    return numbers_.k + numbers_.alpha_per_cell * sum;
+  }
+
+ private:
+  __device__ T square(int c) const {
+    const T value = x_[c];
+    return value * value;
+  }
+  const Numbers<T>& numbers_;
+  const Column<T>& x_;
+  T squares_[size];
+};
+
+/// Any size.
+template <class T>
+class Scale<T, 0> {
+ public:
+  __device__ Scale(const Numbers<T>& numbers, const Column<T>& x, int) : numbers_(numbers), x_(x) {}
+  __device__ T at(int c) {
+    T sum = 0;
+    for (int i = c - numbers_.below; i <= c + numbers_.above; ++i) sum += x_[i] * x_[i];
+    return numbers_.k + numbers_.alpha_per_cell * sum;
+  }
+
+ private:
+  const Numbers<T>& numbers_;
+  const Column<T>& x_;
+};
+
+/// dy[c] scale[c]^-beta and that times x[c] / scale[c].
+template <class T>
+struct Terms {
+  T direct, ratio;
+};
+
+template <class T, int size>
+__device__ Terms<T> terms(const Numbers<T>& numbers, const Column<T>& x, const Column<T>& dy, Scale<T, size>& scale,
+                          int c) {
+  const T at = scale.at(c), direct = dy[c] * negative_power(at, numbers.beta);
+  return {direct, direct * x[c] / at};
+}
+
+/// Calls body(image, pixel, first channel, last channel) for every run that this thread is to make.
+template <class T, class Body>
+__device__ void for_each_run(const View<T>& view, Body body) {
+  View<T> pixels = view;
+  pixels.c = 1;
+  for_each_element(pixels, [&](int n, std::int64_t place) {
+    for (int c = static_cast<int>(blockIdx.z) * run; c < view.c; c += static_cast<int>(gridDim.z) * run)
+      body(n, place, c, c + run < view.c ? c + run : view.c);
+  });
+}
+
+template <class T, int size>
+__global__ void lrn_forward_kernel(Numbers<T> numbers, View<const T> x, View<T> y) {
+  for_each_run(y, [&](int n, std::int64_t place, int first, int last) {
+    const Column<T> column = {x.at(n, 0) + place, x.plane(), x.c};
+    Scale<T, size> scale(numbers, column, first);
+    for (int c = first; c < last; ++c) y.at(n, c)[place] = column[c] * negative_power(scale.at(c), numbers.beta);
+  });
+}
+
+/// Sizes held in registers.
+template <class T, int size>
+__global__ void lrn_backward_kernel(Numbers<T> numbers, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
+  constexpr int below = size / 2, above = size - 1 - below;
+  const T factor = 2 * numbers.beta * numbers.alpha_per_cell;
+  for_each_run(dx, [&](int n, std::int64_t place, int first, int last) {
+    const Column<T> values = {x.at(n, 0) + place, x.plane(), x.c}, gradients = {dy.at(n, 0) + place, dy.plane(), dy.c};
+    // Channel c lies in the windows of c - above to c + below: terms are made `below` channels ahead.
+    Scale<T, size> scale(numbers, values, first - above);
+    Terms<T> window[size];
+    for (int i = 1; i < size; ++i) window[i] = terms(numbers, values, gradients, scale, first - 1 - above + i);
+    for (int c = first; c < last; ++c) {
+      for (int i = 1; i < size; ++i) window[i - 1] = window[i];
+      window[size - 1] = terms(numbers, values, gradients, scale, c + below);
+      T sum = window[0].ratio;
+      for (int i = 1; i < size; ++i) sum += window[i].ratio;
+      put(dx.at(n, c)[place], window[above].direct - factor * values[c] * sum, adds);
+    }
+  });
+}
+
+/// Any size: every window again from x and dy.
+template <class T>
+__global__ void lrn_backward_any_kernel(Numbers<T> numbers, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
+  const T factor = 2 * numbers.beta * numbers.alpha_per_cell;
+  for_each_run(dx, [&](int n, std::int64_t place, int first, int last) {
+    const Column<T> values = {x.at(n, 0) + place, x.plane(), x.c}, gradients = {dy.at(n, 0) + place, dy.plane(), dy.c};
+    Scale<T, 0> scale(numbers, values, first);
+    for (int c = first; c < last; ++c) {
+      const int begin = c - numbers.above < 0 ? 0 : c - numbers.above;
+      const int end = c + numbers.below < x.c ? c + numbers.below + 1 : x.c;
+      T sum = 0, direct = 0;
+      for (int i = begin; i < end; ++i) {
+        const Terms<T> of = terms(numbers, values, gradients, scale, i);
+        sum += of.ratio;
+        if (i == c) direct = of.direct;
+      }
+      put(dx.at(n, c)[place], direct - factor * values[c] * sum, adds);
+    }
+  });
+}
+
+template <class T>
+dim3 grid_of_runs(const View<T>& view) {
+  const std::int64_t blocks = (view.plane() + threads - 1) / threads;
+  return dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 30)),
+              static_cast<unsigned>(std::min(view.n, 65535)),
+              static_cast<unsigned>(std::min((view.c + run - 1) / run, 65535)));
+}
+
+}  // namespace
+
+template <class T>
+void lrn_forward(Stream stream, const LrnNumbers& op, View<const T> x, View<T> y) {
+  const auto run_kernel = [&](auto kernel, const char* name) {
+    launch(kernel, name, grid_of_runs(y), threads, 0, stream, Numbers<T>(op), x, y);
+  };
+  if (op.size == 5) return run_kernel(LAMINA_KERNEL(lrn_forward_kernel<T, 5>));
+  run_kernel(LAMINA_KERNEL(lrn_forward_kernel<T, 0>));
+}
+
+template <class T>
+void lrn_backward(Stream stream, const LrnNumbers& op, View<const T> x, View<const T> dy, View<T> dx, bool adds) {
+  const auto run_kernel = [&](auto kernel, const char* name) {
+    launch(kernel, name, grid_of_runs(dx), threads, 0, stream, Numbers<T>(op), x, dy, dx, adds);
+  };
+  if (op.size == 5) return run_kernel(LAMINA_KERNEL(lrn_backward_kernel<T, 5>));
+  run_kernel(LAMINA_KERNEL(lrn_backward_any_kernel<T>));
+}
+
+template void lrn_forward(Stream, const LrnNumbers&, View<const float>, View<float>);
+template void lrn_forward(Stream, const LrnNumbers&, View<const double>, View<double>);
+template void lrn_backward(Stream, const LrnNumbers&, View<const float>, View<const float>, View<float>, bool);
+template void lrn_backward(Stream, const LrnNumbers&, View<const double>, View<const double>, View<double>, bool);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

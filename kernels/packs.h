@@ -1,0 +1,123 @@
+#pragma once
+// Element-wise work in packs: 16 bytes per access where every tensor of a launch allows it, else single elements.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "launch.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+constexpr int pack_threads = 256;  // of a block
+
+/// Elements that one thread moves at once.
+template <class T, int width>
+struct alignas(sizeof(T) * width) Pack {
+  T v[width];
+};
+
+/// How many elements of T are 16 bytes.
+template <class T>
+constexpr int widest = static_cast<int>(16 / sizeof(T));
+
+template <int width, class T>
+__device__ Pack<T, width> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, width>*>(from);
+}
+
+template <class T, int width>
+__device__ void store_pack(T* to, const Pack<T, width>& pack) {
+  *reinterpret_cast<Pack<T, width>*>(to) = pack;
+}
+
+/// to = pack, or to += pack. What was there is not read unless added to.
+template <class T, int width>
+__device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
+  if (!adds) return store_pack(to, pack);
+  Pack<T, width> sum = load_pack<width>(static_cast<const T*>(to));
+  for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
+  store_pack(to, sum);
+}
+
+/// What a launch walks: so many images of so many elements.
+struct Extent {
+  int images;
+  std::int64_t size;
+};
+
+/// The elements of the n-th image of a tensor begin at at(n).
+template <class T>
+struct Images {
+  T* data = nullptr;
+  std::int64_t pitch = 0;
+
+  Images() = default;
+  template <class U>
+  Images(const View<U>& view) : data(view.data), pitch(view.pitch) {}  // NOLINT: meant to convert
+  LAMINA_HOST_DEVICE T* at(int n) const { return data + n * pitch; }
+};
+
+/// Finds the widest packs that all tensors of a launch take. They are of one shape, or null.
+template <class T>
+class Packing {
+ public:
+  /// Dense tensors are walked as one long image if `flat`.
+  template <class U>
+  Packing(const View<U>& first, bool flat) : dense_(flat), images_(first.n), size_(first.image()) {
+    look_at(first);
+  }
+
+  template <class U>
+  void look_at(const View<U>& view) {
+    if (view.data == nullptr) return;
+    dense_ = dense_ && (view.pitch == view.image() || view.n == 1);
+    bases_fit_ = bases_fit_ && reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
+    pitches_fit_ = pitches_fit_ && view.pitch % widest<T> == 0;
+  }
+
+  /// Calls launch(std::integral_constant<int, width>(), extent).
+  template <class Launch>
+  void with_width(const Launch& launch) const {
+    const Extent extent = dense_ ? Extent{1, images_ * size_} : Extent{images_, size_};
+    if (bases_fit_ && (dense_ || pitches_fit_) && extent.size % widest<T> == 0) {
+      launch(std::integral_constant<int, widest<T>>(), extent);
+    } else {
+      launch(std::integral_constant<int, 1>(), extent);
+    }
+  }
+
+ private:
+  bool dense_, bases_fit_ = true, pitches_fit_ = true;
+  int images_;
+  std::int64_t size_;
+};
+
+/// The same for a handful of tensors.
+template <class T, class Launch, class U, class... Views>
+void with_packs(bool flat, const Launch& launch, const View<U>& first, const Views&... others) {
+  Packing<T> packing(first, flat);
+  (packing.look_at(others), ...);
+  packing.with_width(launch);
+}
+
+/// Blocks along x for `count` threads; kernels go on where the grid ends.
+inline unsigned blocks_for(std::int64_t count, int threads) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>((count + threads - 1) / threads, 1, 1 << 30));
+}
+
+/// A thread for every pack: packs of an image along x, images along y.
+inline dim3 grid_of_packs(const Extent& extent, int width) {
+  return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
+}
+
+/// Calls body(image, first element of the pack) for every pack that this thread is to make.
+template <int width, class Body>
+__device__ void for_each_pack(const Extent& extent, Body body) {
+  const std::int64_t first = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * width;
+  const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x * width;
+  for (int n = static_cast<int>(blockIdx.y); n < extent.images; n += static_cast<int>(gridDim.y))
+    for (std::int64_t i = first; i < extent.size; i += stride) body(n, i);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

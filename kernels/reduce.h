@@ -1,0 +1,46 @@
+#pragma once
+// Sums and other reductions over a warp or a block, in an order that nothing changes.
+
+#include "launch.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+constexpr int lanes = 32;  // threads of a warp
+constexpr unsigned all_lanes = 0xffffffffU;
+
+struct Plus {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+struct Larger {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+/// In every lane; the operation must not mind the order of its operands. Every thread of the warp calls it.
+template <class Operation, class T>
+__device__ T reduce_warp(T value, Operation operation) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    value = operation(value, __shfl_xor_sync(all_lanes, value, distance));
+  return value;
+}
+
+/// In every thread. Every thread of the block calls it.
+template <int threads, class Operation, class T>
+__device__ T reduce_block(T value, Operation operation) {
+  __shared__ T parts[threads / lanes];
+  value = reduce_warp(value, operation);
+  if (threadIdx.x % lanes == 0) parts[threadIdx.x / lanes] = value;
+  __syncthreads();
+  value = parts[0];
+  for (int i = 1; i < threads / lanes; ++i) value = operation(value, parts[i]);
+  __syncthreads();  // the next call may write parts
+  return value;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
