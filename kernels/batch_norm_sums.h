@@ -63,11 +63,21 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
   }
 }
 
-/// Leaves the block's sums, made of every thread's, where the slice's belong. Every thread of the block calls it.
+/// Leaves the block's sums, made of every thread's, where the slice's belong. Every thread of the block calls it, once.
 __device__ inline void leave_partial(Sums sums, Sums* partial) {
-  sums.first = reduce_block<sum_threads>(sums.first, Plus());
-  sums.second = reduce_block<sum_threads>(sums.second, Plus());
-  if (threadIdx.x == 0) partial[std::int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sums;
+  __shared__ double first[sum_threads / lanes], second[sum_threads / lanes];
+  sums = {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
+  if (threadIdx.x % lanes == 0) {
+    first[threadIdx.x / lanes] = sums.first;
+    second[threadIdx.x / lanes] = sums.second;
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < sum_threads / lanes; ++i) {
+    sums.first += first[i];
+    sums.second += second[i];
+  }
+  partial[std::int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sums;
 }
 
 /// The sums of one channel, in every lane of the warp that asks.

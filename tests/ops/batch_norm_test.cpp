@@ -24,6 +24,8 @@ const std::vector<Case>& cases() {
       {"large epsilon, quick momentum", BatchNorm{.epsilon = 0.5, .momentum = 0.75}, {{3, 2, 3, 3}}},
       {"many channels", BatchNorm{}, {{2, 33, 3, 2}}},
       {"one channel", BatchNorm{}, {{3, 1, 7, 5}}},
+      {"long channels", BatchNorm{}, {{3, 2, 31, 33}}},
+      {"long channels of even planes", BatchNorm{}, {{2, 3, 36, 32}}},
       {"inference", BatchNorm{}, {{2, 3, 4, 5}}, {}, Mode::inference},
       {"inference, vectors", BatchNorm{.epsilon = 1e-3}, {{3, 7, 1, 1}}, {}, Mode::inference},
   };

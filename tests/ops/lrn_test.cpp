@@ -21,6 +21,8 @@ const std::vector<Case>& cases() {
       {"size 2", Lrn{.size = 2, .alpha = 1.5, .beta = 1, .k = 1}, {{1, 4, 3, 1}}},
       {"size 1", Lrn{.size = 1, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 3, 2, 2}}},
       {"wider than the channels", Lrn{.size = 9, .alpha = 3, .beta = 0.75, .k = 1}, {{2, 3, 2, 3}}},
+      {"many channels", Lrn{.size = 5, .alpha = 2, .beta = 0.75, .k = 1}, {{1, 37, 2, 3}}},
+      {"many channels, even size", Lrn{.size = 4, .alpha = 2, .beta = 0.6, .k = 1}, {{2, 35, 1, 3}}},
       {"one channel", Lrn{.size = 5, .alpha = 1, .beta = 0.75, .k = 1}, {{2, 1, 3, 3}}},
       {"inference", Lrn{.size = 4, .alpha = 1, .beta = 0.75, .k = 2}, {{2, 6, 3, 2}}, {}, Mode::inference},
   };

@@ -35,6 +35,7 @@ const std::vector<Geometry>& geometries() {
       {"rectangular", {3, 2}, {1, 3}, {1, 0}, Rounding::up, {2, 2, 5, 7}},
       {"stride beyond window", {1, 2}, {2, 3}, 0, Rounding::down, {1, 3, 6, 8}},
       {"the whole map", {4, 5}, 1, 0, Rounding::down, {3, 2, 4, 5}},
+      {"a window of more than 256 cells", {16, 17}, {2, 3}, 0, Rounding::down, {1, 1, 19, 21}},
       {"1x1", 1, 1, 0, Rounding::down, {2, 2, 3, 3}},
       {"many channels", 2, 1, 1, Rounding::up, {1, 19, 3, 3}},
   };

@@ -15,9 +15,13 @@ namespace {
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
-      {"vector", Softmax{}, {{3, 10, 1, 1}}},        {"map", Softmax{}, {{2, 5, 3, 4}}},
-      {"two classes", Softmax{}, {{4, 2, 1, 1}}},    {"one class", Softmax{}, {{2, 1, 2, 2}}},
-      {"many classes", Softmax{}, {{2, 131, 1, 1}}}, {"inference", Softmax{}, {{2, 7, 2, 1}}, {}, Mode::inference},
+      {"vector", Softmax{}, {{3, 10, 1, 1}}},
+      {"map", Softmax{}, {{2, 5, 3, 4}}},
+      {"two classes", Softmax{}, {{4, 2, 1, 1}}},
+      {"one class", Softmax{}, {{2, 1, 2, 2}}},
+      {"many classes", Softmax{}, {{2, 131, 1, 1}}},
+      {"hundreds of classes", Softmax{}, {{2, 301, 1, 1}}},
+      {"inference", Softmax{}, {{2, 7, 2, 1}}, {}, Mode::inference},
   };
   return all;
 }
