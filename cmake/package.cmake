@@ -11,6 +11,10 @@ set_target_properties(lamina PROPERTIES
 # Before 1.0 a minor version may break what stood before it.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lamina-config-version.cmake COMPATIBILITY SameMinorVersion)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lamina)
+if(LAMINA_WITH_CUDA AND NOT BUILD_SHARED_LIBS)
+  set(package_dependencies "find_dependency(CUDAToolkit)\n")
+  set(package_cuda_libs "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt ")
+endif()
 configure_package_config_file(cmake/config.cmake.in ${PROJECT_BINARY_DIR}/lamina-config.cmake
                               INSTALL_DESTINATION ${package_folder})
 export(TARGETS lamina NAMESPACE lamina:: FILE ${PROJECT_BINARY_DIR}/lamina-targets.cmake)
@@ -22,7 +26,7 @@ if(LAMINA_INSTALL)
   if(BUILD_SHARED_LIBS)
     set(package_private_libs -pthread)
   else()
-    set(package_libs -pthread)
+    set(package_libs "${package_cuda_libs}-pthread")
   endif()
   configure_file(cmake/lamina.pc.in ${PROJECT_BINARY_DIR}/lamina.pc @ONLY)
 
