@@ -1,0 +1,88 @@
+// Products by rows through a library that computes by columns: c by rows is its transpose by columns, and the transpose
+// of op(a) op(b) is the product of the transposes in turned order.
+
+#include "blas.h"
+
+#include <string>
+#include <utility>
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+std::string status_text(const BlasTable& table, int status) {
+  const char* const name = table.cublasGetStatusName == nullptr ? nullptr : table.cublasGetStatusName(status);
+  const char* const text = table.cublasGetStatusString == nullptr ? nullptr : table.cublasGetStatusString(status);
+  const std::string number = std::to_string(status);
+  return (name == nullptr ? "status " + number : std::string(name) + " (" + number + ")") +
+         (text == nullptr ? "" : std::string(": ") + text);
+}
+
+Blas::Blas(const BlasTable& table, void* stream) : table_(&table) {
+  check(table.cublasCreate_v2(&handle_), "cublasCreate_v2");
+  try {
+    check(table.cublasSetStream_v2(handle_, stream), "cublasSetStream_v2");
+    allow_tf32(false);
+  } catch (...) {
+    (void)table.cublasDestroy_v2(handle_);
+    throw;
+  }
+}
+
+Blas::~Blas() {
+  if (handle_ != nullptr) (void)table_->cublasDestroy_v2(handle_);
+}
+
+Blas::Blas(Blas&& other) noexcept : table_(other.table_), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Blas& Blas::operator=(Blas&& other) noexcept {
+  Blas moved(std::move(other));
+  std::swap(table_, moved.table_);
+  std::swap(handle_, moved.handle_);
+  return *this;
+}
+
+void Blas::check(int status, const char* call) const {
+  if (status != cublas_number::success) throw DeviceError(std::string(call) + ": " + status_text(*table_, status));
+}
+
+void Blas::use_workspace(void* workspace, std::size_t bytes) {
+  check(table_->cublasSetWorkspace_v2(handle_, workspace, bytes), "cublasSetWorkspace_v2");
+}
+
+void Blas::allow_tf32(bool allowed) {
+  check(table_->cublasSetMathMode(handle_, allowed ? cublas_number::tf32_math : cublas_number::default_math),
+        "cublasSetMathMode");
+}
+
+namespace {
+
+int operation(bool transpose) { return transpose ? cublas_number::op_t : cublas_number::op_n; }
+
+template <class T, class One, class Batched>
+std::pair<int, const char*> call(BlasTable::Handle handle, const Gemm<T>& g, One one, const char* one_name,
+                                 Batched batched, const char* batched_name) {
+  const int first = operation(g.transpose_b);
+  const int second = operation(g.transpose_a);
+  if (g.batch == 1)
+    return {one(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.a, g.lda, &g.beta, g.c, g.ldc), one_name};
+  return {batched(handle, first, second, g.n, g.m, g.k, &g.alpha, g.b, g.ldb, g.stride_b, g.a, g.lda, g.stride_a,
+                  &g.beta, g.c, g.ldc, g.stride_c, g.batch),
+          batched_name};
+}
+
+}  // namespace
+
+void Blas::gemm(const Gemm<float>& g) {
+  const auto [status, name] = call(handle_, g, table_->cublasSgemm_v2, "cublasSgemm_v2",
+                                   table_->cublasSgemmStridedBatched, "cublasSgemmStridedBatched");
+  check(status, name);
+}
+
+void Blas::gemm(const Gemm<double>& g) {
+  const auto [status, name] = call(handle_, g, table_->cublasDgemm_v2, "cublasDgemm_v2",
+                                   table_->cublasDgemmStridedBatched, "cublasDgemmStridedBatched");
+  check(status, name);
+}
+
+}  // namespace lamina

@@ -1,0 +1,98 @@
+#pragma once
+// Matrix products by a library with cuBLAS's interface: the real one, loaded at run time (blas_library.h), or a
+// stand-in that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, an enumerator
+// its number.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace lamina {
+
+/// What the backends call of cuBLAS, by the exported names: the header's macros hide that cublasSgemm without _v2 is
+/// another, older function. Every status is an int whose 0 is success; a handle and a stream are pointers.
+struct BlasTable {
+  using Handle = void*;
+
+  int (*cublasCreate_v2)(Handle* handle) = nullptr;
+  int (*cublasDestroy_v2)(Handle) = nullptr;
+  int (*cublasSetStream_v2)(Handle, void* stream) = nullptr;
+  int (*cublasSetWorkspace_v2)(Handle, void* workspace, std::size_t bytes) = nullptr;
+  int (*cublasSetMathMode)(Handle, int mode) = nullptr;
+  int (*cublasSgemm_v2)(Handle, int transa, int transb, int m, int n, int k, const float* alpha, const float* a,
+                        int lda, const float* b, int ldb, const float* beta, float* c, int ldc) = nullptr;
+  int (*cublasDgemm_v2)(Handle, int transa, int transb, int m, int n, int k, const double* alpha, const double* a,
+                        int lda, const double* b, int ldb, const double* beta, double* c, int ldc) = nullptr;
+  int (*cublasSgemmStridedBatched)(Handle, int transa, int transb, int m, int n, int k, const float* alpha,
+                                   const float* a, int lda, long long stride_a, const float* b, int ldb,
+                                   long long stride_b, const float* beta, float* c, int ldc, long long stride_c,
+                                   int batch) = nullptr;
+  int (*cublasDgemmStridedBatched)(Handle, int transa, int transb, int m, int n, int k, const double* alpha,
+                                   const double* a, int lda, long long stride_a, const double* b, int ldb,
+                                   long long stride_b, const double* beta, double* c, int ldc, long long stride_c,
+                                   int batch) = nullptr;
+  int (*cublasGetProperty)(int which, int* value) = nullptr;   ///< 0, 1, 2: major, minor, patch; needs no device
+  const char* (*cublasGetStatusName)(int status) = nullptr;    ///< 11.4 and later; may be null
+  const char* (*cublasGetStatusString)(int status) = nullptr;  ///< 11.4 and later; may be null
+};
+
+/// The numbers of cuBLAS's enumerators; the same in 11, 12 and 13.
+namespace cublas_number {
+constexpr int op_n = 0, op_t = 1;
+constexpr int default_math = 0, tf32_math = 3;
+constexpr int success = 0, not_initialized = 1, alloc_failed = 3, invalid_value = 7;
+}  // namespace cublas_number
+
+/// c = alpha op(a) op(b) + beta c, everything by rows: op(a) is m x k, op(b) is k x n, c is m x n, and a leading
+/// dimension is the distance of two rows of the matrix as stored. With beta 0, c is not read. A batch repeats this with
+/// the three matrices moved on by their strides, in elements.
+template <class T>
+struct Gemm {
+  bool transpose_a = false, transpose_b = false;
+  int m, n, k;
+  T alpha = 1;
+  const T* a = nullptr;
+  int lda = 0;
+  const T* b = nullptr;
+  int ldb = 0;
+  T beta = 0;
+  T* c = nullptr;
+  int ldc = 0;
+  int batch = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
+};
+
+/// A handle of the library, bound to a stream. One thread at a time.
+class Blas {
+ public:
+  /// What the library asks for to run at full speed on the newest devices, with one stream and in a CUDA graph.
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+  /// Takes the library's own memory on the device, and a while. The table must outlive it. Throws DeviceError.
+  Blas(const BlasTable& table, void* stream);
+  ~Blas();
+  Blas(Blas&& other) noexcept;
+  Blas& operator=(Blas&& other) noexcept;
+
+  /// Work from now on uses this memory, aligned to 256 bytes, and none of the library's: nothing is then allocated
+  /// while it runs or is recorded. It stays the caller's.
+  void use_workspace(void* workspace, std::size_t bytes);
+
+  /// Whether fp32 products may round their factors to tf32; at first they may not.
+  void allow_tf32(bool allowed);
+
+  /// Enqueues; does not wait. Throws DeviceError.
+  void gemm(const Gemm<float>&);
+  void gemm(const Gemm<double>&);
+
+ private:
+  void check(int status, const char* call) const;
+
+  const BlasTable* table_;
+  BlasTable::Handle handle_ = nullptr;
+};
+
+/// "CUBLAS_STATUS_NOT_INITIALIZED (1): the library was not initialized", as far as the library tells.
+std::string status_text(const BlasTable&, int status);
+
+}  // namespace lamina

@@ -1,0 +1,28 @@
+#pragma once
+// cuBLAS, opened at run time: nothing links it.
+
+#include <string>
+
+#include "blas.h"
+
+namespace lamina {
+
+struct BlasLibrary {
+  BlasTable table;
+  std::string path;     ///< of the file that was opened
+  std::string version;  ///< "13.1.0"
+
+  std::string description() const { return "cuBLAS " + version; }
+};
+
+/// Opens the cuBLAS of a folder; with none named, the one that the process already has, or the loader's, or that of the
+/// toolkit in CUDA_HOME or CUDA_PATH or of the build. `major` is the version wanted, that of cuDNN's build: 11, 12 or
+/// 13; 0 takes the newest. What was opened stays open. Needs no device. Throws LoadError with every place that was
+/// tried, or with the entry points that are missing.
+BlasLibrary open_blas(const std::string& directory = {}, int major = 0);
+
+/// The process's one cuBLAS: that of the first call, which may fail and be repeated. Throws LoadError as open_blas
+/// does, and where a later call names another folder.
+const BlasLibrary& blas_library(const std::string& directory = {});
+
+}  // namespace lamina

@@ -1,0 +1,192 @@
+// Matrix products by cuBLAS's interface: the host's stand-in against sums written out, and what reaches the library.
+
+#include "device/blas.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "device/host_blas.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace lamina {
+namespace {
+
+/// Small integers, so that every sum is exact in either type.
+template <class T>
+std::vector<T> integers(std::size_t count, unsigned seed) {
+  std::vector<T> values(count);
+  for (T& value : values) {
+    seed = 1664525 * seed + 1013904223;
+    value = static_cast<T>(static_cast<int>(seed >> 24) % 7 - 3);
+  }
+  return values;
+}
+
+std::size_t at(int row, int column, int leading) { return static_cast<std::size_t>(row) * leading + column; }
+
+/// The product by its definition, over copies of c.
+template <class T>
+void expect_product(const Gemm<T>& g, const std::vector<T>& before) {
+  for (int image = 0; image < g.batch; ++image) {
+    const T* const a = g.a + image * g.stride_a;
+    const T* const b = g.b + image * g.stride_b;
+    const std::size_t shift = static_cast<std::size_t>(image * g.stride_c);
+    for (int i = 0; i < g.m; ++i)
+      for (int j = 0; j < g.n; ++j) {
+        T sum = 0;
+        for (int l = 0; l < g.k; ++l)
+          sum += (g.transpose_a ? a[at(l, i, g.lda)] : a[at(i, l, g.lda)]) *
+                 (g.transpose_b ? b[at(j, l, g.ldb)] : b[at(l, j, g.ldb)]);
+        const T old = before[shift + at(i, j, g.ldc)];
+        const T expected = g.beta == 0 ? g.alpha * sum : g.alpha * sum + g.beta * old;
+        REQUIRE(g.c[shift + at(i, j, g.ldc)] == expected);
+      }
+  }
+}
+
+template <class T>
+void test_products() {
+  struct Extents {
+    int m, n, k, gap, batch;
+  };
+  Blas blas(host_blas(), nullptr);
+  for (const Extents e :
+       {Extents{1, 1, 1, 0, 1}, {3, 5, 7, 2, 1}, {300, 2, 9, 0, 1}, {4, 270, 3, 1, 3}, {17, 13, 1, 0, 2}})
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true})
+        for (const T beta : {T(0), T(1), T(-2)}) {
+          Gemm<T> g{.transpose_a = transpose_a, .transpose_b = transpose_b, .m = e.m, .n = e.n, .k = e.k};
+          g.alpha = T(3);
+          g.beta = beta;
+          g.batch = e.batch;
+          g.lda = (transpose_a ? e.m : e.k) + e.gap;
+          g.ldb = (transpose_b ? e.k : e.n) + e.gap;
+          g.ldc = e.n + e.gap;
+          g.stride_a = std::int64_t{g.lda} * (transpose_a ? e.k : e.m) + 5;
+          g.stride_b = std::int64_t{g.ldb} * (transpose_b ? e.n : e.k) + 1;
+          g.stride_c = std::int64_t{g.ldc} * e.m + 3;
+          const auto a = integers<T>(static_cast<std::size_t>(g.stride_a * e.batch), 1);
+          const auto b = integers<T>(static_cast<std::size_t>(g.stride_b * e.batch), 2);
+          const T start = beta == 0 ? std::numeric_limits<T>::quiet_NaN() : T(0);  // with beta 0 nothing is read
+          std::vector<T> c = integers<T>(static_cast<std::size_t>(g.stride_c * e.batch), 3);
+          for (T& value : c) value += start;
+          const std::vector<T> before = c;
+          g.a = a.data();
+          g.b = b.data();
+          g.c = c.data();
+          CAPTURE(e.m, e.n, e.k, e.gap, e.batch, transpose_a, transpose_b, beta);
+          blas.gemm(g);
+          expect_product(g, before);
+          // Between rows, and between the images of a batch, all is as it was.
+          for (std::size_t i = 0; i < c.size(); ++i) {
+            const auto within = static_cast<std::int64_t>(i) % g.stride_c;
+            if (within < std::int64_t{g.ldc} * e.m && within % g.ldc < e.n) continue;
+            REQUIRE((c[i] == before[i] || (std::isnan(c[i]) && std::isnan(before[i]))));
+          }
+        }
+}
+
+TEST_CASE("the host's products are exact on integers, for both transposes, gaps, batches and betas, in f32") {
+  test_products<float>();
+}
+
+TEST_CASE("the host's products are exact on integers, for both transposes, gaps, batches and betas, in f64") {
+  test_products<double>();
+}
+
+TEST_CASE("a product that the library refuses is a device error with the call and the status by name") {
+  Blas blas(host_blas(), nullptr);
+  const std::vector<float> values(16);
+  std::vector<float> c(16);
+  Gemm<float> g{.m = 4, .n = 4, .k = 4};
+  g.a = values.data();
+  g.b = values.data();
+  g.c = c.data();
+  g.lda = g.ldc = 4;
+  g.ldb = 3;  // below n
+  CHECK_THROWS_WITH(blas.gemm(g),
+                    ContainsSubstring("cublasSgemm_v2") && ContainsSubstring("CUBLAS_STATUS_INVALID_VALUE (7)"));
+  g.batch = 2;
+  CHECK_THROWS_AS(blas.gemm(g), DeviceError);
+  CHECK_THROWS_WITH(blas.gemm(g), ContainsSubstring("cublasSgemmStridedBatched"));
+}
+
+// What a handle was told, as a table of recorders sees it.
+struct Told {
+  std::vector<int> modes;
+  void* stream = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+  int destroyed = 0;
+};
+Told told;
+int stream_status = 0;
+
+BlasTable recorder() {
+  BlasTable table = host_blas();
+  told = {};
+  stream_status = 0;
+  table.cublasSetMathMode = [](BlasTable::Handle, int mode) {
+    told.modes.push_back(mode);
+    return 0;
+  };
+  table.cublasSetStream_v2 = [](BlasTable::Handle, void* stream) {
+    told.stream = stream;
+    return stream_status;
+  };
+  table.cublasSetWorkspace_v2 = [](BlasTable::Handle, void* workspace, std::size_t bytes) {
+    told.workspace = workspace;
+    told.workspace_bytes = bytes;
+    return 0;
+  };
+  table.cublasDestroy_v2 = [](BlasTable::Handle handle) {
+    ++told.destroyed;
+    return host_blas().cublasDestroy_v2(handle);
+  };
+  return table;
+}
+
+TEST_CASE("a handle is bound to its stream in strict math, and destroyed once though it was moved") {
+  const BlasTable table = recorder();
+  int stream = 0;
+  int memory = 0;
+  {
+    Blas first(table, &stream);
+    CHECK(told.stream == &stream);
+    CHECK(told.modes == std::vector<int>{0});
+    Blas second(std::move(first));
+    second.allow_tf32(true);
+    second.allow_tf32(false);
+    CHECK(told.modes == std::vector<int>{0, 3, 0});
+    second.use_workspace(&memory, sizeof memory);
+    CHECK(told.workspace == &memory);
+    CHECK(told.workspace_bytes == sizeof memory);
+    first = std::move(second);
+    CHECK(told.destroyed == 0);
+  }
+  CHECK(told.destroyed == 1);
+}
+
+TEST_CASE("a handle that cannot be bound to its stream is given back") {
+  const BlasTable table = recorder();
+  stream_status = 7;
+  CHECK_THROWS_WITH(Blas(table, nullptr), ContainsSubstring("cublasSetStream_v2"));
+  CHECK(told.destroyed == 1);
+}
+
+TEST_CASE("a status is told by its number where the library is too old to name it") {
+  BlasTable table = host_blas();
+  table.cublasGetStatusName = nullptr;
+  table.cublasGetStatusString = nullptr;
+  CHECK(status_text(table, 13) == "status 13");
+  CHECK(status_text(host_blas(), 1) == "CUBLAS_STATUS_NOT_INITIALIZED (1): the handle is null");
+}
+
+}  // namespace
+}  // namespace lamina
