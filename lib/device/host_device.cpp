@@ -35,16 +35,6 @@ std::size_t available_bytes() {
   return std::numeric_limits<std::size_t>::max();
 }
 
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const std::size_t colon = line.find(": ");
-    if (colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
-
 class HostTimer final : public Timer {
  public:
   void start() override { start_ = Clock::now(); }
@@ -58,12 +48,22 @@ class HostTimer final : public Timer {
 
 }  // namespace
 
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const std::size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown processor";
+}
+
 HostDevice::HostDevice(int threads, std::size_t memory_limit) : threads_(threads), memory_limit_(memory_limit) {}
 
 HostDevice::~HostDevice() = default;
 
 std::string HostDevice::describe() {
-  return processor() + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads");
+  return processor_name() + ", " + std::to_string(threads_) + (threads_ == 1 ? " thread" : " threads");
 }
 
 void* HostDevice::allocate(std::size_t bytes) {

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "lamina/device.h"
 
 namespace lamina {
+
+std::string processor_name();  ///< "AMD EPYC ...", as the system has it
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {

@@ -5,6 +5,7 @@
 #include "lamina/backend.h"
 #include "lamina/choice_cache.h"
 #include "lamina/device.h"
+#include "lamina/devices.h"
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/graph.h"

@@ -1,10 +1,12 @@
-// A program that uses lamina: builds a narrow ResNet-18, runs both passes, reads a gradient, and catches an error.
+// A program that uses lamina: lists devices, builds a narrow ResNet-18, runs both passes, reads a gradient, and catches
+// an error.
 #include <lamina/lamina.h>
 
 #include <cmath>
 #include <vector>
 
 int main() {
+  if (lamina::devices().empty()) return 1;
   const auto backend = lamina::make_backend("eigen");
   lamina::Plan plan(lamina::nets::build("resnet18", {.batch = 2, .image = 64, .width_divisor = 8}), *backend);
   plan.forward();

@@ -1,0 +1,54 @@
+#pragma once
+// A GPU as a device: its memory, one stream, its clock. No header of CUDA is needed to include this one.
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "lamina/device.h"
+
+struct CUstream_st;
+
+namespace lamina {
+
+/// Empty, or in one line why there is no CUDA device of this number here, and what would give one. Never throws.
+std::string cuda_unavailable(int number = 0);
+
+/// Opens its GPU at the first call that needs one; that call throws DeviceError where there is none, UsageError for a
+/// number that is too high. May be used by any thread, by one at a time.
+class CudaDevice final : public Device {
+ public:
+  /// `memory_limit` bounds the sum of all living blocks, in bytes.
+  explicit CudaDevice(int number = 0, std::size_t memory_limit = std::numeric_limits<std::size_t>::max());
+  ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;  // owners of its blocks hold its address
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  std::string describe() override;  ///< "NVIDIA H200, sm_90, 140.1 GiB, driver 580.65.06 (CUDA 13.0), runtime 13.0"
+
+  void* allocate(std::size_t bytes) override;
+  void release(void* data) noexcept override;
+  void upload(void* to, const void* from_host, std::size_t bytes) override;
+  void download(void* to_host, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes);  ///< within the device; enqueues, does not wait
+  void synchronize() override;
+  std::unique_ptr<Timer> timer() override;
+
+  /// A CUDA graph. Throws DeviceError where `work` does what cannot be recorded, such as to allocate or to wait.
+  std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
+
+  /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device the calling thread's.
+  CUstream_st* stream();
+
+ private:
+  struct Body;
+  Body& open();
+
+  int number_;
+  std::size_t memory_limit_;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,23 @@
+#pragma once
+// GPUs as the rest of this folder sees them: by the CUDA runtime (cuda_info.cpp), or not at all (no_cuda.cpp).
+
+#include <string>
+#include <vector>
+
+#include "lamina/devices.h"
+
+namespace lamina {
+
+std::string why_no_cuda();                    ///< empty, or why there is no CUDA device; never throws
+std::vector<DeviceInfo> cuda_devices();       ///< never throws
+DeviceInfo cuda_device_info(int number);      ///< throws DeviceError
+std::vector<LibraryVersion> cuda_versions();  ///< of driver and runtime; never throws
+DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
+
+/// fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units, of one multiprocessor; 0: not known.
+struct MultiprocessorUnits {
+  int fp32 = 0, tf32 = 0, fp16 = 0;
+};
+MultiprocessorUnits units_of(int major, int minor);  ///< of a compute capability
+
+}  // namespace lamina

@@ -1,0 +1,82 @@
+// How fast the processor's memory is. Each thread works on its own part of three arrays, which it was the first to
+// touch.
+
+#include "host_rates.h"
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "host_device.h"
+#include "lamina/device.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t array_bytes = std::size_t{256} << 20;
+constexpr int tries = 9;
+
+/// Calls work(thread) on that many threads, the caller's among them.
+void on_threads(int threads, const std::function<void(int)>& work) {
+  std::vector<std::jthread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+  work(0);
+}
+
+/// Shortest time in which all threads have done work(thread), of several after one to warm up.
+double shortest_seconds(int threads, const std::function<void(int)>& work) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> stamps;
+  stamps.reserve(tries + 2);
+  std::barrier gate(threads, [&]() noexcept { stamps.push_back(Clock::now()); });
+  on_threads(threads, [&](int thread) {
+    gate.arrive_and_wait();
+    for (int i = 0; i <= tries; ++i) {
+      work(thread);
+      gate.arrive_and_wait();
+    }
+  });
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 2; i < stamps.size(); ++i)
+    best = std::min(best, std::chrono::duration<double>(stamps[i] - stamps[i - 1]).count());
+  return best;
+}
+
+}  // namespace
+
+DeviceRates measure_host(int threads) {
+  HostDevice device(threads);
+  const Buffer memory(device, 3 * array_bytes);
+  auto* const first = static_cast<double*>(memory.data());
+  constexpr std::size_t count = array_bytes / sizeof(double);
+  const std::size_t share = count / static_cast<std::size_t>(threads);
+  const auto part = [&](int array, int thread) {
+    return first + static_cast<std::size_t>(array) * count + static_cast<std::size_t>(thread) * share;
+  };
+
+  // What was never written is one page of zeros, read from the cache.
+  on_threads(threads, [&](int thread) {
+    for (const int array : {0, 1, 2}) std::fill_n(part(array, thread), share, 1.0);
+  });
+
+  const double bytes = static_cast<double>(share) * sizeof(double) * threads;
+  const double triad = shortest_seconds(threads, [&](int thread) {
+    double* const a = part(0, thread);
+    const double* const b = part(1, thread);
+    const double* const c = part(2, thread);
+    for (std::size_t i = 0; i < share; ++i) a[i] = b[i] + 3.0 * c[i];
+  });
+  const double copy = shortest_seconds(
+      threads, [&](int thread) { std::memcpy(part(0, thread), part(1, thread), share * sizeof(double)); });
+  DeviceRates rates;
+  rates.copy_bytes_per_second = 2 * bytes / copy;
+  rates.triad_bytes_per_second = 3 * bytes / triad;
+  return rates;
+}
+
+}  // namespace lamina

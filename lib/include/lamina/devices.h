@@ -1,0 +1,60 @@
+#pragma once
+// The devices of this machine: what the system and NVIDIA's driver tell of them, and what they reach when measured.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lamina/api.h"
+
+namespace lamina {
+
+/// The processor, with all its cores as one device, or one GPU. What is not told or not known is 0 or empty.
+struct DeviceInfo {
+  enum class Kind : std::uint8_t { processor, gpu };
+
+  Kind kind = Kind::processor;
+  int number = 0;            ///< of a GPU: BackendOptions::device
+  std::string name;          ///< "NVIDIA H200"
+  std::string architecture;  ///< "sm_90"; of a processor, the system's word for its instruction set: "x86_64"
+  std::size_t memory_bytes = 0;
+  int multiprocessors = 0;  ///< of a GPU
+  int cores = 0;            ///< CUDA cores (fp32 units), or the processor's cores that this process may use
+
+  // By arithmetic from a GPU's clocks, units and bus, for dense operands; nothing reaches them. Operations and bytes
+  // per second. Tensor rates are those of the architecture's full parts with sums in fp32; some GeForce parts have
+  // half.
+  double peak_fp32 = 0, peak_tf32 = 0, peak_fp16 = 0;
+  double peak_bytes_per_second = 0;
+};
+
+/// The processor first, then every GPU that NVIDIA's driver shows. Reads properties only: takes no memory, starts no
+/// work. Never fails: without a driver, or in a build without CUDA, there is the processor alone.
+LAMINA_API std::vector<DeviceInfo> devices();
+
+/// Empty where devices() lists a GPU; otherwise, in one line, why there is none.
+LAMINA_API std::string why_no_gpu();
+
+struct LibraryVersion {
+  std::string name;     ///< "driver", "CUDA runtime", "cuBLAS", "cuDNN"
+  std::string version;  ///< or why it could not be told
+};
+
+/// What drives the GPUs here. With `loaded`, cuBLAS and cuDNN are opened for their versions, as the system finds them,
+/// and stay open: not for a process that is yet to choose among several of them.
+LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
+
+/// What a device was measured to reach; 0 is not measured.
+struct DeviceRates {
+  double copy_bytes_per_second = 0;   ///< of a large block within its memory, bytes read and bytes written
+  double triad_bytes_per_second = 0;  ///< of a processor: a[i] = b[i] + s c[i], on every core, three times 8 bytes an i
+  double matrix_flops = 0;            ///< of a large fp32 matrix product in strict math, operations per second
+  std::string matrix_by;              ///< "cuBLAS 13.1.0, 4096 x 4096 x 4096", or why it was not measured
+};
+
+/// Takes about a second and at most 1 GiB of the device's memory. Of a processor it measures no matrix rate: that is
+/// its backend's. Throws DeviceError, OutOfMemory.
+LAMINA_API DeviceRates measure(const DeviceInfo&);
+
+}  // namespace lamina

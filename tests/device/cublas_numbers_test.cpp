@@ -1,0 +1,35 @@
+// The numbers that are written out for builds without cuBLAS's header are the header's.
+
+#include <cublas_v2.h>
+
+#include "device/blas.h"
+#include "support/catch.h"
+
+namespace lamina {
+
+TEST_CASE("cuBLAS's numbers and types are those of its header", "[no_gpu]") {
+  namespace number = cublas_number;
+  STATIC_REQUIRE(number::op_n == CUBLAS_OP_N);
+  STATIC_REQUIRE(number::op_t == CUBLAS_OP_T);
+  STATIC_REQUIRE(number::default_math == CUBLAS_DEFAULT_MATH);
+  STATIC_REQUIRE(number::tf32_math == CUBLAS_TF32_TENSOR_OP_MATH);
+  STATIC_REQUIRE(number::success == CUBLAS_STATUS_SUCCESS);
+  STATIC_REQUIRE(number::not_initialized == CUBLAS_STATUS_NOT_INITIALIZED);
+  STATIC_REQUIRE(number::alloc_failed == CUBLAS_STATUS_ALLOC_FAILED);
+  STATIC_REQUIRE(number::invalid_value == CUBLAS_STATUS_INVALID_VALUE);
+  STATIC_REQUIRE(MAJOR_VERSION == 0);
+  STATIC_REQUIRE(PATCH_LEVEL == 2);
+  STATIC_REQUIRE(sizeof(cublasStatus_t) == sizeof(int));
+  STATIC_REQUIRE(sizeof(cublasOperation_t) == sizeof(int));
+  STATIC_REQUIRE(sizeof(cublasMath_t) == sizeof(int));
+  STATIC_REQUIRE(sizeof(cublasHandle_t) == sizeof(BlasTable::Handle));
+  // Every entry has the header's parameters, number by number and pointer by pointer.
+  STATIC_REQUIRE(
+      std::is_invocable_v<decltype(cublasSgemm_v2), cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                          const float*, const float*, int, const float*, int, const float*, float*, int>);
+  STATIC_REQUIRE(std::is_invocable_v<decltype(cublasDgemmStridedBatched), cublasHandle_t, cublasOperation_t,
+                                     cublasOperation_t, int, int, int, const double*, const double*, int, long long,
+                                     const double*, int, long long, const double*, double*, int, long long, int>);
+}
+
+}  // namespace lamina

@@ -1,0 +1,142 @@
+// A GPU as a device: what it says where there is none, and what it does where there is one.
+
+#include "device/cuda_device.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <vector>
+
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace lamina {
+namespace {
+
+/// Ends the process as skipped where there is no GPU.
+void need_gpu() {
+  const std::string why = cuda_unavailable();
+  if (why.empty()) return;
+  std::printf("skipped: %s\n", why.c_str());
+  std::fflush(stdout);
+  std::_Exit(77);
+}
+
+TEST_CASE("making a device and giving it nothing to do needs none", "[no_gpu]") {
+  CudaDevice device(7);
+  CHECK(device.allocate(0) == nullptr);
+  device.release(nullptr);
+  int untouched = 0;
+  device.release(&untouched);
+  CHECK_NOTHROW(Buffer(device, 0));
+}
+
+TEST_CASE("without a GPU the first call that needs one says why there is none", "[no_gpu]") {
+  const std::string why = cuda_unavailable();
+  if (why.empty()) return;  // the tests labelled gpu run here
+  CHECK_THAT(why, ContainsSubstring("no CUDA device here") && ContainsSubstring("cudaError"));
+  CHECK(why.find('\n') == std::string::npos);
+  CudaDevice device;
+  CHECK_THROWS_AS(device.allocate(1), DeviceError);
+  CHECK_THROWS_WITH(device.allocate(1), ContainsSubstring("cudaGetDeviceCount") && ContainsSubstring(why));
+  CHECK_THROWS_AS(device.stream(), DeviceError);
+  CHECK_THROWS_AS(device.timer(), DeviceError);
+  CHECK_THROWS_AS(device.synchronize(), DeviceError);
+  CHECK_THROWS_AS(device.describe(), DeviceError);
+  bool worked = false;
+  CHECK_THROWS_AS(device.capture([&] { worked = true; }), DeviceError);
+  CHECK_FALSE(worked);
+}
+
+TEST_CASE("a GPU of a number that is too high is named with how many there are", "[gpu]") {
+  need_gpu();
+  CudaDevice device(1000);
+  CHECK_THROWS_AS(device.stream(), UsageError);
+  CHECK_THAT(cuda_unavailable(1000), ContainsSubstring("no CUDA device 1000; there "));
+}
+
+TEST_CASE("values go to a GPU and come back, and a fill is in order with them", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  CHECK_THAT(device.describe(), ContainsSubstring("sm_"));
+  std::vector<int> values(100000);
+  std::iota(values.begin(), values.end(), 0);
+  const std::size_t bytes = values.size() * sizeof(int);
+  const Buffer first(device, bytes);
+  const Buffer second(device, bytes);
+  CHECK(reinterpret_cast<std::uintptr_t>(first.data()) % 256 == 0);
+  device.upload(first.data(), values.data(), bytes);
+  device.copy(second.data(), first.data(), bytes);
+  device.fill(first.data(), 0xff, bytes / 2);
+  std::vector<int> back(values.size());
+  device.download(back.data(), second.data(), bytes);
+  CHECK(back == values);
+  device.download(back.data(), first.data(), bytes);
+  CHECK(back.front() == -1);
+  CHECK(back.back() == values.back());
+}
+
+TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with what is free", "[gpu]") {
+  need_gpu();
+  CudaDevice device(0, 1 << 20);
+  const Buffer block(device, 1 << 19);
+  try {
+    device.allocate((1 << 19) + 1);
+    FAIL("the limit was not kept");
+  } catch (const OutOfMemory& error) {
+    CHECK(error.wanted_bytes() == (1 << 19) + 1);
+    CHECK(error.free_bytes() == 1 << 19);
+  }
+  CudaDevice whole;
+  CHECK_THROWS_AS(whole.allocate(std::size_t{1} << 50), OutOfMemory);
+  CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error behind
+}
+
+TEST_CASE("a timer measures what lies between its marks", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const Buffer block(device, std::size_t{256} << 20);
+  const auto timer = device.timer();
+  const auto seconds = [&](int fills) {
+    timer->start();
+    for (int i = 0; i < fills; ++i) device.fill(block.data(), 0, block.size_bytes());
+    timer->stop();
+    return timer->seconds();
+  };
+  seconds(1);
+  const double one = seconds(1);
+  CHECK(one > 0);
+  CHECK(seconds(50) > 10 * one);
+}
+
+TEST_CASE("recorded work runs when it is launched, and as often", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const Buffer block(device, 4096);
+  device.fill(block.data(), 1, 4096);
+  const auto recorded = device.capture([&] { device.fill(block.data(), 2, 4096); });
+  std::vector<unsigned char> back(4096);
+  device.download(back.data(), block.data(), 4096);
+  CHECK(back[4095] == 1);
+  for (int i = 0; i < 2; ++i) {
+    device.fill(block.data(), 3, 4096);
+    recorded->launch();
+    device.download(back.data(), block.data(), 4096);
+    CHECK(back[4095] == 2);
+  }
+}
+
+TEST_CASE("work that fails while it is recorded leaves the queue as it was", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  CHECK_THROWS_AS(device.capture([] { throw UsageError("on purpose"); }), UsageError);
+  CHECK_THROWS_AS(device.capture([&] { device.synchronize(); }), DeviceError);
+  const Buffer block(device, 16);
+  device.fill(block.data(), 7, 16);
+  CHECK_NOTHROW(device.synchronize());
+}
+
+}  // namespace
+}  // namespace lamina
