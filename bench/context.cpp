@@ -15,6 +15,7 @@
 #include <set>
 
 #include "build.h"
+#include "devices.h"
 #include "quantities.h"
 
 namespace lamina::bench {
@@ -117,6 +118,7 @@ void add_machine(Facts& facts) {
 Facts lasting_facts(Workshop& workshop) {
   Facts facts;
   add_machine(facts);
+  for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
   for (const std::string& name : workshop.backend_names()) {
     try {

@@ -9,10 +9,11 @@
 
 namespace lamina::bench {
 
-using Facts = std::vector<std::pair<std::string, std::string>>;
+using Fact = std::pair<std::string, std::string>;
+using Facts = std::vector<Fact>;
 
-/// Known before anything runs: processor, memory, system, compiler and flags, versions of every library in the headers
-/// and at run time, commit, how it will be timed.
+/// Known before anything runs: processor, memory, GPUs, system, compiler and flags, versions of every library in the
+/// headers and at run time, commit, how it will be timed.
 Facts lasting_facts(Workshop&);
 
 /// What changes meanwhile: load average, clock of the processors, time; each key ends in "_" and `when`.

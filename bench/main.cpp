@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "describe.h"
+#include "devices.h"
 #include "interrupt.h"
 #include "lamina/error.h"
 #include "ledger.h"
@@ -134,6 +135,7 @@ int dispatch(const BenchOptions& options) {
     case Task::list: return list_rows(workshop);
     case Task::describe: fmt::print("{}", describe(workshop)); return 0;
     case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
+    case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
     case Task::ledger: fmt::print("{}", ledgers(workshop)); return 0;
   }
   return 2;

@@ -75,7 +75,8 @@ nets::Protocol protocol_of(const Case& c, const BenchOptions& options) {
 }
 
 std::string net_name(const Case& c, std::string_view part, const BenchOptions& options) {
-  return fmt::format("net/{}/{}/{}/{}{}", c.network, part, c.backend, tail(c, options), variants(c, options));
+  return fmt::format("net/{}/{}/{}/{}{}{}", c.network, part, c.backend, tail(c, options),
+                     options.cuda_graph ? "/graph" : "", variants(c, options));
 }
 
 std::string layer_name(const Case& c, std::string_view node, std::string_view pass, std::string_view algorithm,

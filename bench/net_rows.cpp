@@ -16,24 +16,34 @@ class NetMeasurement final : public Measurement {
     const std::filesystem::path& weights = workshop.options().weights;
     if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
     pass();  // to warm up: memory touched, threads started, libraries loaded
+    if (workshop.options().cuda_graph) record();
   }
 
   std::vector<Sample> pass() override {
     Device& device = plan_.backend().device();
     ++drawn_;
     draw(device, plan_.input(), hash(fmt::format("x {}", drawn_)));
-    const Sample forward = stopwatch_.time([&] { plan_.forward(); });
+    const Sample forward = stopwatch_.time([&] { forward_ ? forward_->launch() : plan_.forward(); });
     if (plan_.options().mode == Mode::inference) return {forward};
     draw(device, plan_.output_gradient(), hash(fmt::format("dy {}", drawn_)));
-    const Sample backward = stopwatch_.time([&] { plan_.backward(); });
+    const Sample backward = stopwatch_.time([&] { backward_ ? backward_->launch() : plan_.backward(); });
     return {forward, backward, {forward.seconds + backward.seconds, forward.cpu_seconds + backward.cpu_seconds}};
   }
 
   MemoryReport memory() const override { return plan_.memory(); }
 
  private:
+  /// Throws Unsupported where the device cannot. The first launch is to warm up as well.
+  void record() {
+    Device& device = plan_.backend().device();
+    forward_ = device.capture([&] { plan_.forward(); });
+    if (plan_.options().mode == Mode::training) backward_ = device.capture([&] { plan_.backward(); });
+    pass();
+  }
+
   Plan plan_;
   Stopwatch stopwatch_;
+  std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
   int drawn_ = 0;
 };
 
@@ -56,7 +66,11 @@ std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, cons
     group->work = {forward};
   }
   group->flops_per_pass = group->work.back().flops;
-  group->open = [&workshop, c, mode] { return std::make_unique<NetMeasurement>(workshop, c, mode); };
+  group->open = [&workshop, c, mode] {
+    if (workshop.options().cuda_graph)
+      workshop.backend(c.backend).device().capture([] {});  // or refuses, before any work
+    return std::make_unique<NetMeasurement>(workshop, c, mode);
+  };
   return bench::rows_of(group, [&](std::string_view part) { return net_name(c, part, workshop.options()); });
 }
 

@@ -22,7 +22,8 @@ constexpr const char* names_help =
     "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
     "  setup/<net>/<graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
-    "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /recompute /unfused /softmax:<0|1>\n"
+    "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /graph /recompute /unfused "
+    "/softmax:<0|1>\n"
     "/input_gradient:<0|1> /accumulate:<0|1>\n\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
 
@@ -31,7 +32,7 @@ struct Raw {
   std::vector<std::string> describe, memory, ledger;
   std::vector<std::string> context;
   std::string filter, out_format = "json", memory_limit;
-  bool list = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
+  bool list = false, devices = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
 };
 
 /// Takes the names of an enumeration's values; help shows them as "text|csv".
@@ -54,6 +55,8 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
   nets("--memory", raw.memory,
        "What training and inference take at a batch, by kind; the largest batch within a limit");
   nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
+  app.add_flag("--devices", raw.devices, "Processor and GPUs: what they are, and what they were measured to reach")
+      ->group("Instead of timing rows");
   app.add_option("--format", options.format, "Of these tables: text or csv")
       ->type_name("NAME")
       ->transform(names_of<Format>({{"text", Format::text}, {"csv", Format::csv}}))
@@ -123,6 +126,9 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->transform(names_of<Keep>({{"all", Keep::all}, {"cheap", Keep::cheap}}))
       ->group(group);
   app.add_flag("--unfused", raw.unfused, "Every op by itself")->group(group);
+  app.add_flag("--cuda_graph", options.cuda_graph,
+               "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
+      ->group(group);
   app.add_flag("--softmax,!--no_softmax", raw.softmax, "End in a softmax; default: as published")->group(group);
   app.add_flag("--input_gradient,!--no_input_gradient", raw.input_gradient,
                "Compute the image's gradient; default: as published")
@@ -138,9 +144,12 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
 /// Fills what CLI11 could not. Throws UsageError.
 void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   const auto given = [&](const char* flag) { return app.count(flag) > 0; };
-  const int tasks = int{raw.list} + int{given("--describe")} + int{given("--memory")} + int{given("--ledger")};
-  if (tasks > 1) throw UsageError("--benchmark_list_tests, --describe, --memory and --ledger exclude each other");
+  const int tasks =
+      int{raw.list} + int{given("--describe")} + int{given("--memory")} + int{given("--ledger")} + int{raw.devices};
+  if (tasks > 1)
+    throw UsageError("--benchmark_list_tests, --describe, --memory, --ledger and --devices exclude each other");
   if (raw.list) options.task = Task::list;
+  if (raw.devices) options.task = Task::devices;
   const auto take = [&](const char* flag, Task task, const std::vector<std::string>& networks) {
     if (!given(flag)) return;
     options.task = task;
@@ -152,7 +161,7 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
 
   if (options.table && options.task != Task::run)
     throw UsageError(
-        "--table times rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
+        "--table times rows; it does not go with --benchmark_list_tests, --describe, --memory, --ledger or --devices");
   for (const char* flag : {"--quick", "--full", "--published"})
     if (given(flag) && !options.table) throw UsageError(fmt::format("{} belongs to --table; give that too", flag));
   if (options.full && options.passes != 0) throw UsageError("--full means 10 passes; leave out it or --passes");

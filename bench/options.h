@@ -13,7 +13,7 @@
 
 namespace lamina::bench {
 
-enum class Task { run, list, describe, memory, ledger };
+enum class Task { run, list, describe, memory, ledger, devices };
 enum class Format { text, csv };
 enum class Screen { console, json };  ///< what goes to standard output while rows run
 
@@ -41,6 +41,7 @@ struct BenchOptions {
   std::vector<Layout> layouts = {Layout::nchw};
   Keep keep = Keep::all;
   bool fuse = true;
+  bool cuda_graph = false;  ///< a network's passes recorded once and launched whole
   std::optional<bool> softmax{}, input_gradient{}, accumulate{};  ///< unset: as the published tables did
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
   std::filesystem::path weights{};  ///< empty: random ones

@@ -59,6 +59,29 @@ json read(const std::string& file) {
 
 }  // namespace
 
+TEST_CASE("the devices are a table, measured, with what is missing below it") {
+  const Ended ended = bench("--devices");
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  REQUIRE_THAT(ended.said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
+  const std::string why = lamina::why_no_gpu();
+  REQUIRE_THAT(ended.said, ContainsSubstring(why.empty() ? "\ngpu 0" : "\nGPU: " + why + "\n"));
+  REQUIRE_THAT(ended.said, !ContainsSubstring("Not measured, processor"));
+  REQUIRE_THAT(bench("--devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
+}
+
+TEST_CASE("a device that cannot record refuses rows of CUDA graphs by name") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const Ended ended = bench(
+      "--backend=eigen --cuda_graph --benchmark_filter=net/mnist_mlp/forward --batch=2 --passes=1 --benchmark_out=" +
+      out);
+  REQUIRE(ended.status == 1);  // nothing was measured
+  REQUIRE_THAT(ended.said, ContainsSubstring("Unsupported: this device cannot record"));
+  const json result = read(out);
+  REQUIRE(result["benchmarks"][0]["name"] == "net/mnist_mlp/forward/eigen/f32/nchw/batch:2/graph");
+}
+
 TEST_CASE("every sample of a row is in the JSON, under its documented name") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
@@ -66,8 +89,9 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name") {
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   const json result = read(out);
-  for (const char* key : {"processor", "compiler", "compiler_flags", "commit", "backend_eigen", "load_average_start",
-                          "load_average_end", "clock_MHz_start", "clock_MHz_end", "fmt", "libc", "shared_libraries"})
+  for (const char* key :
+       {"processor", "compiler", "compiler_flags", "commit", "backend_eigen", "processor_cores", "load_average_start",
+        "load_average_end", "clock_MHz_start", "clock_MHz_end", "fmt", "libc", "shared_libraries"})
     REQUIRE_THAT(result["context"].value(key, std::string()), !Catch::Matchers::Equals(""));
   std::map<std::string, std::map<int, double>> seconds;
   for (const json& run : result["benchmarks"]) {

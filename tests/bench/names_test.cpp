@@ -39,6 +39,7 @@ TEST_CASE("what differs from the default is in the name") {
   options.image = 224;
   REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   options.image = 64;
+  options.cuda_graph = true;
   options.keep = Keep::cheap;
   options.fuse = false;
   options.accumulate = true;  // as published
@@ -46,9 +47,9 @@ TEST_CASE("what differs from the default is in the name") {
   options.input_gradient = false;
   const Case other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
   REQUIRE(net_name(other, "total", options) ==
-          "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/recompute/unfused/softmax:1");
+          "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/graph/recompute/unfused/softmax:1");
   REQUIRE(net_name({"vgg16", "eigen"}, "total", options) ==
-          "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/recompute/unfused/input_gradient:0");
+          "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {

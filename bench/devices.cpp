@@ -1,0 +1,95 @@
+// The devices of this machine.
+
+#include "devices.h"
+
+#include <fmt/format.h>
+
+#include "grid.h"
+#include "lamina/devices.h"
+#include "lamina/error.h"
+#include "quantities.h"
+
+namespace lamina::bench {
+namespace {
+
+/// In units of `unit`, or nothing where it is not known.
+std::string amount(double value, double unit, int digits) {
+  return value > 0 ? fmt::format("{:.{}f}", value / unit, digits) : std::string();
+}
+
+std::string count(int value) { return value > 0 ? fmt::format("{}", value) : std::string(); }
+
+constexpr double tera = 1e12, giga = 1e9;
+
+std::string title(const DeviceInfo& device) {
+  return device.kind == DeviceInfo::Kind::gpu ? fmt::format("gpu {}", device.number) : "processor";
+}
+
+/// What the device reaches, or, below the table, why that is not known.
+DeviceRates rates_of(const DeviceInfo& device, Workshop& workshop, std::string& notes) {
+  DeviceRates rates;
+  try {
+    rates = measure(device);
+    if (device.kind == DeviceInfo::Kind::processor) {
+      rates.matrix_flops = workshop.peak_flops("eigen", DType::f32);
+      rates.matrix_by = fmt::format("backend eigen, {}", Workshop::peak_description());
+    }
+    if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
+  } catch (const Error& error) {
+    notes += fmt::format("Not measured, {}: {}\n", title(device), error.what());
+  }
+  return rates;
+}
+
+}  // namespace
+
+std::string device_table(Workshop& workshop) {
+  Grid grid;
+  for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
+  for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
+                           "triad GB/s", "matrix TFLOP/s"})
+    grid.columns.push_back({name, true});
+  std::string notes;
+  for (const DeviceInfo& device : devices()) {
+    const DeviceRates rates = rates_of(device, workshop, notes);
+    grid.rows.push_back({title(device), device.name, device.architecture,
+                         amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
+                         count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
+                         amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
+                         amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
+                         amount(rates.triad_bytes_per_second, giga, 1), amount(rates.matrix_flops, tera, 3)});
+  }
+  if (workshop.options().format == Format::csv) return grid.csv();
+  if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
+  for (const LibraryVersion& library : device_libraries(true))
+    notes += fmt::format("{}: {}\n", library.name, library.version);
+  return grid.text() +
+         "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
+}
+
+Facts device_facts() {
+  Facts facts;
+  for (const DeviceInfo& device : devices()) {
+    if (device.kind == DeviceInfo::Kind::processor) {
+      facts.emplace_back("processor_cores", fmt::format("{}", device.cores));
+      continue;
+    }
+    std::string text = fmt::format("{}, {}, {}, {} SMs", device.name, device.architecture,
+                                   bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors);
+    if (device.cores > 0) text += fmt::format(", {} CUDA cores", device.cores);
+    const auto add = [&](const char* what, double peak, double unit, const char* unit_name) {
+      if (peak > 0) text += fmt::format(", {} {:.1f} {}", what, peak / unit, unit_name);
+    };
+    add("peak fp32", device.peak_fp32, tera, "TFLOP/s");
+    add("tf32", device.peak_tf32, tera, "TFLOP/s");
+    add("fp16", device.peak_fp16, tera, "TFLOP/s");
+    add("memory", device.peak_bytes_per_second, giga, "GB/s");
+    facts.emplace_back(fmt::format("gpu_{}", device.number), text);
+  }
+  if (const std::string why = why_no_gpu(); !why.empty()) facts.emplace_back("gpu", why);
+  for (const LibraryVersion& library : device_libraries(false))
+    facts.emplace_back(library.name == "driver" ? "nvidia_driver" : "cuda_runtime", library.version);
+  return facts;
+}
+
+}  // namespace lamina::bench
