@@ -56,6 +56,34 @@ ensure() {
     die "apt-get could not install ${missing[*]}. Once that is mended, run this again."
 }
 
+# Whether this machine has an NVIDIA device, by files that its driver makes or by the list of devices. Tests name other
+# files in LAMINA_NVIDIA_SIGNS, and then only these count.
+nvidia_device() {
+  local sign
+  for sign in ${LAMINA_NVIDIA_SIGNS-/proc/driver/nvidia/version /dev/nvidiactl}; do
+    [ -e "$sign" ] && return 0
+  done
+  [ -z "${LAMINA_NVIDIA_SIGNS+set}" ] && command -v lspci > /dev/null && lspci | grep -Eqi '(VGA|3D|Display).*nvidia'
+}
+
+# Whether CMake will find a CUDA compiler.
+cuda_compiler() {
+  local folder
+  command -v "${CUDACXX:-nvcc}" > /dev/null && return 0
+  for folder in "${CUDA_HOME-}" "${CUDA_PATH-}"; do
+    [ -n "$folder" ] && [ -x "$folder/bin/nvcc" ] && return 0
+  done
+  return 1
+}
+
+# tell_of_cuda COMMAND...: where there is a device and no compiler for it, one line with what is left out, and the command
+# that adds it.
+tell_of_cuda() {
+  if nvidia_device && ! cuda_compiler; then
+    echo "An NVIDIA device, and no CUDA compiler: the backends cuda and cudnn are left out. This adds them: $*"
+  fi
+}
+
 # configure_and_build PRESET JOBS [CMAKE_OPTION...]
 configure_and_build() {
   local preset=$1 jobs=$2
