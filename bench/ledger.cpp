@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cases.h"
 #include "grid.h"
 #include "stopwatch.h"
 
@@ -101,40 +102,36 @@ std::string ledgers(Workshop& workshop) {
   for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s"}) grid.columns.push_back({title, true});
 
   std::string all;
-  for (const std::string& network : options.networks)
-    for (const std::string& backend : workshop.backend_names())
-      for (const int batch : options.batches) {
-        const Case c{std::string(nets::info(network).name), backend, options.dtypes.front(), options.layouts.front(),
-                     batch};
-        const int passes = workshop.passes(backend);
-        const double peak = workshop.peak_flops(backend, c.dtype);
-        const Ledger ledger = make_ledger(workshop, c, passes);
-        const double sum = ledger.sum();
-        const auto row = [&](std::vector<std::string> cells) {
-          if (!text) cells.insert(cells.begin(), {c.network, backend, fmt::format("{}", batch)});
-          grid.rows.push_back(std::move(cells));
-        };
-        double flops = 0;
-        for (const LedgerEntry& entry : ledger.entries) {
-          const double rate = entry.flops / entry.seconds;
-          flops += entry.flops;
-          row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
-               percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
-               fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds)});
-        }
-        const double rate = flops / ledger.whole();
-        row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", ""});
-        row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
-             fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", ""});
-        if (!text) continue;
-        all += fmt::format(
-            "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-            "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n",
-            all.empty() ? "" : "\n", c.network, backend, batch, to_string(c.dtype), passes, grid.text(),
-            1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
-            Workshop::peak_description());
-        grid.rows.clear();
-      }
+  for (const Case& c : cases(workshop)) {
+    const int passes = workshop.passes(c.backend);
+    const double peak = workshop.peak_flops(c.backend, c.dtype);
+    const Ledger ledger = make_ledger(workshop, c, passes);
+    const double sum = ledger.sum();
+    const auto row = [&](std::vector<std::string> cells) {
+      if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
+      grid.rows.push_back(std::move(cells));
+    };
+    double flops = 0;
+    for (const LedgerEntry& entry : ledger.entries) {
+      const double rate = entry.flops / entry.seconds;
+      flops += entry.flops;
+      row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
+           percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+           fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds)});
+    }
+    const double rate = flops / ledger.whole();
+    row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", ""});
+    row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
+         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", ""});
+    if (!text) continue;
+    all += fmt::format(
+        "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
+        "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n",
+        all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype), passes, grid.text(),
+        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
+        Workshop::peak_description());
+    grid.rows.clear();
+  }
   return text ? all : grid.csv();
 }
 

@@ -11,6 +11,7 @@
 #include "context.h"
 #include "describe.h"
 #include "devices.h"
+#include "frontier.h"
 #include "interrupt.h"
 #include "lamina/error.h"
 #include "ledger.h"
@@ -137,6 +138,7 @@ int dispatch(const BenchOptions& options) {
     case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
     case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
     case Task::ledger: fmt::print("{}", ledgers(workshop)); return 0;
+    case Task::frontier: fmt::print("{}", frontiers(workshop)); return 0;
   }
   return 2;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "cases.h"
 #include "describe.h"
 #include "grid.h"
 #include "quantities.h"
@@ -87,50 +88,43 @@ std::string describe_memory(Workshop& workshop) {
   grid.columns.push_back({"inference", true});
 
   std::string all;
-  for (const std::string& network : options.networks)
-    for (const std::string& backend : workshop.backend_names())
-      for (const int batch : options.batches) {
-        const Case c{std::string(nets::info(network).name), backend, options.dtypes.front(), options.layouts.front(),
-                     batch};
-        Predictor training(workshop, c, Mode::training), inference(workshop, c, Mode::inference);
-        const MemoryReport a = training.at(batch), b = inference.at(batch);
-        const auto row = [&](const char* kind, std::size_t MemoryReport::*part) {
-          std::vector<std::string> cells = {kind, mib(a.*part), mib(b.*part)};
-          if (!text) cells.insert(cells.begin(), {network, backend, fmt::format("{}", batch)});
-          grid.rows.push_back(std::move(cells));
-        };
-        row("parameters", &MemoryReport::parameters);
-        row("state", &MemoryReport::state);
-        row("inputs", &MemoryReport::inputs);
-        row("arena", &MemoryReport::arena);
-        row("arena: values", &MemoryReport::values);
-        row("arena: gradients", &MemoryReport::gradients);
-        row("arena: saved", &MemoryReport::saved);
-        row("arena: scratch", &MemoryReport::scratch);
-        row("prepared", &MemoryReport::prepared);
-        row("workspace", &MemoryReport::workspace);
-        std::vector<std::string> total = {"total", mib(a.total()), mib(b.total())};
-        if (!text) total.insert(total.begin(), {network, backend, fmt::format("{}", batch)});
-        grid.rows.push_back(std::move(total));
-        if (limited && !text) {
-          const auto largest = [&](Predictor& p) {
-            return fmt::format("{}", p.largest_under(options.memory_limit).batch);
-          };
-          grid.rows.push_back(
-              {network, backend, fmt::format("{}", batch), "largest batch", largest(training), largest(inference)});
-        }
-        if (!text) continue;
-        all +=
-            fmt::format("{}{} on {}, batch {}, {}{}\n\n{}\n", all.empty() ? "" : "\n", c.network, backend, batch,
-                        to_string(c.dtype), options.keep == Keep::cheap ? ", keeping what is dear" : "", grid.text());
-        all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
-        if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
-        if (limited)
-          all += fmt::format("Training: {}.\nInference: {}.\n",
-                             text_of(training.largest_under(options.memory_limit), options.memory_limit),
-                             text_of(inference.largest_under(options.memory_limit), options.memory_limit));
-        grid.rows.clear();
-      }
+  for (const Case& c : cases(workshop)) {
+    Predictor training(workshop, c, Mode::training), inference(workshop, c, Mode::inference);
+    const MemoryReport a = training.at(c.batch), b = inference.at(c.batch);
+    const auto row = [&](const char* kind, std::size_t MemoryReport::*part) {
+      std::vector<std::string> cells = {kind, mib(a.*part), mib(b.*part)};
+      if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
+      grid.rows.push_back(std::move(cells));
+    };
+    row("parameters", &MemoryReport::parameters);
+    row("state", &MemoryReport::state);
+    row("inputs", &MemoryReport::inputs);
+    row("arena", &MemoryReport::arena);
+    row("arena: values", &MemoryReport::values);
+    row("arena: gradients", &MemoryReport::gradients);
+    row("arena: saved", &MemoryReport::saved);
+    row("arena: scratch", &MemoryReport::scratch);
+    row("prepared", &MemoryReport::prepared);
+    row("workspace", &MemoryReport::workspace);
+    std::vector<std::string> total = {"total", mib(a.total()), mib(b.total())};
+    if (!text) total.insert(total.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
+    grid.rows.push_back(std::move(total));
+    if (limited && !text) {
+      const auto largest = [&](Predictor& p) { return fmt::format("{}", p.largest_under(options.memory_limit).batch); };
+      grid.rows.push_back(
+          {c.network, c.backend, fmt::format("{}", c.batch), "largest batch", largest(training), largest(inference)});
+    }
+    if (!text) continue;
+    all += fmt::format("{}{} on {}, batch {}, {}{}\n\n{}\n", all.empty() ? "" : "\n", c.network, c.backend, c.batch,
+                       to_string(c.dtype), options.keep == Keep::cheap ? ", keeping what is dear" : "", grid.text());
+    all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
+    if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
+    if (limited)
+      all += fmt::format("Training: {}.\nInference: {}.\n",
+                         text_of(training.largest_under(options.memory_limit), options.memory_limit),
+                         text_of(inference.largest_under(options.memory_limit), options.memory_limit));
+    grid.rows.clear();
+  }
   return text ? all : grid.csv();
 }
 

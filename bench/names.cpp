@@ -13,8 +13,13 @@
 namespace lamina::bench {
 namespace {
 
+/// What products are made of: the element type, or the math that stands in for f32's own.
+std::string_view type_text(const Case& c, const BenchOptions& options) {
+  return options.choice.math == Math::strict ? to_string(c.dtype) : to_string(options.choice.math);
+}
+
 std::string tail(const Case& c, const BenchOptions& options) {
-  std::string text = fmt::format("{}/{}/batch:{}", to_string(c.dtype), to_string(c.layout), c.batch);
+  std::string text = fmt::format("{}/{}/batch:{}", type_text(c, options), to_string(c.layout), c.batch);
   if (options.image != 0 && options.image != nets::info(c.network).image)
     text += fmt::format("/image:{}", options.image);
   if (options.width_divisor != 1) text += fmt::format("/width_divisor:{}", options.width_divisor);
@@ -25,13 +30,24 @@ std::string flag(const char* name, const std::optional<bool>& set, bool publishe
   return set && *set != published ? fmt::format("/{}:{}", name, int{*set}) : std::string();
 }
 
+/// What differs from the default in which algorithms may be taken.
+std::string limits(const BenchOptions& options) {
+  const Choice plain, &choice = options.choice;
+  std::string text = choice.deterministic ? "/deterministic" : "";
+  if (choice.max_error != plain.max_error) text += fmt::format("/max_error:{:g}", choice.max_error);
+  if (choice.workspace_limit != plain.workspace_limit)
+    text += fmt::format("/workspace_limit:{}", choice.workspace_limit);
+  return text;
+}
+
 /// What differs from the default in how a whole network is planned.
 std::string variants(const Case& c, const BenchOptions& options) {
   const nets::Protocol& published = nets::info(c.network).protocol;
   return std::string(options.keep == Keep::cheap ? "/recompute" : "") + (options.fuse ? "" : "/unfused") +
          flag("softmax", options.softmax, published.softmax) +
          flag("input_gradient", options.input_gradient, published.input_gradient) +
-         flag("accumulate", options.accumulate, published.accumulate);
+         flag("accumulate", options.accumulate, published.accumulate) + limits(options) +
+         (options.choices.empty() ? "" : "/choices");
 }
 
 /// Smallest number of characters to change, add or drop in `pattern` so that it occurs in `text`.
@@ -81,7 +97,8 @@ std::string net_name(const Case& c, std::string_view part, const BenchOptions& o
 
 std::string layer_name(const Case& c, std::string_view node, std::string_view pass, std::string_view algorithm,
                        const BenchOptions& options) {
-  return fmt::format("layer/{}/{}/{}/{}/{}/{}", c.network, node, pass, c.backend, algorithm, tail(c, options));
+  return fmt::format("layer/{}/{}/{}/{}/{}/{}{}", c.network, node, pass, c.backend, algorithm, tail(c, options),
+                     limits(options));
 }
 
 std::string setup_name(const Case& c, std::string_view part, const BenchOptions& options) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 
 #include "lamina/error.h"
@@ -24,14 +25,18 @@ constexpr const char* names_help =
     "  setup/<net>/<graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /graph /recompute /unfused "
     "/softmax:<0|1>\n"
-    "/input_gradient:<0|1> /accumulate:<0|1>\n\n"
+    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /choices\n\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
+
+/// What is done instead of timing rows: one of them.
+constexpr std::array task_flags = {
+    "--benchmark_list_tests", "--describe", "--memory", "--ledger", "--frontier", "--devices"};
 
 /// Text of a flag until it is read: CLI11 knows nothing of lamina's types.
 struct Raw {
-  std::vector<std::string> describe, memory, ledger;
+  std::vector<std::string> describe, memory, ledger, frontier;
   std::vector<std::string> context;
-  std::string filter, out_format = "json", memory_limit;
+  std::string filter, out_format = "json", memory_limit, workspace_limit, math = "strict";
   bool list = false, devices = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
 };
 
@@ -56,6 +61,11 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
        "What training and inference take at a batch, by kind; the largest batch within a limit");
   nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
   app.add_flag("--devices", raw.devices, "Processor and GPUs: what they are, and what they were measured to reach")
+      ->group("Instead of timing rows");
+  nets("--frontier", raw.frontier,
+       "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of "
+       "them under the limits");
+  app.add_option("--choices_out", options.choices_out, "With --frontier: file that its fastest choices are added to")
       ->group("Instead of timing rows");
   app.add_option("--format", options.format, "Of these tables: text or csv")
       ->type_name("NAME")
@@ -136,6 +146,21 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
   app.add_flag("--accumulate,!--no_accumulate", raw.accumulate, "Add to parameter gradients; default: as published")
       ->group(group);
   app.add_option("--memory_limit", raw.memory_limit, "Beyond it a row is out of memory: 4GiB, 500MB")->group(group);
+  app.add_option("--math", raw.math, "Of products: strict, tf32 or half")
+      ->check(CLI::IsMember({"strict", "tf32", "half"}))
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--deterministic", options.choice.deterministic, "Only algorithms with the same bits on every run")
+      ->group(group);
+  app.add_option("--max_error", options.choice.max_error,
+                 "Only algorithms that guarantee it, relative to the sum of |terms|; of --frontier: that are measured "
+                 "to hold it")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--workspace_limit", raw.workspace_limit, "Of one call, 0 or as 64MiB; default: 1GiB")->group(group);
+  app.add_option("--choices", options.choices, "A file that --choices_out wrote: algorithms by layer")
+      ->check(CLI::ExistingFile)
+      ->group(group);
   app.add_option("--weights", options.weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
       ->group(group);
@@ -144,10 +169,9 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
 /// Fills what CLI11 could not. Throws UsageError.
 void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   const auto given = [&](const char* flag) { return app.count(flag) > 0; };
-  const int tasks =
-      int{raw.list} + int{given("--describe")} + int{given("--memory")} + int{given("--ledger")} + int{raw.devices};
-  if (tasks > 1)
-    throw UsageError("--benchmark_list_tests, --describe, --memory, --ledger and --devices exclude each other");
+  int tasks = 0;
+  for (const char* flag : task_flags) tasks += int{given(flag)};
+  if (tasks > 1) throw UsageError(fmt::format("{} exclude each other", fmt::join(task_flags, ", ")));
   if (raw.list) options.task = Task::list;
   if (raw.devices) options.task = Task::devices;
   const auto take = [&](const char* flag, Task task, const std::vector<std::string>& networks) {
@@ -158,10 +182,12 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   take("--describe", Task::describe, raw.describe);
   take("--memory", Task::memory, raw.memory);
   take("--ledger", Task::ledger, raw.ledger);
+  take("--frontier", Task::frontier, raw.frontier);
+  if (given("--choices_out") && options.task != Task::frontier)
+    throw UsageError("--choices_out belongs to --frontier; give that too");
 
   if (options.table && options.task != Task::run)
-    throw UsageError(
-        "--table times rows; it does not go with --benchmark_list_tests, --describe, --memory, --ledger or --devices");
+    throw UsageError(fmt::format("--table times rows; it does not go with any of {}", fmt::join(task_flags, ", ")));
   for (const char* flag : {"--quick", "--full", "--published"})
     if (given(flag) && !options.table) throw UsageError(fmt::format("{} belongs to --table; give that too", flag));
   if (options.full && options.passes != 0) throw UsageError("--full means 10 passes; leave out it or --passes");
@@ -175,6 +201,10 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   if (given("--input_gradient")) options.input_gradient = raw.input_gradient;
   if (given("--accumulate")) options.accumulate = raw.accumulate;
   if (given("--memory_limit")) options.memory_limit = parse_bytes(raw.memory_limit);
+  for (const Math math : {Math::strict, Math::tf32, Math::half})
+    if (to_string(math) == raw.math) options.choice.math = math;
+  if (given("--workspace_limit"))
+    options.choice.workspace_limit = raw.workspace_limit == "0" ? 0 : parse_bytes(raw.workspace_limit);
   for (const std::string& pair : raw.context) {
     const std::size_t equals = pair.find('=');
     if (equals == 0 || equals == std::string::npos)

@@ -13,13 +13,13 @@
 
 namespace lamina::bench {
 
-enum class Task { run, list, describe, memory, ledger, devices };
+enum class Task { run, list, describe, memory, ledger, frontier, devices };
 enum class Format { text, csv };
 enum class Screen { console, json };  ///< what goes to standard output while rows run
 
 struct BenchOptions {
   Task task = Task::run;
-  std::vector<std::string> networks{};  ///< of describe, memory and ledger
+  std::vector<std::string> networks{};  ///< of all but run and list
   Format format = Format::text;         ///< of their tables
 
   std::optional<std::string> filter{};
@@ -44,7 +44,10 @@ struct BenchOptions {
   bool cuda_graph = false;  ///< a network's passes recorded once and launched whole
   std::optional<bool> softmax{}, input_gradient{}, accumulate{};  ///< unset: as the published tables did
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
-  std::filesystem::path weights{};  ///< empty: random ones
+  Choice choice{};                      ///< math and limits of the algorithms; names none
+  std::filesystem::path choices{};      ///< file of choices to take; empty: none
+  std::filesystem::path choices_out{};  ///< of the frontier's picks; empty: none
+  std::filesystem::path weights{};      ///< empty: random ones
 
   bool lists_all() const { return task == Task::list && !filter; }
 };

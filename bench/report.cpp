@@ -66,7 +66,7 @@ Report::Run Report::documented(const Run& run, const Row& row) const {
     const bool is_time = run.aggregate_unit == benchmark::kTime;  // which the library divides by the iterations
     copy.cpu_accumulated_time = is_time ? value * static_cast<double>(run.iterations) : value;
   }
-  copy.report_label = row.group->notes[row.part];
+  copy.report_label = row.group->note;
   drop_what_is_no_number(copy);
   return copy;
 }
@@ -133,10 +133,11 @@ void Report::show(const Row& row) {
     const auto or_blank = [](double value, const char* format) {
       return value > 0 && std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
     };
-    fmt::print("{:<{}} {:>12.3f} {:>10.3f} {:>11} {:>10} {:>7}\n", row.name, name_width_, 1e3 * middle,
+    fmt::print("{:<{}} {:>12.3f} {:>10.3f} {:>11} {:>10} {:>7}{}{}\n", row.name, name_width_, 1e3 * middle,
                1e3 * deviation(seconds), or_blank(work.images / middle, "{:.1f}"),
                or_blank(1e-9 * work.flops / middle, "{:.1f}"),
-               or_blank(group.peak_flops > 0 ? 100 * work.flops / middle / group.peak_flops : 0, "{:.0f} %"));
+               or_blank(group.peak_flops > 0 ? 100 * work.flops / middle / group.peak_flops : 0, "{:.0f} %"),
+               group.note.empty() ? "" : "  ", group.note);
   }
   std::fflush(stdout);
 }

@@ -10,7 +10,6 @@ namespace lamina::bench {
 std::vector<Row> rows_of(const std::shared_ptr<Group>& group,
                          const std::function<std::string(std::string_view part)>& name) {
   group->samples.resize(group->parts.size());
-  group->notes.resize(group->parts.size());
   std::vector<Row> rows;
   for (std::size_t part = 0; part < group->parts.size(); ++part)
     rows.push_back({name(group->parts[part]), group, part});

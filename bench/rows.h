@@ -2,6 +2,7 @@
 // Rows, and the measurements that feed them.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class Measurement {
   virtual ~Measurement() = default;
   virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
   virtual MemoryReport memory() const = 0;
+  virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
+  virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
 };
 
 /// Rows that one pass feeds: forward, backward and total of a network.
@@ -33,14 +36,15 @@ struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
   Case facts;
   std::vector<std::string> parts;
-  std::vector<Work> work;          ///< by part
-  double flops_per_pass = 0;       ///< of the whole pass, for the time it will take
-  std::vector<std::string> notes;  ///< by part: what the row has to say of itself, or nothing
-  int layers = 0;                  ///< how many layers of the network have this spec; 0: not a layer
+  std::vector<Work> work;     ///< by part
+  double flops_per_pass = 0;  ///< of the whole pass, for the time it will take
+  int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<Measurement>()> open;
 
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
   MemoryReport memory{};
+  std::map<std::string, double> counters{};  ///< of the measurement
+  std::string note;
   double peak_flops = 0;     ///< of the backend and type, per second; 0: not known
   std::string failure;       ///< why it could not be measured, kind first
   bool unsupported = false;  ///< and that is rightly so

@@ -99,6 +99,8 @@ void Runner::measure(const Row& row, std::size_t index) {
     const std::vector<Sample> pass = measurement_->pass();
     for (std::size_t part = 0; part < pass.size(); ++part) group.samples[part].push_back(pass[part]);
     group.memory = measurement_->memory();
+    group.counters = measurement_->counters();
+    group.note = measurement_->note();
     progress_->pass_done(group);
   } catch (const std::exception& error) {
     group.failure = text_of(error);
@@ -131,6 +133,7 @@ void Runner::count(const Row& row, const Sample& sample, benchmark::State& state
   state.counters["workspace_MiB"] = static_cast<double>(group.memory.workspace) / mebibyte;
   state.counters["plan_MiB"] = static_cast<double>(group.memory.total()) / mebibyte;
   if (group.layers > 0) state.counters["layers"] = group.layers;
+  for (const auto& [name, value] : group.counters) state.counters[name] = value;
 }
 
 bool Runner::any_failed() const {

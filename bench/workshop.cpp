@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "layers.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
@@ -62,6 +63,30 @@ Backend& Workshop::backend(const std::string& name) {
   return *made;
 }
 
+void Workshop::put(const std::string& name, std::unique_ptr<Backend> backend) { backends_[name] = std::move(backend); }
+
+std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
+  if (!choices_) choices_.emplace(options_.choices);
+  const Graph whole = graph(c);
+  std::map<std::string, Choice> by_node;
+  for (const DistinctLayer& layer : distinct_layers(whole)) {
+    const ChoiceKey key = choice_key(backend(c.backend), spec_of(whole, layer.first(), c, true), options_.choice);
+    const std::optional<Algorithms> found = choices_->find(key);
+    if (!found) continue;
+    Choice choice = options_.choice;
+    choice.algorithm = *found;
+    choice.max_error = no_bound;  // which a frontier held by measurement
+    for (const Node* node : layer.nodes) by_node[node->name] = choice;
+  }
+  if (by_node.empty())
+    throw UsageError(fmt::format(
+        "{} has no choice for {} on {} here, with these limits, at batch {}; it holds {} others. Make them with "
+        "--frontier={} --choices_out={} and the same flags",
+        options_.choices.string(), c.network, c.backend, c.batch, choices_->entries().size(), c.network,
+        options_.choices.string()));
+  return by_node;
+}
+
 int Workshop::passes(const std::string& backend) const {
   if (options_.passes != 0) return options_.passes;
   return backend == "cuda" || backend.starts_with("cudnn") ? 10 : 3;
@@ -74,13 +99,15 @@ Graph Workshop::graph(const Case& c) const {
                                  .softmax = protocol_of(c, options_).softmax});
 }
 
-Options Workshop::plan_options(const Case& c, Mode mode) const {
+Options Workshop::plan_options(const Case& c, Mode mode) {
   const nets::Protocol protocol = protocol_of(c, options_);
   Options plan;
   plan.mode = mode;
   plan.dtype = c.dtype;
   plan.layout = c.layout;
   plan.fuse = options_.fuse;
+  plan.choice = options_.choice;
+  if (!options_.choices.empty()) plan.choice_of = saved_choices(c);
   if (mode == Mode::training) {
     plan.keep = options_.keep;
     plan.input_gradient = protocol.input_gradient;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,14 @@ class Workshop {
 
   /// Throws what make_backend throws.
   Backend& backend(const std::string& name);
+  /// Takes a backend in place of the one that the name stands for.
+  void put(const std::string& name, std::unique_ptr<Backend>);
   int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
 
   Graph graph(const Case&) const;  ///< with the softmax of its protocol
-  Options plan_options(const Case&, Mode) const;
+  /// With the choices of the file that the options name. Throws FileError, and UsageError where it has none for the
+  /// network on this backend and device.
+  Options plan_options(const Case&, Mode);
 
   /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution; measured
   /// at the first call. 0 where it cannot be measured.
@@ -38,7 +43,10 @@ class Workshop {
   static std::string peak_description();
 
  private:
+  std::map<std::string, Choice> saved_choices(const Case&);
+
   BenchOptions options_;
+  std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
   std::map<std::string, std::unique_ptr<Backend>> backends_;
   std::vector<std::string> names_, left_out_;
   std::map<std::string, double> peaks_;

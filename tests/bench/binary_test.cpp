@@ -138,6 +138,11 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--dtype=f16", "--dtype");
   wrong("--describe=alexnet --ledger=alexnet", "exclude each other");
   wrong("--quick", "--table");
+  wrong("--frontier=resnet5", "resnet50");
+  wrong("--choices_out=c.json", "--frontier");
+  wrong("--workspace_limit=much", "4GiB");
+  wrong("--math=fast", "strict");
+  wrong("--choices=none.json", "none.json");
 }
 
 TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {

@@ -1,0 +1,86 @@
+#pragma once
+// Every algorithm of every convolution and fully connected layer of a network, measured in turns: which are worth
+// having, and the fastest network that can be put together of them under limits.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layer_run.h"
+#include "pareto.h"
+#include "workshop.h"
+
+namespace lamina::bench {
+
+/// One algorithm for one pass of one layer.
+struct Tried {
+  std::string algorithm;
+  std::vector<double> seconds{};  ///< one sample: so slow that it was not asked again; none: it could not run
+  LayerFacts facts{};
+  std::string refusal{};     ///< why it could not run
+  bool unsupported = false;  ///< and that is rightly so
+  bool by_rule = false;      ///< what the backend takes unless told
+
+  bool ran() const { return !seconds.empty(); }
+  /// Deterministic is what is declared so and was not seen to be otherwise. Needs ran().
+  Offer offer() const;
+};
+
+struct FrontierLine {
+  std::string node;  ///< the first of the layer's
+  int layers = 1;    ///< of the network: in backward_data, those whose gradient is wanted
+  Pass pass = Pass::forward;
+  Cost work;
+  std::vector<Tried> tried;
+
+  /// Those that ran, and their places in `tried`.
+  std::vector<Offer> offers() const;
+  std::vector<std::size_t> ran() const;
+};
+
+struct Frontier {
+  Case facts;
+  std::vector<FrontierLine> lines;  ///< in order of the network, per layer forward, backward_data, backward_params
+};
+
+/// Measures. Each algorithm runs once to warm up; one that takes more than ten times as long as the fastest has that
+/// run as its only sample; the others take turns, first to last and last to first, for as many samples as asked.
+/// `progress` is told of each line before it is measured.
+Frontier make_frontier(Workshop&, const Case&, int samples, const std::function<void(const std::string&)>& progress);
+
+/// The fastest choice of a line under limits.
+struct Picked {
+  std::optional<std::size_t> best{};  ///< in `tried`; nothing: none is within the limits
+  std::vector<std::size_t> ties{};
+};
+
+Picked pick_fastest(const FrontierLine&, const Limits&);
+
+/// The network of the fastest choices.
+struct FastestNet {
+  std::vector<Picked> picks;                         ///< by line
+  double forward_seconds = 0, backward_seconds = 0;  ///< of these layers, each as often as the network has it
+  double by_rule_seconds = 0;        ///< of all passes by the backend's rule; 0: one of them was not measured
+  std::vector<std::string> missing;  ///< lines for which nothing is within the limits
+  bool as_by_rule = true;            ///< every pick is the rule's
+};
+
+FastestNet fastest_net(const Frontier&, const Limits&);
+
+/// By node, the choice that the picks amount to.
+std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const FastestNet&);
+
+/// The whole network planned with the picks and planned by rule, passes in turns; medians of forward and backward.
+struct WholeNet {
+  Interval picked, by_rule;
+};
+WholeNet time_whole(Workshop&, const Case&, const std::map<std::string, Choice>& choices, int samples);
+
+/// Adds the picks to a file that --choices reads. Throws FileError.
+void save_choices(Workshop&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
+
+/// The frontiers of all networks, backends and batches that the options name, as text or CSV; writes --choices_out.
+std::string frontiers(Workshop&);
+
+}  // namespace lamina::bench

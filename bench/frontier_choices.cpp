@@ -1,0 +1,79 @@
+// What becomes of the picks: the whole network timed with them, and a file.
+
+#include <algorithm>
+
+#include "frontier.h"
+#include "lamina/choice_cache.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+/// By first node of a layer, the algorithms picked for its passes.
+std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, const FastestNet& net) {
+  std::map<std::string, Algorithms> by_layer;
+  for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
+    const FrontierLine& line = frontier.lines[i];
+    if (!net.picks[i].best) continue;
+    by_layer[line.node][static_cast<std::size_t>(line.pass)] = line.tried[*net.picks[i].best].algorithm;
+  }
+  return by_layer;
+}
+
+}  // namespace
+
+std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+  const Graph graph = workshop.graph(frontier.facts);
+  std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
+  std::map<std::string, Choice> choices;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    const auto found = by_layer.find(layer.first().name);
+    if (found == by_layer.end()) continue;
+    Choice choice = workshop.options().choice;
+    choice.max_error = no_bound;  // held by measurement
+    choice.algorithm = found->second;
+    for (const Node* node : layer.nodes) choices[node->name] = choice;
+  }
+  return choices;
+}
+
+WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices, int samples) {
+  Backend& backend = workshop.backend(c.backend);
+  Options by_rule = workshop.plan_options(c, Mode::training);
+  by_rule.choice.max_error = no_bound;
+  by_rule.choice_of.clear();
+  Options picked = by_rule;
+  picked.choice_of = choices;
+  Plan plans[] = {Plan(workshop.graph(c), backend, picked), Plan(workshop.graph(c), backend, by_rule)};
+  Stopwatch stopwatch(backend.device());
+  std::vector<double> seconds[2];
+  const auto pass = [&](std::size_t i) {
+    return stopwatch
+        .time([&] {
+          plans[i].forward();
+          plans[i].backward();
+        })
+        .seconds;
+  };
+  for (const std::size_t i : {0, 1}) pass(i);
+  for (int sample = 0; sample < samples; ++sample)
+    for (const std::size_t turn : {0, 1}) {
+      const std::size_t i = sample % 2 == 0 ? turn : 1 - turn;
+      seconds[i].push_back(pass(i));
+    }
+  return {median_interval(seconds[0]), median_interval(seconds[1])};
+}
+
+void save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+                  const std::filesystem::path& file) {
+  const Case& c = frontier.facts;
+  const Graph graph = workshop.graph(c);
+  ChoiceCache cache(file);
+  for (const auto& [node, algorithms] : algorithms_by_layer(frontier, net)) {
+    const Spec spec = spec_of(graph, graph.node(node), c, true);
+    cache.remember(choice_key(workshop.backend(c.backend), spec, workshop.options().choice), algorithms);
+  }
+  cache.save();
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,75 @@
+#pragma once
+// One pass of one layer by one algorithm, run again and again: its times, whether its bits stay the same, and how far
+// they lie from the exact result.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/plan.h"
+#include "layers.h"
+#include "reference.h"
+#include "samples.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+
+/// The reference of one layer and pass, made when it is first asked for: the numbers that a plan draws are the same
+/// for every algorithm. Nothing for ops that have none.
+using SharedReference = std::shared_ptr<std::optional<Reference>>;
+SharedReference no_reference_yet();
+
+/// What is known of an algorithm besides its time.
+struct LayerFacts {
+  std::string algorithm;  ///< as the call names it
+  std::size_t workspace_bytes = 0;
+  bool deterministic = true;  ///< as declared
+  Math math = Math::strict;
+  double guaranteed_error = no_bound;  ///< of_terms, as declared
+  int runs_compared = 0;               ///< whose results were compared bit by bit
+  bool same_bits = true;               ///< in all of them
+  std::optional<ErrorFound> error{};   ///< of the first run
+};
+
+class LayerRun {
+ public:
+  /// Makes a plan of the one node and runs it once, to warm up. A pass so short that looking at its result would
+  /// disturb the next one is run three times more, for its bits; of a longer one each timed run is looked at. Throws
+  /// Unsupported where there is nothing to run, and what Plan throws.
+  LayerRun(Backend&, const Graph& one_node, const Options&, Pass, const SharedReference&);
+
+  Sample run();                                   ///< one timed run
+  const Sample& first() const { return first_; }  ///< the one that warmed up
+  const LayerFacts& facts() const { return facts_; }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  bool covered(const Call&) const;
+  Sample timed();
+  std::vector<Tensor> results() const;
+  std::uint64_t bits() const;  ///< a hash of the results
+  void look_at_bits();
+  void look_at_error(Reference& reference);
+  Reference reference() const;
+
+  Pass pass_;
+  Plan plan_;
+  CallStopwatch stopwatch_;
+  Sample first_;
+  std::uint64_t first_bits_ = 0;
+  bool is_short_ = false;
+  LayerFacts facts_;
+};
+
+/// The named algorithm on a layer of the network, under the demands. Throws what LayerRun throws, and Unsupported for
+/// an algorithm that the backend does not know for the layer.
+std::unique_ptr<LayerRun> open_layer(Backend&, const Case&, const Graph&, const Node&, Pass, const NamedAlgorithm&,
+                                     const Choice& demands, const SharedReference&);
+
+/// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.
+std::string to_string(const LayerFacts&);
+
+}  // namespace lamina::bench

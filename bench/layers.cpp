@@ -1,0 +1,100 @@
+// The distinct layers of a network.
+
+#include "layers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+/// A convolution that every algorithm for convolutions ought to take.
+Graph plain_convolution(const Case& c) {
+  Graph graph("plain");
+  const Value x = graph.input({c.batch, 64, 56, 56});
+  conv(x, "plain", {.channels = 64, .kernel = 3, .pad = 1});
+  return graph;
+}
+
+void add_new(std::vector<NamedAlgorithm>& list, const std::vector<std::string>& names, bool listed) {
+  for (const std::string& name : names)
+    if (std::none_of(list.begin(), list.end(), [&](const NamedAlgorithm& known) { return known.name == name; }))
+      list.push_back({name, listed});
+}
+
+}  // namespace
+
+std::vector<DistinctLayer> distinct_layers(const Graph& graph) {
+  std::vector<DistinctLayer> found;
+  for (const Node& node : graph.nodes()) {
+    if (node.inputs.empty()) continue;
+    const std::vector<Shape> x = input_shapes(graph, node);
+    const auto same = std::find_if(found.begin(), found.end(), [&](const DistinctLayer& other) {
+      return other.first().op == node.op && input_shapes(graph, other.first()) == x;
+    });
+    if (same != found.end())
+      same->nodes.push_back(&node);
+    else
+      found.push_back({{&node}});
+  }
+  return found;
+}
+
+Graph alone(const Graph& graph, const Node& node) {
+  Graph one(node.name);
+  std::vector<Value> x;
+  for (const Shape& shape : input_shapes(graph, node)) x.push_back(one.input(shape, fmt::format("x{}", x.size())));
+  apply(node.op, x, node.name);
+  return one;
+}
+
+Spec spec_of(const Graph& graph, const Node& node, const Case& c, bool wants_dx) {
+  const auto tensor = [&](const Shape& shape, DType dtype) {
+    const std::int64_t pitch = dense_pitch(shape, c.layout);
+    return TensorSpec{shape, dtype, c.layout, pitch, pitch};
+  };
+  Spec spec;
+  spec.op = node.op;
+  for (const Shape& shape : input_shapes(graph, node)) spec.x.push_back(tensor(shape, c.dtype));
+  spec.y = tensor(node.shape, c.dtype);
+  for (const Shape& shape : node.params) spec.w.push_back(tensor(shape, c.dtype));
+  for (const Shape& shape : node.state) spec.state.push_back(tensor(shape, state_dtype(node.op, c.dtype)));
+  spec.wants_dx.assign(spec.x.size(), wants_dx);
+  spec.adds_dx.assign(spec.x.size(), false);
+  return spec;
+}
+
+std::vector<NamedAlgorithm> algorithms_of(Workshop& workshop, const Case& c, const Graph& graph, const Node& node,
+                                          Pass pass) {
+  std::vector<NamedAlgorithm> list;
+  const bool wants_dx = pass == Pass::backward_data;
+  try {
+    const Backend& backend = workshop.backend(c.backend);
+    add_new(list, backend.algorithms(spec_of(graph, node, c, wants_dx), pass), true);
+    for (const DistinctLayer& other : distinct_layers(graph))
+      if (other.first().op.index() == node.op.index())
+        add_new(list, backend.algorithms(spec_of(graph, other.first(), c, wants_dx), pass), false);
+    if (std::holds_alternative<Conv>(node.op)) {
+      const Graph plain = plain_convolution(c);
+      add_new(list, backend.algorithms(spec_of(plain, plain.nodes().back(), c, wants_dx), pass), false);
+    }
+  } catch (const Unsupported&) {
+    return {{"none"}};
+  }
+  return list;
+}
+
+Options layer_options(const Case& c, const Node& node, Pass pass, const std::string& algorithm, const Choice& demands) {
+  Options options;
+  options.dtype = c.dtype;
+  options.layout = c.layout;
+  options.input_gradient = pass == Pass::backward_data;
+  Choice& choice = options.choice_of[node.name] = demands;
+  if (pass <= Pass::backward_data) choice.algorithm[static_cast<std::size_t>(pass)] = algorithm;
+  return options;
+}
+
+}  // namespace lamina::bench

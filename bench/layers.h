@@ -1,0 +1,40 @@
+#pragma once
+// The distinct layers of a network, each as a graph, as a unit of work, and with the algorithms that could do it.
+
+#include <string>
+#include <vector>
+
+#include "workshop.h"
+
+namespace lamina::bench {
+
+/// Nodes with one op and equal input shapes; named after the first.
+struct DistinctLayer {
+  std::vector<const Node*> nodes;  ///< of the graph that was given
+  const Node& first() const { return *nodes.front(); }
+  int count() const { return static_cast<int>(nodes.size()); }
+};
+
+/// In order of the first nodes. The graph must outlive them.
+std::vector<DistinctLayer> distinct_layers(const Graph&);
+
+/// A node and its inputs as a graph of its own; the inputs are x0, x1, ...
+Graph alone(const Graph&, const Node&);
+
+/// The unit of work that a plan of the one node will ask its backend for.
+Spec spec_of(const Graph&, const Node&, const Case&, bool wants_dx);
+
+/// An algorithm, and whether the backend says that it can do the layer.
+struct NamedAlgorithm {
+  std::string name;
+  bool listed = true;
+};
+
+/// Those that the backend lists for the layer and pass and, behind them, those that it lists for other layers of the
+/// network with the same kind of op (for a plain 3x3 convolution, too). One, "none", where the backend was not built.
+std::vector<NamedAlgorithm> algorithms_of(Workshop&, const Case&, const Graph&, const Node&, Pass);
+
+/// Of a plan of the layer by itself: the named algorithm for one pass, under the demands; the other passes by rule.
+Options layer_options(const Case&, const Node&, Pass, const std::string& algorithm, const Choice& demands);
+
+}  // namespace lamina::bench

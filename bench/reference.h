@@ -1,0 +1,43 @@
+#pragma once
+// What single numbers of a convolution's or fully connected op's results are, by the definition, summed in f64. A
+// sample of them, since all of a large layer's would take minutes.
+
+#include <cstdint>
+#include <vector>
+
+#include "lamina/op.h"
+
+namespace lamina::bench {
+
+/// What a pass is fed with, dense in n, c, h, w: x and w for forward, w and dy for backward_data, x and dy for
+/// backward_params; bias where forward has one. What a pass does not need may be empty.
+struct Operands {
+  std::vector<double> x, w, bias, dy;
+};
+
+/// Exact numbers of some elements of a result: y, dx, or the gradient of the weight.
+struct Reference {
+  std::vector<std::int64_t> elements;  ///< their places, dense in n, c, h, w
+  std::vector<double> exact;
+  std::vector<double> terms;  ///< of each, the sum of |terms|: bias and products
+};
+
+/// Whether the op has one.
+bool has_reference(const Op&);
+
+/// Needs has_reference(op) and one of the three passes. Every element where the result has at most 4096 and they cost
+/// at most 2^27 products. Otherwise the corners of the first and last plane and, drawn at random but the same ones
+/// every time, as many as make 4096 or cost 2^27 products, but at least 256.
+Reference make_reference(const Op&, const Shape& x, Pass, const Operands&);
+
+/// How far a result lies from the reference.
+struct ErrorFound {
+  double of_terms = 0;    ///< greatest |computed - exact| / (sum of |terms|): what Choice::max_error limits
+  double of_largest = 0;  ///< greatest |computed - exact| / greatest |exact|
+  std::size_t elements = 0;
+};
+
+/// `computed` holds the reference's elements, in its order. Not a number anywhere is an infinite error.
+ErrorFound compare(const Reference&, const std::vector<double>& computed);
+
+}  // namespace lamina::bench
