@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/backend.h"
 #include "eigen/backend.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
@@ -14,6 +15,11 @@ namespace {
 
 constexpr const char* without_cuda =
     "; it needs the CUDA kernels, which this build does not contain. The backend eigen runs on every machine";
+#if !defined(LAMINA_WITH_CUDA_HOST)
+constexpr const char* without_cuda_host =
+    "this build has no backend cuda-host, which runs the CUDA kernels on the host for tests; configure with "
+    "-DLAMINA_CUDA_HOST=ON";
+#endif
 constexpr const char* without_cudnn =
     "; it needs cuDNN, which this build was made without. The backend eigen runs on every machine";
 
@@ -25,7 +31,14 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
   if (options.device < 0)
     throw UsageError("backend " + name + ": device is " + std::to_string(options.device) + "; give 0 or above");
   if (name == "eigen") return std::make_unique<eigen::EigenBackend>(options);
-  if (name == "cuda" || name == "cuda-host") throw Unsupported("this build has no backend " + name + without_cuda);
+  if (name == "cuda-host") {
+#if defined(LAMINA_WITH_CUDA_HOST)
+    return cuda_host::make_backend(options);
+#else
+    throw Unsupported(without_cuda_host);
+#endif
+  }
+  if (name == "cuda") throw Unsupported("this build has no backend " + name + without_cuda);
   if (name == "cudnn" || name.starts_with("cudnn:"))
     throw Unsupported("this build has no backend " + name + without_cudnn);
   throw UsageError("no backend \"" + name + "\": " + near_names(name, backend_names()));

@@ -1,0 +1,151 @@
+#pragma once
+// CUDA's words with a meaning on the host: what a kernel file sees instead of the CUDA runtime when it is compiled for
+// cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA have none; a kernel that needs them is for devices alone.
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "grid.h"
+
+// NOLINTBEGIN(bugprone-reserved-identifier,cppcoreguidelines-macro-usage): the words are CUDA's
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __shared__ static  // one block runs at a time
+#define __launch_bounds__(...)
+#define __align__(bytes) alignas(bytes)
+
+#define __syncthreads() ::lamina::cuda_host::host::sync_block(__LINE__)
+#define __syncthreads_count(predicate) ::lamina::cuda_host::host::sync_block(__LINE__, (predicate) ? 1 : 0)
+#define __syncthreads_or(predicate) (__syncthreads_count(predicate) != 0 ? 1 : 0)
+
+/// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
+#define LAMINA_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(::lamina::cuda_host::host::dynamic_shared())
+// NOLINTEND(bugprone-reserved-identifier,cppcoreguidelines-macro-usage)
+
+namespace lamina::cuda_host {
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+struct alignas(8) int2 {
+  int x, y;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline double2 make_double2(double x, double y) { return {x, y}; }
+inline int2 make_int2(int x, int y) { return {x, y}; }
+inline int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+using std::exp;
+using std::fabs;
+using std::fma;
+using std::isnan;
+using std::log;
+using std::pow;
+using std::sqrt;
+inline float fmaf(float a, float b, float c) { return std::fma(a, b, c); }
+inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+template <class A, class B>
+constexpr std::common_type_t<A, B> min(A a, B b) {
+  return b < a ? b : a;
+}
+template <class A, class B>
+constexpr std::common_type_t<A, B> max(A a, B b) {
+  return a < b ? b : a;
+}
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+/// Integers only: the sum of floats would depend on the order.
+template <class T>
+T atomicAdd(T* to, T value) {
+  static_assert(std::is_integral_v<T>, "kernels gather; there is no atomic sum of floats");
+  const T old = *to;
+  *to = static_cast<T>(old + value);
+  return old;
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffffU) {
+  host::meet_warp(host::WarpPrimitive::sync, mask, 0, 0, warpSize);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  return static_cast<unsigned>(host::meet_warp(host::WarpPrimitive::ballot, mask, predicate != 0 ? 1 : 0, 0, warpSize));
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0 ? 1 : 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask ? 1 : 0; }
+
+namespace host {
+template <class T>
+T shuffle(WarpPrimitive primitive, unsigned mask, T value, int operand, int width) {
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = meet_warp(primitive, mask, bits, operand, width);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+}  // namespace host
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = warpSize) {
+  return host::shuffle(host::WarpPrimitive::shuffle, mask, value, lane, width);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  return host::shuffle(host::WarpPrimitive::shuffle_up, mask, value, static_cast<int>(delta), width);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
+  return host::shuffle(host::WarpPrimitive::shuffle_down, mask, value, static_cast<int>(delta), width);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize) {
+  return host::shuffle(host::WarpPrimitive::shuffle_xor, mask, value, lanes, width);
+}
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+/// Runs kernel(args...) over a grid of blocks, at once. Throws LaunchError.
+template <class... Parameters, class... Args>
+void launch(void (*kernel)(Parameters...), const char* name, dim3 grid, dim3 block, std::size_t shared_bytes, Stream,
+            Args... args) {
+  struct Bound {
+    void (*kernel)(Parameters...);
+    std::tuple<std::decay_t<Parameters>...> args;
+  } bound{kernel, {static_cast<Parameters>(args)...}};
+  host::run_grid(
+      {name, grid, block, shared_bytes},
+      [](void* context) {
+        auto& [function, values] = *static_cast<Bound*>(context);
+        std::apply(function, values);
+      },
+      &bound);
+}
+
+}  // namespace lamina::cuda_host

@@ -1,0 +1,432 @@
+// A grid of blocks run on the host.
+
+#include "grid.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "fiber.h"
+
+namespace lamina::cuda_host::host {
+namespace {
+
+constexpr unsigned warp_lanes = 32;
+constexpr std::size_t guard_bytes = 64;  // behind dynamic shared memory
+constexpr unsigned char guard_byte = 0xa5;
+
+struct Turns {
+  Order order = Order::ascending;
+  std::uint64_t seed = 0;
+};
+
+Turns turns_of(const char* text) {
+  const std::string name = text == nullptr ? "" : text;
+  if (name.empty() || name == "ascending") return {};
+  if (name == "descending") return {Order::descending, 0};
+  if (name == "shuffled") return {Order::shuffled, 0};
+  const std::string prefix = "shuffled:";
+  const std::string digits = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : "";
+  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos)
+    throw LaunchError("LAMINA_THREAD_ORDER is \"" + name +
+                      "\"; it takes ascending, descending, shuffled or shuffled:<seed>");
+  return {Order::shuffled, std::strtoull(digits.c_str(), nullptr, 10)};
+}
+
+std::string text_of(const dim3& d) {
+  return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
+}
+std::string text_of(const uint3& i) {
+  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
+}
+
+const char* name_of(WarpPrimitive primitive) {
+  switch (primitive) {
+    case WarpPrimitive::sync: return "__syncwarp";
+    case WarpPrimitive::shuffle: return "__shfl_sync";
+    case WarpPrimitive::shuffle_up: return "__shfl_up_sync";
+    case WarpPrimitive::shuffle_down: return "__shfl_down_sync";
+    case WarpPrimitive::shuffle_xor: return "__shfl_xor_sync";
+    case WarpPrimitive::ballot: return "__ballot_sync";
+  }
+  return "a warp primitive";
+}
+
+enum class State { fresh, ready, at_barrier, at_warp, done };
+
+struct Worker;
+
+struct Thread {
+  uint3 index{};
+  State state = State::fresh;
+  Worker* worker = nullptr;
+  int line = 0, value = 0;                        // of a barrier
+  WarpPrimitive primitive = WarpPrimitive::sync;  // of a meeting of lanes
+  unsigned mask = 0;
+  std::uint64_t bits = 0;
+  int operand = 0, width = 32;
+};
+
+class Machine;
+
+/// A fiber that runs threads, one after the other; one that waits keeps it.
+struct Worker {
+  Machine* machine = nullptr;
+  std::unique_ptr<Fiber> fiber{};
+  Thread* thread = nullptr;  ///< null: idle
+};
+
+/// Runs one grid at a time.
+class Machine {
+ public:
+  void run(const Launch&, void (*thread)(void*), void* context);
+  int sync_block(int line, int value);
+  std::uint64_t meet_warp(WarpPrimitive, unsigned mask, std::uint64_t bits, int operand, int width);
+  unsigned char* dynamic_shared() { return shared_.data(); }
+
+  std::mutex mutex;  ///< of everything here
+  std::optional<Turns> turns;
+  std::map<std::string, std::uint64_t> launches;
+
+ private:
+  static void work(void* worker);
+  void run_threads(Worker&);
+  void run_block();
+  void resume(Worker&);
+  void wait(State);
+  void release_block();
+  bool complete(unsigned warp, const Thread& last) const;
+  std::uint64_t received(const Thread&, unsigned warp, unsigned lane);
+  void misuse(const std::string& what);
+  std::string standstill() const;
+  std::string place(const Thread&) const;
+  std::vector<std::size_t> order(std::size_t first, std::size_t count);
+  std::size_t number(const Thread& thread) const { return static_cast<std::size_t>(&thread - threads_.data()); }
+
+  const Launch* launch_ = nullptr;
+  void (*kernel_)(void*) = nullptr;
+  void* context_ = nullptr;
+  std::vector<Thread> threads_;
+  std::vector<std::size_t> fresh_;  ///< still to be started, last first
+  std::vector<std::size_t> ready_;  ///< to go on, in order
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<Worker*> idle_;
+  Thread* now_ = nullptr;
+  std::size_t done_ = 0, at_barrier_ = 0;
+  std::vector<unsigned char> shared_;
+  std::string error_;
+  std::mt19937_64 random_;
+};
+
+Machine& machine() {
+  static Machine one;
+  return one;
+}
+
+void check_shape(const Launch& l) {
+  const std::uint64_t threads = std::uint64_t{l.block.x} * l.block.y * l.block.z;
+  const auto refuse = [&](const std::string& why) {
+    throw LaunchError(std::string("launch of ") + l.name + ": grid " + text_of(l.grid) + ", block " + text_of(l.block) +
+                      ", " + std::to_string(l.shared_bytes) + " bytes of dynamic shared memory: " + why);
+  };
+  if (threads == 0 || std::uint64_t{l.grid.x} * l.grid.y * l.grid.z == 0) refuse("nothing to run");
+  if (threads > 1024 || l.block.z > 64) refuse("a block has at most 1024 threads, 64 along z");
+  if (l.grid.x > 2147483647U || l.grid.y > 65535 || l.grid.z > 65535)
+    refuse("a grid has at most 2147483647 x 65535 x 65535 blocks");
+  if (l.shared_bytes > std::size_t{227} * 1024) refuse("a block has at most 232448 of them");
+}
+
+std::string Machine::place(const Thread& thread) const {
+  return std::string(launch_->name) + ", block " + text_of(blockIdx) + ", thread " + text_of(thread.index);
+}
+
+/// Threads [first, first + count), in the order of their turns.
+std::vector<std::size_t> Machine::order(std::size_t first, std::size_t count) {
+  std::vector<std::size_t> result(count);
+  std::iota(result.begin(), result.end(), first);
+  if (turns->order == Order::descending) std::reverse(result.begin(), result.end());
+  if (turns->order == Order::shuffled) std::shuffle(result.begin(), result.end(), random_);
+  return result;
+}
+
+void Machine::work(void* worker) {
+  auto& self = *static_cast<Worker*>(worker);
+  for (;;) {
+    self.machine->run_threads(self);
+    self.fiber->suspend();
+  }
+}
+
+void Machine::run_threads(Worker& worker) {
+  while (!fresh_.empty() && error_.empty()) {
+    Thread& thread = threads_[fresh_.back()];
+    fresh_.pop_back();
+    thread.state = State::ready;
+    thread.worker = &worker;
+    worker.thread = now_ = &thread;
+    threadIdx = thread.index;
+    try {
+      kernel_(context_);
+    } catch (const std::exception& error) {
+      error_ = place(thread) + ": exception: " + error.what();
+    }
+    thread.state = State::done;
+    worker.thread = nullptr;
+    ++done_;
+  }
+}
+
+void Machine::resume(Worker& worker) {
+  if (worker.thread != nullptr) {
+    now_ = worker.thread;
+    now_->state = State::ready;
+    threadIdx = now_->index;
+  }
+  worker.fiber->resume();
+  if (worker.thread == nullptr) idle_.push_back(&worker);
+}
+
+void Machine::run_block() {
+  done_ = at_barrier_ = 0;
+  for (Thread& thread : threads_) thread.state = State::fresh;
+  fresh_ = order(0, threads_.size());
+  std::reverse(fresh_.begin(), fresh_.end());
+  std::vector<std::size_t> turn;
+  while (error_.empty() && done_ < threads_.size()) {
+    if (!fresh_.empty()) {
+      if (idle_.empty()) {
+        workers_.push_back(std::make_unique<Worker>(Worker{this}));
+        workers_.back()->fiber = std::make_unique<Fiber>(&Machine::work, workers_.back().get());
+        idle_.push_back(workers_.back().get());
+      }
+      Worker& worker = *idle_.back();
+      idle_.pop_back();
+      resume(worker);
+    } else if (!ready_.empty()) {
+      turn.swap(ready_);
+      for (const std::size_t i : turn)
+        if (error_.empty()) resume(*threads_[i].worker);
+      turn.clear();
+    } else if (at_barrier_ == threads_.size()) {
+      release_block();
+    } else {
+      error_ = standstill();
+    }
+  }
+}
+
+/// Parks the thread that runs until it is resumed.
+void Machine::wait(State state) {
+  now_->state = state;
+  now_->worker->fiber->suspend();
+}
+
+void Machine::release_block() {
+  const Thread& first = threads_.front();
+  int sum = 0;
+  for (const Thread& thread : threads_) {
+    sum += thread.value;
+    if (thread.line == first.line) continue;
+    error_ = place(thread) + ": divergent barrier: it waits at line " + std::to_string(thread.line) + ", thread " +
+             text_of(first.index) + " at line " + std::to_string(first.line);
+    return;
+  }
+  for (Thread& thread : threads_) thread.value = sum;
+  at_barrier_ = 0;
+  ready_ = order(0, threads_.size());
+}
+
+int Machine::sync_block(int line, int value) {
+  Thread& self = *now_;
+  self.line = line;
+  self.value = value;
+  ++at_barrier_;
+  wait(State::at_barrier);
+  return self.value;
+}
+
+/// Whether every lane of the mask of `last` stands at the same meeting.
+bool Machine::complete(unsigned warp, const Thread& last) const {
+  for (unsigned lane = 0; lane < warp_lanes; ++lane) {
+    if ((last.mask >> lane & 1U) == 0) continue;
+    const std::size_t i = std::size_t{warp} * warp_lanes + lane;
+    if (i >= threads_.size()) return false;
+    const Thread& other = threads_[i];
+    if (&other != &last &&
+        (other.state != State::at_warp || other.mask != last.mask || other.primitive != last.primitive))
+      return false;
+  }
+  return true;
+}
+
+/// What a lane gets at a meeting that is complete.
+std::uint64_t Machine::received(const Thread& self, unsigned warp, unsigned lane) {
+  const auto given = [&](unsigned other) { return threads_[std::size_t{warp} * warp_lanes + other].bits; };
+  if (self.primitive == WarpPrimitive::sync) return 0;
+  if (self.primitive == WarpPrimitive::ballot) {
+    std::uint64_t votes = 0;
+    for (unsigned other = 0; other < warp_lanes; ++other)
+      if ((self.mask >> other & 1U) != 0 && given(other) != 0) votes |= std::uint64_t{1} << other;
+    return votes;
+  }
+  const int width = self.width, own = static_cast<int>(lane), first = own & ~(width - 1);
+  int source = own;
+  if (self.primitive == WarpPrimitive::shuffle) source = first + (self.operand & (width - 1));
+  if (self.primitive == WarpPrimitive::shuffle_up) source = own - self.operand;
+  if (self.primitive == WarpPrimitive::shuffle_down) source = own + self.operand;
+  if (self.primitive == WarpPrimitive::shuffle_xor) source = own ^ self.operand;
+  if (source < first || source >= first + width) source = own;
+  if ((self.mask >> source & 1) == 0) {
+    error_ = place(self) + ": " + name_of(self.primitive) + " reads lane " + std::to_string(source) +
+             ", which its mask leaves out";
+    return 0;
+  }
+  return given(static_cast<unsigned>(source));
+}
+
+std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::uint64_t bits, int operand, int width) {
+  Thread& self = *now_;
+  const auto warp = static_cast<unsigned>(number(self) / warp_lanes),
+             lane = static_cast<unsigned>(number(self) % warp_lanes);
+  if ((mask >> lane & 1U) == 0)
+    misuse(std::string(name_of(primitive)) + " with a mask that leaves out the calling lane " + std::to_string(lane));
+  self.primitive = primitive;
+  self.mask = mask;
+  self.bits = bits;
+  self.operand = operand;
+  self.width = width;
+  if (!complete(warp, self)) {
+    wait(State::at_warp);
+    return self.bits;
+  }
+  const std::size_t first = std::size_t{warp} * warp_lanes;
+  std::array<std::uint64_t, warp_lanes> results{};
+  for (unsigned other = 0; other < warp_lanes; ++other)
+    if ((mask >> other & 1U) != 0) results[other] = received(threads_[first + other], warp, other);
+  for (const std::size_t i : order(first, std::min<std::size_t>(warp_lanes, threads_.size() - first))) {
+    if ((mask >> (i - first) & 1U) == 0) continue;
+    threads_[i].bits = results[i - first];
+    threads_[i].state = State::ready;  // it no longer stands at this meeting, whenever its turn comes
+    if (&threads_[i] != &self) ready_.push_back(i);
+  }
+  if (!error_.empty()) self.worker->fiber->suspend();  // for good
+  return self.bits;
+}
+
+/// From inside a thread: ends the launch. The thread never goes on.
+void Machine::misuse(const std::string& what) {
+  error_ = place(*now_) + ": " + what;
+  now_->worker->fiber->suspend();
+}
+
+/// Why no thread can go on.
+std::string Machine::standstill() const {
+  const auto doing = [&](const Thread& thread) -> std::string {
+    if (thread.state == State::done) return "has returned";
+    if (thread.state == State::at_barrier) return "waits at the barrier of line " + std::to_string(thread.line);
+    return std::string("waits at ") + name_of(thread.primitive) + " with another mask or primitive";
+  };
+  for (const Thread& thread : threads_) {
+    if (thread.state != State::at_warp) continue;
+    const std::size_t first = number(thread) / warp_lanes * warp_lanes;
+    for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
+      if ((thread.mask >> lane & 1U) == 0) continue;
+      const std::string waits = place(thread) + ": waits at " + name_of(thread.primitive) + " for lane " +
+                                std::to_string(lane) + " of its mask, which ";
+      if (first + lane >= threads_.size()) return waits + "the block does not have";
+      const Thread& other = threads_[first + lane];
+      if (other.state != State::at_warp || other.mask != thread.mask || other.primitive != thread.primitive)
+        return waits + doing(other);
+    }
+  }
+  for (const Thread& thread : threads_) {
+    if (thread.state != State::at_barrier) continue;
+    for (const Thread& other : threads_)
+      if (other.state == State::done)
+        return place(other) + ": returned before the barrier of line " + std::to_string(thread.line) +
+               ", at which thread " + text_of(thread.index) + " waits";
+  }
+  return std::string(launch_->name) + ": no thread can go on";
+}
+
+/// Gives back what a launch that failed leaves behind: stacks with frames that nothing will leave.
+struct Abandon {
+  std::vector<std::unique_ptr<Worker>>& workers;
+  std::vector<Worker*>& idle;
+  bool needed = true;
+  ~Abandon() {
+    if (!needed) return;
+    idle.clear();
+    workers.clear();
+  }
+};
+
+void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
+  check_shape(launch);
+  if (!turns) turns = turns_of(std::getenv("LAMINA_THREAD_ORDER"));
+  random_.seed(turns->seed);
+  launch_ = &launch;
+  kernel_ = thread;
+  context_ = context;
+  gridDim = launch.grid;
+  blockDim = launch.block;
+  error_.clear();
+  ready_.clear();
+  threads_.assign(std::size_t{launch.block.x} * launch.block.y * launch.block.z, Thread{});
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const auto n = static_cast<unsigned>(i);
+    threads_[i].index = {n % launch.block.x, n / launch.block.x % launch.block.y, n / launch.block.x / launch.block.y};
+  }
+  // A block of its own for the allocator, so that the address sanitizer sees its end.
+  shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
+
+  Abandon abandon{workers_, idle_};
+  for (unsigned z = 0; z < launch.grid.z; ++z)
+    for (unsigned y = 0; y < launch.grid.y; ++y)
+      for (unsigned x = 0; x < launch.grid.x; ++x) {
+        blockIdx = {x, y, z};
+        std::fill(shared_.begin(), shared_.end() - guard_bytes, static_cast<unsigned char>(0xff));
+        std::fill(shared_.end() - guard_bytes, shared_.end(), guard_byte);
+        run_block();
+        if (error_.empty() && std::any_of(shared_.end() - guard_bytes, shared_.end(),
+                                          [](unsigned char byte) { return byte != guard_byte; }))
+          error_ = std::string(launch.name) + ", block " + text_of(blockIdx) + ": wrote beyond its " +
+                   std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory";
+        if (!error_.empty()) throw LaunchError(error_);
+      }
+  abandon.needed = false;
+  const std::string name = launch.name;
+  ++launches[name.substr(0, name.find('<'))];
+}
+
+}  // namespace
+
+void set_thread_order(Order order, std::uint64_t seed) {
+  const std::lock_guard lock(machine().mutex);
+  machine().turns = Turns{order, seed};
+}
+
+std::map<std::string, std::uint64_t> kernels_run() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().launches;
+}
+
+void run_grid(const Launch& launch, void (*thread)(void*), void* context) {
+  const std::lock_guard lock(machine().mutex);
+  machine().run(launch, thread, context);
+}
+
+unsigned char* dynamic_shared() { return machine().dynamic_shared(); }
+int sync_block(int line, int value) { return machine().sync_block(line, value); }
+std::uint64_t meet_warp(WarpPrimitive primitive, unsigned mask, std::uint64_t bits, int operand, int width) {
+  return machine().meet_warp(primitive, mask, bits, operand, width);
+}
+
+}  // namespace lamina::cuda_host::host

@@ -1,0 +1,65 @@
+#pragma once
+// A grid of blocks run on the host: block after block, each thread of a block on a fiber, barriers and warp primitives
+// as meeting points. Misuse that a GPU would answer with a hang or with silence is an error that names the thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "../stream.h"
+
+namespace lamina::cuda_host {
+
+struct dim3 {  // NOLINT(readability-identifier-naming): CUDA's words, here and below
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}  // NOLINT
+};
+struct uint3 {  // NOLINT
+  unsigned x, y, z;
+};
+
+// Of the thread that runs.
+inline uint3 threadIdx{}, blockIdx{};  // NOLINT
+inline dim3 blockDim, gridDim;         // NOLINT
+constexpr int warpSize = 32;           // NOLINT
+
+namespace host {
+
+/// In which order the threads of a block take their turns: at the start, and after every barrier. A right kernel gives
+/// the same bits in all of them.
+enum class Order { ascending, descending, shuffled };
+
+/// Of all launches from now on. Until the first call: LAMINA_THREAD_ORDER, which is "ascending", "descending",
+/// "shuffled" or "shuffled:<seed>"; unset: ascending.
+void set_thread_order(Order, std::uint64_t seed = 0);
+
+/// Launches so far, by the kernel's name without its template arguments.
+std::map<std::string, std::uint64_t> kernels_run();
+
+struct Launch {
+  const char* name;
+  dim3 grid, block;
+  std::size_t shared_bytes;
+};
+
+/// Runs `thread(context)` for every thread of the grid. One launch at a time per process; others wait.
+/// Throws LaunchError: a shape that no GPU takes, a misuse of barriers or warp primitives, a write beyond dynamic
+/// shared memory, an exception in the kernel; the kernel's other threads are then abandoned where they stand.
+void run_grid(const Launch&, void (*thread)(void*), void* context);
+
+// What kernels call, by the words of cuda_on_host.h.
+
+unsigned char* dynamic_shared();
+
+/// Waits for every thread of the block. Returns the sum over them of `value`.
+int sync_block(int line, int value = 0);
+
+enum class WarpPrimitive { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ballot };
+
+/// Waits for every lane of `mask`, which must hold the caller. For a shuffle, `bits` is what the caller gives, and the
+/// result is what its source lane gave; for a ballot, bit l of the result is whether lane l's `bits` are not 0.
+std::uint64_t meet_warp(WarpPrimitive, unsigned mask, std::uint64_t bits, int operand, int width);
+
+}  // namespace host
+}  // namespace lamina::cuda_host
