@@ -22,7 +22,7 @@ struct Sums {
 
 /// Blocks for one channel of `count` values: as many as fill a large device, but none with fewer than 1024 values.
 inline int slices_of(int channels, std::int64_t count) {
-  constexpr std::int64_t blocks = 1056, least = 1024;  // eight for each of 132 multiprocessors
+  constexpr std::int64_t blocks = 528, least = 1024;  // four for each of 132 multiprocessors: all run at once
   return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks / channels, count / least), 1, blocks));
 }
 

@@ -3,7 +3,7 @@
 //
 // usage: mutate check LIST ROOT          every entry is whole, and its text occurs exactly once in its file
 //        mutate make LIST ROOT COPY      the same, and the copy; files that have not changed are not touched
-//        mutate table LIST               name, test binary and test, tab-separated: for the runner
+//        mutate table LIST               name, backend, test binary and test, tab-separated: for the runner
 //
 // The form of the list is at its head.
 
@@ -238,8 +238,11 @@ int run(const std::vector<std::string>& words) {
   const std::vector<Mutant> mutants = read_list(words[1]);
   if (words[0] == "table" && words.size() == 2) {
     for (const Mutant& mutant : mutants) {
-      const std::size_t colon = mutant.test.find(": ");
-      std::cout << mutant.name << '\t' << mutant.test.substr(0, colon) << '\t' << mutant.test.substr(colon + 2) << '\n';
+      const std::size_t colon = mutant.test.find(": "), space = mutant.test.find(' ');
+      const bool on_backend = space < colon;
+      const std::size_t binary = on_backend ? space + 1 : 0;
+      std::cout << mutant.name << '\t' << (on_backend ? mutant.test.substr(0, space) : "eigen") << '\t'
+                << mutant.test.substr(binary, colon - binary) << '\t' << mutant.test.substr(colon + 2) << '\n';
     }
     return 0;
   }
