@@ -75,7 +75,8 @@ template <class T, NormMask mask, int width>
 __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> y,
                                            Images<const T> dy, const Slopes<T>* slopes, Images<T> dx, bool adds_dx,
                                            Images<T> dother, bool adds_dother) {
-  for_each_pack<width>(extent, [&](int n, std::int64_t i) {
+  for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
+    const int n = extent.images - 1 - from_last;  // the sums have just read it, and the L2 cache may still hold it
     const Pack<T, width> values = load_pack<width>(x.at(n) + i);
     Pack<T, width> dz = load_pack<width>(dy.at(n) + i), d;
     const Pack<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n) + i) : dz;
