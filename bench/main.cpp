@@ -22,6 +22,7 @@
 #include "result_file.h"
 #include "runner.h"
 #include "table.h"
+#include "variants.h"
 
 namespace lamina::bench {
 namespace {
@@ -129,7 +130,8 @@ int run_rows(Workshop& workshop) {
   return written && runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
-int dispatch(const BenchOptions& options) {
+int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments) {
+  if (options.compares()) return run_variants(options, arguments);
   Workshop workshop(options);
   switch (options.task) {
     case Task::run: return run_rows(workshop);
@@ -150,10 +152,11 @@ int main(int argc, char** argv) {
   namespace bench = lamina::bench;
   const bench::Parsed parsed = bench::parse_options(argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
   int only_the_name = 1;
   benchmark::Initialize(&only_the_name, argv);
   try {
-    return bench::dispatch(parsed.options);
+    return bench::dispatch(parsed.options, arguments);
   } catch (const lamina::UsageError& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 2;

@@ -166,6 +166,23 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->group(group);
 }
 
+void add_comparison(CLI::App& app, BenchOptions& options) {
+  constexpr const char* group = "Comparing versions";
+  app.add_option("--cudnn", options.cudnn,
+                 "Directory of the cuDNN to load; several: the same rows by each, in turns, with ratios and intervals")
+      ->delimiter(',')
+      ->type_name("DIR[,DIR...]")
+      ->group(group);
+  app.add_option("--programs", options.programs, "Builds of lamina_bench: the same rows by each, in turns")
+      ->delimiter(',')
+      ->type_name("FILE,FILE[,...]")
+      ->group(group);
+  app.add_option("--rounds", options.rounds, "Processes per version that is compared")
+      ->capture_default_str()
+      ->check(CLI::Range(3, 1000))
+      ->group(group);
+}
+
 /// Fills what CLI11 could not. Throws UsageError.
 void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   const auto given = [&](const char* flag) { return app.count(flag) > 0; };
@@ -194,6 +211,18 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   if (options.full) options.passes = 10;
   if (options.quick && given("--benchmark_filter"))
     throw UsageError("--quick is a choice of networks; leave out it or --benchmark_filter");
+
+  if (options.programs.size() == 1)
+    throw UsageError("--programs compares at least two; to compare one with itself, name it twice");
+  if (!options.programs.empty() && options.cudnn.size() > 1)
+    throw UsageError("--programs and several directories of --cudnn are two comparisons; make one at a time");
+  if (options.compares() && options.task != Task::run)
+    throw UsageError(
+        "comparing versions runs rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
+  if (options.compares() && options.table)
+    throw UsageError("comparing versions prints a table of its own; leave out --table");
+  if (given("--rounds") && !options.compares())
+    throw UsageError("--rounds belongs to --cudnn=DIR,DIR or --programs; give one of them too");
 
   if (given("--benchmark_filter")) options.filter = raw.filter;
   options.fuse = !raw.unfused;
@@ -233,6 +262,7 @@ Parsed parse_options(int argc, const char* const* argv) {
   add_tasks(app, raw, parsed.options);
   add_rows(app, raw, parsed.options);
   add_protocol(app, raw, parsed.options);
+  add_comparison(app, parsed.options);
   try {
     app.parse(argc, const_cast<char**>(argv));  // NOLINT: older CLI11 takes pointers that it does not write to
     if (const auto rest = app.remaining(); !rest.empty()) throw UsageError(unexpected(app, rest.front()));
