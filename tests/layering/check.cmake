@@ -15,7 +15,7 @@ set(lowering "\\.\\./lowering\\.h")
 set(kernels "(\\.\\./)*kernels/[a-z0-9_]+\\.h")
 set(cuda "cuda_runtime(_api)?\\.h" "cublas_v2\\.h")
 set(json "nlohmann/json\\.hpp")
-set(posix "sched\\.h" "unistd\\.h" "fcntl\\.h" "dlfcn\\.h" "link\\.h" "sys/(file|mman|stat|types)\\.h")
+set(posix "sched\\.h" "unistd\\.h" "fcntl\\.h" "dlfcn\\.h" "link\\.h" "sys/(file|mman|stat|types|wait)\\.h" "spawn\\.h")
 
 set(rules)
 function(allow folder)
