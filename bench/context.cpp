@@ -121,13 +121,15 @@ Facts lasting_facts(Workshop& workshop) {
   for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
   for (const std::string& name : workshop.backend_names()) {
-    try {
-      Backend& backend = workshop.backend(name);
-      facts.emplace_back("backend_" + name, backend.describe());
-      facts.emplace_back("device_" + name, backend.device().describe());
-    } catch (const Error& error) {
-      facts.emplace_back("backend_" + name, error.what());
-    }
+    const auto add = [&](const char* kind, auto&& describe) {
+      try {
+        facts.emplace_back(kind + name, describe(workshop.backend(name)));
+      } catch (const Error& error) {
+        facts.emplace_back(kind + name, error.what());
+      }
+    };
+    add("backend_", [](Backend& backend) { return backend.describe(); });
+    add("device_", [](Backend& backend) { return backend.device().describe(); });
   }
   if (!workshop.left_out().empty())
     facts.emplace_back("left_out", fmt::format("{}", fmt::join(workshop.left_out(), "; ")));

@@ -13,8 +13,11 @@
 namespace lamina {
 namespace {
 
+#if !defined(LAMINA_WITH_CUDA)
 constexpr const char* without_cuda =
-    "; it needs the CUDA kernels, which this build does not contain. The backend eigen runs on every machine";
+    "this build has no backend cuda; it needs the CUDA kernels, which a build contains where CMake finds nvcc of CUDA 12 "
+    "or later. The backend eigen runs on every machine";
+#endif
 #if !defined(LAMINA_WITH_CUDA_HOST)
 constexpr const char* without_cuda_host =
     "this build has no backend cuda-host, which runs the CUDA kernels on the host for tests; configure with "
@@ -31,6 +34,13 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
   if (options.device < 0)
     throw UsageError("backend " + name + ": device is " + std::to_string(options.device) + "; give 0 or above");
   if (name == "eigen") return std::make_unique<eigen::EigenBackend>(options);
+  if (name == "cuda") {
+#if defined(LAMINA_WITH_CUDA)
+    return cuda::make_backend(options);
+#else
+    throw Unsupported(without_cuda);
+#endif
+  }
   if (name == "cuda-host") {
 #if defined(LAMINA_WITH_CUDA_HOST)
     return cuda_host::make_backend(options);
@@ -38,7 +48,6 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
     throw Unsupported(without_cuda_host);
 #endif
   }
-  if (name == "cuda") throw Unsupported("this build has no backend " + name + without_cuda);
   if (name == "cudnn" || name.starts_with("cudnn:"))
     throw Unsupported("this build has no backend " + name + without_cudnn);
   throw UsageError("no backend \"" + name + "\": " + near_names(name, backend_names()));

@@ -7,6 +7,10 @@
 #include "../../../kernels/stream.h"
 #include "lamina/backend.h"
 
+namespace lamina {
+class Blas;
+}
+
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// Opens its device when first asked for it. Outlives every kernel.
@@ -22,6 +26,9 @@ class Machine {
   std::string describe();
   Device& device();
   Stream stream();
+  /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. Give it a workspace before
+  /// each use. Throws LoadError, DeviceError.
+  Blas& blas();
 
  private:
   struct Body;
