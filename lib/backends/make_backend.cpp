@@ -15,7 +15,8 @@ namespace {
 
 #if !defined(LAMINA_WITH_CUDA)
 constexpr const char* without_cuda =
-    "this build has no backend cuda; it needs the CUDA kernels, which a build contains where CMake finds nvcc of CUDA 12 "
+    "this build has no backend cuda; it needs the CUDA kernels, which a build contains where CMake finds nvcc of CUDA "
+    "12 "
     "or later. The backend eigen runs on every machine";
 #endif
 #if !defined(LAMINA_WITH_CUDA_HOST)
