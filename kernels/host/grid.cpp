@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "fiber.h"
+#include "shape.h"
+#include "turns.h"
 
 namespace lamina::cuda_host::host {
 namespace {
@@ -21,31 +23,6 @@ namespace {
 constexpr unsigned warp_lanes = 32;
 constexpr std::size_t guard_bytes = 64;  // behind dynamic shared memory
 constexpr unsigned char guard_byte = 0xa5;
-
-struct Turns {
-  Order order = Order::ascending;
-  std::uint64_t seed = 0;
-};
-
-Turns turns_of(const char* text) {
-  const std::string name = text == nullptr ? "" : text;
-  if (name.empty() || name == "ascending") return {};
-  if (name == "descending") return {Order::descending, 0};
-  if (name == "shuffled") return {Order::shuffled, 0};
-  const std::string prefix = "shuffled:";
-  const std::string digits = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : "";
-  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos)
-    throw LaunchError("LAMINA_THREAD_ORDER is \"" + name +
-                      "\"; it takes ascending, descending, shuffled or shuffled:<seed>");
-  return {Order::shuffled, std::strtoull(digits.c_str(), nullptr, 10)};
-}
-
-std::string text_of(const dim3& d) {
-  return std::to_string(d.x) + "x" + std::to_string(d.y) + "x" + std::to_string(d.z);
-}
-std::string text_of(const uint3& i) {
-  return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
-}
 
 const char* name_of(WarpPrimitive primitive) {
   switch (primitive) {
@@ -58,6 +35,9 @@ const char* name_of(WarpPrimitive primitive) {
   }
   return "a warp primitive";
 }
+
+/// Thrown in the threads of a launch that failed: it leaves their frames, so that what they own is freed.
+struct Abandoned {};
 
 enum class State { fresh, ready, at_barrier, at_warp, done };
 
@@ -104,7 +84,7 @@ class Machine {
   void release_block();
   bool complete(unsigned warp, const Thread& last) const;
   std::uint64_t received(const Thread&, unsigned warp, unsigned lane);
-  void misuse(const std::string& what);
+  [[noreturn]] void misuse(const std::string& what);
   std::string standstill() const;
   std::string place(const Thread&) const;
   std::vector<std::size_t> order(std::size_t first, std::size_t count);
@@ -128,19 +108,6 @@ class Machine {
 Machine& machine() {
   static Machine one;
   return one;
-}
-
-void check_shape(const Launch& l) {
-  const std::uint64_t threads = std::uint64_t{l.block.x} * l.block.y * l.block.z;
-  const auto refuse = [&](const std::string& why) {
-    throw LaunchError(std::string("launch of ") + l.name + ": grid " + text_of(l.grid) + ", block " + text_of(l.block) +
-                      ", " + std::to_string(l.shared_bytes) + " bytes of dynamic shared memory: " + why);
-  };
-  if (threads == 0 || std::uint64_t{l.grid.x} * l.grid.y * l.grid.z == 0) refuse("nothing to run");
-  if (threads > 1024 || l.block.z > 64) refuse("a block has at most 1024 threads, 64 along z");
-  if (l.grid.x > 2147483647U || l.grid.y > 65535 || l.grid.z > 65535)
-    refuse("a grid has at most 2147483647 x 65535 x 65535 blocks");
-  if (l.shared_bytes > std::size_t{227} * 1024) refuse("a block has at most 232448 of them");
 }
 
 std::string Machine::place(const Thread& thread) const {
@@ -174,8 +141,11 @@ void Machine::run_threads(Worker& worker) {
     threadIdx = thread.index;
     try {
       kernel_(context_);
+    } catch (const Abandoned&) {
     } catch (const std::exception& error) {
-      error_ = place(thread) + ": exception: " + error.what();
+      if (error_.empty()) error_ = place(thread) + ": exception: " + error.what();
+    } catch (...) {
+      if (error_.empty()) error_ = place(thread) + ": exception that is no std::exception";
     }
     thread.state = State::done;
     worker.thread = nullptr;
@@ -220,12 +190,16 @@ void Machine::run_block() {
       error_ = standstill();
     }
   }
+  if (error_.empty()) return;
+  for (Thread& thread : threads_)
+    if (thread.state != State::fresh && thread.state != State::done) resume(*thread.worker);
 }
 
 /// Parks the thread that runs until it is resumed.
 void Machine::wait(State state) {
   now_->state = state;
   now_->worker->fiber->suspend();
+  if (!error_.empty()) throw Abandoned();
 }
 
 void Machine::release_block() {
@@ -316,14 +290,14 @@ std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::ui
     threads_[i].state = State::ready;  // it no longer stands at this meeting, whenever its turn comes
     if (&threads_[i] != &self) ready_.push_back(i);
   }
-  if (!error_.empty()) self.worker->fiber->suspend();  // for good
+  if (!error_.empty()) throw Abandoned();
   return self.bits;
 }
 
-/// From inside a thread: ends the launch. The thread never goes on.
+/// From inside a thread: ends the launch.
 void Machine::misuse(const std::string& what) {
   error_ = place(*now_) + ": " + what;
-  now_->worker->fiber->suspend();
+  throw Abandoned();
 }
 
 /// Why no thread can go on.
@@ -356,18 +330,6 @@ std::string Machine::standstill() const {
   return std::string(launch_->name) + ": no thread can go on";
 }
 
-/// Gives back what a launch that failed leaves behind: stacks with frames that nothing will leave.
-struct Abandon {
-  std::vector<std::unique_ptr<Worker>>& workers;
-  std::vector<Worker*>& idle;
-  bool needed = true;
-  ~Abandon() {
-    if (!needed) return;
-    idle.clear();
-    workers.clear();
-  }
-};
-
 void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
   check_shape(launch);
   if (!turns) turns = turns_of(std::getenv("LAMINA_THREAD_ORDER"));
@@ -387,7 +349,6 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
   // A block of its own for the allocator, so that the address sanitizer sees its end.
   shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
 
-  Abandon abandon{workers_, idle_};
   for (unsigned z = 0; z < launch.grid.z; ++z)
     for (unsigned y = 0; y < launch.grid.y; ++y)
       for (unsigned x = 0; x < launch.grid.x; ++x) {
@@ -401,7 +362,6 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
                    std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory";
         if (!error_.empty()) throw LaunchError(error_);
       }
-  abandon.needed = false;
   const std::string name = launch.name;
   ++launches[name.substr(0, name.find('<'))];
 }

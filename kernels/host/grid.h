@@ -45,7 +45,7 @@ struct Launch {
 
 /// Runs `thread(context)` for every thread of the grid. One launch at a time per process; others wait.
 /// Throws LaunchError: a shape that no GPU takes, a misuse of barriers or warp primitives, a write beyond dynamic
-/// shared memory, an exception in the kernel; the kernel's other threads are then abandoned where they stand.
+/// shared memory, an exception in the kernel; the kernel's other threads are then unwound from where they stand.
 void run_grid(const Launch&, void (*thread)(void*), void* context);
 
 // What kernels call, by the words of cuda_on_host.h.

@@ -1,0 +1,23 @@
+// The order in which the threads of a block take their turns, as the environment tells it.
+
+#include "turns.h"
+
+#include <cstdlib>
+#include <string>
+
+namespace lamina::cuda_host::host {
+
+Turns turns_of(const char* text) {
+  const std::string name = text == nullptr ? "" : text;
+  if (name.empty() || name == "ascending") return {};
+  if (name == "descending") return {Order::descending, 0};
+  if (name == "shuffled") return {Order::shuffled, 0};
+  const std::string prefix = "shuffled:";
+  const std::string digits = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : "";
+  if (digits.empty() || digits.size() > 18 || digits.find_first_not_of("0123456789") != std::string::npos)
+    throw LaunchError("LAMINA_THREAD_ORDER is \"" + name +
+                      "\"; it takes ascending, descending, shuffled or shuffled:<seed>");
+  return {Order::shuffled, std::strtoull(digits.c_str(), nullptr, 10)};
+}
+
+}  // namespace lamina::cuda_host::host

@@ -1,0 +1,126 @@
+#pragma once
+// Kernels that try the emulator: right ones, and ones with a fault that it must name.
+
+#include <string>
+
+#include "../../kernels/launch.h"
+
+namespace lamina::cuda_host::trial {
+
+/// c = a b; a is m x k, b is k x n, row by row. `synced`: with the barrier that keeps a tile until all have read it.
+template <class T, bool synced>
+__global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b, T* c) {
+  constexpr int tile = 8;
+  __shared__ T from_a[tile][tile], from_b[tile][tile];
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  const int row = static_cast<int>(blockIdx.y) * tile + y, column = static_cast<int>(blockIdx.x) * tile + x;
+  T sum = 0;
+  for (int first = 0; first < k; first += tile) {
+    from_a[y][x] = row < m && first + x < k ? a[row * k + first + x] : T(0);
+    from_b[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : T(0);
+    __syncthreads();
+    for (int i = 0; i < tile; ++i) sum += from_a[y][i] * from_b[i][x];
+    if (synced) __syncthreads();
+  }
+  if (row < m && column < n) c[row * n + column] = sum;
+}
+
+/// One sum per block.
+__global__ void sum_kernel(int count, const int* x, int* sums) {
+  __shared__ int parts[32];
+  const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  int sum = 0;
+  for (int i = static_cast<int>(blockIdx.x) * threads + t; i < count; i += threads * static_cast<int>(gridDim.x))
+    sum += x[i];
+  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_down_sync(0xffffffffU, sum, distance);
+  if (t % 32 == 0) parts[t / 32] = sum;
+  __syncthreads();
+  if (t >= 32) return;
+  sum = t < threads / 32 ? parts[t] : 0;
+  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
+  if (t == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void axpy_kernel(int count, double a, const double* x, double* y) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) y[i] += a * x[i];
+}
+
+/// places[i] = i, for the i-th thread of a grid with three axes, of blocks with three axes.
+__global__ void places_kernel(int* places) {
+  const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+  const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const unsigned i = block * blockDim.x * blockDim.y * blockDim.z + thread;
+  places[i] += static_cast<int>(i);
+}
+
+/// Turns each block's elements around through dynamic shared memory; `wrong` elements are written behind its end.
+/// clean[block]: whether the memory began as NaN.
+__global__ void reverse_kernel(int wrong, float* x, int* clean) {
+  LAMINA_DYNAMIC_SHARED(float, held);
+  const unsigned t = threadIdx.x, last = blockDim.x - 1, first = blockIdx.x * blockDim.x;
+  const int bad = __syncthreads_count(isnan(held[t]) ? 0 : 1);
+  held[t] = x[first + t];
+  if (static_cast<int>(t) < wrong) held[blockDim.x + t] = 0;
+  __syncthreads();
+  x[first + t] = held[last - t];
+  if (t == 0) clean[blockIdx.x] = bad == 0 ? 1 : 0;
+}
+
+/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of what half a warp passed around.
+__global__ void votes_kernel(unsigned* votes) {
+  const unsigned t = threadIdx.x;
+  const unsigned even = __ballot_sync(0xffffffffU, t % 2 == 0);
+  const int any = __any_sync(0xffffffffU, t == 5), all = __all_sync(0xffffffffU, t == 5),
+            some = __syncthreads_or(t == 7);
+  double passed = t;
+  if (t < 16) passed += __shfl_up_sync(0x0000ffffU, passed, 1, 16);
+  if (t == 15) votes[4] = static_cast<unsigned>(passed);
+  if (t != 0) return;
+  votes[0] = even;
+  votes[1] = static_cast<unsigned>(any);
+  votes[2] = static_cast<unsigned>(all);
+  votes[3] = static_cast<unsigned>(some);
+}
+
+// Faults.
+
+__global__ void early_return_kernel() {
+  const std::string owned(100, 'x');  // freed though the launch fails: the leak sanitizer watches
+  if (threadIdx.x == 3) return;
+  __syncthreads();
+}
+__global__ void two_barriers_kernel() {
+  if (threadIdx.x < 3)
+    __syncthreads();
+  else
+    __syncthreads();
+}
+__global__ void barrier_or_warp_kernel() {
+  if (threadIdx.x < 3)
+    __syncthreads();
+  else
+    __syncwarp();
+}
+__global__ void half_shuffle_kernel() {
+  if (threadIdx.x < 16) __shfl_xor_sync(0xffffffffU, 1, 1);
+}
+__global__ void outside_mask_kernel() { __syncwarp(0xfffffffeU); }
+__global__ void throwing_kernel() {
+  __syncthreads();
+  if (threadIdx.x == 2) throw 2;
+  __syncthreads();
+}
+/// Reads x[count].
+__global__ void beyond_global_kernel(int count, const int* x, int* y) {
+  y[threadIdx.x] = x[count - static_cast<int>(threadIdx.x)];
+}
+/// Writes row `rows` of a tile of 4.
+__global__ void beyond_shared_kernel(int rows, int* y) {
+  __shared__ int tile[4][4];
+  for (int row = 0; row <= rows; ++row) tile[row][threadIdx.x] = row;
+  __syncthreads();
+  y[threadIdx.x] = tile[0][threadIdx.x];
+}
+
+}  // namespace lamina::cuda_host::trial

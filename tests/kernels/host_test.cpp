@@ -1,0 +1,198 @@
+// The emulator that runs CUDA kernels on the host: right kernels are exact in every order of threads, and a misuse is
+// an error that names the kernel, the block and the thread.
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulator_kernels.h"
+#include "support/catch.h"
+
+using namespace lamina::cuda_host;
+using namespace lamina::cuda_host::trial;
+
+namespace {
+
+/// Calls body in each order of threads, and leaves them ascending.
+template <class Body>
+void in_every_order(Body body) {
+  for (const host::Order order : {host::Order::ascending, host::Order::descending, host::Order::shuffled}) {
+    host::set_thread_order(order, 1);
+    body();
+  }
+  host::set_thread_order(host::Order::ascending);
+}
+
+/// What the launch of a kernel without parameters throws.
+std::string misuse(void (*kernel)(), const char* name, unsigned threads = 32) {
+  try {
+    launch(kernel, name, 1, threads, 0, nullptr);
+  } catch (const LaunchError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+void check_says(const std::string& text, const std::vector<std::string>& parts) {
+  INFO(text);
+  for (const std::string& part : parts) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+template <bool synced>
+std::vector<double> product(int m, int n, int k) {
+  std::vector<double> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
+      c(static_cast<std::size_t>(m * n), -1);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i * 7 % 11) - 5;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * 5 % 13) - 6;
+  const auto tiles = [](int size) { return static_cast<unsigned>((size + 7) / 8); };
+  launch(LAMINA_KERNEL(tiled_product_kernel<double, synced>), dim3(tiles(n), tiles(m)), dim3(8, 8), 0, nullptr, m, n, k,
+         a.data(), b.data(), c.data());
+  return c;
+}
+
+std::vector<double> naive_product(int m, int n, int k) {
+  std::vector<double> c;
+  for (int row = 0; row < m; ++row)
+    for (int column = 0; column < n; ++column) {
+      double sum = 0;
+      for (int i = 0; i < k; ++i) sum += ((row * k + i) * 7 % 11 - 5) * ((i * n + column) * 5 % 13 - 6);
+      c.push_back(sum);
+    }
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("a tiled product of odd sizes is exact in every order of threads") {
+  in_every_order([] { CHECK(product<true>(19, 21, 37) == naive_product(19, 21, 37)); });
+}
+
+TEST_CASE("without its second barrier the tiled product differs between the orders of threads") {
+  std::vector<std::vector<double>> results;
+  in_every_order([&] { results.push_back(product<false>(19, 21, 37)); });
+  CHECK(std::any_of(results.begin(), results.end(), [&](const auto& c) { return c != results.front(); }));
+}
+
+TEST_CASE("sums through warps and blocks are exact in every order of threads") {
+  std::vector<int> x(10007);
+  std::iota(x.begin(), x.end(), -300);
+  const int want = std::accumulate(x.begin(), x.end(), 0);
+  in_every_order([&] {
+    std::vector<int> sums(5);
+    launch(LAMINA_KERNEL(sum_kernel), 5, 256, 0, nullptr, static_cast<int>(x.size()), x.data(), sums.data());
+    CHECK(std::accumulate(sums.begin(), sums.end(), 0) == want);
+  });
+}
+
+TEST_CASE("threads without barriers each run once") {
+  std::vector<double> x(1001), y(1001, 1);
+  std::iota(x.begin(), x.end(), 0.0);
+  launch(LAMINA_KERNEL(axpy_kernel), 8, 128, 0, nullptr, 1001, 2.0, x.data(), y.data());
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == 1 + 2 * static_cast<double>(i));
+}
+
+TEST_CASE("grids and blocks of three axes run every thread once") {
+  std::vector<int> places(2 * 3 * 4 * 5 * 3 * 2), want(places.size());
+  std::iota(want.begin(), want.end(), 0);
+  launch(LAMINA_KERNEL(places_kernel), dim3(2, 3, 4), dim3(5, 3, 2), 0, nullptr, places.data());
+  CHECK(places == want);
+}
+
+TEST_CASE("dynamic shared memory begins as NaN in every block") {
+  std::vector<float> x(96);
+  std::iota(x.begin(), x.end(), 0.0F);
+  std::vector<int> clean(3);
+  launch(LAMINA_KERNEL(reverse_kernel), 3, 32, 32 * sizeof(float), nullptr, 0, x.data(), clean.data());
+  CHECK(clean == std::vector<int>{1, 1, 1});
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == static_cast<float>(i / 32 * 32 + 31 - i % 32));
+}
+
+TEST_CASE("votes and shuffles within half a warp are right in every order of threads") {
+  in_every_order([] {
+    std::vector<unsigned> votes(5);
+    launch(LAMINA_KERNEL(votes_kernel), 1, 32, 0, nullptr, votes.data());
+    CHECK(votes == std::vector<unsigned>{0x55555555U, 1, 0, 1, 29});
+  });
+}
+
+TEST_CASE("a return before a barrier is named") {
+  in_every_order([] {
+    check_says(misuse(LAMINA_KERNEL(early_return_kernel)),
+               {"early_return_kernel", "block (0, 0, 0)", "thread (3, 0, 0)", "returned before the barrier"});
+  });
+}
+
+TEST_CASE("a divergent barrier is named") {
+  in_every_order([] {
+    check_says(misuse(LAMINA_KERNEL(two_barriers_kernel)), {"two_barriers_kernel", "divergent barrier", "at line"});
+    check_says(misuse(LAMINA_KERNEL(barrier_or_warp_kernel)),
+               {"barrier_or_warp_kernel", "waits at __syncwarp for lane 0", "waits at the barrier of line"});
+  });
+}
+
+TEST_CASE("a bad mask of a shuffle is named") {
+  in_every_order([] {
+    check_says(misuse(LAMINA_KERNEL(half_shuffle_kernel)),
+               {"half_shuffle_kernel", "__shfl_xor_sync for lane 16 of its mask", "has returned"});
+    check_says(misuse(LAMINA_KERNEL(outside_mask_kernel)),
+               {"outside_mask_kernel", "thread (0, 0, 0)", "leaves out the calling lane 0"});
+  });
+}
+
+TEST_CASE("what a kernel throws ends its launch, and the next launch runs") {
+  in_every_order([] {
+    check_says(misuse(LAMINA_KERNEL(throwing_kernel)), {"throwing_kernel", "thread (2, 0, 0)", "exception"});
+    CHECK(product<true>(9, 9, 9) == naive_product(9, 9, 9));
+  });
+}
+
+TEST_CASE("launches that no GPU takes are refused with their shape") {
+  const auto refused = [](dim3 grid, dim3 block, std::size_t bytes) -> std::string {
+    int place = 0;
+    try {
+      launch(LAMINA_KERNEL(places_kernel), grid, block, bytes, nullptr, &place);
+    } catch (const LaunchError& error) {
+      return error.what();
+    }
+    return "nothing thrown";
+  };
+  check_says(refused(1, 1025, 0), {"places_kernel", "block 1025x1x1", "at most 1024 threads"});
+  check_says(refused(1, 0, 0), {"nothing to run"});
+  check_says(refused(0, 1, 0), {"nothing to run"});
+  check_says(refused(dim3(1, 65536), 1, 0), {"grid 1x65536x1"});
+  check_says(refused(1, 1, 227 * 1024 + 1), {"232449 bytes"});
+}
+
+TEST_CASE("host threads take turns at launching") {
+  std::vector<double> results[2];
+  std::thread other([&] { results[0] = product<true>(30, 30, 30); });
+  results[1] = product<true>(30, 30, 30);
+  other.join();
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("kernels that ran are known by their names") {
+  product<true>(2, 2, 2);
+  CHECK(host::kernels_run().count("tiled_product_kernel") == 1);
+  CHECK(host::kernels_run().count("beyond_global_kernel") == 0);
+}
+
+#if !defined(LAMINA_SANITIZED)  // the address sanitizer ends the process
+TEST_CASE("a write behind dynamic shared memory is named") {
+  std::vector<float> x(32);
+  int clean = 0;
+  std::string text = "nothing thrown";
+  try {
+    launch(LAMINA_KERNEL(reverse_kernel), 1, 32, 32 * sizeof(float), nullptr, 1, x.data(), &clean);
+  } catch (const LaunchError& error) {
+    text = error.what();
+  }
+  check_says(text, {"reverse_kernel", "beyond its 128 bytes of dynamic shared memory"});
+}
+#endif
