@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "support/backend.h"
+#include "support/catch.h"
+#include "support/winograd_bounds.h"
 
 namespace lamina::test {
 namespace {
@@ -46,6 +48,7 @@ Bounds linear(const Case& c, const Feed& feed, double y, double dx, double dw) {
 struct OpBounds {
   const Case& c;
   const Feed& feed;
+  const Algorithms& algorithms;
   Shape x = c.x.front();
   Shape y = infer(c.op, c.x).y;
   bool training = c.mode == Mode::training;
@@ -59,8 +62,12 @@ struct OpBounds {
 
   Bounds operator()(const Conv& op) const {
     const double window = op.kernel.h * op.kernel.w;
-    return linear(c, feed, x.c / op.groups * window + 1, op.channels / op.groups * window,
-                  static_cast<double>(y.n * y.plane()));
+    Bounds bounds = linear(c, feed, x.c / op.groups * window + 1, op.channels / op.groups * window,
+                           static_cast<double>(y.n * y.plane()));
+    if (const auto winograd = winograd_named(algorithms[0])) bounds.y = winograd_y_bound(*winograd, op, x, feed);
+    if (winograd_named(algorithms[1])) FAIL("no bound for dw by " << algorithms[1]);
+    if (const auto winograd = winograd_named(algorithms[2])) bounds.dx[0] = winograd_dx_bound(*winograd, op, x, feed);
+    return bounds;
   }
   Bounds operator()(const FullyConnected& op) const {
     return linear(c, feed, static_cast<double>(x.image()) + 1, op.outputs, x.n);
@@ -198,6 +205,8 @@ struct OpBounds {
 
 }  // namespace
 
-Bounds bounds_of(const Case& c, const Feed& feed) { return std::visit(OpBounds{c, feed}, c.op); }
+Bounds bounds_of(const Case& c, const Feed& feed, const Algorithms& algorithms) {
+  return std::visit(OpBounds{c, feed, algorithms}, c.op);
+}
 
 }  // namespace lamina::test

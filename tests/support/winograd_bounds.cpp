@@ -1,0 +1,82 @@
+// The bounds of Winograd convolutions, by loops over what their tiles could read.
+
+#include "support/winograd_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lamina::test {
+namespace {
+
+constexpr double roundings = 26;  // beside the sum over channels
+
+/// The largest |value| of a plane among the rows and columns that any tile with the output (p, q) reads.
+double largest_near(const Winograd& winograd, const double* plane, const Shape& shape, int p, int q, Size pad) {
+  double largest = 0;
+  for (int h = std::max(p - pad.h - winograd.tile + 1, 0); h <= std::min(p - pad.h + winograd.tile + 1, shape.h - 1);
+       ++h)
+    for (int w = std::max(q - pad.w - winograd.tile + 1, 0); w <= std::min(q - pad.w + winograd.tile + 1, shape.w - 1);
+         ++w)
+      largest = std::max(largest, std::abs(plane[std::int64_t{h} * shape.w + w]));
+  return largest;
+}
+
+/// The terms of y = convolution of x with filters whose absolute sums are norm(group, output, input).
+template <class Norm>
+Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, const Shape& y_shape, Size pad,
+             int groups, const Norm& norm) {
+  Values result(static_cast<std::size_t>(y_shape.count()));
+  const int inputs = x_shape.c / groups, outputs = y_shape.c / groups;
+  for (int n = 0; n < y_shape.n; ++n)
+    for (int c = 0; c < x_shape.c; ++c)
+      for (int p = 0; p < y_shape.h; ++p)
+        for (int q = 0; q < y_shape.w; ++q) {
+          const int group = c / inputs;
+          const double* const plane = x.data() + (std::int64_t{n} * x_shape.c + c) * x_shape.plane();
+          const double largest = largest_near(winograd, plane, x_shape, p, q, pad);
+          for (int k = 0; k < outputs; ++k) {
+            const std::int64_t channel = std::int64_t{n} * y_shape.c + group * outputs + k;
+            result[static_cast<std::size_t>((channel * y_shape.h + p) * y_shape.w + q)] +=
+                norm(group, k, c % inputs) * largest;
+          }
+        }
+  return result;
+}
+
+/// Sum of the absolute values of the filter from channel c of its group to filter k of its group.
+double filter_norm(const Values& w, std::int64_t filters, std::int64_t channels, int group, int k, int c) {
+  const double* const filter = w.data() + ((group * filters + k) * channels + c) * 9;
+  double sum = 0;
+  for (int i = 0; i < 9; ++i) sum += std::abs(filter[i]);
+  return sum;
+}
+
+}  // namespace
+
+std::optional<Winograd> winograd_named(const std::string& algorithm) {
+  if (algorithm == "winograd_2x2") return Winograd{2, 4 * 4};
+  if (algorithm == "winograd_4x4") return Winograd{4, 15.25 * 15.25};
+  return {};
+}
+
+Bound winograd_y_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups;
+  Values result = terms(winograd, x, feed.x[0], y, op.pad, op.groups, [&](int group, int k, int c) {
+    return filter_norm(feed.w[0], filters, channels, group, k, c);
+  });
+  if (op.bias)
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] += std::abs(feed.w[1][i / static_cast<std::size_t>(y.plane()) % static_cast<std::size_t>(y.c)]);
+  return {std::move(result), (channels + roundings) * winograd.growth};
+}
+
+Bound winograd_dx_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups;
+  return {terms(winograd, y, feed.dy, x, {2 - op.pad.h, 2 - op.pad.w}, op.groups,
+                [&](int group, int c, int k) { return filter_norm(feed.w[0], filters, channels, group, k, c); }),
+          (filters + roundings) * winograd.growth};
+}
+
+}  // namespace lamina::test
