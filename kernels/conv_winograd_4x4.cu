@@ -39,6 +39,11 @@ struct Cut {
   static constexpr int filter_packs = step_filters / 2;
   static constexpr int thread_packs = (filter_packs + threads - 1) / threads;
   static constexpr int slots = 2 * rows;  // filters whose tiles meet at once
+  /// Conditions that are known to the compiler where no thread is idle.
+  __device__ static bool is_staged(int item) { return staged == threads || item < staged; }
+  __device__ static bool is_pack(int round, int pack) {
+    return (round + 1) * threads <= filter_packs || pack < filter_packs;
+  }
   static_assert(winograd_positions % warps == 0 && staged <= threads && slots * tiles <= threads, "too few threads");
   static_assert(winograd_positions * slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
 };
@@ -102,7 +107,8 @@ template <class T, bool masked>
 struct PatchColumn {
   unsigned inside = 0;  // bit r: row r of the patch lies in the image
   int channel;          // of the group, in the next step
-  std::int64_t x_at, mask_at = 0;
+  const T* x;           // the topmost, there or not
+  const T* mask;
 
   __device__ PatchColumn(const WinogradConv<T>& conv, const Grid& grid, std::int64_t first_tile, int group) {
     const int item = static_cast<int>(threadIdx.x);
@@ -115,22 +121,27 @@ struct PatchColumn {
         if (h + r >= 0 && h + r < conv.x.h) inside |= 1U << r;
     const std::int64_t at =
         (std::int64_t{group} * conv.filters.inputs + channel) * conv.x.plane() + std::int64_t{h} * conv.x.w + w;
-    x_at = tile.n * conv.x.pitch + at;
-    if (masked) mask_at = tile.n * conv.mask.pitch + at;
+    x = conv.x.data + (tile.n * conv.x.pitch + at);
+    mask = masked ? conv.mask.data + (tile.n * conv.mask.pitch + at) : nullptr;
   }
 
   /// The column of the next step; 0 outside of the image and beyond the last channel.
-  __device__ void load(const WinogradConv<T>& conv, T (&d)[winograd_patch], T (&mask)[winograd_patch]) {
+  __device__ void load(const WinogradConv<T>& conv, T (&d)[winograd_patch], T (&m)[winograd_patch]) {
     const unsigned rows = channel < conv.filters.inputs ? inside : 0;
+    const std::int64_t step = Cut<T>::channels * conv.x.plane(), down = conv.x.w;
+    const T* x_row = x;
+    const T* mask_row = mask;
 #pragma unroll
     for (int r = 0; r < winograd_patch; ++r) {
       const bool there = (rows >> r & 1U) != 0;
-      d[r] = there ? conv.x.data[x_at + r * conv.x.w] : T(0);
-      if (masked) mask[r] = there ? conv.mask.data[mask_at + r * conv.x.w] : T(0);
+      d[r] = there ? *x_row : T(0);
+      x_row += down;
+      if (masked) m[r] = there ? *mask_row : T(0);
+      if (masked) mask_row += down;
     }
     channel += Cut<T>::channels;
-    x_at += Cut<T>::channels * conv.x.plane();
-    if (masked) mask_at += Cut<T>::channels * conv.x.plane();
+    x += step;
+    if (masked) mask += step;
   }
 };
 
@@ -138,7 +149,7 @@ struct PatchColumn {
 template <class T, bool masked>
 __device__ void put_column(T (&d)[winograd_patch], const T (&mask)[winograd_patch], T* columns) {
   const int item = static_cast<int>(threadIdx.x);
-  if (item >= Cut<T>::staged) return;
+  if (!Cut<T>::is_staged(item)) return;
   if (masked)
     for (int r = 0; r < winograd_patch; ++r) d[r] = mask[r] > T(0) ? d[r] : T(0);
   T v[winograd_patch];
@@ -154,7 +165,7 @@ __device__ void put_column(T (&d)[winograd_patch], const T (&mask)[winograd_patc
 template <class T>
 __device__ void put_row(const T* columns, T* patches) {
   const int item = static_cast<int>(threadIdx.x);
-  if (item >= Cut<T>::staged) return;
+  if (!Cut<T>::is_staged(item)) return;
   const int tile = item % Cut<T>::tiles, line = item / Cut<T>::tiles;  // a row of a channel
   T d[winograd_patch], v[winograd_patch];
 #pragma unroll
@@ -173,14 +184,14 @@ struct FilterPacks {
 #pragma unroll
     for (int i = 0; i < Cut<T>::thread_packs; ++i) {
       const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
-      if (pack < Cut<T>::filter_packs) packs[i] = load_pack<2>(from + 2 * pack);
+      if (Cut<T>::is_pack(i, pack)) packs[i] = load_pack<2>(from + 2 * pack);
     }
   }
   __device__ void store(T* to) const {
 #pragma unroll
     for (int i = 0; i < Cut<T>::thread_packs; ++i) {
       const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
-      if (pack < Cut<T>::filter_packs) store_pack(to + 2 * pack, packs[i]);
+      if (Cut<T>::is_pack(i, pack)) store_pack(to + 2 * pack, packs[i]);
     }
   }
 };
@@ -190,6 +201,7 @@ struct FilterPacks {
 struct Place {
   int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   int row, column;
+
   __device__ Place() : row((lane >> 1 & 1) + (lane >> 4) * 2), column((lane & 1) + (lane >> 2 & 3) * 2) {}
 };
 
@@ -200,14 +212,15 @@ using Sums = T[Cut<T>::warp_positions][2 * Cut<T>::width][Cut<T>::width];
 template <class T>
 __device__ void multiply(const Place& place, const T* filters, const T* patches, Sums<T>& sums) {
   constexpr int width = Cut<T>::width;
-#pragma unroll 1  // registers
+  filters += place.warp * Cut<T>::warp_positions * Cut<T>::filters + place.row * width;
+  patches += place.warp * Cut<T>::warp_positions * Cut<T>::tiles + place.column * width;
+#pragma unroll 1  // for want of registers
   for (int channel = 0; channel < Cut<T>::channels; ++channel) {
 #pragma unroll
     for (int p = 0; p < Cut<T>::warp_positions; ++p) {
-      const int position = channel * winograd_positions + place.warp * Cut<T>::warp_positions + p;
-      const T* const u = filters + position * Cut<T>::filters + place.row * width;
+      const T* const u = filters + p * Cut<T>::filters;
       const Pack<T, width> low = load_pack<width>(u), high = load_pack<width>(u + Cut<T>::rows * width);
-      const Pack<T, width> v = load_pack<width>(patches + position * Cut<T>::tiles + place.column * width);
+      const Pack<T, width> v = load_pack<width>(patches + p * Cut<T>::tiles);
 #pragma unroll
       for (int k = 0; k < width; ++k) {
 #pragma unroll
@@ -217,6 +230,8 @@ __device__ void multiply(const Place& place, const T* filters, const T* patches,
         }
       }
     }
+    filters += winograd_positions * Cut<T>::filters;
+    patches += winograd_positions * Cut<T>::tiles;
   }
 }
 
