@@ -8,8 +8,8 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// The filters of one convolution: per group, `outputs` filters of `inputs` channels, 3x3. `transposed`: for the data
 /// gradient, which is a convolution of dy whose filters are those of w flipped, with its two channel axes exchanged.
 struct WinogradFilters {
-  int groups, outputs, inputs;
-  bool transposed;
+  int groups = 1, outputs = 0, inputs = 0;
+  bool transposed = false;
 };
 
 /// Elements of the transformed filters.
@@ -24,14 +24,15 @@ void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to);
 /// One convolution.
 template <class T>
 struct WinogradConv {
-  WinogradFilters filters;
-  const T* transformed;  ///< by winograd_4x4_filters
+  WinogradFilters filters{};
+  const T* transformed = nullptr;  ///< by winograd_4x4_filters
   View<const T> x;
   View<const T> mask;  ///< x counts only where this is above 0; null: everywhere
   View<T> y;
-  const T* bias;     ///< null: none
-  int pad_h, pad_w;  ///< may be negative: so many rows and columns of x are left out
-  bool relu, adds;   ///< y is cut off at 0; y += instead of y =
+  const T* bias = nullptr;   ///< null: none
+  int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are left out
+  bool relu = false;         ///< y is cut off at 0
+  bool adds = false;         ///< y += instead of y =
 };
 
 template <class T>

@@ -1,0 +1,123 @@
+// Convolution by Winograd's F(4x4, 3x3): y from x, and dx from dy with the filters flipped and transposed.
+
+#include "conv_winograd_4x4.h"
+
+#include "../../../kernels/conv_winograd_4x4.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr const char* name = "winograd_4x4";
+
+WinogradFilters filters_of(const Conv& op, const Spec& spec, Pass pass) {
+  const int filters = op.channels / op.groups, channels = spec.x[0].shape.c / op.groups;
+  if (pass == Pass::backward_data) return {op.groups, channels, filters, true};
+  return {op.groups, filters, channels, false};
+}
+
+template <class T>
+std::size_t filter_bytes(const Conv& op, const Spec& spec, Pass pass) {
+  return static_cast<std::size_t>(winograd_4x4_filter_count<T>(filters_of(op, spec, pass))) * sizeof(T);
+}
+
+template <class T>
+Lowered::Step prepare_step(const Conv& op, const Spec& spec, Machine& machine) {
+  return launches(machine, {Pass::prepare}, name,
+                  [filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
+                    winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), static_cast<T*>(args.prepared));
+                  });
+}
+
+template <class T>
+Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
+  const bool prepared = spec.mode == Mode::inference, relu = ends_in_relu(spec);
+  return launches(
+      machine, {Pass::forward}, name,
+      [op, prepared, relu, filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
+        T* const transformed = static_cast<T*>(prepared ? args.prepared : args.workspace);
+        if (!prepared) winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), transformed);
+        WinogradConv<T> conv;
+        conv.filters = filters;
+        conv.transformed = transformed;
+        conv.x = view<const T>(args.x[0]);
+        conv.y = view<T>(args.y);
+        conv.bias = op.bias ? args.w[1].as<const T>() : nullptr;
+        conv.pad_h = op.pad.h;
+        conv.pad_w = op.pad.w;
+        conv.relu = relu;
+        winograd_4x4(stream, conv);
+      },
+      prepared ? 0 : filter_bytes<T>(op, spec, Pass::forward));
+}
+
+template <class T>
+Lowered::Step backward_data_step(const Conv& op, const Spec& spec, Machine& machine) {
+  const bool masked = ends_in_relu(spec), adds = adds_dx(spec, 0);
+  return launches(
+      machine, {Pass::backward_data}, name,
+      [op, masked, adds, filters = filters_of(op, spec, Pass::backward_data)](Stream stream, const Args& args) {
+        if (!wanted(args, 0)) return;
+        T* const transformed = static_cast<T*>(args.workspace);
+        winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), transformed);
+        WinogradConv<T> conv;
+        conv.filters = filters;
+        conv.transformed = transformed;
+        conv.x = view<const T>(args.dy);
+        if (masked) conv.mask = view<const T>(args.y);
+        conv.y = view<T>(args.dx[0]);
+        conv.pad_h = 2 - op.pad.h;
+        conv.pad_w = 2 - op.pad.w;
+        conv.adds = adds;
+        winograd_4x4(stream, conv);
+      },
+      filter_bytes<T>(op, spec, Pass::backward_data));
+}
+
+/// How full units of so many are.
+double fill(int count, int unit) { return static_cast<double>(count) / ((count + unit - 1) / unit * unit); }
+
+}  // namespace
+
+std::string winograd_4x4_refusal(const Conv& op, Pass pass) {
+  constexpr int most_groups = 65535;  // of a grid along y
+  if (pass == Pass::backward_params) return "winograd_4x4 makes no weight gradient";
+  if (op.kernel.h != 3 || op.kernel.w != 3)
+    return "winograd_4x4 takes 3x3 kernels, not " + std::to_string(op.kernel.h) + "x" + std::to_string(op.kernel.w);
+  if (op.stride.h != 1 || op.stride.w != 1)
+    return "winograd_4x4 takes stride 1, not " + std::to_string(op.stride.h) + "x" + std::to_string(op.stride.w);
+  if (op.dilation.h != 1 || op.dilation.w != 1)
+    return "winograd_4x4 takes dilation 1, not " + std::to_string(op.dilation.h) + "x" + std::to_string(op.dilation.w);
+  if (op.groups > most_groups)
+    return "winograd_4x4 takes up to " + std::to_string(most_groups) + " groups, not " + std::to_string(op.groups);
+  return {};
+}
+
+bool winograd_4x4_pays(const Conv& op, const Spec& spec, Pass pass) {
+  if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, pass).empty()) return false;
+  constexpr double edges_in_channels = 11;  // what the beginning and end of a block cost
+  constexpr double enough = 0.5;
+  const WinogradFilters filters = filters_of(op, spec, pass);
+  const Shape& made = pass == Pass::backward_data ? spec.x[0].shape : spec.y.shape;
+  return fill(made.h, 4) * fill(made.w, 4) * fill(filters.outputs, 32) * filters.inputs /
+             (filters.inputs + edges_in_channels) >=
+         enough;
+}
+
+Lowered::Step winograd_4x4_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
+  const std::string refusal = winograd_4x4_refusal(op, pass);
+  if (!refusal.empty()) throw Unsupported(std::string(Machine::backend_name()) + ": " + refusal);
+  return with_type(spec.y.dtype, [&]<class T>() {
+    switch (pass) {
+      case Pass::prepare: return prepare_step<T>(op, spec, machine);
+      case Pass::backward_data: return backward_data_step<T>(op, spec, machine);
+      default: return forward_step<T>(op, spec, machine);
+    }
+  });
+}
+
+std::size_t winograd_4x4_prepared_bytes(const Conv& op, const Spec& spec) {
+  if (spec.mode != Mode::inference) return 0;
+  return with_type(spec.y.dtype, [&]<class T>() { return filter_bytes<T>(op, spec, Pass::forward); });
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,23 @@
+#pragma once
+// What the algorithm winograd_4x4 offers to the file that lowers convolutions.
+
+#include <cstddef>
+#include <string>
+
+#include "common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Why the algorithm cannot do this pass of the convolution, or nothing.
+std::string winograd_4x4_refusal(const Conv&, Pass);
+
+/// Whether it should be faster than a product that makes every multiplication: see docs/algorithms/winograd_4x4.md.
+bool winograd_4x4_pays(const Conv&, const Spec&, Pass);
+
+/// forward, backward_data or, for a spec in inference mode, prepare. Throws Unsupported with the refusal.
+Lowered::Step winograd_4x4_step(const Conv&, const Spec&, Pass, Machine&);
+
+/// Bytes that forward wants prepared: 0 in training mode.
+std::size_t winograd_4x4_prepared_bytes(const Conv&, const Spec&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
