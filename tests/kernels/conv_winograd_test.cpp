@@ -38,40 +38,80 @@ std::array<double, winograd_tile> output_column(std::size_t i) {
   return column<winograd_patch, winograd_tile>(winograd_output<double>, i);
 }
 
-/// Memory as a launcher asks for it: T, aligned to 16 bytes, full of NaN, in a vector that knows its end.
+/// A tensor in memory as a launcher asks for it: aligned to 16 bytes, with `gap` elements behind every image and some
+/// behind all, which are NaN.
 template <class T>
-struct Block {
-  explicit Block(std::size_t count) : memory(count + 16 / sizeof(T), static_cast<T>(NAN)) {}
-  explicit Block(const Values& values) : Block(values.size()) {
-    for (std::size_t i = 0; i < values.size(); ++i) data()[i] = static_cast<T>(values[i]);
+class Block {
+ public:
+  Block(const Shape& shape, std::int64_t gap) : shape_(shape), pitch_(shape.image() + gap) {
+    constexpr std::int64_t behind = 256;
+    memory_.assign(static_cast<std::size_t>(shape.n * pitch_ + behind), static_cast<T>(NAN));
+    data_ = memory_.data() + (16 - reinterpret_cast<std::uintptr_t>(memory_.data()) % 16) % 16 / sizeof(T);
   }
-  T* data() { return memory.data() + (16 - reinterpret_cast<std::uintptr_t>(memory.data()) % 16) % 16 / sizeof(T); }
-  std::vector<T> memory;
+  Block(const Shape& shape, std::int64_t gap, const Values& values) : Block(shape, gap) {
+    for (std::int64_t i = 0; i < shape.count(); ++i) *at(i) = static_cast<T>(values[static_cast<std::size_t>(i)]);
+  }
+
+  T* data() { return data_; }
+  View<T> view() { return {data_, shape_.n, shape_.c, shape_.h, shape_.w, pitch_}; }
+  View<const T> seen() { return {data_, shape_.n, shape_.c, shape_.h, shape_.w, pitch_}; }
+  Values values() {
+    Values result;
+    for (std::int64_t i = 0; i < shape_.count(); ++i) result.push_back(*at(i));
+    return result;
+  }
+  /// Whether all that is no element is what it was.
+  bool gaps_are_whole() {
+    std::size_t numbers = 0;
+    for (const T value : memory_) numbers += value == value ? 1 : 0;
+    return numbers == static_cast<std::size_t>(shape_.count());
+  }
+
+ private:
+  T* at(std::int64_t i) { return data_ + i / shape_.image() * pitch_ + i % shape_.image(); }
+
+  Shape shape_;
+  std::int64_t pitch_;
+  std::vector<T> memory_;
+  T* data_;
+};
+
+/// One run of the launchers.
+struct Run {
+  WinogradFilters filters;
+  Values w, x;
+  Shape x_shape, y_shape;
+  Size pad;
+  Values bias{}, mask{}, old{};  // empty: none
+  bool relu = false;
+  std::int64_t gap = 0;
 };
 
 template <class T>
-View<T> dense(T* data, const Shape& shape) {
-  return {data, shape.n, shape.c, shape.h, shape.w, shape.image()};
+Values run(const Run& r) {
+  const auto flat = [](std::size_t count) { return Shape{1, 1, 1, static_cast<int>(count)}; };
+  Block<T> w(flat(r.w.size()), 0, r.w), bias(flat(r.bias.size()), 0, r.bias);
+  Block<T> transformed(flat(static_cast<std::size_t>(winograd_4x4_filter_count<T>(r.filters))), 0);
+  winograd_4x4_filters<T>(nullptr, r.filters, w.data(), transformed.data());
+  Block<T> x(r.x_shape, r.gap, r.x), mask(r.x_shape, 2 * r.gap, r.mask.empty() ? r.x : r.mask);
+  Block<T> y = r.old.empty() ? Block<T>(r.y_shape, r.gap) : Block<T>(r.y_shape, r.gap, r.old);
+  WinogradConv<T> conv;
+  conv.filters = r.filters;
+  conv.transformed = transformed.data();
+  conv.x = x.seen();
+  if (!r.mask.empty()) conv.mask = mask.seen();
+  conv.y = y.view();
+  if (!r.bias.empty()) conv.bias = bias.data();
+  conv.pad_h = r.pad.h;
+  conv.pad_w = r.pad.w;
+  conv.relu = r.relu;
+  conv.adds = !r.old.empty();
+  winograd_4x4<T>(nullptr, conv);
+  CHECK(y.gaps_are_whole());
+  return y.values();
 }
 
-template <class T>
-Values run(const WinogradFilters& filters, const Values& w, const Values& x, const Shape& x_shape, const Values* bias,
-           const Shape& y_shape, Size pad) {
-  Block<T> weights(w), transformed(static_cast<std::size_t>(winograd_4x4_filter_count<T>(filters)));
-  winograd_4x4_filters<T>(nullptr, filters, weights.data(), transformed.data());
-  Block<T> from(x), to(static_cast<std::size_t>(y_shape.count())), biases(bias == nullptr ? Values{} : *bias);
-  winograd_4x4<T>(nullptr, {filters,
-                            transformed.data(),
-                            dense<const T>(from.data(), x_shape),
-                            {},
-                            dense(to.data(), y_shape),
-                            bias == nullptr ? nullptr : biases.data(),
-                            pad.h,
-                            pad.w,
-                            false,
-                            false});
-  return {to.data(), to.data() + y_shape.count()};
-}
+double epsilon_of(std::size_t bytes) { return epsilon(bytes == sizeof(double) ? DType::f64 : DType::f32); }
 
 template <class T>
 void check(const Conv& op, const Shape& x, std::uint64_t key) {
@@ -80,17 +120,35 @@ void check(const Conv& op, const Shape& x, std::uint64_t key) {
   const Feed feed = make_feed(c, key);
   const Result want = reference(c, feed);
   const Bounds bounds = bounds_of(c, feed, {"winograd_4x4", "", "winograd_4x4"});
-  const double eps = epsilon(sizeof(T) == 8 ? DType::f64 : DType::f32);
   const Shape y = infer(op, {x}).y;
   const int filters = op.channels / op.groups, channels = x.c / op.groups;
-  check_close(
-      "y",
-      run<T>({op.groups, filters, channels, false}, feed.w[0], feed.x[0], x, op.bias ? &feed.w[1] : nullptr, y, op.pad),
-      want.y, bounds.y, eps);
-  check_close(
-      "dx",
-      run<T>({op.groups, channels, filters, true}, feed.w[0], feed.dy, y, nullptr, x, {2 - op.pad.h, 2 - op.pad.w}),
-      want.dx[0], bounds.dx[0], eps);
+  Run forward{{op.groups, filters, channels, false}, feed.w[0], feed.x[0], x, y, op.pad};
+  if (op.bias) forward.bias = feed.w[1];
+  check_close("y", run<T>(forward), want.y, bounds.y, epsilon_of(sizeof(T)));
+  const Run backward{{op.groups, channels, filters, true}, feed.w[0], feed.dy, y, x, {2 - op.pad.h, 2 - op.pad.w}};
+  check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)));
+}
+
+/// A ReLU behind the convolution, whose y is the mask of the gradient; old contents; gaps between images.
+template <class T>
+void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_t key) {
+  const Case c{"", op, {x}, {{Relu{}}}};
+  INFO(to_string(c) << ", a gap of " << gap << ", " << sizeof(T) << " bytes");
+  const Feed feed = make_feed(c, key);
+  const Result want = reference(c, feed);
+  const Bounds bounds = chain_bounds(c, feed, {"winograd_4x4", "", "winograd_4x4"});
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups;
+  Run forward{{op.groups, filters, channels, false}, feed.w[0], feed.x[0], x, y, op.pad};
+  forward.bias = feed.w[1];
+  forward.relu = true;
+  forward.gap = gap;
+  check_close("y", run<T>(forward), want.y, bounds.y, epsilon_of(sizeof(T)));
+  Run backward{{op.groups, channels, filters, true}, feed.w[0], feed.dy, y, x, {2 - op.pad.h, 2 - op.pad.w}};
+  backward.mask = want.y;
+  backward.old = feed.dx[0];
+  backward.gap = gap;
+  check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)), feed.dx[0]);
 }
 
 }  // namespace
@@ -136,4 +194,12 @@ TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and ste
   check<float>(Conv{.channels = 2, .kernel = 3, .pad = 1}, {5, 33, 13, 11}, ++key);
   check<double>(Conv{.channels = 17, .kernel = 3, .pad = 1}, {1, 17, 9, 21}, ++key);
   check<double>(Conv{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}, ++key);
+}
+
+TEST_CASE("Winograd masks, adds, cuts off at 0 and steps over gaps") {
+  for (const std::int64_t gap : {0, 3, 8}) {
+    check_masked<float>(Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {2, 4, 8, 8}, gap, 11);
+    check_masked<float>(Conv{.channels = 4, .kernel = 3}, {3, 3, 7, 9}, gap, 12);
+    check_masked<double>(Conv{.channels = 3, .kernel = 3, .pad = 2}, {2, 3, 4, 6}, gap, 13);
+  }
 }
