@@ -86,6 +86,7 @@ class CudaBackend final : public Backend {
   bool takes_pitch(const Spec&) const override { return true; }
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, spec, pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     return {"direct"};
   }

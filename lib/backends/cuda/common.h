@@ -55,11 +55,15 @@ Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
+Lowered lower(const Conv&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Relu&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
+
+/// The algorithms of a convolution, best guess first; for every other op {"direct"}.
+std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,26 @@
+#pragma once
+// A convolution as its algorithms see it, and what each of them offers.
+
+#include "../../../kernels/conv_geometry.h"
+#include "common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+ConvGeometry geometry_of(const Conv&);
+
+/// dy as backward is to read it: masked by y where the unit ends in a ReLU.
+template <class T>
+Masked<T> masked_dy(const Args& args, bool relu) {
+  Masked<T> dy{view<const T>(args.dy), {}};
+  if (relu) dy.mask = view<const T>(args.y);
+  return dy;
+}
+
+/// Writes the bias gradient, if the op has a bias and anybody wants it.
+template <class T>
+void backward_bias(Stream, const Conv&, const Args&, const Masked<T>& dy, bool adds);
+
+/// One pass by `direct`.
+Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
