@@ -124,7 +124,7 @@ void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared) {
     }
     for (const Lowered::Step& step : lowered.steps)
       memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
-    if (unit.choice.measure) memory.workspace_exact = false;
+    if (unit.choice.measure || !lowered.workspace_exact) memory.workspace_exact = false;
   }
 }
 

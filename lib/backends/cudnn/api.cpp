@@ -1,0 +1,173 @@
+// Opening a cuDNN, and reading from the process map what was opened.
+
+#include "api.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include "call.h"
+#include "lamina/error.h"
+
+namespace lamina::cudnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* majors[] = {"9", "8", "7"};  // newest first
+
+/// The parts of 8 and 9, each before those that need it. What is not named here comes last.
+constexpr const char* parts[] = {"graph",     "ops",       "engines_precompiled", "engines_runtime_compiled",
+                                 "heuristic", "ops_infer", "ops_train",           "cnn",
+                                 "cnn_infer", "cnn_train", "adv",                 "adv_infer",
+                                 "adv_train"};
+
+std::string dl_error() {
+  const char* text = dlerror();
+  return text == nullptr ? "no reason given" : text;
+}
+
+/// libcudnn.so.9 in a directory, or libcudnn.so; empty where there is neither.
+std::string front_in(const fs::path& directory) {
+  std::error_code ignored;
+  for (const char* major : majors)
+    if (const fs::path path = directory / (std::string("libcudnn.so.") + major); fs::exists(path, ignored))
+      return path.string();
+  if (const fs::path path = directory / "libcudnn.so"; fs::exists(path, ignored)) return path.string();
+  return {};
+}
+
+/// Place in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
+int rank_of(const std::string& file, const std::string& end) {
+  const std::string begin = "libcudnn_";
+  if (!file.starts_with(begin) || !file.ends_with(end) || file.size() <= begin.size() + end.size()) return -1;
+  const std::string part = file.substr(begin.size(), file.size() - begin.size() - end.size());
+  if (part.find('.') != std::string::npos) return -1;
+  const auto* const found = std::find(std::begin(parts), std::end(parts), part);
+  return static_cast<int>(found - std::begin(parts));
+}
+
+/// The file that holds an address.
+std::string file_of(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+std::string canonical_directory(const std::string& file) {
+  std::error_code error;
+  const fs::path path = fs::canonical(file, error);
+  return (error ? fs::path(file) : path).parent_path().string();
+}
+
+}  // namespace
+
+int Api::major() const { return static_cast<int>(version >= 10000 ? version / 10000 : version / 1000); }
+
+std::string Api::number() const {
+  const std::size_t unit = version >= 10000 ? 10000 : 1000;
+  return std::to_string(version / unit) + "." + std::to_string(version % unit / 100) + "." +
+         std::to_string(version % 100);
+}
+
+bool at_least(const Api& api, int major, int minor) {
+  const int has = static_cast<int>(api.version % (api.version >= 10000 ? 10000 : 1000) / 100);
+  return api.major() > major || (api.major() == major && has >= minor);
+}
+
+Library::Library(const std::string& directory) {
+  void* front = nullptr;
+  try {
+    if (!directory.empty()) {
+      const std::string path = front_in(directory);
+      if (path.empty())
+        throw LoadError("no cuDNN in " + directory + ": there is no libcudnn.so.9, .8 or .7; give the directory that "
+                        "holds it (backend cudnn:<directory>)");
+      open_parts(directory, path);
+      front = opened_.front();
+    } else {
+      std::string reasons;
+      for (const char* major : majors) {
+        front = dlopen((std::string("libcudnn.so.") + major).c_str(), RTLD_NOW | RTLD_GLOBAL);
+        if (front != nullptr) break;
+        reasons += (reasons.empty() ? "" : "; ") + dl_error();
+      }
+      if (front == nullptr)
+        throw LoadError("the system finds no cuDNN (" + reasons +
+                        "); install one, or name the directory that holds it (backend cudnn:<directory>)");
+      opened_.push_back(front);
+    }
+    resolve(front);
+  } catch (...) {
+    for (void* const handle : opened_) dlclose(handle);
+    throw;
+  }
+}
+
+Library::~Library() {
+  for (void* const handle : opened_) dlclose(handle);
+}
+
+void* Library::open(const std::string& path) {
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) throw LoadError("cannot open " + path + ": " + dl_error());
+  opened_.push_back(handle);
+  return handle;
+}
+
+void Library::open_parts(const std::string& directory, const std::string& front) {
+  open(front);
+  // The library opens its parts by bare name: those that are open by then, from this directory, are what it gets.
+  const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
+  std::vector<std::pair<int, std::string>> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    if (const int rank = rank_of(entry.path().filename().string(), end); rank >= 0)
+      found.emplace_back(rank, entry.path().string());
+  std::sort(found.begin(), found.end());
+  for (const auto& part : found) open(part.second);
+}
+
+void Library::resolve(void* front) {
+#define LAMINA_CUDNN_RESOLVE(name, ...) \
+  api_.name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(front, "cudnn" #name));
+  LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_RESOLVE)
+#undef LAMINA_CUDNN_RESOLVE
+  if (api_.GetVersion == nullptr)
+    throw LoadError("this is no cuDNN: it has no entry point cudnnGetVersion");
+  api_.version = api_.GetVersion();
+  api_.directory = canonical_directory(file_of(reinterpret_cast<const void*>(api_.GetVersion)));
+  if (api_.major() < 7) throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; 7.0 is the least");
+#define LAMINA_CUDNN_DEMAND(name, ...) \
+  if (api_.name == nullptr) missing(api_, "cudnn" #name);
+  LAMINA_CUDNN_CORE(LAMINA_CUDNN_DEMAND)
+#undef LAMINA_CUDNN_DEMAND
+}
+
+std::vector<std::string> mapped_directories() {
+  std::set<std::string> directories;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t at = line.find('/');
+    if (at == std::string::npos) continue;
+    const fs::path path = line.substr(at);
+    const std::string file = path.filename().string();
+    if (file.starts_with("libcudnn") && file.find(".so") != std::string::npos)
+      directories.insert(path.parent_path().string());
+  }
+  return {directories.begin(), directories.end()};
+}
+
+void check_one_directory(const Api& api) {
+  if (api.directory.empty()) return;  // came from no file
+  for (const std::string& directory : mapped_directories())
+    if (directory != api.directory)
+      throw LoadError("parts of two cuDNNs are loaded: from " + api.directory + " and from " + directory +
+                      "; only one directory may be used in a process (look for it in LD_LIBRARY_PATH)");
+}
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,201 @@
+// Which units and which tensors: what the backend "cudnn" answers before any op's file is asked.
+
+#include "backend.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "conv_algorithms.h"
+
+namespace lamina::cudnn {
+namespace {
+
+template <class T>
+bool holds(const Op& op) {
+  return std::holds_alternative<T>(op);
+}
+
+bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+
+/// Whether the library takes the op on nhwc tensors. A fully connected op flattens them in their own order, and its
+/// weights lie in the same; without pixels the layouts are one.
+bool takes_nhwc(const Spec& spec) {
+  if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || spec.y.dtype != DType::f32) return false;
+  return !holds<Softmax>(spec.op) || spec.y.shape.plane() == 1;
+}
+
+void check_tensor(const Spec& spec, const TensorSpec& tensor) {
+  data_type_of(tensor.dtype);
+  if (tensor.dtype != spec.y.dtype)
+    throw Unsupported("cudnn: one unit has tensors of " + std::string(to_string(spec.y.dtype)) + " and " +
+                      std::string(to_string(tensor.dtype)) + "; it takes one type");
+  if (tensor.layout != spec.y.layout) throw Unsupported("cudnn: one unit has tensors of both layouts; it takes one");
+}
+
+/// What fuses() lets in: a ReLU behind a convolution with a bias, in f32, which the library computes in one call.
+bool joins(const Spec& spec, const Op& next) {
+  const auto* const conv = std::get_if<Conv>(&spec.op);
+  return conv != nullptr && conv->bias && spec.y.dtype == DType::f32 && holds<Relu>(next);
+}
+
+void check_spec(const Spec& spec) {
+  for (const TensorSpec& x : spec.x) check_tensor(spec, x);
+  for (const TensorSpec& w : spec.w) check_tensor(spec, w);
+  check_tensor(spec, spec.y);
+  if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
+    refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
+  if (spec.sums_wanted || spec.sums_given) refuse(spec.op, "no batch norm sums from their producer");
+  if (spec.tail.size() > 1 || (spec.tail.size() == 1 && !joins(spec, spec.tail[0])))
+    refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail.back())));
+}
+
+/// Both gradients and values of every tensor dense: what most calls want.
+void check_pitch(const Spec& spec) {
+  const auto dense = [](const TensorSpec& tensor) {
+    const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
+    return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
+  };
+  if (!std::all_of(spec.x.begin(), spec.x.end(), dense) || !dense(spec.y))
+    refuse(spec.op, "its tensors must lie without gaps");
+}
+
+/// For ops with one way of doing things: the name is that way's, or nothing.
+void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
+  for (const std::string& name : choice.algorithm)
+    if (!name.empty() && name != "direct")
+      throw UsageError("cudnn: no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
+                       "; there is: direct");
+  for (const Lowered::Step& step : lowered.steps)
+    if (step.kernel->workspace_bytes() > choice.workspace_limit)
+      refuse(spec.op, std::string(to_string(step.covers.front())) + " needs " +
+                          std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
+                          std::to_string(choice.workspace_limit));
+}
+
+bool has_pass(const Op& op, Pass pass) {
+  switch (pass) {
+    case Pass::forward: return true;
+    case Pass::backward_params: return holds<BatchNorm>(op) || has_algorithms(op);
+    case Pass::backward_data: return true;
+    case Pass::recompute:
+      return !holds<Concat>(op) && !holds<Slice>(op) && !holds<BatchNorm>(op) && !has_algorithms(op);
+    case Pass::prepare: return false;
+  }
+  return false;
+}
+
+bool covers(const Lowered::Step& step, Pass pass) {
+  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
+}
+
+}  // namespace
+
+CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open)
+    : name_(std::move(name)), session_(std::make_unique<Session>(std::move(machine), std::move(open))) {}
+
+std::string CudnnBackend::available() const {
+  if (std::string reason = session_->machine().unavailable(); !reason.empty()) return reason;
+  try {
+    session_->api();
+  } catch (const LoadError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::string CudnnBackend::describe() {
+  const Api& api = session_->api();
+  std::string text = "cuDNN " + api.number();
+  if (!api.directory.empty()) text += " of " + api.directory;
+  if (api.GetCudartVersion != nullptr) {
+    const std::size_t cuda = api.GetCudartVersion();
+    text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
+  }
+  return text;
+}
+
+Device& CudnnBackend::device() {
+  session_->handle();
+  return session_->machine().device();
+}
+
+std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
+  if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
+  if (holds<FullyConnected>(spec.op)) return {"gemm"};
+  if (!holds<Conv>(spec.op)) return {"direct"};
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : conv_algorithms(pass)) names.emplace_back(algorithm.name);
+  return names;
+}
+
+bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
+  return spec.tail.empty() && joins(spec, next.op);
+}
+
+bool CudnnBackend::takes_pitch(const Spec& spec) const {
+  return holds<Conv>(spec.op) || holds<Add>(spec.op) || holds<Concat>(spec.op) || holds<Slice>(spec.op) ||
+         (holds<Dropout>(spec.op) && spec.y.layout == Layout::nchw);
+}
+
+Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
+  check_spec(spec);
+  if (!takes_pitch(spec)) check_pitch(spec);
+  return std::visit(
+      [&](const auto& op) -> Lowered {
+        if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Input>) {
+          throw UsageError("cudnn: an input computes nothing to be lowered");
+        } else {
+          Lowered lowered = cudnn::lower(op, spec, choice, *session_);
+          if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);
+          return lowered;
+        }
+      },
+      spec.op);
+}
+
+Choice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  Choice taken = choice;
+  taken.measure = false;
+  if (!holds<Conv>(spec.op)) return taken;
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    std::string& name = taken.algorithm[static_cast<std::size_t>(pass)];
+    if (!name.empty() || (pass != Pass::forward && spec.mode == Mode::inference)) continue;
+    if (pass == Pass::backward_data && (spec.wants_dx.empty() || !spec.wants_dx[0])) continue;
+    name = measure(spec, choice, pass, lent, lent_bytes);
+  }
+  return taken;
+}
+
+std::string CudnnBackend::measure(const Spec& spec, const Choice& choice, Pass pass, void* lent,
+                                  std::size_t lent_bytes) {
+  Measured seen{spec, pass, {}};
+  Device& on = device();
+  std::string reasons;
+  for (const Algorithm& algorithm : conv_algorithms(pass)) {
+    Choice named = choice;
+    named.measure = false;
+    named.algorithm[static_cast<std::size_t>(pass)] = algorithm.name;
+    try {
+      const Lowered lowered = lower(spec, named);
+      const std::size_t tensors = tensor_bytes(spec, lowered);
+      for (const Lowered::Step& step : lowered.steps) {
+        if (!covers(step, pass)) continue;
+        const std::size_t needed = tensors + step.kernel->workspace_bytes();
+        if (needed > lent_bytes)
+          throw Unsupported("needs " + std::to_string(needed) + " bytes to be measured in, of which " +
+                            std::to_string(lent_bytes) + " are lent");
+        seen.timings.push_back(time_step(spec, lowered, step, on, lent));
+      }
+    } catch (const Unsupported& error) {
+      seen.timings.push_back({.algorithm = algorithm.name, .refused = error.what()});
+      reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+    }
+  }
+  rank(seen.timings);
+  const Timing best = seen.timings.front();
+  measured_.push_back(std::move(seen));
+  if (!best.refused.empty()) refuse(spec.op, std::string(to_string(pass)) + ": nothing could be measured: " + reasons);
+  return best.algorithm;
+}
+
+}  // namespace lamina::cudnn

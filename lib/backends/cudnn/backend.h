@@ -1,0 +1,48 @@
+#pragma once
+// The backend "cudnn": every op by cuDNN's C calls, in f32 and f64, nchw and, where noted, nhwc.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "measure.h"
+#include "session.h"
+
+namespace lamina::cudnn {
+
+class CudnnBackend final : public Backend {
+ public:
+  /// `name` is "cudnn" or "cudnn:<directory>". Tests bring a machine and a library of their own.
+  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open);
+
+  std::string_view name() const override { return name_; }
+  std::string available() const override;
+  std::string describe() override;  ///< "cuDNN 9.19.0 of <directory>, math strict = FMA"
+  Device& device() override;        ///< opens the library and makes its handle, so that no pass does
+
+  std::vector<std::string> algorithms(const Spec&, Pass) const override;
+  bool fuses(const Spec&, const Node& next, int operand) const override;
+  bool takes_pitch(const Spec&) const override;
+
+  /// Opens the library. A convolution's algorithm and workspace are asked of it with a handle, which needs the device;
+  /// where there is none, the workspace is the choice's limit, and said not to be exact.
+  Lowered lower(const Spec&, const Choice&) override;
+
+  /// Times every algorithm of a convolution that the choice leaves open. Every other unit has one way only.
+  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+
+  /// Everything that measure() saw, in order.
+  const std::vector<Measured>& measured() const { return measured_; }
+
+ private:
+  std::string measure(const Spec&, const Choice&, Pass, void* lent, std::size_t lent_bytes);
+
+  std::string name_;
+  std::unique_ptr<Session> session_;
+  std::vector<Measured> measured_;
+};
+
+/// The backend on the machine's GPU, with the cuDNN of `directory` or, where that is empty, the system's.
+std::unique_ptr<Backend> make_backend(const std::string& name, const std::string& directory, const BackendOptions&);
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,71 @@
+#pragma once
+// Calls into the library that end in an exception where they fail, and the owners of what it creates.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api.h"
+
+namespace lamina::cudnn {
+
+/// Throws unless the status is success: Unsupported where it means that the library cannot do this, else DeviceError;
+/// the message has the call, the status by name and number, the library's own text, the version, file and line.
+void check(const Api&, Status, const char* call, const char* file, int line);
+
+/// Throws LoadError: the version lacks this entry point.
+[[noreturn]] void missing(const Api&, const char* name);
+
+/// The entry point, which must be there.
+template <class Function>
+Function* need(const Api& api, Function* entry, const char* name) {
+  if (entry == nullptr) missing(api, name);
+  return entry;
+}
+
+/// LAMINA_CUDNN(api, SetStream, handle, stream): api.SetStream(handle, stream), checked.
+#define LAMINA_CUDNN(api, name, ...)                                                                              \
+  ::lamina::cudnn::check((api), ::lamina::cudnn::need((api), (api).name, "cudnn" #name)(__VA_ARGS__), "cudnn" #name, \
+                         __FILE__, __LINE__)
+
+/// An object of the library: created on construction, destroyed once, moved, never copied.
+template <class Object, auto Create, auto Destroy>
+class Owned {
+ public:
+  Owned(const Api& api, const char* create) : object_(make(api, create), Deleter{&api}) {}
+  Object* get() const { return object_.get(); }
+  const Api& api() const { return *object_.get_deleter().api; }
+
+ private:
+  struct Deleter {
+    const Api* api;
+    void operator()(Object* object) const noexcept {
+      if (api->*Destroy != nullptr) (api->*Destroy)(object);
+    }
+  };
+  static Object* make(const Api& api, const char* create) {
+    Object* object = nullptr;
+    check(api, need(api, api.*Create, create)(&object), create, __FILE__, __LINE__);
+    return object;
+  }
+  std::unique_ptr<Object, Deleter> object_;
+};
+
+/// The class `name`, an owner of what cudnnCreate##what makes.
+#define LAMINA_CUDNN_OWNER(name, object, what)                                      \
+  class name : public Owned<object, &Api::Create##what, &Api::Destroy##what> {      \
+   public:                                                                          \
+    explicit name(const Api& api) : Owned(api, "cudnnCreate" #what) {}              \
+  }
+
+LAMINA_CUDNN_OWNER(Handle, HandleObject, );
+LAMINA_CUDNN_OWNER(TensorDescriptor, TensorObject, TensorDescriptor);
+LAMINA_CUDNN_OWNER(FilterDescriptor, FilterObject, FilterDescriptor);
+LAMINA_CUDNN_OWNER(ConvolutionDescriptor, ConvolutionObject, ConvolutionDescriptor);
+LAMINA_CUDNN_OWNER(ActivationDescriptor, ActivationObject, ActivationDescriptor);
+LAMINA_CUDNN_OWNER(PoolingDescriptor, PoolingObject, PoolingDescriptor);
+LAMINA_CUDNN_OWNER(LrnDescriptor, LrnObject, LRNDescriptor);
+LAMINA_CUDNN_OWNER(OpTensorDescriptor, OpTensorObject, OpTensorDescriptor);
+#undef LAMINA_CUDNN_OWNER
+
+}  // namespace lamina::cudnn

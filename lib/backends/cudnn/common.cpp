@@ -1,0 +1,88 @@
+// Descriptors from specs.
+
+#include "common.h"
+
+#include <limits>
+
+namespace lamina::cudnn {
+namespace {
+
+constexpr float float_one = 1, float_zero = 0;
+constexpr double double_one = 1, double_zero = 0;
+
+int stride(std::int64_t elements, const Shape& shape) {
+  if (elements > std::numeric_limits<int>::max())
+    throw Unsupported("cudnn: a tensor of " + to_string(shape) + " has a stride of " + std::to_string(elements) +
+                      " elements, beyond what the library's descriptors hold");
+  return static_cast<int>(elements);
+}
+
+}  // namespace
+
+int data_type_of(DType dtype) {
+  if (dtype == DType::f32) return data_type::f32;
+  if (dtype == DType::f64) return data_type::f64;
+  throw Unsupported("cudnn: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+}
+
+TensorDescriptor describe(const Api& api, const Shape& shape, DType dtype, Layout layout, std::int64_t pitch) {
+  TensorDescriptor tensor(api);
+  const auto fit = [&](std::int64_t elements) { return stride(elements, shape); };
+  if (layout == Layout::nchw)
+    LAMINA_CUDNN(api, SetTensor4dDescriptorEx, tensor.get(), data_type_of(dtype), shape.n, shape.c, shape.h, shape.w,
+                 fit(pitch), fit(shape.plane()), shape.w, 1);
+  else
+    LAMINA_CUDNN(api, SetTensor4dDescriptorEx, tensor.get(), data_type_of(dtype), shape.n, shape.c, shape.h, shape.w,
+                 fit(shape.plane() * pitch), 1, fit(shape.w * pitch), fit(pitch));
+  return tensor;
+}
+
+TensorDescriptor describe_value(const Api& api, const TensorSpec& spec) {
+  return describe(api, spec.shape, spec.dtype, spec.layout, spec.pitch);
+}
+
+TensorDescriptor describe_gradient(const Api& api, const TensorSpec& spec) {
+  return describe(api, spec.shape, spec.dtype, spec.layout, spec.gradient_pitch);
+}
+
+TensorDescriptor describe_dense(const Api& api, const TensorSpec& spec) {
+  return describe(api, spec.shape, spec.dtype, spec.layout, dense_pitch(spec.shape, spec.layout));
+}
+
+FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {
+  FilterDescriptor filter(api);
+  LAMINA_CUDNN(api, SetFilter4dDescriptor, filter.get(), data_type_of(spec.dtype),
+               spec.layout == Layout::nchw ? format::nchw : format::nhwc, spec.shape.n, spec.shape.c, spec.shape.h,
+               spec.shape.w);
+  return filter;
+}
+
+ActivationDescriptor describe_relu(const Api& api) {
+  ActivationDescriptor relu(api);
+  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nan::propagate, 0.0);
+  return relu;
+}
+
+const void* one(DType dtype) {
+  if (dtype == DType::f64) return &double_one;
+  return &float_one;
+}
+
+const void* zero(DType dtype) {
+  if (dtype == DType::f64) return &double_zero;
+  return &float_zero;
+}
+
+std::size_t extent_bytes(const TensorSpec& spec, std::int64_t pitch) {
+  const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
+  return static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype);
+}
+
+void refuse(const Op& op, const std::string& reason) { throw Unsupported("cudnn: " + to_string(op) + ": " + reason); }
+
+void* channel_address(const Tensor& tensor, int channel) {
+  const std::int64_t elements = tensor.layout == Layout::nchw ? channel * tensor.shape.plane() : channel;
+  return static_cast<char*>(tensor.data) + static_cast<std::size_t>(elements) * size_of(tensor.dtype);
+}
+
+}  // namespace lamina::cudnn

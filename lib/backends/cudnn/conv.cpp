@@ -1,0 +1,184 @@
+// Convolution: forward with bias and, fused, ReLU; the gradients of filter, bias and data.
+
+#include <optional>
+
+#include "conv_algorithms.h"
+#include "status.h"
+
+namespace lamina::cudnn {
+namespace {
+
+/// What all passes of one unit share.
+struct Unit {
+  Session& session;
+  const Api& api;
+  DType dtype;
+  bool relu, bias;
+  bool adds, adds_dw;
+
+  Unit(const Conv& op, const Spec& spec, Session& in)
+      : session(in),
+        api(in.api()),
+        dtype(spec.y.dtype),
+        relu(ends_in_relu(spec)),
+        bias(op.bias),
+        adds(adds_dx(spec, 0)),
+        adds_dw(spec.adds_dw) {}
+};
+
+class Forward {
+ public:
+  Forward(const Unit& unit, const Spec& spec, ConvProblem problem, Taken taken)
+      : unit_(unit),
+        problem_(std::move(problem)),
+        taken_(std::move(taken)),
+        relu_(describe_relu(unit.api)),
+        fused_(unit.relu && unit.bias && unit.api.ConvolutionBiasActivationForward != nullptr) {
+    if (unit.bias) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+  }
+
+  void run(const Args& args) {
+    if (fused_ && run_fused(args)) return;
+    const DType dtype = unit_.dtype;
+    HandleObject* const handle = unit_.session.handle();
+    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data,
+                 problem_.filter(), args.w[0].data, problem_.convolution(), taken_.number, args.workspace,
+                 taken_.workspace_bytes, zero(dtype), problem_.result(), args.y.data);
+    if (unit_.bias)
+      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), args.w[1].data, one(dtype),
+                   problem_.result(), args.y.data);
+    if (unit_.relu)
+      LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_.result(), args.y.data,
+                   zero(dtype), problem_.result(), args.y.data);
+  }
+
+ private:
+  /// False where the library has no such fusion for this unit: it is not asked again.
+  bool run_fused(const Args& args) {
+    const DType dtype = unit_.dtype;
+    const Status status = unit_.api.ConvolutionBiasActivationForward(
+        unit_.session.handle(), one(dtype), problem_.image(), args.x[0].data, problem_.filter(), args.w[0].data,
+        problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes, zero(dtype), problem_.result(),
+        args.y.data, bias_->get(), args.w[1].data, relu_.get(), problem_.result(), args.y.data);
+    fused_ = meaning(unit_.api, status) != Meaning::not_supported;
+    if (fused_) check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
+    return fused_;
+  }
+
+  Unit unit_;
+  ConvProblem problem_;
+  Taken taken_;
+  ActivationDescriptor relu_;
+  std::optional<TensorDescriptor> bias_;
+  bool fused_;
+};
+
+/// dy where y > 0, left in the unit's scratch with y's pitch for both gradients.
+class ReluMask {
+ public:
+  ReluMask(const Unit& unit, const Spec& spec)
+      : unit_(unit),
+        relu_(describe_relu(unit.api)),
+        y_(describe_value(unit.api, spec.y)),
+        dy_(describe_gradient(unit.api, spec.y)),
+        copies_(spec.y.pitch != spec.y.gradient_pitch) {}
+
+  void run(const Args& args) const {
+    const DType dtype = unit_.dtype;
+    HandleObject* const handle = unit_.session.handle();
+    const void* dy = args.dy.data;
+    if (copies_) {  // the library wants y and dy with the same strides
+      LAMINA_CUDNN(unit_.api, TransformTensor, handle, one(dtype), dy_.get(), dy, zero(dtype), y_.get(), args.scratch);
+      dy = args.scratch;
+    }
+    LAMINA_CUDNN(unit_.api, ActivationBackward, handle, relu_.get(), one(dtype), y_.get(), args.y.data, y_.get(), dy,
+                 y_.get(), args.y.data, zero(dtype), y_.get(), args.scratch);
+  }
+
+ private:
+  Unit unit_;
+  ActivationDescriptor relu_;
+  TensorDescriptor y_, dy_;
+  bool copies_;
+};
+
+class BackwardParams {
+ public:
+  BackwardParams(const Unit& unit, const Spec& spec, ConvProblem problem, Taken taken)
+      : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {
+    if (unit.relu) mask_.emplace(unit, spec);
+    if (unit.bias) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+  }
+
+  void run(const Args& args) const {
+    if (mask_) mask_->run(args);
+    const void* const dy = mask_ ? args.scratch : args.dy.data;
+    const DType dtype = unit_.dtype;
+    HandleObject* const handle = unit_.session.handle();
+    if (args.dw.at(0))
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(), args.x[0].data,
+                   problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace,
+                   taken_.workspace_bytes, beta(dtype, unit_.adds_dw), problem_.filter(), args.dw[0].data);
+    if (bias_ && args.dw.at(1))
+      LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_.result(), dy,
+                   beta(dtype, unit_.adds_dw), bias_->get(), args.dw[1].data);
+  }
+
+ private:
+  Unit unit_;
+  ConvProblem problem_;
+  Taken taken_;
+  std::optional<ReluMask> mask_;
+  std::optional<TensorDescriptor> bias_;
+};
+
+class BackwardData {
+ public:
+  BackwardData(const Unit& unit, ConvProblem problem, Taken taken)
+      : unit_(unit), problem_(std::move(problem)), taken_(std::move(taken)) {}
+
+  void run(const Args& args) const {
+    if (!wanted(args, 0)) return;
+    const void* const dy = unit_.relu ? args.scratch : args.dy.data;
+    LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.dtype), problem_.filter(),
+                 args.w[0].data, problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace,
+                 taken_.workspace_bytes, beta(unit_.dtype, unit_.adds), problem_.image(), args.dx[0].data);
+  }
+
+ private:
+  Unit unit_;
+  ConvProblem problem_;
+  Taken taken_;
+};
+
+/// A step that keeps `body`.
+template <class Body>
+Lowered::Step keep(Pass pass, const Taken& taken, std::shared_ptr<Body> body) {
+  return step({pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
+}
+
+}  // namespace
+
+Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& session) {
+  const Unit unit(op, spec, session);
+  const Api& api = unit.api;
+  bool exact = true;
+  Lowered lowered = assemble(spec, [&](Pass pass) {
+    const bool data = pass == Pass::backward_data;
+    TensorDescriptor image = data ? describe_gradient(api, spec.x[0]) : describe_value(api, spec.x[0]);
+    TensorDescriptor result =
+        pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
+    ConvProblem problem(op, spec, pass, std::move(image), std::move(result), session);
+    const Taken taken = take("cudnn: " + to_string(Op(op)), problem, spec.y.dtype, choice, session);
+    exact = exact && taken.exact;
+    if (pass == Pass::forward)
+      return keep(pass, taken, std::make_shared<Forward>(unit, spec, std::move(problem), taken));
+    if (data) return keep(pass, taken, std::make_shared<BackwardData>(unit, std::move(problem), taken));
+    return keep(pass, taken, std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
+  });
+  lowered.workspace_exact = exact;
+  if (unit.relu && spec.mode == Mode::training) lowered.backward_bytes = extent_bytes(spec.y, spec.y.pitch);
+  return lowered;
+}
+
+}  // namespace lamina::cudnn

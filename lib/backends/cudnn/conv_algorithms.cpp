@@ -1,0 +1,148 @@
+// The library's algorithms of a convolution, and which one a Choice takes.
+
+#include "conv_algorithms.h"
+
+#include <algorithm>
+
+#include "status.h"
+
+namespace lamina::cudnn {
+namespace {
+
+constexpr Algorithm forward_algorithms[] = {
+    {"implicit_gemm", 0, true}, {"implicit_precomp_gemm", 1, true}, {"gemm", 2, true},     {"direct", 3, true},
+    {"fft", 4, true},           {"fft_tiling", 5, true},            {"winograd", 6, true}, {"winograd_nonfused", 7, true}};
+constexpr Algorithm data_algorithms[] = {{"algo_0", 0, false},    {"algo_1", 1, true},   {"fft", 2, true},
+                                         {"fft_tiling", 3, true}, {"winograd", 4, true}, {"winograd_nonfused", 5, true}};
+constexpr Algorithm params_algorithms[] = {{"algo_0", 0, false}, {"algo_1", 1, true}, {"fft", 2, true},
+                                           {"algo_3", 3, false}, {"winograd_nonfused", 5, true}, {"fft_tiling", 6, true}};
+
+/// The math type to ask with: what the descriptor starts from.
+int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
+  const bool has_fma = at_least(api, 8, 0);
+  switch (math) {
+    case Math::strict:
+      if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to fear
+      return has_fma ? math_type::fma : math_type::standard;
+    case Math::tf32:
+      if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; with f64 take strict math");
+      if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; it came with 8.0");
+      return math_type::tensor_op;
+    case Math::half: break;
+  }
+  throw Unsupported(unit + ": no half products; it computes in strict math and in tf32");
+}
+
+/// Why the math of an answer does not do, or nothing.
+std::string math_refusal(Math asked, int answered) {
+  if (answered == math_type::allow_conversion) return "would round to 16 bits";
+  if (asked == Math::strict && answered == math_type::tensor_op) return "would take tensor cores, not strict math";
+  return {};
+}
+
+class Picker {
+ public:
+  Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice)
+      : unit_(std::move(unit)), problem_(problem), choice_(choice), math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
+
+  Taken named(const Algorithm& algorithm) {
+    problem_.set_math(math_);
+    bool answered = false;
+    Taken taken;
+    for (const AlgorithmResult& answer : problem_.ask()) {
+      if (answer.algorithm != algorithm.number || answer.status != ok) continue;
+      answered = true;
+      if (fits(algorithm, &answer, taken)) return taken;
+    }
+    if (answered || !fits(algorithm, nullptr, taken)) throw_refused();
+    return taken;
+  }
+
+  Taken first() {
+    problem_.set_math(math_);
+    for (const AlgorithmResult& answer : problem_.ask()) {
+      const Algorithm* const algorithm = find(answer.algorithm);
+      if (algorithm == nullptr) continue;
+      if (answer.status != ok) {
+        note(*algorithm, text(problem_.api(), answer.status));
+        continue;
+      }
+      Taken taken;
+      if (fits(*algorithm, &answer, taken)) return taken;
+    }
+    throw_refused();
+  }
+
+ private:
+  const Algorithm* find(int number) const {
+    for (const Algorithm& algorithm : conv_algorithms(problem_.pass()))
+      if (algorithm.number == number) return &algorithm;
+    return nullptr;
+  }
+
+  void note(const Algorithm& algorithm, const std::string& reason) {
+    reasons_ += (reasons_.empty() ? "" : "; ") + std::string(algorithm.name) + ": " + reason;
+  }
+
+  bool fits(const Algorithm& algorithm, const AlgorithmResult* answer, Taken& taken) {
+    const bool sure = algorithm.deterministic && (answer == nullptr || answer->determinism == determinism::full);
+    if (choice_.deterministic && !sure) return note(algorithm, "its sums are in no fixed order"), false;
+    if (answer != nullptr) {
+      if (const std::string reason = math_refusal(choice_.math, answer->math); !reason.empty())
+        return note(algorithm, reason), false;
+      // Strict stays strict: an answer of the standard math would let TF32 in.
+      if (choice_.math == Math::tf32) problem_.set_math(answer->math);
+    }
+    std::size_t bytes = 0;
+    if (const Status status = problem_.workspace(algorithm.number, bytes); status != ok) {
+      if (!refused(problem_.api(), status)) check(problem_.api(), status, "its question for workspace", __FILE__, __LINE__);
+      return note(algorithm, text(problem_.api(), status)), false;
+    }
+    if (bytes > choice_.workspace_limit)
+      return note(algorithm, "needs " + std::to_string(bytes) + " bytes of workspace, the limit is " +
+                                 std::to_string(choice_.workspace_limit)),
+             false;
+    taken = {.name = algorithm.name, .number = algorithm.number, .workspace_bytes = bytes};
+    return true;
+  }
+
+  [[noreturn]] void throw_refused() const {
+    throw Unsupported(unit_ + ": " + (reasons_.empty() ? "the library offers no algorithm" : reasons_));
+  }
+
+  std::string unit_, reasons_;
+  ConvProblem& problem_;
+  const Choice& choice_;
+  int math_;
+};
+
+}  // namespace
+
+std::span<const Algorithm> conv_algorithms(Pass pass) {
+  switch (pass) {
+    case Pass::forward: return forward_algorithms;
+    case Pass::backward_params: return params_algorithms;
+    case Pass::backward_data: return data_algorithms;
+    default: return {};
+  }
+}
+
+Taken take(const std::string& unit, ConvProblem& problem, DType dtype, const Choice& choice, Session& session) {
+  const std::string where = unit + ", " + std::string(to_string(problem.pass()));
+  const std::string& name = choice.algorithm[static_cast<std::size_t>(problem.pass())];
+  const auto known = conv_algorithms(problem.pass());
+  const auto named = std::find_if(known.begin(), known.end(), [&](const Algorithm& a) { return a.name == name; });
+  if (!name.empty() && named == known.end()) {
+    std::string names;
+    for (const Algorithm& algorithm : known) names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
+    throw UsageError(where + ": unknown algorithm '" + name + "'; there are " + names);
+  }
+  if (choice.max_error < std::numeric_limits<double>::infinity())
+    throw Unsupported(where + ": no bound on the error of its algorithms is documented; leave max_error out");
+  Picker picker(where, problem, dtype, choice);
+  if (!session.has_device())
+    return {.name = name.empty() ? "heuristic" : name, .workspace_bytes = choice.workspace_limit, .exact = false};
+  return name.empty() ? picker.first() : picker.named(*named);
+}
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,60 @@
+#pragma once
+// The library's algorithms of a convolution: their names, and which one a Choice takes.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common.h"
+
+namespace lamina::cudnn {
+
+struct Algorithm {
+  const char* name;
+  int number;
+  bool deterministic;  ///< as the manual says; a query may deny it for a shape
+};
+
+/// In the order of their numbers.
+std::span<const Algorithm> conv_algorithms(Pass);
+
+/// The descriptors of one pass of one convolution, and the library's questions and answers about it.
+class ConvProblem {
+ public:
+  /// `image` is x or dx, `result` y or dy.
+  ConvProblem(const Conv&, const Spec&, Pass, TensorDescriptor image, TensorDescriptor result, Session&);
+
+  const Api& api() const { return api_; }
+  Pass pass() const { return pass_; }
+  TensorObject* image() const { return image_.get(); }
+  TensorObject* result() const { return result_.get(); }
+  FilterObject* filter() const { return filter_.get(); }
+  ConvolutionObject* convolution() const { return convolution_.get(); }
+
+  void set_math(int math);
+  std::vector<AlgorithmResult> ask() const;  ///< the library's order, best first; refused ones have a status
+  Status workspace(int algorithm, std::size_t& bytes) const;
+
+ private:
+  Session& session_;
+  const Api& api_;
+  Pass pass_;
+  TensorDescriptor image_, result_;
+  FilterDescriptor filter_;
+  ConvolutionDescriptor convolution_;
+};
+
+/// What a Choice comes to for one pass.
+struct Taken {
+  std::string name;             ///< empty where no device could be asked
+  int number = 0;
+  std::size_t workspace_bytes;  ///< the limit where no device could be asked
+  bool exact = true;            ///< is that its need
+};
+
+/// The algorithm of the name, or the first of the library's order, that respects the choice's limit, determinism and
+/// math; the problem's descriptor has its math type then. Throws Unsupported with every reason, UsageError for an
+/// unknown name.
+Taken take(const std::string& unit, ConvProblem&, DType, const Choice&, Session&);
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,43 @@
+#pragma once
+// What the backend needs of the machine beside cuDNN: a device with a stream, matrix products, the mask of dropout.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lamina/backend.h"
+#include "types.h"
+
+namespace lamina {
+class Blas;
+}
+
+namespace lamina::cudnn {
+
+/// What decides over an element of a dropout: dropped where its word is below `threshold`, else multiplied by `scale`.
+struct Mask {
+  std::uint64_t key;
+  std::uint64_t threshold;
+  double scale;
+};
+
+/// Opens its device when first asked for it. Outlives every kernel.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual std::string unavailable() const = 0;  ///< empty, or why there is no such device here
+  virtual Device& device() = 0;
+  virtual Stream stream() = 0;
+  virtual Blas& blas() = 0;  ///< bound to the stream; throws LoadError where there is no library for it
+
+  /// Takes the step that a training pass draws at: now = next, next += 1. Enqueues.
+  virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;
+  /// to = from * mask, or to += from * mask. Enqueues.
+  virtual void apply_dropout(const Mask&, const std::uint64_t* step, const Tensor& from, const Tensor& to,
+                             bool adds) = 0;
+};
+
+/// The GPU of the options' number. Throws Unsupported where this build has no CUDA, with how to get it.
+std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&);
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,82 @@
+#pragma once
+// cuDNN's C interface as far as it is called here: objects, numbers, results of a query. Declared by us, so that the
+// backend is compiled on every machine, and for every version at once; where cudnn.h is found, header_check.cpp proves
+// that it says the same. An enumerator is an int in the C calls, here and there.
+
+#include <cstddef>
+
+struct CUstream_st;
+
+namespace lamina::cudnn {
+
+/// 0 is success in every version. Every other number means one thing up to 8 and another from 9 on: see status.h.
+using Status = int;
+constexpr Status ok = 0;
+
+// Objects of the library, known by their address alone.
+struct HandleObject;
+struct TensorObject;
+struct FilterObject;
+struct ConvolutionObject;
+struct PoolingObject;
+struct ActivationObject;
+struct LrnObject;
+struct OpTensorObject;
+using Stream = CUstream_st*;  ///< what the CUDA runtime calls cudaStream_t
+
+/// What a query for convolution algorithms answers, one per algorithm. The same for all three passes in 7, 8 and 9.
+struct AlgorithmResult {
+  int algorithm;
+  Status status;  ///< success, or why not
+  float time;     ///< milliseconds; -1 from a query that times nothing
+  std::size_t workspace_bytes;
+  int determinism;
+  int math;
+  int reserved[3];
+};
+
+// The numbers of enumerators. They are the same in 7, 8 and 9 where nothing else is said.
+namespace data_type {
+constexpr int f32 = 0, f64 = 1;
+}
+namespace format {
+constexpr int nchw = 0, nhwc = 1;
+}
+namespace math_type {
+constexpr int standard = 0;          ///< 7: no tensor cores; 8 and later: fp32 may be rounded to TF32
+constexpr int tensor_op = 1;         ///< tensor cores: 8 and later TF32 for fp32
+constexpr int allow_conversion = 2;  ///< 7.2: fp32 may even be rounded to 16 bits
+constexpr int fma = 3;               ///< 8.0: no tensor cores
+}  // namespace math_type
+namespace determinism {
+constexpr int none = 0, full = 1;
+}
+namespace nan {
+constexpr int propagate = 1;
+}
+namespace convolution_mode {
+constexpr int cross_correlation = 1;
+}
+namespace activation_mode {
+constexpr int relu = 1, identity = 5;
+}
+namespace pooling_mode {
+constexpr int average_with_padding = 1, average_without_padding = 2, max_deterministic = 3;
+}
+namespace softmax {
+constexpr int accurate = 1;      ///< algorithm: on x - max
+constexpr int over_channels = 1;  ///< mode
+}  // namespace softmax
+namespace lrn {
+constexpr int across_channels = 0;  ///< mode
+constexpr unsigned least_size = 1, most_size = 16;
+constexpr double least_k = 1e-5, least_beta = 0.01;
+}  // namespace lrn
+namespace batch_norm_mode {
+constexpr int spatial = 1;
+}
+namespace op_tensor {
+constexpr int add = 0;
+}
+
+}  // namespace lamina::cudnn
