@@ -1,10 +1,12 @@
 // Every backend by its name. The one place that knows them all.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cuda/backend.h"
+#include "cudnn/backend.h"
 #include "eigen/backend.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
@@ -24,8 +26,6 @@ constexpr const char* without_cuda_host =
     "this build has no backend cuda-host, which runs the CUDA kernels on the host for tests; configure with "
     "-DLAMINA_CUDA_HOST=ON";
 #endif
-constexpr const char* without_cudnn =
-    "; it needs cuDNN, which this build was made without. The backend eigen runs on every machine";
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOpti
 #endif
   }
   if (name == "cudnn" || name.starts_with("cudnn:"))
-    throw Unsupported("this build has no backend " + name + without_cudnn);
+    return cudnn::make_backend(name, name.substr(std::min(name.size(), std::size_t{6})), options);
   throw UsageError("no backend \"" + name + "\": " + near_names(name, backend_names()));
 }
 

@@ -36,7 +36,7 @@ struct Problem {
 
   template <class T>
   void multiply(const Args& args, Gemm<T> product) const {
-    Blas& blas = session.machine().blas();
+    Blas& blas = session.blas();
     blas.use_workspace(args.workspace, workspace_bytes);
     blas.allow_tf32(tf32);
     blas.gemm(product);
@@ -97,6 +97,7 @@ void check_choice(const FullyConnected& op, const Spec& spec, const Choice& choi
 Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, Session& session) {
   check_choice(op, spec, choice);
   const auto problem = std::make_shared<const Problem>(op, spec, choice, session);
+  if (session.has_device()) session.blas();  // so that no pass opens it
   return assemble(spec, [&](Pass pass) {
     return step(
         {pass}, "gemm",

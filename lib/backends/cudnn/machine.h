@@ -28,7 +28,9 @@ class Machine {
   virtual std::string unavailable() const = 0;  ///< empty, or why there is no such device here
   virtual Device& device() = 0;
   virtual Stream stream() = 0;
-  virtual Blas& blas() = 0;  ///< bound to the stream; throws LoadError where there is no library for it
+  /// Bound to the stream: of the CUDA that cuDNN was built for, and from beside its directory if one lies there. Throws
+  /// LoadError where there is none.
+  virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
 
   /// Takes the step that a training pass draws at: now = next, next += 1. Enqueues.
   virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;

@@ -36,6 +36,12 @@ HandleObject* Session::handle() {
   return handle_->get();
 }
 
+Blas& Session::blas() {
+  const Api& library = api();
+  const std::size_t cuda = library.GetCudartVersion == nullptr ? 0 : library.GetCudartVersion();
+  return machine_->blas(static_cast<int>(cuda / 1000), library.directory);
+}
+
 const Api& process_library(const std::string& directory) {
   static std::mutex mutex;
   static std::unique_ptr<Library> library;

@@ -29,6 +29,7 @@ class Session {
   HandleObject* handle();
 
   Machine& machine() { return *machine_; }
+  Blas& blas();
 
  private:
   std::unique_ptr<Machine> machine_;

@@ -1,0 +1,84 @@
+// Compiled where cudnn.h of version 9 is found: that header and our declarations say the same.
+
+#include <cudnn.h>
+
+#include <type_traits>
+
+#include "entry_points.h"
+
+namespace lamina::cudnn {
+namespace {
+
+/// A type of the header as ours: an enumerator is an int, an opaque object ours of the same name.
+template <class T>
+struct Ours {
+  using type = std::conditional_t<std::is_enum_v<T>, int, T>;
+};
+template <class T>
+struct Ours<const T> {
+  using type = const typename Ours<T>::type;
+};
+template <class T>
+struct Ours<T*> {
+  using type = typename Ours<T>::type*;
+};
+template <class R, class... P>
+struct Ours<R(P...)> {
+  using type = typename Ours<R>::type(typename Ours<P>::type...);
+};
+#define LAMINA_CUDNN_OBJECT(theirs, ours)                \
+  template <>                                            \
+  struct Ours<std::remove_pointer_t<theirs>> {           \
+    using type = ours;                                   \
+  }
+LAMINA_CUDNN_OBJECT(cudnnHandle_t, HandleObject);
+LAMINA_CUDNN_OBJECT(cudnnTensorDescriptor_t, TensorObject);
+LAMINA_CUDNN_OBJECT(cudnnFilterDescriptor_t, FilterObject);
+LAMINA_CUDNN_OBJECT(cudnnConvolutionDescriptor_t, ConvolutionObject);
+LAMINA_CUDNN_OBJECT(cudnnPoolingDescriptor_t, PoolingObject);
+LAMINA_CUDNN_OBJECT(cudnnActivationDescriptor_t, ActivationObject);
+LAMINA_CUDNN_OBJECT(cudnnLRNDescriptor_t, LrnObject);
+LAMINA_CUDNN_OBJECT(cudnnOpTensorDescriptor_t, OpTensorObject);
+LAMINA_CUDNN_OBJECT(cudnnConvolutionFwdAlgoPerf_t*, AlgorithmResult);
+LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdDataAlgoPerf_t*, AlgorithmResult);
+LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdFilterAlgoPerf_t*, AlgorithmResult);
+
+#define LAMINA_CUDNN_SAME(name, ...)                                                      \
+  static_assert(std::is_same_v<Ours<decltype(::cudnn##name)>::type, __VA_ARGS__>, "cudnn" #name);
+LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_SAME)
+
+template <class Theirs>
+constexpr bool same_result =
+    sizeof(Theirs) == sizeof(AlgorithmResult) && offsetof(Theirs, algo) == offsetof(AlgorithmResult, algorithm) &&
+    offsetof(Theirs, status) == offsetof(AlgorithmResult, status) &&
+    offsetof(Theirs, time) == offsetof(AlgorithmResult, time) &&
+    offsetof(Theirs, memory) == offsetof(AlgorithmResult, workspace_bytes) &&
+    offsetof(Theirs, determinism) == offsetof(AlgorithmResult, determinism) &&
+    offsetof(Theirs, mathType) == offsetof(AlgorithmResult, math);
+static_assert(same_result<cudnnConvolutionFwdAlgoPerf_t> && same_result<cudnnConvolutionBwdDataAlgoPerf_t> &&
+              same_result<cudnnConvolutionBwdFilterAlgoPerf_t>);
+static_assert(sizeof(cudnnStatus_t) == sizeof(int) && sizeof(cudnnDataType_t) == sizeof(int));
+
+static_assert(ok == CUDNN_STATUS_SUCCESS);
+static_assert(data_type::f32 == CUDNN_DATA_FLOAT && data_type::f64 == CUDNN_DATA_DOUBLE);
+static_assert(format::nchw == CUDNN_TENSOR_NCHW && format::nhwc == CUDNN_TENSOR_NHWC);
+static_assert(math_type::standard == CUDNN_DEFAULT_MATH && math_type::tensor_op == CUDNN_TENSOR_OP_MATH &&
+              math_type::allow_conversion == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION && math_type::fma == CUDNN_FMA_MATH);
+static_assert(determinism::none == CUDNN_NON_DETERMINISTIC && determinism::full == CUDNN_DETERMINISTIC);
+static_assert(nan::propagate == CUDNN_PROPAGATE_NAN);
+static_assert(convolution_mode::cross_correlation == CUDNN_CROSS_CORRELATION);
+static_assert(activation_mode::relu == CUDNN_ACTIVATION_RELU);
+static_assert(pooling_mode::average_with_padding == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING &&
+              pooling_mode::average_without_padding == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING &&
+              pooling_mode::max_deterministic == CUDNN_POOLING_MAX_DETERMINISTIC);
+static_assert(softmax::accurate == CUDNN_SOFTMAX_ACCURATE && softmax::over_channels == CUDNN_SOFTMAX_MODE_CHANNEL);
+static_assert(lrn::across_channels == CUDNN_LRN_CROSS_CHANNEL_DIM1 && lrn::least_size == CUDNN_LRN_MIN_N &&
+              lrn::most_size == CUDNN_LRN_MAX_N && lrn::least_k == CUDNN_LRN_MIN_K &&
+              lrn::least_beta == CUDNN_LRN_MIN_BETA);
+static_assert(batch_norm_mode::spatial == CUDNN_BATCHNORM_SPATIAL);
+static_assert(op_tensor::add == CUDNN_OP_TENSOR_ADD);
+static_assert(CUDNN_CONVOLUTION_FWD_ALGO_COUNT == 8 && CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT == 6 &&
+              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT == 7);
+
+}  // namespace
+}  // namespace lamina::cudnn

@@ -1,0 +1,88 @@
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernel for dropout.
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "../../../kernels/dropout.h"
+#include "../../device/blas_library.h"
+#include "../../device/cuda_device.h"
+#include "lamina/error.h"
+#include "machine.h"
+
+namespace lamina::cudnn {
+namespace {
+
+/// The folder of cuBLAS in the tree of NVIDIA's Python wheels, where cuDNN lies in nvidia/cudnn/lib; else empty.
+std::string blas_beside(const std::string& cudnn_directory, int cuda_major) {
+  namespace fs = std::filesystem;
+  const fs::path wheels = fs::path(cudnn_directory).parent_path().parent_path();
+  std::error_code ignored;
+  for (const fs::path& folder : {wheels / "cublas" / "lib", wheels / ("cu" + std::to_string(cuda_major)) / "lib"})
+    if (fs::exists(folder / ("libcublas.so." + std::to_string(cuda_major)), ignored)) return folder.string();
+  return {};
+}
+
+class CudaMachine final : public Machine {
+ public:
+  explicit CudaMachine(const BackendOptions& options)
+      : number_(options.device), device_(options.device, options.memory_limit) {}
+
+  std::string unavailable() const override { return cuda_unavailable(number_); }
+  Device& device() override { return device_; }
+  Stream stream() override { return device_.stream(); }
+
+  Blas& blas(int cuda_major, const std::string& cudnn_directory) override {
+    if (!blas_) {
+      library_ = open_blas(blas_beside(cudnn_directory, cuda_major), cuda_major);
+      blas_.emplace(library_.table, device_.stream());
+    }
+    return *blas_;
+  }
+
+  void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
+    launch([&] { cuda::dropout_advance(device_.stream(), next, now); });
+  }
+
+  void apply_dropout(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to,
+                     bool adds) override {
+    if (from.dtype == DType::f64) return apply<double>(mask, step, from, to, adds);
+    apply<float>(mask, step, from, to, adds);
+  }
+
+ private:
+  template <class T>
+  static cuda::View<T> view(const Tensor& tensor) {
+    return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
+  }
+
+  template <class T>
+  void apply(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to, bool adds) {
+    launch([&] {
+      cuda::dropout_apply<T>(device_.stream(), {mask.key, mask.threshold, mask.scale}, step, view<const T>(from),
+                             view<T>(to), adds);
+    });
+  }
+
+  template <class Work>
+  static void launch(Work&& work) {
+    try {
+      work();
+    } catch (const cuda::LaunchError& error) {
+      throw DeviceError(std::string("cudnn: ") + error.what());
+    }
+  }
+
+  int number_;
+  CudaDevice device_;
+  BlasLibrary library_;
+  std::optional<Blas> blas_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> make_cuda_machine(const BackendOptions& options) {
+  return std::make_unique<CudaMachine>(options);
+}
+
+}  // namespace lamina::cudnn
