@@ -1,0 +1,155 @@
+// What the backend refuses before any op is asked, what it says of itself, and what a pass may call.
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("cudnn: making the backend opens nothing; it is available where device and library are") {
+  FakeBackend on;
+  CHECK(on.fake.count == 0);
+  CHECK(on.backend.name() == "cudnn");
+  CHECK(on.backend.available().empty());
+  CHECK(on.backend.describe() == "cuDNN 9.19.0, built for CUDA 13.1");
+  CHECK(on.fake.count == 0);
+  CHECK(&on.backend.device() == &on.log.device);
+  CHECK(on.fake.names() == std::vector<std::string>{"Create", "SetStream", "CreateConvolutionDescriptor",
+                                                    "DestroyConvolutionDescriptor"});
+  on.log.unavailable = "no driver";
+  CHECK(on.backend.available() == "no driver");
+
+  MachineLog log;
+  cudnn::CudnnBackend without("cudnn:there", make_host_machine(log),
+                              []() -> const cudnn::Api& { throw LoadError("no cuDNN there"); });
+  CHECK(without.available() == "no cuDNN there");
+  CHECK_THROWS_AS(without.device(), LoadError);
+}
+
+TEST_CASE("cudnn: refuses other types, mixtures, layouts, chains and names, naming them") {
+  FakeBackend on;
+  const auto refuses = [&](Spec spec, const std::string& word, const Choice& choice = {}) {
+    INFO(word);
+    CHECK_THROWS_AS(on.backend.lower(spec, choice), Unsupported);
+    CHECK_THROWS_WITH(on.backend.lower(spec, choice), ContainsSubstring("cudnn") && ContainsSubstring(word));
+  };
+  for (const Case& c : cases()) refuses(spec_of(on, {"", c.op, c.x}, {.dtype = DType::f16}), "f16");
+  const Case relu = {"", Relu{}, {{1, 2, 3, 3}}};
+  Spec spec = spec_of(on, relu);
+  spec.x[0].dtype = DType::f64;
+  refuses(spec, "one type");
+  spec = spec_of(on, relu);
+  spec.x[0].layout = Layout::nhwc;
+  refuses(spec, "both layouts");
+  spec = spec_of(on, relu);
+  spec.sums_wanted = true;
+  refuses(spec, "sums");
+  spec = spec_of(on, relu);
+  spec.tail = {Relu{}};
+  refuses(spec, "cannot be fused");
+  refuses(spec_of(on, relu, {.dtype = DType::f32, .pitched = true}), "without gaps");
+  refuses(spec_of(on, relu, {.dtype = DType::f64, .layout = Layout::nhwc}), "no nhwc layout in f64");
+  for (const Op& op : {Op(Lrn{}), Op(Dropout{}), Op(Softmax{})})
+    refuses(spec_of(on, {"", op, {{1, 5, 2, 2}}}, {.dtype = DType::f32, .layout = Layout::nhwc}), "nhwc");
+  CHECK_NOTHROW(on.backend.lower(
+      spec_of(on, {"", Softmax{}, {{2, 5, 1, 1}}}, {.dtype = DType::f32, .layout = Layout::nhwc}), {}));
+  refuses(spec_of(on, {"", BatchNorm{}, {{2, 2, 3, 3}}}), "512 bytes of workspace, the limit is 511",
+          {.workspace_limit = 511});
+  spec = spec_of(on, relu);
+  spec.x[0].shape = spec.y.shape = {1, 1, 1 << 16, 1 << 16};
+  spec.x[0].pitch = spec.y.pitch = spec.x[0].gradient_pitch = spec.y.gradient_pitch = std::int64_t{1} << 32;
+  refuses(spec, "stride");
+  CHECK_THROWS_AS(on.backend.lower(spec_of(on, relu), {.algorithm = {"quick", "", ""}}), UsageError);
+  CHECK_NOTHROW(on.backend.lower(spec_of(on, relu), {.algorithm = {"direct", "", "direct"}, .math = Math::tf32}));
+  spec.op = Input{.shape = {}};
+  spec = {};
+  spec.op = Input{.shape = {}};
+  CHECK_THROWS_AS(on.backend.lower(spec, {}), UsageError);
+
+  const Spec fc = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}),
+             fc64 = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}, {.dtype = DType::f64});
+  CHECK_THROWS_AS(on.backend.lower(fc, {.algorithm = {"direct", "", ""}}), UsageError);
+  refuses(fc, "half", {.math = Math::half});
+  refuses(fc64, "tf32", {.math = Math::tf32});
+  refuses(fc, "max_error", {.max_error = 1e-3});
+}
+
+TEST_CASE("cudnn: lists algorithms for the passes that an op has") {
+  FakeBackend on;
+  on.log.unavailable = "no driver";
+  const auto count = [&](const Op& op, const std::vector<Shape>& x, Pass pass) {
+    return on.backend.algorithms(spec_of(on, {"", op, x}), pass).size();
+  };
+  CHECK(count(Relu{}, {{1, 2, 3, 3}}, Pass::backward_params) == 0);
+  CHECK(count(Relu{}, {{1, 2, 3, 3}}, Pass::recompute) == 1);
+  CHECK(count(Relu{}, {{1, 2, 3, 3}}, Pass::prepare) == 0);
+  CHECK(count(BatchNorm{}, {{2, 2, 3, 3}}, Pass::backward_params) == 1);
+  CHECK(count(BatchNorm{}, {{2, 2, 3, 3}}, Pass::recompute) == 0);
+  CHECK(count(FullyConnected{.outputs = 1}, {{2, 2, 3, 3}}, Pass::backward_params) == 1);
+  CHECK(count(Conv{.channels = 1, .kernel = 1}, {{2, 2, 3, 3}}, Pass::recompute) == 0);
+  CHECK(on.fake.count == 0);
+}
+
+TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and makes no descriptor") {
+  Graph graph("all");
+  Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
+  x = relu(batch_norm(conv(x, "conv2", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn"));
+  x = concat({max_pool(x, "max", {.window = 3, .stride = 2, .rounding = Rounding::up}),
+              average_pool(x, "mean", {.window = 2, .stride = 2})});
+  x = add(x, lrn(x, "lrn", {}));
+  softmax(fully_connected(dropout(global_average_pool(x), "drop"), "fc", {.outputs = 3}));
+  for (const std::size_t version : {7605, 8907, 91900})
+    for (const Layout layout : {Layout::nchw}) {
+      FakeBackend on(version);
+      {
+        Options options;
+        options.layout = layout;
+        Plan plan(graph, on.backend, options);
+        on.fake.forget();
+        const int made = on.fake.made, allocations = on.log.device.allocations, copies = on.log.device.copies;
+        for (int i = 0; i < 2; ++i) {
+          plan.forward();
+          plan.backward();
+        }
+        CHECK(on.fake.made == made);
+        CHECK(on.log.device.allocations == allocations);
+        CHECK(on.log.device.waits == 0);
+        CHECK(on.log.device.copies == copies);
+        CHECK(on.fake.calls.size() > 40);
+        for (const std::string& call : on.fake.names()) {
+          INFO(call);
+          CHECK_FALSE((call.starts_with("Create") || call.starts_with("Destroy") || call.starts_with("Get") ||
+                       call.find("Descriptor") != std::string::npos || call == "SetStream" ||
+                       call.starts_with("SetConvolution")));
+        }
+      }
+      CHECK(on.fake.living == 1);  // the handle, which is the backend's
+    }
+}
+
+TEST_CASE("cudnn: memory can be predicted without a device, as a bound") {
+  Graph graph("one");
+  conv(graph.input({1, 2, 8, 8}), "conv", {.channels = 2, .kernel = 3});
+  FakeBackend on;
+  CHECK(predict_memory(graph, on.backend).workspace_exact);
+  on.log.unavailable = "no driver";
+  const MemoryReport report = predict_memory(graph, on.backend);
+  CHECK_FALSE(report.workspace_exact);
+  CHECK(report.workspace == Choice{}.workspace_limit);
+}
+
+TEST_CASE("cudnn: the name is cudnn, or a directory behind a colon") {
+  CHECK_THROWS_AS(make_backend("cudnn:"), Error);
+  CHECK_THROWS_AS(make_backend("cudnn", {.choice_cache = "file.json"}), Unsupported);
+  try {
+    auto backend = make_backend("cudnn:nowhere");
+    CHECK(backend->name() == "cudnn:nowhere");
+    CHECK_FALSE(backend->available().empty());  // no device, or no library there
+    CHECK_FALSE(backend->algorithms(spec_of(*std::make_unique<FakeBackend>(), {"", Relu{}, {{1, 1, 1, 1}}}), Pass::forward).empty());
+  } catch (const Unsupported& error) {
+    CHECK_THAT(error.what(), ContainsSubstring("nvcc"));
+  }
+}

@@ -1,0 +1,38 @@
+#pragma once
+// A unit lowered on a fake, with memory of the host behind every tensor, under a name that the fake's calls show.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cudnn/host_machine.h"
+#include "support/unit.h"
+
+namespace lamina::test {
+
+/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, workspace. What is not wanted is null.
+struct BoundUnit {
+  /// Lowers, binds, and forgets the calls that this took.
+  BoundUnit(FakeBackend&, const Spec&, const Choice& = {});
+
+  /// Runs the steps that cover a pass, and answers the calls that they made.
+  std::vector<std::string> run(Pass);
+
+  Lowered lowered;
+  Args args;
+
+ private:
+  Tensor lend(const std::string& name, const TensorSpec&, std::int64_t pitch);
+  void* lend(const std::string& name, std::size_t bytes);
+
+  Fake& fake_;
+  std::vector<std::unique_ptr<double[]>> memory_;
+};
+
+/// The spec of a case that the backend takes.
+Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DType::f32});
+
+/// One case of each op, with those of its forms that lead to other calls.
+const std::vector<Case>& cases();
+
+}  // namespace lamina::test

@@ -1,0 +1,156 @@
+// Which algorithm of a convolution a Choice takes, on fakes that answer as told.
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+
+std::string forward_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
+  return on.backend.lower(spec_of(on, plain, {.dtype = dtype}), choice).steps.at(0).algorithm;
+}
+
+/// The last setting of the forward descriptor's math.
+std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
+  BoundUnit unit(on, spec_of(on, plain, {.dtype = dtype}), choice);
+  const std::string call = unit.run(Pass::forward).at(0);
+  const std::size_t at = call.find("ConvolutionMathType ");
+  REQUIRE(at != std::string::npos);
+  return call.substr(at + 20, 1);
+}
+
+}  // namespace
+
+TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, plain);
+  const std::vector<std::string> forward = {"implicit_gemm", "implicit_precomp_gemm", "gemm",     "direct",
+                                            "fft",           "fft_tiling",            "winograd", "winograd_nonfused"};
+  CHECK(on.backend.algorithms(spec, Pass::forward) == forward);
+  CHECK(on.backend.algorithms(spec, Pass::backward_data) ==
+        std::vector<std::string>{"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"});
+  CHECK(on.backend.algorithms(spec, Pass::backward_params) ==
+        std::vector<std::string>{"algo_0", "algo_1", "fft", "algo_3", "winograd_nonfused", "fft_tiling"});
+  for (std::size_t i = 0; i < forward.size(); ++i) {
+    BoundUnit unit(on, spec, {.algorithm = {forward[i], "", ""}});
+    CHECK(unit.lowered.steps[0].algorithm == forward[i]);
+    CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 100 * (i + 1));
+    CHECK(unit.run(Pass::forward)[0].find(", " + std::to_string(i) + ", workspace") != std::string::npos);
+  }
+  BoundUnit unit(on, spec, {.algorithm = {"", "fft_tiling", ""}});
+  CHECK(unit.run(Pass::backward_params)[0].find(", 6, workspace, 700") != std::string::npos);
+}
+
+TEST_CASE("cudnn: without a name the library's first pick is taken that the limit lets through") {
+  FakeBackend on;
+  on.fake.answers[Pass::forward] = {result(6), result(1), result(0)};
+  on.fake.workspace = {{6, 5000}, {1, 1000}, {0, 0}};
+  CHECK(forward_of(on, {}) == "winograd");
+  CHECK(forward_of(on, {.workspace_limit = 4999}) == "implicit_precomp_gemm");
+  CHECK(forward_of(on, {.workspace_limit = 0}) == "implicit_gemm");
+  on.fake.workspace[0] = 10;
+  CHECK_THROWS_AS(forward_of(on, {.workspace_limit = 9}), Unsupported);
+  CHECK_THROWS_WITH(forward_of(on, {.workspace_limit = 9}),
+                    ContainsSubstring("winograd: needs 5000 bytes of workspace, the limit is 9") &&
+                        ContainsSubstring("implicit_gemm: needs 10") && ContainsSubstring("forward"));
+}
+
+TEST_CASE("cudnn: picks that the library itself refuses are passed over, by the numbers of its version") {
+  for (const auto& [version, refusal] : {std::pair{7605, 9}, {8907, 9}, {91900, 3003}}) {
+    FakeBackend on(static_cast<std::size_t>(version));
+    const int math = version < 8000 ? 0 : 3;
+    on.fake.answers[Pass::forward] = {result(4, 0, math, 1, refusal), result(5, 0, math), result(2, 0, math)};
+    on.fake.workspace_status[5] = refusal;
+    CHECK(forward_of(on, {}) == "gemm");
+    on.fake.workspace_status[2] = refusal;
+    CHECK_THROWS_AS(forward_of(on, {}), Unsupported);
+    CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: ") && ContainsSubstring("(" + std::to_string(refusal) + ")"));
+  }
+  FakeBackend empty;
+  empty.fake.answers[Pass::forward] = {result(77)};
+  CHECK_THROWS_WITH(forward_of(empty, {}), ContainsSubstring("offers no algorithm"));
+}
+
+TEST_CASE("cudnn: a question for workspace that breaks is an error, not a refusal") {
+  FakeBackend on;
+  on.fake.workspace_status[0] = 5000;
+  CHECK_THROWS_AS(forward_of(on, {}), DeviceError);
+}
+
+TEST_CASE("cudnn: a determinism demand drops what the manual or the library calls nondeterministic") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, plain);
+  CHECK(on.backend.lower(spec, {}).steps[1].algorithm == "algo_0");
+  CHECK(on.backend.lower(spec, {.deterministic = true}).steps[1].algorithm == "algo_1");
+  CHECK_THROWS_WITH(on.backend.lower(spec, {.algorithm = {"", "algo_3", ""}, .deterministic = true}),
+                    ContainsSubstring("algo_3: its sums are in no fixed order"));
+  on.fake.answers[Pass::forward] = {result(1, 0, 3, cudnn::determinism::none), result(0)};
+  CHECK(forward_of(on, {}) == "implicit_precomp_gemm");
+  CHECK(forward_of(on, {.deterministic = true}) == "implicit_gemm");
+}
+
+TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 in") {
+  CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}) == "3");
+  CHECK(math_of(*std::make_unique<FakeBackend>(8907), {}) == "3");
+  CHECK(math_of(*std::make_unique<FakeBackend>(7605), {}) == "0");
+  CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}, DType::f64) == "0");
+  FakeBackend on;
+  on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op), result(1, 0, cudnn::math_type::standard)};
+  CHECK(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}) == "implicit_precomp_gemm");
+  CHECK(math_of(on, {}) == "3");  // stays, though the answer was the standard math
+  on.fake.answers[Pass::forward].pop_back();
+  CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("would take tensor cores"));
+  CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}),
+                    ContainsSubstring("would take tensor cores"));
+}
+
+TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never rounds to 16 bits") {
+  FakeBackend on;
+  on.fake.answers[Pass::forward] = {result(6, 0, cudnn::math_type::allow_conversion),
+                                    result(1, 0, cudnn::math_type::tensor_op), result(0)};
+  CHECK(forward_of(on, {.math = Math::tf32}) == "implicit_precomp_gemm");
+  CHECK(math_of(on, {.math = Math::tf32}) == "1");
+  CHECK(math_of(on, {.algorithm = {"implicit_gemm", "", ""}, .math = Math::tf32}) == "3");
+  CHECK_THROWS_WITH(forward_of(on, {.math = Math::tf32}, DType::f64), ContainsSubstring("tf32 rounds factors of f32"));
+  CHECK_THROWS_WITH(forward_of(on, {.math = Math::half}), ContainsSubstring("no half products"));
+  FakeBackend old(7605);
+  CHECK_THROWS_WITH(forward_of(old, {.math = Math::tf32}), ContainsSubstring("7.6.5 has no tf32"));
+}
+
+TEST_CASE("cudnn: an unknown name is answered with the known ones, a bound on the error refused") {
+  FakeBackend on;
+  CHECK_THROWS_AS(forward_of(on, {.algorithm = {"quick", "", ""}}), UsageError);
+  CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"quick", "", ""}}),
+                    ContainsSubstring("quick") && ContainsSubstring("winograd_nonfused"));
+  CHECK_THROWS_WITH(forward_of(on, {.max_error = 1e-3}), ContainsSubstring("max_error"));
+}
+
+TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked for") {
+  FakeBackend on;
+  on.fake.answers[Pass::forward] = {result(1)};
+  CHECK(forward_of(on, {.algorithm = {"gemm", "", ""}}) == "gemm");
+  on.fake.workspace_status[2] = 3000;
+  CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"gemm", "", ""}}), ContainsSubstring("gemm: CUDNN_STATUS_NOT_SUPPORTED"));
+}
+
+TEST_CASE("cudnn: where there is no device, the workspace is the limit, and said to be no more than a bound") {
+  FakeBackend on;
+  on.log.unavailable = "no GPU here";
+  const Lowered lowered = on.backend.lower(spec_of(on, plain), {.algorithm = {"", "algo_1", ""}, .workspace_limit = 4096});
+  CHECK_FALSE(lowered.workspace_exact);
+  CHECK(lowered.steps[0].algorithm == "heuristic");
+  CHECK(lowered.steps[1].algorithm == "algo_1");
+  CHECK(lowered.steps[0].kernel->workspace_bytes() == 4096);
+  Args args;
+  args.x.resize(1), args.w.resize(2), args.dw.resize(2), args.dx.resize(1);
+  CHECK_THROWS_AS(lowered.steps[0].kernel->run(args), DeviceError);
+  CHECK_THROWS_WITH(lowered.steps[0].kernel->run(args), ContainsSubstring("no GPU here"));
+  on.log.unavailable.clear();
+  CHECK(on.backend.lower(spec_of(on, plain), {}).workspace_exact);
+}

@@ -1,0 +1,138 @@
+// Convolutions on a fake: the calls of each pass, their descriptors, factors and memory.
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Calls = std::vector<std::string>;
+
+namespace {
+
+const Case grouped = {"", Conv{.channels = 4, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .dilation = {1, 2}, .groups = 2},
+                      {{2, 6, 5, 5}}};
+const Case with_relu = {"", Conv{.channels = 4, .kernel = 1}, {{2, 3, 2, 2}}, {{Relu{}}}};
+
+Choice by_name(const std::string& forward, const std::string& params, const std::string& data) {
+  return {.algorithm = {forward, params, data}};
+}
+
+}  // namespace
+
+TEST_CASE("cudnn: a convolution's calls carry its geometry, groups, math, algorithm, workspace and beta 0") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, grouped), by_name("implicit_precomp_gemm", "algo_3", "algo_1"));
+  const std::string x = "f32 2x6x5x5 / 150 25 5 1", w = "f32 filter 4x3x3x2", y = "f32 2x4x3x3 / 36 9 3 1";
+  const std::string conv = "Convolution2dDescriptor 1 0 2 1 1 2 1 0, ConvolutionGroupCount 2, ConvolutionMathType 3";
+  CHECK(unit.run(Pass::forward) ==
+        Calls{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", w0, " + conv + ", 1, workspace, 200, 0, " + y + ", y)",
+              "AddTensor(handle, 1, f32 1x4x1x1 / 4 1 1 1, w1, 1, " + y + ", y)"});
+  CHECK(unit.run(Pass::backward_params) ==
+        Calls{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv + ", 3, workspace, 400, 0, " + w + ", dw0)",
+              "ConvolutionBackwardBias(handle, 1, " + y + ", dy, 0, f32 1x4x1x1 / 4 1 1 1, dw1)"});
+  CHECK(unit.run(Pass::backward_data) ==
+        Calls{"ConvolutionBackwardData(handle, 1, " + w + ", w0, " + y + ", dy, " + conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
+}
+
+TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f64, .adds = true}));
+  for (const Pass pass : {Pass::backward_params, Pass::backward_data})
+    for (const std::string& call : unit.run(pass)) {
+      INFO(call);
+      CHECK(call.find("(handle, 1, f64 ") != std::string::npos);
+      CHECK((call.find("00, 1, f64") != std::string::npos || call.find("dy, 1, f64") != std::string::npos));
+    }
+  CHECK(unit.run(Pass::forward)[0].find(", 0, f64") != std::string::npos);
+}
+
+TEST_CASE("cudnn: bias and ReLU are one call with the convolution in f32, and three where the library refuses that") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, with_relu));
+  const Calls fused = unit.run(Pass::forward);
+  REQUIRE(fused.size() == 1);
+  CHECK(fused[0] ==
+        "ConvolutionBiasActivationForward(handle, 1, f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, w0, "
+        "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, 0, workspace, 100, 0, "
+        "f32 2x4x2x2 / 16 4 2 1, y, f32 1x4x1x1 / 4 1 1 1, w1, ActivationDescriptor 1 1 0, f32 2x4x2x2 / 16 4 2 1, y)");
+  on.fake.status["ConvolutionBiasActivationForward"] = 3000;
+  const Calls three = {"ConvolutionForward", "AddTensor", "ActivationForward"};
+  for (int i = 0; i < 2; ++i) {
+    unit.run(Pass::forward);
+    CHECK(on.fake.names() == three);
+  }
+  on.fake.status.clear();
+  unit.run(Pass::forward);
+  CHECK(on.fake.names() == three);  // it was told once
+
+  CHECK_FALSE(make_spec(on.backend, with_relu, {.dtype = DType::f64}).has_value());
+  Case without = with_relu;
+  std::get<Conv>(without.op).bias = false;
+  CHECK_FALSE(make_spec(on.backend, without, {.dtype = DType::f32}).has_value());
+}
+
+TEST_CASE("cudnn: a version without the fused call makes three") {
+  FakeBackend on;
+  on.fake.api.ConvolutionBiasActivationForward = nullptr;
+  BoundUnit unit(on, spec_of(on, with_relu));
+  CHECK(unit.run(Pass::forward).size() == 3);
+}
+
+TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked one") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, with_relu));
+  CHECK(unit.lowered.backward_reads_y);
+  CHECK(unit.lowered.backward_bytes == 2 * 4 * 2 * 2 * sizeof(float));
+  const std::string y = "f32 2x4x2x2 / 16 4 2 1";
+  const Calls params = unit.run(Pass::backward_params);
+  REQUIRE(params.size() == 3);
+  CHECK(params[0] == "ActivationBackward(handle, ActivationDescriptor 1 1 0, 1, " + y + ", y, " + y + ", dy, " + y +
+                         ", y, 0, " + y + ", scratch)");
+  CHECK(params[1].find(y + ", scratch") != std::string::npos);
+  CHECK(params[2].find(y + ", scratch") != std::string::npos);
+  const Calls data = unit.run(Pass::backward_data);
+  REQUIRE(data.size() == 1);
+  CHECK(data[0].find(y + ", scratch") != std::string::npos);
+}
+
+TEST_CASE("cudnn: where y and dy have different strides, the mask is made on a copy with those of y") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, with_relu, {.dtype = DType::f32, .pitched = true}));
+  const Calls params = unit.run(Pass::backward_params);
+  REQUIRE(params.size() == 4);
+  CHECK(params[0].starts_with("TransformTensor(handle, 1, "));
+  CHECK(params[0].ends_with(", scratch)"));
+  CHECK(params[1].find(", scratch, ") < params[1].find(", y, 0, "));
+}
+
+TEST_CASE("cudnn: nhwc tensors have their strides, and filters their format") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .layout = Layout::nhwc}));
+  const std::string call = unit.run(Pass::forward)[0];
+  CHECK(call.find("f32 2x6x5x5 / 150 1 30 6") != std::string::npos);
+  CHECK(call.find("f32 filter 4x3x3x2 nhwc") != std::string::npos);
+}
+
+TEST_CASE("cudnn: a data gradient that nobody wants is neither asked about nor computed") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .wants = {false}}));
+  CHECK(unit.run(Pass::backward_data).empty());
+  BoundUnit wanted(on, spec_of(on, grouped));
+  wanted.args.dx[0] = {};
+  wanted.args.dw[0] = {};
+  CHECK(wanted.run(Pass::backward_data).empty());
+  wanted.run(Pass::backward_params);
+  CHECK(on.fake.names() == Calls{"ConvolutionBackwardBias"});
+}
+
+TEST_CASE("cudnn: what the library refuses while it runs is Unsupported, with call, status and version") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, grouped, {.dtype = DType::f32, .adds = true}), by_name("", "", "fft"));
+  on.fake.status["ConvolutionBackwardData"] = 3000;
+  on.fake.last_error = "beta must be 0\n";
+  CHECK_THROWS_AS(unit.run(Pass::backward_data), Unsupported);
+  CHECK_THROWS_WITH(unit.run(Pass::backward_data),
+                    Catch::Matchers::ContainsSubstring("cuDNN 9.19.0: cudnnConvolutionBackwardData gave "
+                                                       "CUDNN_STATUS_NOT_SUPPORTED (3000): beta must be 0 [conv.cpp:"));
+}

@@ -1,0 +1,62 @@
+#pragma once
+// A cuDNN that computes nothing: a table of functions that write down their calls, know every object they made, and
+// answer as they are told.
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cudnn/api.h"
+#include "lamina/op.h"
+
+namespace lamina::test {
+
+class Fake {
+ public:
+  /// The youngest that lives answers: the functions of the table have no other way to find it.
+  explicit Fake(std::size_t version = 91900);
+  ~Fake();
+  Fake(const Fake&) = delete;
+  Fake& operator=(const Fake&) = delete;
+
+  cudnn::Api api;
+
+  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": a descriptor as what it
+  /// was set to, memory by the name given to it, a factor as its number.
+  std::vector<std::string> calls;
+  std::vector<std::string> names() const;  ///< of the calls alone
+  void forget() { calls.clear(); }
+
+  void name(const void* memory, const std::string& as) { memory_[memory] = as; }
+  bool double_factors = false;  ///< as factors of f64 tensors are
+
+  // What it is told to answer.
+  std::map<std::string, cudnn::Status> status;         ///< by name of the call: every time
+  int fail_call = -1;                                  ///< the call of this number, from 0, fails once
+  cudnn::Status fail_status = 0;
+  std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to the queries; by default every algorithm, 0 first
+  std::map<int, std::size_t> workspace;                         ///< by algorithm; else 100 bytes times (number + 1)
+  std::map<int, cudnn::Status> workspace_status;                ///< by algorithm
+  std::string last_error;
+
+  int made = 0, living = 0;  ///< objects
+  int count = 0;             ///< calls that could fail, since construction
+
+  /// For the functions of the table.
+  template <class... P>
+  cudnn::Status answer(const std::string& call, P... p);
+
+ private:
+  template <class T>
+  std::string text(T value) const;
+  std::map<const void*, std::string> memory_;
+  Fake* before_;
+};
+
+/// An answer of a query that nothing speaks against.
+cudnn::AlgorithmResult result(int algorithm, std::size_t bytes = 100, int math = cudnn::math_type::fma,
+                              int determinism = cudnn::determinism::full, cudnn::Status status = cudnn::ok);
+
+}  // namespace lamina::test

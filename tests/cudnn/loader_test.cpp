@@ -1,0 +1,152 @@
+// The loader, on files that the build made for it, one folder per version.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "cudnn/host_machine.h"
+#include "cudnn/bound.h"
+#include "backends/cudnn/status.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::cudnn;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The folder that the build made for a fake.
+std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
+
+/// A folder that ends with the test.
+struct Scratch {
+  fs::path path = fs::temp_directory_path() / ("lamina_cudnn_" + std::to_string(reinterpret_cast<std::size_t>(this)));
+  Scratch() { fs::create_directories(path); }
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("cudnn loader: versions 7.6, 8.9 and 9.19 of directories, several in one process") {
+  const Library seven(folder("7.6")), eight(folder("8.9")), nine(folder("9.19"));
+  CHECK(seven.api().version == 7605);
+  CHECK(seven.api().number() == "7.6.5");
+  CHECK(eight.api().number() == "8.9.7");
+  CHECK(nine.api().number() == "9.19.0");
+  CHECK(seven.api().major() == 7);
+  CHECK(nine.api().major() == 9);
+  CHECK(nine.api().directory == folder("9.19"));
+  CHECK(at_least(eight.api(), 8, 9));
+  CHECK(at_least(nine.api(), 8, 30));
+  CHECK_FALSE(at_least(eight.api(), 8, 10));
+  CHECK_FALSE(at_least(seven.api(), 8, 0));
+}
+
+TEST_CASE("cudnn loader: a status means what its version says, in its own words") {
+  const Library eight(folder("8.9")), nine(folder("9.19"));
+  CHECK(meaning(eight.api(), 9) == Meaning::not_supported);
+  CHECK(meaning(nine.api(), 9) == Meaning::failed);
+  CHECK(meaning(nine.api(), 3000) == Meaning::not_supported);
+  CHECK(meaning(eight.api(), 3000) == Meaning::failed);
+  CHECK(text(eight.api(), 9) == "CUDNN_STATUS_NOT_SUPPORTED (9)");
+  CHECK(text(nine.api(), 9) == "CUDNN_UNKNOWN_STATUS (9)");
+  const std::pair<int, Meaning> old[] = {{0, Meaning::success},       {1, Meaning::not_initialized},
+                                         {2, Meaning::no_memory},     {3, Meaning::bad_parameter},
+                                         {5, Meaning::bad_parameter}, {6, Meaning::not_supported},
+                                         {8, Meaning::failed},        {11, Meaning::not_supported}};
+  for (const auto& [status, meant] : old) CHECK(meaning(eight.api(), status) == meant);
+  const std::pair<int, Meaning> young[] = {{0, Meaning::success},       {1001, Meaning::not_initialized},
+                                           {2008, Meaning::bad_parameter}, {3014, Meaning::not_supported},
+                                           {4000, Meaning::failed},     {4003, Meaning::no_memory},
+                                           {4004, Meaning::no_memory},  {5000, Meaning::failed}};
+  for (const auto& [status, meant] : young) CHECK(meaning(nine.api(), status) == meant);
+  CHECK(refused(nine.api(), 2000));
+  CHECK_FALSE(refused(nine.api(), 5000));
+  CHECK_THROWS_AS(FilterDescriptor(describe_filter(eight.api(), {.shape = {1, 1, 1, 1}})), Unsupported);
+  CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), {.shape = {1, 1, 1, 1}})), Unsupported);
+}
+
+TEST_CASE("cudnn loader: what a version lacks is null, and named when it is needed") {
+  const Library seven(folder("7.6")), nine(folder("9.19"));
+  CHECK(seven.api().GetLastErrorString == nullptr);
+  CHECK(seven.api().BackendCreateDescriptor == nullptr);
+  CHECK(nine.api().BackendCreateDescriptor != nullptr);
+  CHECK_THROWS_AS(PoolingDescriptor(nine.api()), LoadError);
+  CHECK_THROWS_WITH(PoolingDescriptor(nine.api()), ContainsSubstring("cuDNN 9.19.0 in " + folder("9.19")) &&
+                                                       ContainsSubstring("cudnnCreatePoolingDescriptor"));
+}
+
+TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with its reason") {
+  CHECK_THROWS_AS(Library("nowhere"), LoadError);
+  CHECK_THROWS_WITH(Library("nowhere"), ContainsSubstring("no cuDNN in nowhere") && ContainsSubstring("libcudnn.so.9"));
+  CHECK_THROWS_WITH(Library(folder("lacking")), ContainsSubstring("no entry point cudnnSetStream"));
+  CHECK_THROWS_WITH(Library(folder("5.1")), ContainsSubstring("cuDNN 5.1.10") && ContainsSubstring("too old"));
+  CHECK_THROWS_WITH(Library(folder("other")), ContainsSubstring("cudnnGetVersion"));
+  const Scratch scratch;
+  std::ofstream(scratch.path / "libcudnn.so") << "no library";
+  CHECK_THROWS_AS(Library(scratch.path.string()), LoadError);
+  CHECK_THROWS_WITH(Library(scratch.path.string()), ContainsSubstring("cannot open") && ContainsSubstring("libcudnn.so"));
+}
+
+TEST_CASE("cudnn loader: the parts of a directory are opened from there, and a broken one is named") {
+  const Library nine(folder("9.19"));
+  void* const part = dlopen((fs::path(folder("9.19")) / "libcudnn_ops.so.9").c_str(), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(part != nullptr);
+  if (part != nullptr) dlclose(part);
+  const std::vector<std::string> mapped = mapped_directories();
+  CHECK(std::find(mapped.begin(), mapped.end(), folder("9.19")) != mapped.end());
+
+  const Scratch scratch;
+  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch.path / "libcudnn.so.9");
+  std::ofstream(scratch.path / "libcudnn_cnn.so.9") << "no library";
+  std::ofstream(scratch.path / "libcudnn_cnn.so.8") << "of another version: not touched";
+  std::ofstream(scratch.path / "libcudnn_cnn.so.9.19.0") << "another name of the same: not touched";
+  CHECK_THROWS_WITH(Library(scratch.path.string()), ContainsSubstring("libcudnn_cnn.so.9: "));
+}
+
+TEST_CASE("cudnn loader: a library whose parts come from two directories is refused, both named") {
+  const Library mixed(folder("mixed"));
+  check_one_directory(mixed.api());  // nothing was opened yet
+  test::MachineLog log;
+  Session session(test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
+  CHECK_THROWS_AS(session.handle(), LoadError);
+  CHECK_THROWS_WITH(session.handle(), ContainsSubstring(folder("mixed")) && ContainsSubstring(folder("elsewhere")));
+}
+
+TEST_CASE("cudnn loader: a process has one cuDNN, and a second is refused with both directories") {
+  const Api& first = process_library(folder("9.19"));
+  CHECK(&process_library(folder("9.19")) == &first);
+  CHECK(&process_library(folder("9.19") + "/.") == &first);
+  CHECK_THROWS_AS(process_library(folder("8.9")), LoadError);
+  CHECK_THROWS_WITH(process_library(folder("8.9")),
+                    ContainsSubstring(folder("9.19")) && ContainsSubstring(folder("8.9")) && ContainsSubstring("one process"));
+  CHECK_THROWS_WITH(process_library(""), ContainsSubstring("that of the system"));
+}
+
+TEST_CASE("cudnn loader: a convolution is lowered with each version's numbers") {
+  for (const std::string name : {"7.6", "8.9", "9.19"}) {
+    const Library library(folder(name));
+    test::MachineLog log;
+    Session session(test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
+    const ConvolutionDescriptor descriptor(library.api());
+    int count = 0;
+    CHECK(library.api().GetConvolutionForwardAlgorithmMaxCount(nullptr, &count) == ok);
+    std::vector<AlgorithmResult> results(static_cast<std::size_t>(count));
+    CHECK(library.api().GetConvolutionForwardAlgorithm_v7(nullptr, nullptr, nullptr, descriptor.get(), nullptr, count,
+                                                          &count, results.data()) == ok);
+    REQUIRE(results.size() == 8);
+    CHECK(meaning(library.api(), results[0].status) == Meaning::not_supported);
+    CHECK(results[1].status == ok);
+    CHECK(results[1].algorithm == 6);
+    CHECK(results[1].workspace_bytes == 64);
+    CHECK(results[1].determinism == determinism::full);
+    CHECK(results[1].math == (library.api().major() == 7 ? math_type::standard : math_type::fma));
+  }
+}
