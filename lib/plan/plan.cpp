@@ -35,6 +35,38 @@ Graph copy(const Graph& graph) {
   return copied;
 }
 
+/// Bytes that one unit needs to be measured by itself: its tensors, and its blocks but for the workspace.
+std::size_t measured_bytes(const Unit& unit) {
+  const auto block = [](std::size_t bytes) { return (bytes + 255) & ~std::size_t{255}; };
+  const auto tensor = [&](const TensorSpec& spec, std::int64_t pitch) {
+    const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
+    return block(static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype));
+  };
+  std::size_t bytes = block(unit.lowered->saved_bytes) + block(unit.lowered->backward_bytes);
+  std::vector<TensorSpec> tensors = unit.spec.x;
+  tensors.insert(tensors.end(), unit.spec.w.begin(), unit.spec.w.end());
+  tensors.push_back(unit.spec.y);
+  for (const TensorSpec& spec : tensors) bytes += tensor(spec, spec.pitch) + tensor(spec, spec.gradient_pitch);
+  return bytes;
+}
+
+/// Memory to measure in: what the plan will take, or more where a unit with as much workspace as its choice allows
+/// needs more; without so much workspace where there is not enough memory.
+Buffer lent_memory(Device& device, const PlanLayout& layout) {
+  const std::size_t plan = layout.memory.arena + layout.memory.workspace;
+  std::size_t least = plan, most = plan;
+  for (const Unit& unit : layout.units.list) {
+    if (!unit.choice.measure) continue;
+    least = std::max(least, measured_bytes(unit) + layout.memory.workspace);
+    most = std::max(most, measured_bytes(unit) + unit.choice.workspace_limit);
+  }
+  try {
+    return {device, std::max(least, most)};
+  } catch (const OutOfMemory&) {
+    return {device, least};
+  }
+}
+
 /// The layout with every choice that asks for measurement replaced by what the backend measures, in memory that nobody
 /// uses yet.
 PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options) {
@@ -42,8 +74,7 @@ PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options
   const auto& units = layout.units.list;
   if (std::none_of(units.begin(), units.end(), [](const Unit& unit) { return unit.choice.measure; })) return layout;
 
-  const std::size_t bytes = layout.memory.arena + layout.memory.workspace;
-  const Buffer lent(backend.device(), bytes);
+  const Buffer lent = lent_memory(backend.device(), layout);
   std::vector<std::pair<const Unit*, Choice>> measured;
   options.choice_of.clear();
   for (const Unit& unit : units) {
@@ -54,7 +85,7 @@ PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options
     if (same != measured.end())
       choice = same->second;
     else if (choice.measure)
-      choice = backend.measure(unit.spec, choice, lent.data(), bytes);
+      choice = backend.measure(unit.spec, choice, lent.data(), lent.size_bytes());
     measured.emplace_back(&unit, choice);
     choice.measure = false;
     options.choice_of[graph.nodes()[static_cast<std::size_t>(unit.y())].name] = choice;

@@ -17,8 +17,8 @@ TEST_CASE("cudnn: making the backend opens nothing; it is available where device
   CHECK(on.backend.describe() == "cuDNN 9.19.0, built for CUDA 13.1");
   CHECK(on.fake.count == 0);
   CHECK(&on.backend.device() == &on.log.device);
-  CHECK(on.fake.names() == std::vector<std::string>{"Create", "SetStream", "CreateConvolutionDescriptor",
-                                                    "DestroyConvolutionDescriptor"});
+  CHECK(on.fake.names() ==
+        std::vector<std::string>{"Create", "SetStream", "CreateConvolutionDescriptor", "DestroyConvolutionDescriptor"});
   on.log.unavailable = "no driver";
   CHECK(on.backend.available() == "no driver");
 
@@ -148,7 +148,9 @@ TEST_CASE("cudnn: the name is cudnn, or a directory behind a colon") {
     auto backend = make_backend("cudnn:nowhere");
     CHECK(backend->name() == "cudnn:nowhere");
     CHECK_FALSE(backend->available().empty());  // no device, or no library there
-    CHECK_FALSE(backend->algorithms(spec_of(*std::make_unique<FakeBackend>(), {"", Relu{}, {{1, 1, 1, 1}}}), Pass::forward).empty());
+    CHECK_FALSE(
+        backend->algorithms(spec_of(*std::make_unique<FakeBackend>(), {"", Relu{}, {{1, 1, 1, 1}}}), Pass::forward)
+            .empty());
   } catch (const Unsupported& error) {
     CHECK_THAT(error.what(), ContainsSubstring("nvcc"));
   }

@@ -30,8 +30,8 @@ std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::
 TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain);
-  const std::vector<std::string> forward = {"implicit_gemm", "implicit_precomp_gemm", "gemm",     "direct",
-                                            "fft",           "fft_tiling",            "winograd", "winograd_nonfused"};
+  const std::vector<std::string> forward = {
+      "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
   CHECK(on.backend.algorithms(spec, Pass::forward) == forward);
   CHECK(on.backend.algorithms(spec, Pass::backward_data) ==
         std::vector<std::string>{"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"});
@@ -70,7 +70,8 @@ TEST_CASE("cudnn: picks that the library itself refuses are passed over, by the 
     CHECK(forward_of(on, {}) == "gemm");
     on.fake.workspace_status[2] = refusal;
     CHECK_THROWS_AS(forward_of(on, {}), Unsupported);
-    CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: ") && ContainsSubstring("(" + std::to_string(refusal) + ")"));
+    CHECK_THROWS_WITH(forward_of(on, {}),
+                      ContainsSubstring("fft: ") && ContainsSubstring("(" + std::to_string(refusal) + ")"));
   }
   FakeBackend empty;
   empty.fake.answers[Pass::forward] = {result(77)};
@@ -101,7 +102,8 @@ TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 i
   CHECK(math_of(*std::make_unique<FakeBackend>(7605), {}) == "0");
   CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}, DType::f64) == "0");
   FakeBackend on;
-  on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op), result(1, 0, cudnn::math_type::standard)};
+  on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op),
+                                    result(1, 0, cudnn::math_type::standard)};
   CHECK(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}) == "implicit_precomp_gemm");
   CHECK(math_of(on, {}) == "3");  // stays, though the answer was the standard math
   on.fake.answers[Pass::forward].pop_back();
@@ -136,13 +138,15 @@ TEST_CASE("cudnn: a named algorithm that the library's list lacks is still asked
   on.fake.answers[Pass::forward] = {result(1)};
   CHECK(forward_of(on, {.algorithm = {"gemm", "", ""}}) == "gemm");
   on.fake.workspace_status[2] = 3000;
-  CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"gemm", "", ""}}), ContainsSubstring("gemm: CUDNN_STATUS_NOT_SUPPORTED"));
+  CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"gemm", "", ""}}),
+                    ContainsSubstring("gemm: CUDNN_STATUS_NOT_SUPPORTED"));
 }
 
 TEST_CASE("cudnn: where there is no device, the workspace is the limit, and said to be no more than a bound") {
   FakeBackend on;
   on.log.unavailable = "no GPU here";
-  const Lowered lowered = on.backend.lower(spec_of(on, plain), {.algorithm = {"", "algo_1", ""}, .workspace_limit = 4096});
+  const Lowered lowered =
+      on.backend.lower(spec_of(on, plain), {.algorithm = {"", "algo_1", ""}, .workspace_limit = 4096});
   CHECK_FALSE(lowered.workspace_exact);
   CHECK(lowered.steps[0].algorithm == "heuristic");
   CHECK(lowered.steps[1].algorithm == "algo_1");

@@ -10,8 +10,10 @@ using Calls = std::vector<std::string>;
 
 namespace {
 
-const Case grouped = {"", Conv{.channels = 4, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .dilation = {1, 2}, .groups = 2},
-                      {{2, 6, 5, 5}}};
+const Case grouped = {
+    "",
+    Conv{.channels = 4, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .dilation = {1, 2}, .groups = 2},
+    {{2, 6, 5, 5}}};
 const Case with_relu = {"", Conv{.channels = 4, .kernel = 1}, {{2, 3, 2, 2}}, {{Relu{}}}};
 
 Choice by_name(const std::string& forward, const std::string& params, const std::string& data) {
@@ -25,14 +27,15 @@ TEST_CASE("cudnn: a convolution's calls carry its geometry, groups, math, algori
   BoundUnit unit(on, spec_of(on, grouped), by_name("implicit_precomp_gemm", "algo_3", "algo_1"));
   const std::string x = "f32 2x6x5x5 / 150 25 5 1", w = "f32 filter 4x3x3x2", y = "f32 2x4x3x3 / 36 9 3 1";
   const std::string conv = "Convolution2dDescriptor 1 0 2 1 1 2 1 0, ConvolutionGroupCount 2, ConvolutionMathType 3";
-  CHECK(unit.run(Pass::forward) ==
-        Calls{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", w0, " + conv + ", 1, workspace, 200, 0, " + y + ", y)",
-              "AddTensor(handle, 1, f32 1x4x1x1 / 4 1 1 1, w1, 1, " + y + ", y)"});
+  CHECK(unit.run(Pass::forward) == Calls{"ConvolutionForward(handle, 1, " + x + ", x0, " + w + ", w0, " + conv +
+                                             ", 1, workspace, 200, 0, " + y + ", y)",
+                                         "AddTensor(handle, 1, f32 1x4x1x1 / 4 1 1 1, w1, 1, " + y + ", y)"});
   CHECK(unit.run(Pass::backward_params) ==
-        Calls{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv + ", 3, workspace, 400, 0, " + w + ", dw0)",
+        Calls{"ConvolutionBackwardFilter(handle, 1, " + x + ", x0, " + y + ", dy, " + conv +
+                  ", 3, workspace, 400, 0, " + w + ", dw0)",
               "ConvolutionBackwardBias(handle, 1, " + y + ", dy, 0, f32 1x4x1x1 / 4 1 1 1, dw1)"});
-  CHECK(unit.run(Pass::backward_data) ==
-        Calls{"ConvolutionBackwardData(handle, 1, " + w + ", w0, " + y + ", dy, " + conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
+  CHECK(unit.run(Pass::backward_data) == Calls{"ConvolutionBackwardData(handle, 1, " + w + ", w0, " + y + ", dy, " +
+                                               conv + ", 1, workspace, 200, 0, " + x + ", dx0)"});
 }
 
 TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
@@ -52,10 +55,11 @@ TEST_CASE("cudnn: bias and ReLU are one call with the convolution in f32, and th
   BoundUnit unit(on, spec_of(on, with_relu));
   const Calls fused = unit.run(Pass::forward);
   REQUIRE(fused.size() == 1);
-  CHECK(fused[0] ==
-        "ConvolutionBiasActivationForward(handle, 1, f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, w0, "
-        "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, 0, workspace, 100, 0, "
-        "f32 2x4x2x2 / 16 4 2 1, y, f32 1x4x1x1 / 4 1 1 1, w1, ActivationDescriptor 1 1 0, f32 2x4x2x2 / 16 4 2 1, y)");
+  CHECK(
+      fused[0] ==
+      "ConvolutionBiasActivationForward(handle, 1, f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, w0, "
+      "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, 0, workspace, 100, 0, "
+      "f32 2x4x2x2 / 16 4 2 1, y, f32 1x4x1x1 / 4 1 1 1, w1, ActivationDescriptor 1 1 0, f32 2x4x2x2 / 16 4 2 1, y)");
   on.fake.status["ConvolutionBiasActivationForward"] = 3000;
   const Calls three = {"ConvolutionForward", "AddTensor", "ActivationForward"};
   for (int i = 0; i < 2; ++i) {

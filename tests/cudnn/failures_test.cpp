@@ -34,8 +34,11 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
     cudnn::Status status;
     Kind kind;
   };
-  for (const Failure& failure : {Failure{91900, 5000, Kind::device}, {91900, 3000, Kind::unsupported},
-                                 {91900, 4004, Kind::device}, {8907, 8, Kind::device}, {8907, 9, Kind::unsupported},
+  for (const Failure& failure : {Failure{91900, 5000, Kind::device},
+                                 {91900, 3000, Kind::unsupported},
+                                 {91900, 4004, Kind::device},
+                                 {8907, 8, Kind::device},
+                                 {8907, 9, Kind::unsupported},
                                  {7605, 2, Kind::device}})
     for (const Case& c : cases()) {
       int calls = 0;
@@ -45,7 +48,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
         calls = on.fake.count;
         CHECK(on.fake.living == 1);
       }
-      REQUIRE(calls > 3);
+      REQUIRE(calls >= 3);
       for (int call = 0; call < calls; ++call) {
         INFO(to_string(c) << ", call " << call << " of " << calls << " gives " << failure.status);
         FakeBackend on(failure.version);

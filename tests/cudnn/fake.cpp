@@ -28,7 +28,7 @@ Object& object(T pointer) {
 }
 
 template <class T>
-constexpr bool is_place_for_object = std::is_pointer_v<T> && is_object<std::remove_pointer_t<T>>;
+constexpr bool is_place_for_object = std::is_pointer_v<T>&& is_object<std::remove_pointer_t<T>>;
 
 Pass pass_of(const std::string& call) {
   if (call.find("BackwardData") != std::string::npos) return Pass::backward_data;
@@ -66,9 +66,9 @@ struct Entry<Tag, R(P...)> {
   static constexpr std::add_pointer_t<R(P...)> function = nullptr;
 };
 
-#define LAMINA_TEST_TAG(entry, ...)                \
-  struct entry##Tag {                              \
-    static constexpr const char* name = #entry;    \
+#define LAMINA_TEST_TAG(entry, ...)             \
+  struct entry##Tag {                           \
+    static constexpr const char* name = #entry; \
   };
 LAMINA_CUDNN_ENTRY_POINTS(LAMINA_TEST_TAG)
 

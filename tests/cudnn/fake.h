@@ -33,8 +33,8 @@ class Fake {
   bool double_factors = false;  ///< as factors of f64 tensors are
 
   // What it is told to answer.
-  std::map<std::string, cudnn::Status> status;         ///< by name of the call: every time
-  int fail_call = -1;                                  ///< the call of this number, from 0, fails once
+  std::map<std::string, cudnn::Status> status;  ///< by name of the call: every time
+  int fail_call = -1;                           ///< the call of this number, from 0, fails once
   cudnn::Status fail_status = 0;
   std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to the queries; by default every algorithm, 0 first
   std::map<int, std::size_t> workspace;                         ///< by algorithm; else 100 bytes times (number + 1)

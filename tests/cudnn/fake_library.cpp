@@ -72,7 +72,8 @@ EXPORT int cudnnGetConvolutionForwardAlgorithmMaxCount(void*, int* count) { retu
 EXPORT int cudnnGetConvolutionForwardAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
   return answer(n, m, r);
 }
-EXPORT int cudnnGetConvolutionForwardWorkspaceSize(void*, void*, void*, void*, void*, int algorithm, std::size_t* bytes) {
+EXPORT int cudnnGetConvolutionForwardWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
+                                                   std::size_t* bytes) {
   return workspace(algorithm, bytes);
 }
 #if FAKE_VERSION >= 90000

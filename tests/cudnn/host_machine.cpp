@@ -31,7 +31,6 @@ class HostMachine final : public cudnn::Machine {
  private:
   MachineLog& log_;
   std::optional<Blas> blas_;
-
 };
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cudnn/host_machine.h"
-#include "cudnn/bound.h"
 #include "backends/cudnn/status.h"
+#include "cudnn/bound.h"
+#include "cudnn/host_machine.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 
@@ -62,10 +62,10 @@ TEST_CASE("cudnn loader: a status means what its version says, in its own words"
                                          {5, Meaning::bad_parameter}, {6, Meaning::not_supported},
                                          {8, Meaning::failed},        {11, Meaning::not_supported}};
   for (const auto& [status, meant] : old) CHECK(meaning(eight.api(), status) == meant);
-  const std::pair<int, Meaning> young[] = {{0, Meaning::success},       {1001, Meaning::not_initialized},
+  const std::pair<int, Meaning> young[] = {{0, Meaning::success},          {1001, Meaning::not_initialized},
                                            {2008, Meaning::bad_parameter}, {3014, Meaning::not_supported},
-                                           {4000, Meaning::failed},     {4003, Meaning::no_memory},
-                                           {4004, Meaning::no_memory},  {5000, Meaning::failed}};
+                                           {4000, Meaning::failed},        {4003, Meaning::no_memory},
+                                           {4004, Meaning::no_memory},     {5000, Meaning::failed}};
   for (const auto& [status, meant] : young) CHECK(meaning(nine.api(), status) == meant);
   CHECK(refused(nine.api(), 2000));
   CHECK_FALSE(refused(nine.api(), 5000));
@@ -92,7 +92,8 @@ TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with 
   const Scratch scratch;
   std::ofstream(scratch.path / "libcudnn.so") << "no library";
   CHECK_THROWS_AS(Library(scratch.path.string()), LoadError);
-  CHECK_THROWS_WITH(Library(scratch.path.string()), ContainsSubstring("cannot open") && ContainsSubstring("libcudnn.so"));
+  CHECK_THROWS_WITH(Library(scratch.path.string()),
+                    ContainsSubstring("cannot open") && ContainsSubstring("libcudnn.so"));
 }
 
 TEST_CASE("cudnn loader: the parts of a directory are opened from there, and a broken one is named") {
@@ -125,8 +126,9 @@ TEST_CASE("cudnn loader: a process has one cuDNN, and a second is refused with b
   CHECK(&process_library(folder("9.19")) == &first);
   CHECK(&process_library(folder("9.19") + "/.") == &first);
   CHECK_THROWS_AS(process_library(folder("8.9")), LoadError);
-  CHECK_THROWS_WITH(process_library(folder("8.9")),
-                    ContainsSubstring(folder("9.19")) && ContainsSubstring(folder("8.9")) && ContainsSubstring("one process"));
+  CHECK_THROWS_WITH(process_library(folder("8.9")), ContainsSubstring(folder("9.19")) &&
+                                                        ContainsSubstring(folder("8.9")) &&
+                                                        ContainsSubstring("one process"));
   CHECK_THROWS_WITH(process_library(""), ContainsSubstring("that of the system"));
 }
 

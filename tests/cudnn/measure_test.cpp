@@ -47,7 +47,7 @@ TEST_CASE("cudnn: of what is tied with the fastest, the least workspace leads") 
 TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, by several samples") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = true});
-  on.fake.workspace_status[2] = 3000;  // gemm, and fft in both gradients
+  on.fake.workspace_status[2] = 3000;                                 // gemm, and fft in both gradients
   for (int i = 0; i < 7; ++i) tell(on.log, i == 4 ? 1 : 5 + i, 0.1);  // forward: the fifth that runs is fft_tiling
   for (int i = 0; i < 5; ++i) tell(on.log, i == 1 ? 2 : 9, 0.1);      // params: algo_1
   for (int i = 0; i < 5; ++i) tell(on.log, 3, 0.1);                   // data: all tied, algo_0 needs least
@@ -86,7 +86,8 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
   CHECK(on.backend.measured().size() == 1);
   Case inference = plain;
   inference.mode = Mode::inference;
-  CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).algorithm[0].empty());
+  CHECK_FALSE(
+      on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).algorithm[0].empty());
   CHECK(on.backend.measured().size() == 2);
   const Choice none = on.backend.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0);
   CHECK_FALSE(none.measure);

@@ -25,7 +25,8 @@ TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
   FakeBackend on;
   const Case c = {"", Relu{}, {shape}};
   const std::string relu = "ActivationDescriptor 1 1 0";
-  CHECK(calls(on, c, Pass::forward) == Calls{"ActivationForward(handle, " + relu + ", 1, " + t + ", x0, 0, " + t + ", y)"});
+  CHECK(calls(on, c, Pass::forward) ==
+        Calls{"ActivationForward(handle, " + relu + ", 1, " + t + ", x0, 0, " + t + ", y)"});
   CHECK(calls(on, c, Pass::recompute) == calls(on, c, Pass::forward));
   CHECK(calls(on, c, Pass::backward_data) == Calls{"ActivationBackward(handle, " + relu + ", 1, " + t + ", y, " + t +
                                                    ", dy, " + t + ", y, 0, " + t + ", dx0)"});
@@ -47,7 +48,8 @@ TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that t
         Calls{"LRNCrossChannelForward(handle, " + lrn + ", 0, 1, " + t + ", x0, 0, " + t + ", y)"});
   CHECK(calls(on, c, Pass::backward_data) == Calls{"LRNCrossChannelBackward(handle, " + lrn + ", 0, 1, " + t + ", y, " +
                                                    t + ", dy, " + t + ", x0, 0, " + t + ", dx0)"});
-  for (const auto& [op, word] : {std::pair{Lrn{.size = 4}, "even size"}, {Lrn{.size = 17}, "1 to 16"},
+  for (const auto& [op, word] : {std::pair{Lrn{.size = 4}, "even size"},
+                                 {Lrn{.size = 17}, "1 to 16"},
                                  {Lrn{.size = 5, .alpha = 1, .beta = 0}, "beta"},
                                  {Lrn{.size = 5, .alpha = 1, .beta = 1, .k = 1e-6}, "k from"}}) {
     const Spec spec = spec_of(on, {"", op, {shape}});
@@ -62,17 +64,20 @@ TEST_CASE("cudnn: max pooling is the deterministic one; means are told of the pa
   const std::string x = "f32 2x3x2x3 / 18 6 3 1", y = "f32 2x3x3x2 / 18 6 2 1", pool = "Pooling2dDescriptor ";
   CHECK(calls(on, c, Pass::forward) ==
         Calls{"PoolingForward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + x + ", x0, 0, " + y + ", y)"});
-  CHECK(calls(on, c, Pass::backward_data) == Calls{"PoolingBackward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + y + ", y, " +
-                                                   y + ", dy, " + x + ", x0, 0, " + x + ", dx0)"});
+  CHECK(calls(on, c, Pass::backward_data) == Calls{"PoolingBackward(handle, " + pool + "3 1 2 1 1 0 1 2, 1, " + y +
+                                                   ", y, " + y + ", dy, " + x + ", x0, 0, " + x + ", dx0)"});
   for (const bool counts : {false, true}) {
-    const Case mean = {"", AveragePool{.window = 2, .stride = 1, .pad = 1, .rounding = Rounding::down, .count_padding = counts}, {shape}};
+    const Case mean = {
+        "",
+        AveragePool{.window = 2, .stride = 1, .pad = 1, .rounding = Rounding::down, .count_padding = counts},
+        {shape}};
     const std::string mode = counts ? "1" : "2", means = "f32 2x3x3x3 / 27 9 3 1";
     CHECK(calls(on, mean, Pass::backward_data) ==
-          Calls{"PoolingBackward(handle, " + pool + mode + " 1 2 2 1 1 1 1, 1, " + means + ", dy, " + means + ", dy, " + t +
-                ", dx0, 0, " + t + ", dx0)"});
+          Calls{"PoolingBackward(handle, " + pool + mode + " 1 2 2 1 1 1 1, 1, " + means + ", dy, " + means + ", dy, " +
+                t + ", dx0, 0, " + t + ", dx0)"});
   }
   CHECK(calls(on, {"", GlobalAveragePool{}, {shape}}, Pass::forward) ==
-        Calls{"PoolingForward(handle, " + pool + "2 1 2 2 0 0 1 1, 1, " + t + ", x0, 0, f32 2x3x1x1 / 3 1 1 1, y)"});
+        Calls{"PoolingForward(handle, " + pool + "2 1 2 2 0 0 2 2, 1, " + t + ", x0, 0, f32 2x3x1x1 / 3 1 1 1, y)"});
 }
 
 TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padded copy where that is refused") {
@@ -100,8 +105,8 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
         Calls{fill, copy, "PoolingForward(handle, " + pool + ", 1, " + whole + ", workspace, 0, " + y + ", y)"});
   CHECK(taken.run(Pass::backward_data) ==
         Calls{fill, copy,
-              "PoolingBackward(handle, " + pool + ", 1, " + y + ", y, " + y + ", dy, " + whole + ", workspace, 0, " + whole +
-                  ", second)",
+              "PoolingBackward(handle, " + pool + ", 1, " + y + ", y, " + y + ", dy, " + whole + ", workspace, 0, " +
+                  whole + ", second)",
               "TransformTensor(handle, 1, " + image + ", second, 1, " + x + ", dx0)"});
 
   BoundUnit late(on, spec_of(on, c));
@@ -121,7 +126,8 @@ TEST_CASE("cudnn: windows beyond the image are asked for, and computed on a padd
 TEST_CASE("cudnn: means over windows beyond the padding are refused, by us or by the library") {
   FakeBackend on;
   AveragePool op{.window = 3, .stride = 2, .pad = 0, .rounding = Rounding::up, .count_padding = true};
-  CHECK_THROWS_WITH(on.backend.lower(spec_of(on, {"", op, {{1, 1, 6, 6}}}), {}), ContainsSubstring("beyond the padding"));
+  CHECK_THROWS_WITH(on.backend.lower(spec_of(on, {"", op, {{1, 1, 6, 6}}}), {}),
+                    ContainsSubstring("beyond the padding"));
   op.count_padding = false;
   BoundUnit unit(on, spec_of(on, {"", op, {{1, 1, 6, 6}}}));
   CHECK(unit.run(Pass::forward).size() == 1);
@@ -140,16 +146,15 @@ TEST_CASE("cudnn: batch norm is spatial, saves mean and deviation, and computes 
               ", w0, w1, 0.25, state0, state1, 0.001, saved, deviation)"});
   CHECK(unit.run(Pass::backward_data) == unit.run(Pass::backward_params));
   CHECK(unit.run(Pass::backward_params) ==
-        Calls{"BatchNormalizationBackward(handle, 1, 1, 0, 1, 0, " + t + ", x0, " + t + ", dy, " + t + ", dx0, " + channels +
-              ", w0, dw0, dw1, 0.001, saved, deviation)"});
+        Calls{"BatchNormalizationBackward(handle, 1, 1, 0, 1, 0, " + t + ", x0, " + t + ", dy, " + t + ", dx0, " +
+              channels + ", w0, dw0, dw1, 0.001, saved, deviation)"});
 
   BoundUnit adding(on, spec_of(on, c, {.dtype = DType::f32, .adds = true}));
   CHECK(adding.run(Pass::backward_params)[0].find("(handle, 1, 1, 1, 1, 1, ") != std::string::npos);
 
   c.mode = Mode::inference;
-  CHECK(calls(on, c, Pass::forward) ==
-        Calls{"BatchNormalizationForwardInference(handle, 1, 1, 0, " + t + ", x0, " + t + ", y, " + channels +
-              ", w0, w1, state0, state1, 0.001)"});
+  CHECK(calls(on, c, Pass::forward) == Calls{"BatchNormalizationForwardInference(handle, 1, 1, 0, " + t + ", x0, " + t +
+                                             ", y, " + channels + ", w0, w1, state0, state1, 0.001)"});
 }
 
 TEST_CASE("cudnn: batch norm writes gradients that nobody wants to its workspace") {

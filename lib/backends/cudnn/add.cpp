@@ -32,8 +32,8 @@ struct Sum {
   void forward(const Args& args) const {
     // The library lets y lie on the first factor, not on the second alone.
     const std::size_t first = args.x[1].data == args.y.data ? 1 : 0, second = 1 - first;
-    LAMINA_CUDNN(api, OpTensor, session.handle(), add.get(), one(dtype), x[first].get(), args.x[first].data,
-                 one(dtype), x[second].get(), args.x[second].data, zero(dtype), y.get(), args.y.data);
+    LAMINA_CUDNN(api, OpTensor, session.handle(), add.get(), one(dtype), x[first].get(), args.x[first].data, one(dtype),
+                 x[second].get(), args.x[second].data, zero(dtype), y.get(), args.y.data);
     for (std::size_t i = 2; i < x.size(); ++i)
       LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), x[i].get(), args.x[i].data, one(dtype), y.get(),
                    args.y.data);

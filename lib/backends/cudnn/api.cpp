@@ -22,9 +22,18 @@ namespace fs = std::filesystem;
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
 /// The parts of 8 and 9, each before those that need it. What is not named here comes last.
-constexpr const char* parts[] = {"graph",     "ops",       "engines_precompiled", "engines_runtime_compiled",
-                                 "heuristic", "ops_infer", "ops_train",           "cnn",
-                                 "cnn_infer", "cnn_train", "adv",                 "adv_infer",
+constexpr const char* parts[] = {"graph",
+                                 "ops",
+                                 "engines_precompiled",
+                                 "engines_runtime_compiled",
+                                 "heuristic",
+                                 "ops_infer",
+                                 "ops_train",
+                                 "cnn",
+                                 "cnn_infer",
+                                 "cnn_train",
+                                 "adv",
+                                 "adv_infer",
                                  "adv_train"};
 
 std::string dl_error() {
@@ -86,7 +95,8 @@ Library::Library(const std::string& directory) {
     if (!directory.empty()) {
       const std::string path = front_in(directory);
       if (path.empty())
-        throw LoadError("no cuDNN in " + directory + ": there is no libcudnn.so.9, .8 or .7; give the directory that "
+        throw LoadError("no cuDNN in " + directory +
+                        ": there is no libcudnn.so.9, .8 or .7; give the directory that "
                         "holds it (backend cudnn:<directory>)");
       open_parts(directory, path);
       front = opened_.front();
@@ -137,11 +147,11 @@ void Library::resolve(void* front) {
   api_.name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(front, "cudnn" #name));
   LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_RESOLVE)
 #undef LAMINA_CUDNN_RESOLVE
-  if (api_.GetVersion == nullptr)
-    throw LoadError("this is no cuDNN: it has no entry point cudnnGetVersion");
+  if (api_.GetVersion == nullptr) throw LoadError("this is no cuDNN: it has no entry point cudnnGetVersion");
   api_.version = api_.GetVersion();
   api_.directory = canonical_directory(file_of(reinterpret_cast<const void*>(api_.GetVersion)));
-  if (api_.major() < 7) throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; 7.0 is the least");
+  if (api_.major() < 7)
+    throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; 7.0 is the least");
 #define LAMINA_CUDNN_DEMAND(name, ...) \
   if (api_.name == nullptr) missing(api_, "cudnn" #name);
   LAMINA_CUDNN_CORE(LAMINA_CUDNN_DEMAND)

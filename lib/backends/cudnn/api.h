@@ -20,7 +20,7 @@ struct Api {
   std::size_t version = 0;  ///< as the library says: 91900 for 9.19.0, 8907 for 8.9.7
   std::string directory;    ///< where its file lies; empty for a table that came from no file
 
-  int major() const;          ///< 9
+  int major() const;           ///< 9
   std::string number() const;  ///< "9.19.0"
 };
 

@@ -138,12 +138,13 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 }
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
+  if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
   check_spec(spec);
   if (!takes_pitch(spec)) check_pitch(spec);
   return std::visit(
       [&](const auto& op) -> Lowered {
         if constexpr (std::is_same_v<std::decay_t<decltype(op)>, Input>) {
-          throw UsageError("cudnn: an input computes nothing to be lowered");
+          return {};
         } else {
           Lowered lowered = cudnn::lower(op, spec, choice, *session_);
           if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);

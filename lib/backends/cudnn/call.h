@@ -24,7 +24,7 @@ Function* need(const Api& api, Function* entry, const char* name) {
 }
 
 /// LAMINA_CUDNN(api, SetStream, handle, stream): api.SetStream(handle, stream), checked.
-#define LAMINA_CUDNN(api, name, ...)                                                                              \
+#define LAMINA_CUDNN(api, name, ...)                                                                                 \
   ::lamina::cudnn::check((api), ::lamina::cudnn::need((api), (api).name, "cudnn" #name)(__VA_ARGS__), "cudnn" #name, \
                          __FILE__, __LINE__)
 
@@ -52,10 +52,10 @@ class Owned {
 };
 
 /// The class `name`, an owner of what cudnnCreate##what makes.
-#define LAMINA_CUDNN_OWNER(name, object, what)                                      \
-  class name : public Owned<object, &Api::Create##what, &Api::Destroy##what> {      \
-   public:                                                                          \
-    explicit name(const Api& api) : Owned(api, "cudnnCreate" #what) {}              \
+#define LAMINA_CUDNN_OWNER(name, object, what)                                 \
+  class name : public Owned<object, &Api::Create##what, &Api::Destroy##what> { \
+   public:                                                                     \
+    explicit name(const Api& api) : Owned(api, "cudnnCreate" #what) {}         \
   }
 
 LAMINA_CUDNN_OWNER(Handle, HandleObject, );

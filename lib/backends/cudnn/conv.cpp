@@ -41,9 +41,9 @@ class Forward {
     if (fused_ && run_fused(args)) return;
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
-    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data,
-                 problem_.filter(), args.w[0].data, problem_.convolution(), taken_.number, args.workspace,
-                 taken_.workspace_bytes, zero(dtype), problem_.result(), args.y.data);
+    LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data, problem_.filter(),
+                 args.w[0].data, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
+                 zero(dtype), problem_.result(), args.y.data);
     if (unit_.bias)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), args.w[1].data, one(dtype),
                    problem_.result(), args.y.data);
@@ -117,8 +117,8 @@ class BackwardParams {
     HandleObject* const handle = unit_.session.handle();
     if (args.dw.at(0))
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(), args.x[0].data,
-                   problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace,
-                   taken_.workspace_bytes, beta(dtype, unit_.adds_dw), problem_.filter(), args.dw[0].data);
+                   problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
+                   beta(dtype, unit_.adds_dw), problem_.filter(), args.dw[0].data);
     if (bias_ && args.dw.at(1))
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_.result(), dy,
                    beta(dtype, unit_.adds_dw), bias_->get(), args.dw[1].data);
@@ -154,7 +154,8 @@ class BackwardData {
 /// A step that keeps `body`.
 template <class Body>
 Lowered::Step keep(Pass pass, const Taken& taken, std::shared_ptr<Body> body) {
-  return step({pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
+  return step(
+      {pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
 }
 
 }  // namespace

@@ -9,13 +9,16 @@
 namespace lamina::cudnn {
 namespace {
 
-constexpr Algorithm forward_algorithms[] = {
-    {"implicit_gemm", 0, true}, {"implicit_precomp_gemm", 1, true}, {"gemm", 2, true},     {"direct", 3, true},
-    {"fft", 4, true},           {"fft_tiling", 5, true},            {"winograd", 6, true}, {"winograd_nonfused", 7, true}};
-constexpr Algorithm data_algorithms[] = {{"algo_0", 0, false},    {"algo_1", 1, true},   {"fft", 2, true},
-                                         {"fft_tiling", 3, true}, {"winograd", 4, true}, {"winograd_nonfused", 5, true}};
-constexpr Algorithm params_algorithms[] = {{"algo_0", 0, false}, {"algo_1", 1, true}, {"fft", 2, true},
-                                           {"algo_3", 3, false}, {"winograd_nonfused", 5, true}, {"fft_tiling", 6, true}};
+constexpr Algorithm forward_algorithms[] = {{"implicit_gemm", 0, true}, {"implicit_precomp_gemm", 1, true},
+                                            {"gemm", 2, true},          {"direct", 3, true},
+                                            {"fft", 4, true},           {"fft_tiling", 5, true},
+                                            {"winograd", 6, true},      {"winograd_nonfused", 7, true}};
+constexpr Algorithm data_algorithms[] = {{"algo_0", 0, false},  {"algo_1", 1, true},
+                                         {"fft", 2, true},      {"fft_tiling", 3, true},
+                                         {"winograd", 4, true}, {"winograd_nonfused", 5, true}};
+constexpr Algorithm params_algorithms[] = {
+    {"algo_0", 0, false},           {"algo_1", 1, true},    {"fft", 2, true}, {"algo_3", 3, false},
+    {"winograd_nonfused", 5, true}, {"fft_tiling", 6, true}};
 
 /// The math type to ask with: what the descriptor starts from.
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
@@ -43,7 +46,10 @@ std::string math_refusal(Math asked, int answered) {
 class Picker {
  public:
   Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice)
-      : unit_(std::move(unit)), problem_(problem), choice_(choice), math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
+      : unit_(std::move(unit)),
+        problem_(problem),
+        choice_(choice),
+        math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
 
   Taken named(const Algorithm& algorithm) {
     problem_.set_math(math_);
@@ -95,7 +101,8 @@ class Picker {
     }
     std::size_t bytes = 0;
     if (const Status status = problem_.workspace(algorithm.number, bytes); status != ok) {
-      if (!refused(problem_.api(), status)) check(problem_.api(), status, "its question for workspace", __FILE__, __LINE__);
+      if (!refused(problem_.api(), status))
+        check(problem_.api(), status, "its question for workspace", __FILE__, __LINE__);
       return note(algorithm, text(problem_.api(), status)), false;
     }
     if (bytes > choice_.workspace_limit)

@@ -46,7 +46,7 @@ class ConvProblem {
 
 /// What a Choice comes to for one pass.
 struct Taken {
-  std::string name;             ///< empty where no device could be asked
+  std::string name;  ///< empty where no device could be asked
   int number = 0;
   std::size_t workspace_bytes;  ///< the limit where no device could be asked
   bool exact = true;            ///< is that its need

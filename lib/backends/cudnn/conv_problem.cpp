@@ -41,8 +41,8 @@ std::vector<AlgorithmResult> ConvProblem::ask() const {
                    most, &count, answers.data());
       break;
     default:
-      answers =
-          count_of(api_.GetConvolutionBackwardDataAlgorithmMaxCount, "cudnnGetConvolutionBackwardDataAlgorithmMaxCount");
+      answers = count_of(api_.GetConvolutionBackwardDataAlgorithmMaxCount,
+                         "cudnnGetConvolutionBackwardDataAlgorithmMaxCount");
       LAMINA_CUDNN(api_, GetConvolutionBackwardDataAlgorithm_v7, handle, filter(), result(), convolution(), image(),
                    most, &count, answers.data());
   }
@@ -57,8 +57,9 @@ Status ConvProblem::workspace(int algorithm, std::size_t& bytes) const {
       return need(api_, api_.GetConvolutionForwardWorkspaceSize, "cudnnGetConvolutionForwardWorkspaceSize")(
           handle, image(), filter(), convolution(), result(), algorithm, &bytes);
     case Pass::backward_params:
-      return need(api_, api_.GetConvolutionBackwardFilterWorkspaceSize, "cudnnGetConvolutionBackwardFilterWorkspaceSize")(
-          handle, image(), result(), convolution(), filter(), algorithm, &bytes);
+      return need(api_, api_.GetConvolutionBackwardFilterWorkspaceSize,
+                  "cudnnGetConvolutionBackwardFilterWorkspaceSize")(handle, image(), result(), convolution(), filter(),
+                                                                    algorithm, &bytes);
     default:
       return need(api_, api_.GetConvolutionBackwardDataWorkspaceSize, "cudnnGetConvolutionBackwardDataWorkspaceSize")(
           handle, filter(), result(), convolution(), image(), algorithm, &bytes);

@@ -29,9 +29,8 @@ Lowered lower(const Dropout& op, const Spec& spec, const Choice&, Session& sessi
   unit.saved_bytes = sizeof(std::uint64_t);
   unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
   unit.recompute_reads_x[0] = true;
-  const Mask mask = {.key = op.seed,
-                     .threshold = static_cast<std::uint64_t>(std::ceil(op.rate * 0x1p32)),
-                     .scale = 1 / (1 - op.rate)};
+  const Mask mask = {
+      .key = op.seed, .threshold = static_cast<std::uint64_t>(std::ceil(op.rate * 0x1p32)), .scale = 1 / (1 - op.rate)};
   const auto recompute = [&session, mask](const Args& args) {
     session.machine().apply_dropout(mask, static_cast<const std::uint64_t*>(args.saved), args.x[0], args.y, false);
   };

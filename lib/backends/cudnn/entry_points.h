@@ -6,22 +6,22 @@
 #include "types.h"
 
 // What the library must have to be used at all.
-#define LAMINA_CUDNN_CORE(X)                  \
-  X(GetVersion, std::size_t())                \
-  X(GetErrorString, const char*(Status))      \
-  X(Create, Status(HandleObject**))           \
-  X(Destroy, Status(HandleObject*))           \
-  X(SetStream, Status(HandleObject*, Stream)) \
-  X(CreateTensorDescriptor, Status(TensorObject**))                                                             \
-  X(DestroyTensorDescriptor, Status(TensorObject*))                                                             \
-  X(SetTensor4dDescriptorEx, Status(TensorObject*, int, int, int, int, int, int, int, int, int))                \
-  X(CreateFilterDescriptor, Status(FilterObject**))                                                             \
-  X(DestroyFilterDescriptor, Status(FilterObject*))                                                             \
-  X(SetFilter4dDescriptor, Status(FilterObject*, int, int, int, int, int, int))                                 \
-  X(CreateConvolutionDescriptor, Status(ConvolutionObject**))                                                   \
-  X(DestroyConvolutionDescriptor, Status(ConvolutionObject*))                                                   \
-  X(SetConvolution2dDescriptor, Status(ConvolutionObject*, int, int, int, int, int, int, int, int))             \
-  X(SetConvolutionGroupCount, Status(ConvolutionObject*, int))                                                  \
+#define LAMINA_CUDNN_CORE(X)                                                                        \
+  X(GetVersion, std::size_t())                                                                      \
+  X(GetErrorString, const char*(Status))                                                            \
+  X(Create, Status(HandleObject**))                                                                 \
+  X(Destroy, Status(HandleObject*))                                                                 \
+  X(SetStream, Status(HandleObject*, Stream))                                                       \
+  X(CreateTensorDescriptor, Status(TensorObject**))                                                 \
+  X(DestroyTensorDescriptor, Status(TensorObject*))                                                 \
+  X(SetTensor4dDescriptorEx, Status(TensorObject*, int, int, int, int, int, int, int, int, int))    \
+  X(CreateFilterDescriptor, Status(FilterObject**))                                                 \
+  X(DestroyFilterDescriptor, Status(FilterObject*))                                                 \
+  X(SetFilter4dDescriptor, Status(FilterObject*, int, int, int, int, int, int))                     \
+  X(CreateConvolutionDescriptor, Status(ConvolutionObject**))                                       \
+  X(DestroyConvolutionDescriptor, Status(ConvolutionObject*))                                       \
+  X(SetConvolution2dDescriptor, Status(ConvolutionObject*, int, int, int, int, int, int, int, int)) \
+  X(SetConvolutionGroupCount, Status(ConvolutionObject*, int))                                      \
   X(SetConvolutionMathType, Status(ConvolutionObject*, int))
 
 // Convolutions.
@@ -35,86 +35,85 @@
                                                    TensorObject*, int, int*, AlgorithmResult*))                       \
   X(GetConvolutionBackwardFilterAlgorithm_v7, Status(HandleObject*, TensorObject*, TensorObject*, ConvolutionObject*, \
                                                      FilterObject*, int, int*, AlgorithmResult*))                     \
-  X(GetConvolutionForwardWorkspaceSize, Status(HandleObject*, TensorObject*, FilterObject*, ConvolutionObject*,       \
-                                               TensorObject*, int, std::size_t*))                                     \
-  X(GetConvolutionBackwardDataWorkspaceSize, Status(HandleObject*, FilterObject*, TensorObject*, ConvolutionObject*,  \
-                                                    TensorObject*, int, std::size_t*))                                \
-  X(GetConvolutionBackwardFilterWorkspaceSize, Status(HandleObject*, TensorObject*, TensorObject*,                    \
-                                                      ConvolutionObject*, FilterObject*, int, std::size_t*))          \
+  X(GetConvolutionForwardWorkspaceSize,                                                                               \
+    Status(HandleObject*, TensorObject*, FilterObject*, ConvolutionObject*, TensorObject*, int, std::size_t*))        \
+  X(GetConvolutionBackwardDataWorkspaceSize,                                                                          \
+    Status(HandleObject*, FilterObject*, TensorObject*, ConvolutionObject*, TensorObject*, int, std::size_t*))        \
+  X(GetConvolutionBackwardFilterWorkspaceSize,                                                                        \
+    Status(HandleObject*, TensorObject*, TensorObject*, ConvolutionObject*, FilterObject*, int, std::size_t*))        \
   X(ConvolutionForward, Status(HandleObject*, const void*, TensorObject*, const void*, FilterObject*, const void*,    \
                                ConvolutionObject*, int, void*, std::size_t, const void*, TensorObject*, void*))       \
   X(ConvolutionBiasActivationForward,                                                                                 \
     Status(HandleObject*, const void*, TensorObject*, const void*, FilterObject*, const void*, ConvolutionObject*,    \
            int, void*, std::size_t, const void*, TensorObject*, const void*, TensorObject*, const void*,              \
            ActivationObject*, TensorObject*, void*))                                                                  \
-  X(ConvolutionBackwardData, Status(HandleObject*, const void*, FilterObject*, const void*, TensorObject*,            \
-                                    const void*, ConvolutionObject*, int, void*, std::size_t, const void*,            \
-                                    TensorObject*, void*))                                                            \
-  X(ConvolutionBackwardFilter, Status(HandleObject*, const void*, TensorObject*, const void*, TensorObject*,          \
-                                      const void*, ConvolutionObject*, int, void*, std::size_t, const void*,          \
-                                      FilterObject*, void*))                                                          \
+  X(ConvolutionBackwardData,                                                                                          \
+    Status(HandleObject*, const void*, FilterObject*, const void*, TensorObject*, const void*, ConvolutionObject*,    \
+           int, void*, std::size_t, const void*, TensorObject*, void*))                                               \
+  X(ConvolutionBackwardFilter,                                                                                        \
+    Status(HandleObject*, const void*, TensorObject*, const void*, TensorObject*, const void*, ConvolutionObject*,    \
+           int, void*, std::size_t, const void*, FilterObject*, void*))                                               \
   X(ConvolutionBackwardBias,                                                                                          \
     Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))
 
 // Everything else that computes.
-#define LAMINA_CUDNN_OPS(X)                                                                                           \
-  X(CreateActivationDescriptor, Status(ActivationObject**))                                                           \
-  X(DestroyActivationDescriptor, Status(ActivationObject*))                                                           \
-  X(SetActivationDescriptor, Status(ActivationObject*, int, int, double))                                             \
-  X(ActivationForward, Status(HandleObject*, ActivationObject*, const void*, TensorObject*, const void*, const void*, \
-                              TensorObject*, void*))                                                                  \
-  X(ActivationBackward, Status(HandleObject*, ActivationObject*, const void*, TensorObject*, const void*,             \
-                               TensorObject*, const void*, TensorObject*, const void*, const void*, TensorObject*,    \
-                               void*))                                                                                \
-  X(CreatePoolingDescriptor, Status(PoolingObject**))                                                                 \
-  X(DestroyPoolingDescriptor, Status(PoolingObject*))                                                                 \
-  X(SetPooling2dDescriptor, Status(PoolingObject*, int, int, int, int, int, int, int, int))                           \
-  X(PoolingForward, Status(HandleObject*, PoolingObject*, const void*, TensorObject*, const void*, const void*,       \
-                           TensorObject*, void*))                                                                     \
-  X(PoolingBackward, Status(HandleObject*, PoolingObject*, const void*, TensorObject*, const void*, TensorObject*,    \
-                            const void*, TensorObject*, const void*, const void*, TensorObject*, void*))              \
-  X(CreateLRNDescriptor, Status(LrnObject**))                                                                         \
-  X(DestroyLRNDescriptor, Status(LrnObject*))                                                                         \
-  X(SetLRNDescriptor, Status(LrnObject*, unsigned, double, double, double))                                           \
-  X(LRNCrossChannelForward, Status(HandleObject*, LrnObject*, int, const void*, TensorObject*, const void*,           \
-                                   const void*, TensorObject*, void*))                                                \
-  X(LRNCrossChannelBackward, Status(HandleObject*, LrnObject*, int, const void*, TensorObject*, const void*,          \
-                                    TensorObject*, const void*, TensorObject*, const void*, const void*,              \
-                                    TensorObject*, void*))                                                            \
-  X(SoftmaxForward, Status(HandleObject*, int, int, const void*, TensorObject*, const void*, const void*,             \
-                           TensorObject*, void*))                                                                     \
-  X(SoftmaxBackward, Status(HandleObject*, int, int, const void*, TensorObject*, const void*, TensorObject*,          \
-                            const void*, const void*, TensorObject*, void*))                                          \
-  X(BatchNormalizationForwardInference,                                                                               \
-    Status(HandleObject*, int, const void*, const void*, TensorObject*, const void*, TensorObject*, void*,            \
-           TensorObject*, const void*, const void*, const void*, const void*, double))                                \
-  X(BatchNormalizationForwardTraining,                                                                                \
-    Status(HandleObject*, int, const void*, const void*, TensorObject*, const void*, TensorObject*, void*,            \
-           TensorObject*, const void*, const void*, double, void*, void*, double, void*, void*))                      \
-  X(BatchNormalizationBackward,                                                                                       \
-    Status(HandleObject*, int, const void*, const void*, const void*, const void*, TensorObject*, const void*,        \
-           TensorObject*, const void*, TensorObject*, void*, TensorObject*, const void*, void*, void*, double,        \
-           const void*, const void*))                                                                                 \
-  X(CreateOpTensorDescriptor, Status(OpTensorObject**))                                                               \
-  X(DestroyOpTensorDescriptor, Status(OpTensorObject*))                                                               \
-  X(SetOpTensorDescriptor, Status(OpTensorObject*, int, int, int))                                                    \
-  X(OpTensor, Status(HandleObject*, OpTensorObject*, const void*, TensorObject*, const void*, const void*,            \
-                     TensorObject*, const void*, const void*, TensorObject*, void*))                                  \
-  X(AddTensor, Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))     \
-  X(TransformTensor,                                                                                                  \
-    Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))                \
-  X(SetTensor, Status(HandleObject*, TensorObject*, void*, const void*))                                              \
+#define LAMINA_CUDNN_OPS(X)                                                                                            \
+  X(CreateActivationDescriptor, Status(ActivationObject**))                                                            \
+  X(DestroyActivationDescriptor, Status(ActivationObject*))                                                            \
+  X(SetActivationDescriptor, Status(ActivationObject*, int, int, double))                                              \
+  X(ActivationForward, Status(HandleObject*, ActivationObject*, const void*, TensorObject*, const void*, const void*,  \
+                              TensorObject*, void*))                                                                   \
+  X(ActivationBackward,                                                                                                \
+    Status(HandleObject*, ActivationObject*, const void*, TensorObject*, const void*, TensorObject*, const void*,      \
+           TensorObject*, const void*, const void*, TensorObject*, void*))                                             \
+  X(CreatePoolingDescriptor, Status(PoolingObject**))                                                                  \
+  X(DestroyPoolingDescriptor, Status(PoolingObject*))                                                                  \
+  X(SetPooling2dDescriptor, Status(PoolingObject*, int, int, int, int, int, int, int, int))                            \
+  X(PoolingForward,                                                                                                    \
+    Status(HandleObject*, PoolingObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*)) \
+  X(PoolingBackward, Status(HandleObject*, PoolingObject*, const void*, TensorObject*, const void*, TensorObject*,     \
+                            const void*, TensorObject*, const void*, const void*, TensorObject*, void*))               \
+  X(CreateLRNDescriptor, Status(LrnObject**))                                                                          \
+  X(DestroyLRNDescriptor, Status(LrnObject*))                                                                          \
+  X(SetLRNDescriptor, Status(LrnObject*, unsigned, double, double, double))                                            \
+  X(LRNCrossChannelForward, Status(HandleObject*, LrnObject*, int, const void*, TensorObject*, const void*,            \
+                                   const void*, TensorObject*, void*))                                                 \
+  X(LRNCrossChannelBackward,                                                                                           \
+    Status(HandleObject*, LrnObject*, int, const void*, TensorObject*, const void*, TensorObject*, const void*,        \
+           TensorObject*, const void*, const void*, TensorObject*, void*))                                             \
+  X(SoftmaxForward,                                                                                                    \
+    Status(HandleObject*, int, int, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))       \
+  X(SoftmaxBackward, Status(HandleObject*, int, int, const void*, TensorObject*, const void*, TensorObject*,           \
+                            const void*, const void*, TensorObject*, void*))                                           \
+  X(BatchNormalizationForwardInference,                                                                                \
+    Status(HandleObject*, int, const void*, const void*, TensorObject*, const void*, TensorObject*, void*,             \
+           TensorObject*, const void*, const void*, const void*, const void*, double))                                 \
+  X(BatchNormalizationForwardTraining,                                                                                 \
+    Status(HandleObject*, int, const void*, const void*, TensorObject*, const void*, TensorObject*, void*,             \
+           TensorObject*, const void*, const void*, double, void*, void*, double, void*, void*))                       \
+  X(BatchNormalizationBackward, Status(HandleObject*, int, const void*, const void*, const void*, const void*,         \
+                                       TensorObject*, const void*, TensorObject*, const void*, TensorObject*, void*,   \
+                                       TensorObject*, const void*, void*, void*, double, const void*, const void*))    \
+  X(CreateOpTensorDescriptor, Status(OpTensorObject**))                                                                \
+  X(DestroyOpTensorDescriptor, Status(OpTensorObject*))                                                                \
+  X(SetOpTensorDescriptor, Status(OpTensorObject*, int, int, int))                                                     \
+  X(OpTensor, Status(HandleObject*, OpTensorObject*, const void*, TensorObject*, const void*, const void*,             \
+                     TensorObject*, const void*, const void*, TensorObject*, void*))                                   \
+  X(AddTensor, Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))      \
+  X(TransformTensor,                                                                                                   \
+    Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))                 \
+  X(SetTensor, Status(HandleObject*, TensorObject*, void*, const void*))                                               \
   X(ScaleTensor, Status(HandleObject*, TensorObject*, void*, const void*))
 
 // What only some versions have.
-#define LAMINA_CUDNN_BY_VERSION(X)                                         \
-  X(GetLastErrorString, void(char*, std::size_t)) /* 9.0 */                \
-  X(GetMaxDeviceVersion, std::size_t())           /* 8.9 */                \
-  X(GetCudartVersion, std::size_t())                                       \
-  X(BackendCreateDescriptor, Status(int, void**)) /* the graph API: 8.0 */ \
-  X(BackendDestroyDescriptor, Status(void*))                               \
-  X(BackendFinalize, Status(void*))                                        \
-  X(BackendSetAttribute, Status(void*, int, int, std::int64_t, const void*)) \
+#define LAMINA_CUDNN_BY_VERSION(X)                                                    \
+  X(GetLastErrorString, void(char*, std::size_t)) /* 9.0 */                           \
+  X(GetMaxDeviceVersion, std::size_t())           /* 8.9 */                           \
+  X(GetCudartVersion, std::size_t())                                                  \
+  X(BackendCreateDescriptor, Status(int, void**)) /* the graph API: 8.0 */            \
+  X(BackendDestroyDescriptor, Status(void*))                                          \
+  X(BackendFinalize, Status(void*))                                                   \
+  X(BackendSetAttribute, Status(void*, int, int, std::int64_t, const void*))          \
   X(BackendGetAttribute, Status(void*, int, int, std::int64_t, std::int64_t*, void*)) \
   X(BackendExecute, Status(HandleObject*, void*, void*))
 

@@ -44,8 +44,15 @@ struct Problem {
 
   template <class T>
   void forward(const Args& args) const {
-    multiply<T>(args, {.transpose_b = true, .m = images, .n = outputs, .k = features, .a = args.x[0].as<const T>(),
-                       .lda = features, .b = args.w[0].as<const T>(), .ldb = features, .c = args.y.as<T>(),
+    multiply<T>(args, {.transpose_b = true,
+                       .m = images,
+                       .n = outputs,
+                       .k = features,
+                       .a = args.x[0].as<const T>(),
+                       .lda = features,
+                       .b = args.w[0].as<const T>(),
+                       .ldb = features,
+                       .c = args.y.as<T>(),
                        .ldc = outputs});
     if (bias)
       LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), bias->get(), args.w[1].data, one(dtype), y.get(),
@@ -55,9 +62,17 @@ struct Problem {
   template <class T>
   void backward_params(const Args& args) const {
     if (args.dw.at(0))
-      multiply<T>(args, {.transpose_a = true, .m = outputs, .n = features, .k = images, .a = args.dy.as<const T>(),
-                         .lda = outputs, .b = args.x[0].as<const T>(), .ldb = features,
-                         .beta = static_cast<T>(adds_dw), .c = args.dw[0].as<T>(), .ldc = features});
+      multiply<T>(args, {.transpose_a = true,
+                         .m = outputs,
+                         .n = features,
+                         .k = images,
+                         .a = args.dy.as<const T>(),
+                         .lda = outputs,
+                         .b = args.x[0].as<const T>(),
+                         .ldb = features,
+                         .beta = static_cast<T>(adds_dw),
+                         .c = args.dw[0].as<T>(),
+                         .ldc = features});
     if (bias && args.dw.at(1))
       LAMINA_CUDNN(api, ConvolutionBackwardBias, session.handle(), one(dtype), dy.get(), args.dy.data,
                    beta(dtype, adds_dw), bias->get(), args.dw[1].data);
@@ -66,9 +81,16 @@ struct Problem {
   template <class T>
   void backward_data(const Args& args) const {
     if (wanted(args, 0))
-      multiply<T>(args, {.m = images, .n = features, .k = outputs, .a = args.dy.as<const T>(), .lda = outputs,
-                         .b = args.w[0].as<const T>(), .ldb = features, .beta = static_cast<T>(adds),
-                         .c = args.dx[0].as<T>(), .ldc = features});
+      multiply<T>(args, {.m = images,
+                         .n = features,
+                         .k = outputs,
+                         .a = args.dy.as<const T>(),
+                         .lda = outputs,
+                         .b = args.w[0].as<const T>(),
+                         .ldb = features,
+                         .beta = static_cast<T>(adds),
+                         .c = args.dx[0].as<T>(),
+                         .ldc = features});
   }
 
   template <class T>

@@ -26,10 +26,10 @@ template <class R, class... P>
 struct Ours<R(P...)> {
   using type = typename Ours<R>::type(typename Ours<P>::type...);
 };
-#define LAMINA_CUDNN_OBJECT(theirs, ours)                \
-  template <>                                            \
-  struct Ours<std::remove_pointer_t<theirs>> {           \
-    using type = ours;                                   \
+#define LAMINA_CUDNN_OBJECT(theirs, ours)      \
+  template <>                                  \
+  struct Ours<std::remove_pointer_t<theirs>> { \
+    using type = ours;                         \
   }
 LAMINA_CUDNN_OBJECT(cudnnHandle_t, HandleObject);
 LAMINA_CUDNN_OBJECT(cudnnTensorDescriptor_t, TensorObject);
@@ -43,18 +43,18 @@ LAMINA_CUDNN_OBJECT(cudnnConvolutionFwdAlgoPerf_t*, AlgorithmResult);
 LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdDataAlgoPerf_t*, AlgorithmResult);
 LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdFilterAlgoPerf_t*, AlgorithmResult);
 
-#define LAMINA_CUDNN_SAME(name, ...)                                                      \
+#define LAMINA_CUDNN_SAME(name, ...) \
   static_assert(std::is_same_v<Ours<decltype(::cudnn##name)>::type, __VA_ARGS__>, "cudnn" #name);
 LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_SAME)
 
 template <class Theirs>
-constexpr bool same_result =
-    sizeof(Theirs) == sizeof(AlgorithmResult) && offsetof(Theirs, algo) == offsetof(AlgorithmResult, algorithm) &&
-    offsetof(Theirs, status) == offsetof(AlgorithmResult, status) &&
-    offsetof(Theirs, time) == offsetof(AlgorithmResult, time) &&
-    offsetof(Theirs, memory) == offsetof(AlgorithmResult, workspace_bytes) &&
-    offsetof(Theirs, determinism) == offsetof(AlgorithmResult, determinism) &&
-    offsetof(Theirs, mathType) == offsetof(AlgorithmResult, math);
+constexpr bool same_result = sizeof(Theirs) == sizeof(AlgorithmResult) &&
+                             offsetof(Theirs, algo) == offsetof(AlgorithmResult, algorithm) &&
+                             offsetof(Theirs, status) == offsetof(AlgorithmResult, status) &&
+                             offsetof(Theirs, time) == offsetof(AlgorithmResult, time) &&
+                             offsetof(Theirs, memory) == offsetof(AlgorithmResult, workspace_bytes) &&
+                             offsetof(Theirs, determinism) == offsetof(AlgorithmResult, determinism) &&
+                             offsetof(Theirs, mathType) == offsetof(AlgorithmResult, math);
 static_assert(same_result<cudnnConvolutionFwdAlgoPerf_t> && same_result<cudnnConvolutionBwdDataAlgoPerf_t> &&
               same_result<cudnnConvolutionBwdFilterAlgoPerf_t>);
 static_assert(sizeof(cudnnStatus_t) == sizeof(int) && sizeof(cudnnDataType_t) == sizeof(int));

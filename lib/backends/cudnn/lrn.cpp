@@ -22,8 +22,8 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Session& session) 
     TensorDescriptor value, gradient;
   };
   const Api& api = session.api();
-  const auto parts = std::make_shared<Parts>(
-      Parts{LrnDescriptor(api), describe_value(api, spec.y), describe_gradient(api, spec.y)});
+  const auto parts =
+      std::make_shared<Parts>(Parts{LrnDescriptor(api), describe_value(api, spec.y), describe_gradient(api, spec.y)});
   LAMINA_CUDNN(api, SetLRNDescriptor, parts->lrn.get(), static_cast<unsigned>(op.size), op.alpha, op.beta, op.k);
   const DType dtype = spec.y.dtype;
   Lowered unit = empty_unit(spec);

@@ -13,7 +13,7 @@ struct Timing {
   std::string algorithm;
   double median = 0, least = 0, most = 0;  ///< seconds
   std::size_t workspace_bytes = 0;
-  bool tied = false;    ///< its samples overlap those of the fastest
+  bool tied = false;      ///< its samples overlap those of the fastest
   std::string refused{};  ///< why it has no times, or nothing
 };
 

@@ -43,8 +43,8 @@ Pooling::Pooling(const Op& op, const Spec& spec, Session& session, int mode, con
   const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
   LAMINA_CUDNN(api_, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype_), x.n, x.c, x.h, x.w,
                static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
-  padded_.emplace(Padded{std::move(whole), std::move(image),
-                         aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
+  padded_.emplace(
+      Padded{std::move(whole), std::move(image), aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
 }
 
 void Pooling::forward(const Args& args) {

@@ -10,9 +10,9 @@ Lowered lower(const Relu&, const Spec& spec, const Choice&, Session& session) {
     TensorDescriptor x, y, dx, dy;
   };
   const Api& api = session.api();
-  const auto parts = std::make_shared<Parts>(Parts{describe_relu(api), describe_value(api, spec.x[0]),
-                                                   describe_value(api, spec.y), describe_gradient(api, spec.x[0]),
-                                                   describe_gradient(api, spec.y)});
+  const auto parts =
+      std::make_shared<Parts>(Parts{describe_relu(api), describe_value(api, spec.x[0]), describe_value(api, spec.y),
+                                    describe_gradient(api, spec.x[0]), describe_gradient(api, spec.y)});
   const DType dtype = spec.y.dtype;
   Lowered unit = empty_unit(spec);
   unit.y_may_alias_x[0] = true;

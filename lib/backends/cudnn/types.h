@@ -64,7 +64,7 @@ namespace pooling_mode {
 constexpr int average_with_padding = 1, average_without_padding = 2, max_deterministic = 3;
 }
 namespace softmax {
-constexpr int accurate = 1;      ///< algorithm: on x - max
+constexpr int accurate = 1;       ///< algorithm: on x - max
 constexpr int over_channels = 1;  ///< mode
 }  // namespace softmax
 namespace lrn {

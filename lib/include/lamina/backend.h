@@ -101,7 +101,7 @@ struct Lowered {
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
-  bool workspace_exact = true;         ///< false: the kernels' workspace is a bound, which only a device could make exact
+  bool workspace_exact = true;  ///< false: the kernels' workspace is a bound, which only a device could make exact
   std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
   bool backward_reads_y = false;
   std::vector<bool> y_may_alias_x;      ///< per x: forward may be given y at the address of x[i]
