@@ -96,7 +96,7 @@ TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with 
                     ContainsSubstring("cannot open") && ContainsSubstring("libcudnn.so"));
 }
 
-TEST_CASE("cudnn loader: the parts of a directory are opened from there, and a broken one is named") {
+TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one that does not open is named") {
   const Library nine(folder("9.19"));
   void* const part = dlopen((fs::path(folder("9.19")) / "libcudnn_ops.so.9").c_str(), RTLD_NOW | RTLD_NOLOAD);
   CHECK(part != nullptr);
@@ -109,7 +109,13 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and a b
   std::ofstream(scratch.path / "libcudnn_cnn.so.9") << "no library";
   std::ofstream(scratch.path / "libcudnn_cnn.so.8") << "of another version: not touched";
   std::ofstream(scratch.path / "libcudnn_cnn.so.9.19.0") << "another name of the same: not touched";
-  CHECK_THROWS_WITH(Library(scratch.path.string()), ContainsSubstring("libcudnn_cnn.so.9: "));
+  const Library partial(scratch.path.string());
+  CHECK(nine.api().unopened.empty());
+  CHECK_THAT(partial.api().unopened, ContainsSubstring("libcudnn_cnn.so.9: ") && !ContainsSubstring("; "));
+  test::MachineLog log;
+  cudnn::CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return partial.api(); });
+  CHECK_THAT(backend.describe(), ContainsSubstring("cuDNN 9.19.0 of " + fs::canonical(scratch.path).string()) &&
+                                     ContainsSubstring("did not open: "));
 }
 
 TEST_CASE("cudnn loader: a library whose parts come from two directories is refused, both named") {

@@ -123,15 +123,10 @@ Library::~Library() {
   for (void* const handle : opened_) dlclose(handle);
 }
 
-void* Library::open(const std::string& path) {
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (handle == nullptr) throw LoadError("cannot open " + path + ": " + dl_error());
-  opened_.push_back(handle);
-  return handle;
-}
-
 void Library::open_parts(const std::string& directory, const std::string& front) {
-  open(front);
+  void* const handle = dlopen(front.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) throw LoadError("cannot open " + front + ": " + dl_error());
+  opened_.push_back(handle);
   // The library opens its parts by bare name: those that are open by then, from this directory, are what it gets.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
@@ -139,7 +134,12 @@ void Library::open_parts(const std::string& directory, const std::string& front)
     if (const int rank = rank_of(entry.path().filename().string(), end); rank >= 0)
       found.emplace_back(rank, entry.path().string());
   std::sort(found.begin(), found.end());
-  for (const auto& part : found) open(part.second);
+  for (const auto& part : found) {
+    if (void* const opened = dlopen(part.second.c_str(), RTLD_NOW | RTLD_GLOBAL); opened != nullptr)
+      opened_.push_back(opened);
+    else
+      api_.unopened += (api_.unopened.empty() ? "" : "; ") + dl_error();
+  }
 }
 
 void Library::resolve(void* front) {

@@ -19,6 +19,7 @@ struct Api {
 
   std::size_t version = 0;  ///< as the library says: 91900 for 9.19.0, 8907 for 8.9.7
   std::string directory;    ///< where its file lies; empty for a table that came from no file
+  std::string unopened;     ///< parts of the directory that did not open, and why: without a driver, some of 9 do not
 
   int major() const;           ///< 9
   std::string number() const;  ///< "9.19.0"
@@ -31,8 +32,8 @@ bool at_least(const Api&, int major, int minor);
 class Library {
  public:
   /// Opens the cuDNN of a directory, all its parts from there, or, where that is empty, the one that the system's
-  /// loader finds. Throws LoadError: no such file, a part that does not open, an entry point of LAMINA_CUDNN_CORE
-  /// missing, a version before 7. Needs no device, and says nothing of mixtures: see check_one_directory.
+  /// loader finds. Throws LoadError: no such file, one that does not open, an entry point of LAMINA_CUDNN_CORE missing,
+  /// a version before 7. Needs no device, and says nothing of mixtures: see check_one_directory.
   explicit Library(const std::string& directory);
   ~Library();
   Library(const Library&) = delete;
@@ -42,7 +43,6 @@ class Library {
 
  private:
   void open_parts(const std::string& directory, const std::string& front);
-  void* open(const std::string& path);
   void resolve(void* front);
 
   Api api_;
