@@ -56,8 +56,9 @@ void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, cons
     group->flops_per_pass = algorithm.listed ? passes * work.flops : 0;
     group->open = [&workshop, c, pass, algorithm, reference, name = node.name] {
       const Graph whole = workshop.graph(c);
-      return std::make_unique<LayerMeasurement>(open_layer(workshop.backend(c.backend), c, whole, whole.node(name),
-                                                           pass, algorithm, workshop.options().choice, reference));
+      return std::make_unique<LayerMeasurement>(open_layer(workshop.usable_backend(c.backend), c, whole,
+                                                           whole.node(name), pass, algorithm, workshop.options().choice,
+                                                           reference));
     };
     for (Row& row : rows_of(group, [&](std::string_view part) {
            return layer_name(c, node.name, part, algorithm.name, workshop.options());

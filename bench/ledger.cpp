@@ -61,7 +61,7 @@ double Ledger::sum() const {
 }
 
 Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
-  Plan plan(workshop.graph(c), workshop.backend(c.backend), workshop.plan_options(c, Mode::training));
+  Plan plan(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, Mode::training));
   Stopwatch whole(plan.backend().device());
   CallStopwatch by_call(plan);
   plan.forward();

@@ -11,7 +11,7 @@ namespace {
 class NetMeasurement final : public Measurement {
  public:
   NetMeasurement(Workshop& workshop, const Case& c, Mode mode)
-      : plan_(workshop.graph(c), workshop.backend(c.backend), workshop.plan_options(c, mode)),
+      : plan_(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, mode)),
         stopwatch_(plan_.backend().device()) {
     const std::filesystem::path& weights = workshop.options().weights;
     if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
@@ -68,7 +68,7 @@ std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, cons
   group->flops_per_pass = group->work.back().flops;
   group->open = [&workshop, c, mode] {
     if (workshop.options().cuda_graph)
-      workshop.backend(c.backend).device().capture([] {});  // or refuses, before any work
+      workshop.usable_backend(c.backend).device().capture([] {});  // or refuses, before any work
     return std::make_unique<NetMeasurement>(workshop, c, mode);
   };
   return bench::rows_of(group, [&](std::string_view part) { return net_name(c, part, workshop.options()); });

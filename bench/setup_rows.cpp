@@ -14,7 +14,7 @@ namespace {
 class SetupMeasurement final : public Measurement {
  public:
   SetupMeasurement(Workshop& workshop, const Case& c)
-      : workshop_(&workshop), case_(c), stopwatch_(workshop.backend(c.backend).device()) {}
+      : workshop_(&workshop), case_(c), stopwatch_(workshop.usable_backend(c.backend).device()) {}
 
   std::vector<Sample> pass() override {
     plan_.reset();

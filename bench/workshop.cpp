@@ -65,6 +65,12 @@ Backend& Workshop::backend(const std::string& name) {
   return *made;
 }
 
+Backend& Workshop::usable_backend(const std::string& name) {
+  Backend& made = backend(name);
+  if (const std::string reason = made.available(); !reason.empty()) throw Unsupported(reason);
+  return made;
+}
+
 void Workshop::put(const std::string& name, std::unique_ptr<Backend> backend) { backends_[name] = std::move(backend); }
 
 std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {

@@ -27,6 +27,7 @@ class Workshop {
 
   /// Throws what make_backend throws.
   Backend& backend(const std::string& name);
+  Backend& usable_backend(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
   /// Takes a backend in place of the one that the name stands for.
   void put(const std::string& name, std::unique_ptr<Backend>);
   int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
