@@ -8,6 +8,7 @@
 
 #include "../../kernels/conv_winograd_4x4.h"
 #include "../../kernels/winograd_4x4.h"
+#include "lamina/error.h"
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/suite.h"
@@ -202,4 +203,35 @@ TEST_CASE("Winograd masks, adds, cuts off at 0 and steps over gaps") {
     check_masked<float>(Conv{.channels = 4, .kernel = 3}, {3, 3, 7, 9}, gap, 12);
     check_masked<double>(Conv{.channels = 3, .kernel = 3, .pad = 2}, {2, 3, 4, 6}, gap, 13);
   }
+}
+
+TEST_CASE("Winograd refuses other kernels, strides, dilations and weight gradients, and says which") {
+  const auto backend = make_backend("cuda-host");
+  const auto refuses = [&](const Conv& op, const Choice& choice, const std::string& reason) {
+    const Spec spec = *make_spec(*backend, {"", op, {{1, 2, 9, 9}}}, {.dtype = DType::f32});
+    CHECK_THROWS_AS(backend->lower(spec, choice), Unsupported);
+    CHECK_THROWS_WITH(backend->lower(spec, choice), Catch::Matchers::ContainsSubstring(reason));
+  };
+  const Choice forward{.algorithm = {"winograd_4x4", "", ""}}, weights{.algorithm = {"", "winograd_4x4", ""}};
+  const Choice data{.algorithm = {"", "", "winograd_4x4"}};
+  refuses({.channels = 2, .kernel = {3, 1}}, forward, "3x3 kernels, not 3x1");
+  refuses({.channels = 2, .kernel = 3, .stride = {1, 2}}, data, "stride 1, not 1x2");
+  refuses({.channels = 2, .kernel = 3, .dilation = 2}, forward, "dilation 1, not 2x2");
+  refuses({.channels = 2, .kernel = 3}, weights, "weight gradient");
+}
+
+TEST_CASE("Winograd is picked where tiles, filters and channels fill its blocks, and no error limit forbids it") {
+  const auto backend = make_backend("cuda-host");
+  const auto picks = [&](const Conv& op, const Shape& x, const Choice& choice, DType dtype = DType::f32) {
+    const Spec spec = *make_spec(*backend, {"", op, {x}, {}, Mode::inference}, {.dtype = dtype});
+    return backend->lower(spec, choice).steps[0].algorithm == "winograd_4x4";
+  };
+  const Conv op{.channels = 64, .kernel = 3, .pad = 1};
+  CHECK(picks(op, {16, 64, 56, 56}, {}));
+  CHECK(picks(op, {16, 64, 7, 7}, {}));
+  CHECK_FALSE(picks(op, {16, 64, 5, 5}, {}));
+  CHECK_FALSE(picks(op, {16, 3, 56, 56}, {}));
+  CHECK_FALSE(picks({.channels = 64, .kernel = 3, .pad = 1, .groups = 8}, {16, 64, 56, 56}, {}));
+  CHECK_FALSE(picks(op, {16, 64, 56, 56}, {.max_error = 1}));
+  CHECK_FALSE(picks(op, {16, 64, 56, 56}, {}, DType::f64));
 }

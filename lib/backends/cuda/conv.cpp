@@ -1,8 +1,11 @@
 // Convolution: which algorithm does which pass.
 //
+//   winograd_4x4    a quarter of the multiplications, fused; forward and data gradient of 3x3 with stride 1
 //   direct          one thread for one result, sums in double; every shape, and the exact one
 
 #include "conv.h"
+
+#include "conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -25,7 +28,13 @@ double direct_error(const Conv& op, const Spec& spec, Pass pass) {
 
 /// Best guess first.
 std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, Machine* machine) {
-  return {{"direct", direct_error(op, spec, pass), [=, &op, &spec] { return direct_step(op, spec, pass, *machine); }}};
+  std::vector<Candidate> candidates = {
+      {"direct", direct_error(op, spec, pass), [=, &op, &spec] { return direct_step(op, spec, pass, *machine); }}};
+  if (winograd_4x4_refusal(op, pass).empty())
+    candidates.insert(
+        winograd_4x4_pays(op, spec, pass) ? candidates.begin() : candidates.end(),
+        {winograd_4x4_name, no_bound, [=, &op, &spec] { return winograd_4x4_step(op, spec, pass, *machine); }});
+  return candidates;
 }
 
 }  // namespace
@@ -39,7 +48,17 @@ std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass 
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
-  return assemble(spec, [&](Pass pass) { return pick(unit, pass, choice, candidates_of(op, spec, pass, &machine)); });
+  Lowered lowered = assemble(spec, [&](Pass pass) {
+    if (choice.algorithm[static_cast<std::size_t>(pass)] == winograd_4x4_name)
+      if (const std::string reason = winograd_4x4_refusal(op, pass); !reason.empty())
+        throw Unsupported(unit + ", " + std::string(to_string(pass)) + ": " + reason);
+    return pick(unit, pass, choice, candidates_of(op, spec, pass, &machine));
+  });
+  if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
+    lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);
+    lowered.steps.push_back(winograd_4x4_step(op, spec, Pass::prepare, machine));
+  }
+  return lowered;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -7,8 +7,6 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr const char* name = "winograd_4x4";
-
 WinogradFilters filters_of(const Conv& op, const Spec& spec, Pass pass) {
   const int filters = op.channels / op.groups, channels = spec.x[0].shape.c / op.groups;
   if (pass == Pass::backward_data) return {op.groups, channels, filters, true};
@@ -22,7 +20,7 @@ std::size_t filter_bytes(const Conv& op, const Spec& spec, Pass pass) {
 
 template <class T>
 Lowered::Step prepare_step(const Conv& op, const Spec& spec, Machine& machine) {
-  return launches(machine, {Pass::prepare}, name,
+  return launches(machine, {Pass::prepare}, winograd_4x4_name,
                   [filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
                     winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), static_cast<T*>(args.prepared));
                   });
@@ -32,7 +30,7 @@ template <class T>
 Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
   const bool prepared = spec.mode == Mode::inference, relu = ends_in_relu(spec);
   return launches(
-      machine, {Pass::forward}, name,
+      machine, {Pass::forward}, winograd_4x4_name,
       [op, prepared, relu, filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
         T* const transformed = static_cast<T*>(prepared ? args.prepared : args.workspace);
         if (!prepared) winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), transformed);
@@ -54,7 +52,7 @@ template <class T>
 Lowered::Step backward_data_step(const Conv& op, const Spec& spec, Machine& machine) {
   const bool masked = ends_in_relu(spec), adds = adds_dx(spec, 0);
   return launches(
-      machine, {Pass::backward_data}, name,
+      machine, {Pass::backward_data}, winograd_4x4_name,
       [op, masked, adds, filters = filters_of(op, spec, Pass::backward_data)](Stream stream, const Args& args) {
         if (!wanted(args, 0)) return;
         T* const transformed = static_cast<T*>(args.workspace);
@@ -104,8 +102,6 @@ bool winograd_4x4_pays(const Conv& op, const Spec& spec, Pass pass) {
 }
 
 Lowered::Step winograd_4x4_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  const std::string refusal = winograd_4x4_refusal(op, pass);
-  if (!refusal.empty()) throw Unsupported(std::string(Machine::backend_name()) + ": " + refusal);
   return with_type(spec.y.dtype, [&]<class T>() {
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(op, spec, machine);

@@ -8,13 +8,15 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
+constexpr const char* winograd_4x4_name = "winograd_4x4";
+
 /// Why the algorithm cannot do this pass of the convolution, or nothing.
 std::string winograd_4x4_refusal(const Conv&, Pass);
 
 /// Whether it should be faster than a product that makes every multiplication: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const Conv&, const Spec&, Pass);
 
-/// forward, backward_data or, for a spec in inference mode, prepare. Throws Unsupported with the refusal.
+/// forward, backward_data or, for a spec in inference mode, prepare; of what is not refused.
 Lowered::Step winograd_4x4_step(const Conv&, const Spec&, Pass, Machine&);
 
 /// Bytes that forward wants prepared: 0 in training mode.
