@@ -11,6 +11,7 @@
 #include "context.h"
 #include "describe.h"
 #include "devices.h"
+#include "engines.h"
 #include "frontier.h"
 #include "interrupt.h"
 #include "lamina/error.h"
@@ -141,6 +142,7 @@ int dispatch(const BenchOptions& options, const std::vector<std::string>& argume
     case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
     case Task::ledger: fmt::print("{}", ledgers(workshop)); return 0;
     case Task::frontier: fmt::print("{}", frontiers(workshop)); return 0;
+    case Task::engines: fmt::print("{}", cudnn_engines(workshop)); return 0;
   }
   return 2;
 }

@@ -30,11 +30,11 @@ constexpr const char* names_help =
 
 /// What is done instead of timing rows: one of them.
 constexpr std::array task_flags = {
-    "--benchmark_list_tests", "--describe", "--memory", "--ledger", "--frontier", "--devices"};
+    "--benchmark_list_tests", "--describe", "--memory", "--ledger", "--frontier", "--devices", "--cudnn_engines"};
 
 /// Text of a flag until it is read: CLI11 knows nothing of lamina's types.
 struct Raw {
-  std::vector<std::string> describe, memory, ledger, frontier;
+  std::vector<std::string> describe, memory, ledger, frontier, engines;
   std::vector<std::string> context;
   std::string filter, out_format = "json", memory_limit, workspace_limit, math = "strict";
   bool list = false, devices = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
@@ -66,6 +66,11 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
        "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of "
        "them under the limits");
   app.add_option("--choices_out", options.choices_out, "With --frontier: file that its fastest choices are added to")
+      ->group("Instead of timing rows");
+  nets("--cudnn_engines", raw.engines,
+       "Engines that cuDNN would choose per convolution and pass on --device, which need not be there");
+  app.add_option("--device", options.device, "Of --cudnn_engines: a100, h200, or a JSON file of properties")
+      ->type_name("NAME|FILE")
       ->group("Instead of timing rows");
   app.add_option("--format", options.format, "Of these tables: text or csv")
       ->type_name("NAME")
@@ -202,6 +207,11 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   take("--frontier", Task::frontier, raw.frontier);
   if (given("--choices_out") && options.task != Task::frontier)
     throw UsageError("--choices_out belongs to --frontier; give that too");
+  take("--cudnn_engines", Task::engines, raw.engines);
+  if (given("--device") && options.task != Task::engines)
+    throw UsageError("--device belongs to --cudnn_engines; give that too");
+  if (options.task == Task::engines && !given("--device"))
+    throw UsageError("--cudnn_engines asks about a device: give --device=h200, --device=a100 or a JSON file");
 
   if (options.table && options.task != Task::run)
     throw UsageError(fmt::format("--table times rows; it does not go with any of {}", fmt::join(task_flags, ", ")));
@@ -218,7 +228,7 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
     throw UsageError("--programs and several directories of --cudnn are two comparisons; make one at a time");
   if (options.compares() && options.task != Task::run)
     throw UsageError(
-        "comparing versions runs rows; it does not go with --benchmark_list_tests, --describe, --memory or --ledger");
+        fmt::format("comparing versions runs rows; it does not go with any of {}", fmt::join(task_flags, ", ")));
   if (options.compares() && options.table)
     throw UsageError("comparing versions prints a table of its own; leave out --table");
   if (given("--rounds") && !options.compares())

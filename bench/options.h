@@ -13,7 +13,7 @@
 
 namespace lamina::bench {
 
-enum class Task { run, list, describe, memory, ledger, frontier, devices };
+enum class Task { run, list, describe, memory, ledger, frontier, devices, engines };
 enum class Format { text, csv };
 enum class Screen { console, json };  ///< what goes to standard output while rows run
 
@@ -51,6 +51,7 @@ struct BenchOptions {
   Choice choice{};                      ///< math and limits of the algorithms; names none
   std::filesystem::path choices{};      ///< file of choices to take; empty: none
   std::filesystem::path choices_out{};  ///< of the frontier's picks; empty: none
+  std::string device{};                 ///< of engines: a known set of properties, or a file
   std::filesystem::path weights{};      ///< empty: random ones
 
   bool compares() const { return cudnn.size() > 1 || programs.size() > 1; }

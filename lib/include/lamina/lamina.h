@@ -4,6 +4,7 @@
 #include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/choice_cache.h"
+#include "lamina/cudnn_engines.h"
 #include "lamina/device.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"

@@ -1,0 +1,46 @@
+#pragma once
+// Descriptors of cuDNN's graph API: objects of many kinds that all have attributes and are finalized before use.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "api.h"
+#include "graph_types.h"
+
+namespace lamina::cudnn::graph {
+
+/// A descriptor of one kind, destroyed with its owner. Every member throws as LAMINA_CUDNN where a call fails.
+class Descriptor {
+ public:
+  Descriptor(const Api&, Kind);
+  ~Descriptor();
+  Descriptor(Descriptor&&) noexcept;
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  void set(int attribute, Type, std::int64_t count, const void* elements);
+  void set(int attribute, std::span<const std::int64_t>);
+  void set(int attribute, const Descriptor&);
+
+  void finalize();
+  /// finalize, but that "not supported" is an answer: false.
+  bool finalize_if_supported();
+
+  std::int64_t int64(Attribute) const;
+  int enumerator(Attribute, Type) const;
+  /// Numbers of an enumeration, `room` at most.
+  std::vector<int> enumerators(Attribute, Type, std::size_t room) const;
+  /// Fills a descriptor of ours with one that this one holds.
+  void copy_to(Attribute, Descriptor& into) const;
+  /// Makes as many descriptors of `kind` as the attribute holds, at most `room` where that is not 0, and fills them.
+  std::vector<Descriptor> descriptors(Attribute, Kind, std::size_t room = 0) const;
+
+ private:
+  std::int64_t get(Attribute, Type, std::int64_t room, void* elements) const;
+
+  const Api* api_;
+  void* object_ = nullptr;
+};
+
+}  // namespace lamina::cudnn::graph

@@ -1,0 +1,181 @@
+// lamina_bench --cudnn_engines: tables, files, errors, and that ten networks take seconds.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engines.h"
+#include "support/catch.h"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
+using nlohmann::json;
+using namespace lamina;
+
+namespace {
+
+struct Ended {
+  int status;
+  std::string said;  ///< on both outputs
+};
+
+Ended run(const std::string& arguments) {
+  FILE* pipe = ::popen((LAMINA_BENCH " " + arguments + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string said;
+  std::array<char, 4096> block;
+  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) said.append(block.data(), n);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
+}
+
+/// Leaves the process where no cuDNN of 9.8 or later is installed.
+Ended run_or_skip(const std::string& arguments) {
+  Ended ended = run(arguments);
+  if (ended.status == 1 && (ended.said.find("finds no cuDNN") != std::string::npos ||
+                            ended.said.find("too old to be asked") != std::string::npos)) {
+    std::printf("skipped: %s\n", ended.said.c_str());
+    std::fflush(stdout);
+    ::_exit(77);
+  }
+  return ended;
+}
+
+class File {
+ public:
+  explicit File(const std::string& text = {})
+      : path_(std::filesystem::temp_directory_path() / ("lamina_engines_" + std::to_string(::getpid()) + ".json")) {
+    std::ofstream(path_) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  std::string path() const { return path_.string(); }
+  json read() const {
+    std::ifstream stream(path_);
+    return json::parse(stream);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
+
+CudnnEngine engine(std::int64_t index, std::vector<std::string> notes, bool fallback = false) {
+  return {index, fallback, std::move(notes), {}, 0};
+}
+
+}  // namespace
+
+TEST_CASE("engines of all convolutions of the ten networks are there in seconds, strict ones without tensor cores") {
+  const File file;
+  const auto start = std::chrono::steady_clock::now();
+  const Ended ended =
+      run_or_skip(std::string("--cudnn_engines=") + ten + " --device=h200 --benchmark_out=" + file.path());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds.count());
+  REQUIRE(seconds.count() < 60);  // 10 on a quiet machine
+
+  const json all = file.read();
+  REQUIRE(all["context"]["cudnn"].get<std::string>().substr(0, 2) == "9.");
+  REQUIRE(all["context"]["device_properties"]["deviceVer"] == 900);
+  std::set<std::string> networks;
+  int first_picks = 0;
+  for (const json& convolution : all["convolutions"]) {
+    for (const json& use : convolution["uses"]) networks.insert(use["network"].get<std::string>());
+    for (const char* pass : {"forward", "backward_data", "backward_params"}) {
+      const json& answer = convolution["passes"][pass];
+      CAPTURE(convolution["conv"], convolution["x"], pass);
+      REQUIRE_FALSE(answer["tf32"].empty());
+      REQUIRE_FALSE(answer["strict"].empty());
+      first_picks += answer["tf32"][0]["list"] == "a" ? 1 : 0;
+      for (const json& each : answer["strict"])
+        for (const json& note : each["notes"]) {
+          REQUIRE(note != "tensor_core");
+          REQUIRE(note != "down_convert_inputs");
+        }
+    }
+  }
+  REQUIRE(networks.size() == 10);
+  REQUIRE(all["convolutions"].size() > 60);
+  REQUIRE(first_picks > static_cast<int>(all["convolutions"].size()));  // mode A has an answer, not the fallback alone
+}
+
+TEST_CASE("layouts and batches are asked apart; a table, CSV or JSON goes to standard output") {
+  const std::string what = "--cudnn_engines=mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3";
+  const Ended table = run_or_skip(what);
+  CAPTURE(table.said);
+  REQUIRE(table.status == 0);
+  for (const char* part : {"mnist_cnn, batch 2, nchw", "mnist_cnn, batch 3, nhwc", "by notes alone", "first picks"})
+    REQUIRE_THAT(table.said, ContainsSubstring(part));
+  const Ended csv = run(what + " --format=csv");
+  REQUIRE_THAT(csv.said, StartsWith("network,batch,layout,layer,layers,pass,math,rank,list,engine,notes,knobs,"));
+  REQUIRE_THAT(csv.said, ContainsSubstring("\nmnist_cnn,3,nhwc,"));
+  const json all = json::parse(run(what + " --benchmark_format=json").said);
+  REQUIRE(all["convolutions"].size() == 8);  // two layers, two layouts, two batches
+}
+
+TEST_CASE("what --device cannot be is told with what it can") {
+  const auto said = [](const std::string& device) {
+    const Ended ended = run_or_skip("--cudnn_engines=mnist_cnn " + device);
+    REQUIRE(ended.status == 2);
+    return ended.said;
+  };
+  REQUIRE_THAT(said(""), ContainsSubstring("give --device=h200"));
+  REQUIRE_THAT(said("--device=h2000"),
+               ContainsSubstring("no device \"h2000\", and no such file: known are a100 and h200"));
+  const File garbage("{\"deviceVer\": ");
+  REQUIRE_THAT(said("--device=" + garbage.path()), ContainsSubstring("does not hold a JSON object"));
+}
+
+TEST_CASE("a file that lacks properties is told with them and with cuDNN's own words") {
+  const File partial("{\"deviceVer\": 900, \"warpSize\": 32}");
+  const Ended ended = run_or_skip("--cudnn_engines=mnist_cnn --device=" + partial.path());
+  REQUIRE(ended.status == 2);
+  REQUIRE_THAT(ended.said, ContainsSubstring("CUDNN_STATUS_BAD_PARAM"));
+  REQUIRE_THAT(ended.said, ContainsSubstring("maxGridSize"));
+  REQUIRE_THAT(ended.said, !ContainsSubstring("warpSize"));
+}
+
+TEST_CASE("a cuDNN that is not there, or too old, is told with what to do") {
+  const std::string what = "--cudnn_engines=mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
+  const Ended missing = run(what + "/nowhere");
+  REQUIRE(missing.status == 1);
+  REQUIRE_THAT(missing.said, ContainsSubstring("no cuDNN in") && ContainsSubstring("--cudnn=DIR"));
+  const Ended old = run(what + "/8.9");
+  REQUIRE(old.status == 1);
+  REQUIRE_THAT(old.said, ContainsSubstring("8.9.7") && ContainsSubstring("9.8 or later"));
+}
+
+TEST_CASE("flags of the engine listing belong to it") {
+  REQUIRE_THAT(run("--device=h200").said, ContainsSubstring("--device belongs to --cudnn_engines"));
+  REQUIRE_THAT(run("--describe=alexnet --cudnn_engines=alexnet --device=h200").said,
+               ContainsSubstring("exclude each other"));
+  REQUIRE_THAT(run("--cudnn_engines=alexnet --device=h200 --cudnn=a,b").said,
+               ContainsSubstring("comparing versions runs rows"));
+}
+
+TEST_CASE("a ranking names each engine once, with the letters of its notes, the fallback's behind a bar") {
+  const std::vector<CudnnEngine> engines = {engine(67, {"tensor_core"}),
+                                            engine(67, {"tensor_core"}),
+                                            engine(12, {"winograd", "winograd_tile_4x4"}),
+                                            engine(25, {"nondeterministic", "runtime_compilation"}),
+                                            engine(67, {"tensor_core"}, true),
+                                            engine(0, {"strict_nan_propagation"}, true)};
+  REQUIRE(bench::ranking(engines, 6) == "67t 12w 25nc | 0");
+  REQUIRE(bench::ranking(engines, 2) == "67t 12w ..");
+  REQUIRE(bench::ranking({engine(3, {}, true)}, 2) == "| 3");
+  REQUIRE(bench::ranking({}, 6) == "none");
+  REQUIRE(bench::first_strict(engines)->index == 12);
+  REQUIRE(bench::first_strict({engine(1, {"down_convert_inputs"})}) == nullptr);
+}

@@ -1,0 +1,99 @@
+// Asking the cuDNN that is installed, where one is. Exit status 77 where there is none: ctest then says "skipped".
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "lamina/cudnn_engines.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+std::string properties(const std::string& name) {
+  std::ifstream file(LAMINA_DEVICES "/" + name + ".json");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// Leaves the process where no cuDNN of 9.8 or later is installed.
+void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
+  try {
+    cudnn.emplace("", properties(device));
+  } catch (const LoadError& error) {
+    std::printf("skipped: %s\n", error.what());
+    std::fflush(stdout);
+    ::_exit(77);
+  }
+}
+
+const Conv plain{.channels = 64, .kernel = 3, .pad = 1};
+const Shape image{32, 64, 56, 56};
+
+bool any_has(const std::vector<CudnnEngine>& engines, const char* note) {
+  return std::any_of(engines.begin(), engines.end(), [&](const CudnnEngine& e) { return e.has(note); });
+}
+
+}  // namespace
+
+TEST_CASE("the installed cuDNN proposes engines for every pass, layout and device set, with notes of known names") {
+  const char* device = GENERATE("h200", "a100");
+  std::optional<CudnnEngines> cudnn;
+  opened(cudnn, device);
+  REQUIRE_THAT(cudnn->version(), ContainsSubstring("9."));
+  REQUIRE_FALSE(cudnn->directory().empty());
+  const std::vector<std::string>& names = cudnn_note_names();
+  const std::set<std::string> known(names.begin(), names.end());
+  for (const Layout layout : {Layout::nchw, Layout::nhwc})
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
+      const std::vector<CudnnEngine> engines = cudnn->list(plain, image, layout, pass);
+      CAPTURE(device, to_string(layout), to_string(pass));
+      REQUIRE(engines.size() >= 4);
+      REQUIRE_FALSE(engines.front().fallback);
+      REQUIRE(engines.back().fallback);
+      REQUIRE(any_has(engines, "tensor_core"));  // unless the environment forbids TF32
+      REQUIRE(std::any_of(engines.begin(), engines.end(), [](const CudnnEngine& e) { return e.strict(); }));
+      for (const CudnnEngine& engine : engines) {
+        REQUIRE(engine.workspace_bytes >= 0);
+        REQUIRE(engine.index >= 0);
+        for (const std::string& note : engine.notes) REQUIRE(known.count(note) == 1);
+      }
+    }
+}
+
+TEST_CASE("a set of properties that lacks any key is refused by the installed cuDNN in its own words") {
+  std::optional<CudnnEngines> cudnn;
+  opened(cudnn, "h200");
+  const json whole = json::parse(properties("h200"));
+  for (const auto& [key, value] : whole.items()) {
+    if (key == "deviceName") continue;  // which some versions do without
+    json less = whole;
+    less.erase(key);
+    CAPTURE(key);
+    try {
+      const CudnnEngines again("", less.dump());
+      FAIL("taken");
+    } catch (const UsageError& error) {
+      REQUIRE_THAT(error.what(), ContainsSubstring("cuDNN does not take these device properties"));
+      REQUIRE_THAT(error.what(), ContainsSubstring("json"));
+    }
+  }
+  for (const char* text : {"", "{", "[]", "{}", "null"}) REQUIRE_THROWS_AS(CudnnEngines("", text), UsageError);
+}
+
+TEST_CASE("a convolution with wrong shapes is a ShapeError before the installed cuDNN is asked") {
+  std::optional<CudnnEngines> cudnn;
+  opened(cudnn, "h200");
+  REQUIRE_THROWS_AS(cudnn->list({.channels = 64, .kernel = 3, .groups = 5}, image, Layout::nchw, Pass::forward),
+                    ShapeError);
+}

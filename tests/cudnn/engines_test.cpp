@@ -1,0 +1,156 @@
+// Asking cuDNN's graph API for engines: what the calls are told, what becomes of each that fails, files that are no
+// cuDNN to ask.
+
+#include "backends/cudnn/engines.h"
+
+#include <functional>
+
+#include "fake_graph.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::cudnn;
+using namespace lamina::cudnn::graph;
+using Catch::Matchers::ContainsSubstring;
+using test::fake_graph;
+using Numbers = std::vector<std::int64_t>;
+
+namespace {
+
+const Conv grouped{.channels = 8, .kernel = {3, 5}, .stride = {2, 1}, .pad = {1, 2}, .dilation = {1, 2}, .groups = 2};
+const Shape input{16, 4, 20, 30};
+
+std::vector<CudnnEngine> ask(const Api& api, Layout layout = Layout::nchw, Pass pass = Pass::forward) {
+  const Descriptor device = make_device(api, "{}");
+  return cudnn::graph::list(api, device, grouped, input, layout, pass);
+}
+
+template <class Error>
+std::string said_by(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("engines are listed in the order of mode A, then of the fallback list, with their notes by name") {
+  const Api api = test::fake_graph_api();
+  const std::vector<CudnnEngine> engines = ask(api);
+  REQUIRE(fake_graph().modes == Numbers{mode_a, mode_fallback});
+  REQUIRE(engines.size() == 4);
+  REQUIRE(engines[0].index == 30);
+  REQUIRE(engines[1].index == 31);
+  REQUIRE(engines[2].index == 20);
+  REQUIRE_FALSE(engines[1].fallback);
+  REQUIRE(engines[2].fallback);
+  const std::vector<std::string> notes = {"tensor_core", "nondeterministic", "runtime_compilation", "behavior note 99"};
+  REQUIRE(engines[0].notes == notes);
+  REQUIRE_FALSE(engines[0].strict());
+  REQUIRE(engines[1].strict());
+  REQUIRE(engines[0].workspace_bytes == 4096);
+  const std::vector<CudnnEngine::Knob> knobs = {{"tile_size", 5}, {"knob 1000", -1}};
+  REQUIRE(engines[0].knobs == knobs);
+}
+
+TEST_CASE("the library is told the convolution: extents, strides of the layout, windows, and which tensor is which") {
+  const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
+  const Pass pass = GENERATE(Pass::forward, Pass::backward_data, Pass::backward_params);
+  const Api api = test::fake_graph_api();
+  ask(api, layout, pass);
+
+  const auto& told = fake_graph().last_of_kind;
+  const auto& conv = told.at(convolution).numbers;
+  REQUIRE(conv.at(convolution_form) == Numbers{cross_correlation});
+  REQUIRE(conv.at(convolution_spatial_dimensions) == Numbers{2});
+  REQUIRE(conv.at(convolution_strides) == Numbers{2, 1});
+  REQUIRE(conv.at(convolution_dilations) == Numbers{1, 2});
+  REQUIRE(conv.at(convolution_pre_paddings) == Numbers{1, 2});
+  REQUIRE(conv.at(convolution_post_paddings) == Numbers{1, 2});
+
+  const auto& tensors = fake_graph().tensors;
+  REQUIRE(tensors.at(1).numbers.at(tensor_dimensions) == Numbers{16, 4, 20, 30});
+  REQUIRE(tensors.at(2).numbers.at(tensor_dimensions) == Numbers{8, 2, 3, 5});
+  REQUIRE(tensors.at(3).numbers.at(tensor_dimensions) == Numbers{16, 8, 10, 26});
+  const bool nchw = layout == Layout::nchw;
+  REQUIRE(tensors.at(1).numbers.at(tensor_strides) == (nchw ? Numbers{2400, 600, 30, 1} : Numbers{2400, 1, 120, 4}));
+  REQUIRE(tensors.at(2).numbers.at(tensor_strides) == (nchw ? Numbers{30, 15, 5, 1} : Numbers{30, 1, 10, 2}));
+  REQUIRE(tensors.at(1).numbers.at(tensor_data_type) == Numbers{data_float});
+
+  const int kind = pass == Pass::forward         ? operation_forward
+                   : pass == Pass::backward_data ? operation_backward_data
+                                                 : operation_backward_filter;
+  const int first = pass == Pass::forward ? 700 : pass == Pass::backward_data ? 706 : 712;
+  REQUIRE(told.count(kind) == 1);
+  REQUIRE(told.at(kind).scalars.at(first) == 1);
+  REQUIRE(told.at(kind).scalars.at(first + 1) == 0);
+  REQUIRE(told.at(kind).others.size() == 4);
+}
+
+TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves no descriptor behind") {
+  Api api = test::fake_graph_api();
+  ask(api);
+  const int calls = fake_graph().calls;
+  REQUIRE(calls > 60);
+  REQUIRE(fake_graph().created == fake_graph().destroyed);
+  const int before = 3;  // calls of make_device
+  for (int call = before + 1; call <= calls; ++call) {
+    api = test::fake_graph_api();
+    const std::string text = said_by<DeviceError>([&] {
+      const Descriptor again = make_device(api, "{}");
+      fake_graph().failing_call = call;
+      cudnn::graph::list(api, again, grouped, input, Layout::nchw, Pass::forward);
+    });
+    CAPTURE(call);
+    REQUIRE_THAT(text, ContainsSubstring("cudnnBackend"));
+    REQUIRE_THAT(text, ContainsSubstring("FAKE_BAD_PARAM (2000): what the fake has to say"));
+    REQUIRE_THAT(text, ContainsSubstring("cuDNN 9.19.0"));
+    REQUIRE(fake_graph().created == fake_graph().destroyed);
+  }
+}
+
+TEST_CASE("heuristics that cannot do a convolution propose nothing; that is an answer") {
+  const int mode = GENERATE(mode_a, mode_fallback);
+  const Api api = test::fake_graph_api();
+  fake_graph().refused_mode = mode;
+  const std::vector<CudnnEngine> engines = ask(api);
+  REQUIRE(engines.size() == 2);
+  REQUIRE(engines.front().fallback == (mode == mode_a));
+}
+
+TEST_CASE("device properties that the library refuses are the caller's mistake, told in its words") {
+  for (int call = 2; call <= 3; ++call) {  // what sets the text, what finalizes it
+    const Api api = test::fake_graph_api();
+    fake_graph().failing_call = call;
+    const std::string text = said_by<UsageError>([&] { make_device(api, "{}"); });
+    REQUIRE_THAT(text, ContainsSubstring("device properties"));
+    REQUIRE_THAT(text, ContainsSubstring("what the fake has to say"));
+    REQUIRE(fake_graph().created == fake_graph().destroyed);
+  }
+}
+
+TEST_CASE("engines are asked for the three passes of training only") {
+  const Api api = test::fake_graph_api();
+  REQUIRE_THAT(said_by<UsageError>([&] { ask(api, Layout::nchw, Pass::prepare); }), ContainsSubstring("prepare"));
+}
+
+TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls; both are a LoadError") {
+  const std::string folder = LAMINA_TEST_FAKES;
+  const auto text = [&](const std::string& name) {
+    return said_by<LoadError>([&] { const CudnnEngines cudnn(folder + name, "{}"); });
+  };
+  CHECK_THAT(text("/nowhere"), ContainsSubstring("no cuDNN in " + folder + "/nowhere"));
+  CHECK_THAT(text("/7.6"), ContainsSubstring("cuDNN 7.6.5 in " + folder + "/7.6 is too old to be asked"));
+  CHECK_THAT(text("/8.9"), ContainsSubstring("give cuDNN 9.8 or later"));
+  CHECK_THAT(text("/other"), ContainsSubstring("this is no cuDNN"));
+  Api api;
+  api.version = 90701;
+  CHECK_THAT(said_by<LoadError>([&] { check_version(api); }), ContainsSubstring("9.7.1"));
+  api.version = 90800;
+  CHECK_NOTHROW(check_version(api));
+  CHECK_THAT(said_by<LoadError>([&] { make_device(api, "{}"); }), ContainsSubstring("cudnnBackendCreateDescriptor"));
+}
