@@ -1,9 +1,13 @@
 // Convolution: which algorithm does which pass.
 //
 //   winograd_4x4    a quarter of the multiplications, fused; forward and data gradient of 3x3 with stride 1
-//   direct          one thread for one result, sums in double; every shape, and the exact one
+//   implicit_gemm   a product whose factors are gathered from the image; the default
+//   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few
+//                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty
 
 #include "conv.h"
+
+#include <algorithm>
 
 #include "conv_winograd_4x4.h"
 
@@ -26,15 +30,35 @@ double direct_error(const Conv& op, const Spec& spec, Pass pass) {
   return spec.y.dtype == DType::f64 ? sum : sum + 2 * unit_roundoff(spec.y.dtype);  // rounded, and again with a beta
 }
 
-/// Best guess first.
-std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, Machine* machine) {
-  std::vector<Candidate> candidates = {
-      {"direct", direct_error(op, spec, pass), [=, &op, &spec] { return direct_step(op, spec, pass, *machine); }}};
-  if (winograd_4x4_refusal(op, pass).empty())
-    candidates.insert(
-        winograd_4x4_pays(op, spec, pass) ? candidates.begin() : candidates.end(),
-        {winograd_4x4_name, no_bound, [=, &op, &spec] { return winograd_4x4_step(op, spec, pass, *machine); }});
-  return candidates;
+/// What a product that sums in the element type guarantees.
+double product_error(const Conv& op, const Spec& spec, Pass pass) {
+  return (terms(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
+}
+
+bool prefers_direct(const Conv& op, const Spec& spec) {
+  constexpr int few = 8;
+  return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
+}
+
+/// Best guess first. One that cannot do this unit is there only where it is named, to say why.
+std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const std::string& named,
+                                     Machine* machine) {
+  std::vector<Candidate> found;
+  const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
+    if (refusal.empty() || named == name)
+      found.push_back({name, error, [=, &op, &spec] { return step(op, spec, pass, *machine); }});
+  };
+  const auto offer_winograd = [&] {
+    offer(winograd_4x4_name, no_bound, winograd_4x4_refusal(op, pass), winograd_4x4_step);
+  };
+  const bool winograd_first = winograd_4x4_pays(op, spec, pass);
+  if (winograd_first) offer_winograd();
+  offer("implicit_gemm", product_error(op, spec, pass), implicit_gemm_refusal(op, spec), implicit_gemm_step);
+  offer("direct", direct_error(op, spec, pass), {}, direct_step);
+  if (!winograd_first) offer_winograd();
+  if (prefers_direct(op, spec))
+    std::stable_partition(found.begin(), found.end(), [](const Candidate& c) { return c.algorithm == "direct"; });
+  return found;
 }
 
 }  // namespace
@@ -42,17 +66,15 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
   std::vector<std::string> names;
-  for (const Candidate& candidate : candidates_of(op, spec, pass, nullptr)) names.push_back(candidate.algorithm);
+  for (const Candidate& candidate : candidates_of(op, spec, pass, {}, nullptr)) names.push_back(candidate.algorithm);
   return names;
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    if (choice.algorithm[static_cast<std::size_t>(pass)] == winograd_4x4_name)
-      if (const std::string reason = winograd_4x4_refusal(op, pass); !reason.empty())
-        throw Unsupported(unit + ", " + std::string(to_string(pass)) + ": " + reason);
-    return pick(unit, pass, choice, candidates_of(op, spec, pass, &machine));
+    const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
+    return pick(unit, pass, choice, candidates_of(op, spec, pass, named, &machine));
   });
   if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
     lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);

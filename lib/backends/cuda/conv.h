@@ -20,7 +20,11 @@ Masked<T> masked_dy(const Args& args, bool relu) {
 template <class T>
 void backward_bias(Stream, const Conv&, const Args&, const Masked<T>& dy, bool adds);
 
-/// One pass by `direct`.
+/// One pass by one algorithm. Throws Unsupported with the refusal.
 Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
+Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
+
+/// Why the algorithm cannot do this convolution, or nothing.
+std::string implicit_gemm_refusal(const Conv&, const Spec&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

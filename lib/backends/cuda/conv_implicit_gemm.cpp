@@ -1,0 +1,81 @@
+// Convolution as a product whose factors are gathered from the image: kernels/conv_implicit_gemm.cu.
+
+#include "../../../kernels/conv_implicit_gemm.h"
+
+#include <limits>
+
+#include "conv.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr const char* name = "implicit_gemm";
+
+/// A tensor of these sizes without data: what sizes depend on.
+template <class T>
+View<const T> empty_view(const Shape& shape) {
+  return {nullptr, shape.n, shape.c, shape.h, shape.w, shape.image()};
+}
+
+template <class T>
+Lowered::Step weights_step(const Conv& op, const Spec& spec, Machine& machine) {
+  const ConvGeometry g = geometry_of(op);
+  const std::size_t bytes =
+      conv_implicit_gemm_partial_bytes<T>(g, empty_view<T>(spec.x[0].shape), empty_view<T>(spec.y.shape));
+  return launches(
+      machine, {Pass::backward_params}, name,
+      [op, g, relu = ends_in_relu(spec), adds = spec.adds_dw](Stream stream, const Args& args) {
+        const Masked<T> dy = masked_dy<T>(args, relu);
+        backward_bias(stream, op, args, dy, adds);
+        if (!args.dw.empty() && args.dw[0])
+          conv_implicit_gemm_backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(),
+                                              static_cast<T*>(args.workspace), adds);
+      },
+      bytes);
+}
+
+template <class T>
+Lowered::Step data_step(const Conv& op, const Spec& spec, Machine& machine) {
+  return launches(
+      machine, {Pass::backward_data}, name,
+      [g = geometry_of(op), relu = ends_in_relu(spec), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+        if (wanted(args, 0))
+          conv_implicit_gemm_backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(args, relu),
+                                           view<T>(args.dx[0]), adds);
+      });
+}
+
+template <class T>
+Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
+  return launches(machine, {Pass::forward}, name,
+                  [g = geometry_of(op), bias = op.bias, relu = ends_in_relu(spec)](Stream stream, const Args& args) {
+                    conv_implicit_gemm_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
+                                               bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu);
+                  });
+}
+
+}  // namespace
+
+std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
+    if (shape.n * shape.plane() > most)
+      return "implicit_gemm takes batches of up to 2147483647 pixels, not " + std::to_string(shape.n * shape.plane());
+  if (op.groups > 255)  // times 256 ranges of pixels: the grid's z
+    return "implicit_gemm takes up to 255 groups, not " + std::to_string(op.groups);
+  return {};
+}
+
+Lowered::Step implicit_gemm_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
+  const std::string refusal = implicit_gemm_refusal(op, spec);
+  if (!refusal.empty()) throw Unsupported(std::string(Machine::backend_name()) + ": " + refusal);
+  return with_type(spec.y.dtype, [&]<class T>() {
+    switch (pass) {
+      case Pass::backward_params: return weights_step<T>(op, spec, machine);
+      case Pass::backward_data: return data_step<T>(op, spec, machine);
+      default: return forward_step<T>(op, spec, machine);
+    }
+  });
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
