@@ -138,8 +138,7 @@ TEST_CASE("every op agrees with PyTorch") {
       const Case c = case_of(golden, want);
       const Feed feed = feed_of(golden, c, want);
       const Bounds bounds = bounds_of(c, feed);
-      for (const std::string& algorithm :
-           backend().algorithms(*make_spec(backend(), c, {.dtype = dtype}), Pass::forward)) {
+      for (const std::string& algorithm : algorithms(*make_spec(backend(), c, {.dtype = dtype}), Pass::forward)) {
         INFO("forward by " << algorithm);
         const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
         const Result got = run_unit(backend(), spec, {.algorithm = {algorithm, "", ""}}, feed);

@@ -50,6 +50,38 @@ Backend& oracle() {
 
 Choice direct() { return {.algorithm = {"direct", "direct", "direct"}}; }
 
+bool decided_by_library() { return backend().name().starts_with("cudnn"); }
+
+bool is_unbounded(const std::string& algorithm) {
+  return decided_by_library() && (algorithm.starts_with("fft") || algorithm.starts_with("winograd"));
+}
+
+bool refused(const Spec& spec) {
+  try {
+    backend().lower(spec, {});
+    return false;
+  } catch (const Unsupported&) {
+    return true;
+  }
+}
+
+std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
+  std::vector<std::string> names = backend().algorithms(spec, pass);
+  if (!decided_by_library()) return names;
+  std::erase_if(names, [&](const std::string& name) {
+    if (is_unbounded(name)) return true;
+    Choice choice;
+    choice.algorithm[static_cast<std::size_t>(pass)] = name;
+    try {
+      backend().lower(spec, choice);
+      return false;
+    } catch (const Unsupported&) {
+      return true;
+    }
+  });
+  return names;
+}
+
 std::vector<DType> element_types() { return {DType::f64, DType::f32}; }
 
 }  // namespace lamina::test

@@ -1,6 +1,7 @@
 #pragma once
 // The backend that this process tests, and the one it is tested against.
 
+#include <string>
 #include <vector>
 
 #include "lamina/backend.h"
@@ -19,6 +20,19 @@ Backend& oracle();
 
 /// The algorithm `direct` for all passes.
 Choice direct();
+
+/// What the backend under test lists for a pass of the unit. Of cudnn, whose library alone can tell: those that it
+/// takes, less the transforms, whose error nobody bounds.
+std::vector<std::string> algorithms(const Spec&, Pass);
+
+/// Whether the backend under test refuses the unit.
+bool refused(const Spec&);
+
+/// Whether its library, and not the backend, decides over units and algorithms: then a refusal is no failure.
+bool decided_by_library();
+
+/// Whether an algorithm is one of cudnn's transforms.
+bool is_unbounded(const std::string& algorithm);
 
 /// The element types that every backend computes in.
 std::vector<DType> element_types();

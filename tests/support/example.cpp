@@ -23,10 +23,12 @@ void check_equal(const std::string& what, const Values& got, const Values& want,
 
 void check_example(const Case& c, const Feed& feed, const Result& want) {
   for (const DType dtype : element_types()) {
-    const Spec spec = *make_spec(backend(), c, {.dtype = dtype});
+    const auto made = make_spec(backend(), c, {.dtype = dtype});
+    if (!made) continue;
+    const Spec& spec = *made;
     Feed complete = feed;
     if (complete.dy.empty()) complete.dy = zeros(spec.y.shape);
-    for (const std::string& algorithm : backend().algorithms(spec, Pass::forward)) {
+    for (const std::string& algorithm : algorithms(spec, Pass::forward)) {
       INFO(to_string(c) << ' ' << to_string(dtype) << " by " << algorithm);
       const Result got = run_unit(backend(), spec, {.algorithm = {algorithm, "", ""}}, complete);
       check_equal("y", got.y, want.y, epsilon(dtype));

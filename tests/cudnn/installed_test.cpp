@@ -30,7 +30,7 @@ const Library& library() {
 
 }  // namespace
 
-TEST_CASE("the installed cuDNN: version, directory and the entry points of the table") {
+TEST_CASE("the installed cuDNN has a version, a directory and the entry points of the table") {
   const Api& api = library().api();
   CHECK(api.major() >= 7);
   CHECK_FALSE(api.directory.empty());
@@ -40,7 +40,7 @@ TEST_CASE("the installed cuDNN: version, directory and the entry points of the t
   if (api.major() >= 9) LAMINA_CUDNN_BY_VERSION(LAMINA_TEST_THERE)
 }
 
-TEST_CASE("the installed cuDNN: names its statuses as our meanings have them") {
+TEST_CASE("the installed cuDNN names its statuses as our meanings have them") {
   const Api& api = library().api();
   const bool old = api.major() < 9;
   CHECK(text(api, 0).find("SUCCESS") != std::string::npos);
@@ -53,7 +53,7 @@ TEST_CASE("the installed cuDNN: names its statuses as our meanings have them") {
   CHECK(meaning(api, start) == Meaning::not_initialized);
 }
 
-TEST_CASE("the installed cuDNN: takes our descriptors, and refuses one that makes no sense with its own text") {
+TEST_CASE("the installed cuDNN takes our descriptors, and refuses one that makes no sense with its own text") {
   const Api& api = library().api();
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const DType dtype : {DType::f32, DType::f64}) {
