@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -13,7 +14,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double slow_factor = 10;  // times the fastest: sampled once
+constexpr double slow_factor = 10;  // times the fastest: far behind
 
 /// Under which everything is measured: limits decide only between what was.
 Choice demands_of(const BenchOptions& options) {
@@ -23,55 +24,120 @@ Choice demands_of(const BenchOptions& options) {
   return demands;
 }
 
+bool covers(const Lowered::Step& step, Pass pass) {
+  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
+}
+
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
 std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Spec& spec, Pass pass) {
   Choice choice = workshop.options().choice;
   choice.max_error = no_bound;
   try {
     for (const Lowered::Step& step : workshop.backend(c.backend).lower(spec, choice).steps)
-      if (std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end()) return step.algorithm;
+      if (covers(step, pass)) return step.algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   }
   return {};
 }
 
-/// An algorithm's first run; nothing, and the reason in `tried`, where it cannot run.
-std::unique_ptr<LayerRun> open(const std::function<std::unique_ptr<LayerRun>()>& make, Tried& tried) {
-  try {
-    std::unique_ptr<LayerRun> run = make();
-    tried.seconds = {run->first().seconds};
-    tried.facts = run->facts();
-    return run;
-  } catch (const Unsupported& error) {
-    tried.refusal = error.what();
-    tried.unsupported = true;
-  } catch (const OutOfMemory& error) {
-    tried.refusal = error.what();
-  }
-  return nullptr;
-}
+/// Everything that is tried for one layer and pass.
+class Contest {
+ public:
+  Contest(Workshop& workshop, const Case& c, const Graph& graph, const Node& node, Pass pass)
+      : workshop_(workshop),
+        case_(c),
+        graph_(graph),
+        node_(node),
+        pass_(pass),
+        demands_(demands_of(workshop.options())) {}
 
-void sample_in_turns(std::vector<Tried>& tried, std::vector<std::unique_ptr<LayerRun>>& runs, int samples) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const Tried& one : tried)
-    if (one.ran()) fastest = std::min(fastest, one.seconds.front());
-  std::vector<std::size_t> turn;
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    if (runs[i] == nullptr) continue;
-    if (tried[i].seconds.front() > slow_factor * fastest) {
-      runs[i].reset();
-      continue;
+  std::vector<Tried> run(const FrontierEffort& effort) {
+    const std::string rule = algorithm_by_rule(workshop_, case_, spec_of(graph_, node_, case_, true), pass_);
+    for (const NamedAlgorithm& algorithm : algorithms_of(workshop_, case_, graph_, node_, pass_)) {
+      tried_.emplace_back();
+      tried_.back().algorithm = algorithm.name;
+      tried_.back().by_rule = algorithm.name == rule;
+      runs_.push_back(first_run(algorithm, effort, tried_.back()));
     }
-    tried[i].seconds.clear();  // the first run warmed up
-    turn.push_back(i);
+    drop_slow();
+    sample_in_turns(effort.samples);
+    return std::move(tried_);
   }
-  for (int sample = 0; sample < samples; ++sample) {
-    for (const std::size_t i : turn) tried[i].seconds.push_back(runs[i]->run().seconds);
-    std::reverse(turn.begin(), turn.end());
+
+ private:
+  /// Nothing, and the reason in `tried`, where it cannot run; nothing where one image told enough.
+  std::unique_ptr<LayerRun> first_run(const NamedAlgorithm& algorithm, const FrontierEffort& effort, Tried& tried) {
+    try {
+      if (hopeless(algorithm, effort, tried)) return nullptr;
+      std::unique_ptr<LayerRun> run =
+          open_layer(workshop_.backend(case_.backend), case_, graph_, node_, pass_, algorithm, demands_, reference_);
+      tried.seconds = {run->first().seconds};
+      tried.facts = run->facts();
+      fastest_ = std::min(fastest_, tried.seconds.front());
+      return run;
+    } catch (const Unsupported& error) {
+      tried.refusal = error.what();
+      tried.unsupported = true;
+    } catch (const OutOfMemory& error) {
+      tried.refusal = error.what();
+    }
+    return nullptr;
   }
-  for (const std::size_t i : turn) tried[i].facts = runs[i]->facts();
-}
+
+  /// Whether one image says that the algorithm is far behind and would take too long; then `tried` has what it said.
+  bool hopeless(const NamedAlgorithm& algorithm, const FrontierEffort& effort, Tried& tried) {
+    if (case_.batch == 1 || !std::isfinite(fastest_)) return false;
+    Case one = case_;
+    one.batch = 1;
+    const Graph graph = workshop_.graph(one);
+    Backend& backend = workshop_.backend(case_.backend);
+    const std::unique_ptr<LayerRun> run =
+        open_layer(backend, one, graph, graph.node(node_.name), pass_, algorithm, demands_, reference_of_one_);
+    const double seconds = case_.batch * run->first().seconds;
+    if (seconds < effort.longest_seconds || seconds < slow_factor * fastest_) return false;
+    Choice named = demands_;
+    named.algorithm[static_cast<std::size_t>(pass_)] = algorithm.name;
+    tried.facts = run->facts();
+    for (const Lowered::Step& step : backend.lower(spec_of(graph_, node_, case_, true), named).steps)
+      if (covers(step, pass_)) tried.facts.workspace_bytes = step.kernel->workspace_bytes();
+    tried.seconds = {seconds};
+    tried.of_one_image = true;
+    return true;
+  }
+
+  void drop_slow() {
+    for (std::size_t i = 0; i < tried_.size(); ++i) {
+      if (runs_[i] == nullptr) continue;
+      if (tried_[i].seconds.front() > slow_factor * fastest_) {
+        runs_[i].reset();
+        continue;
+      }
+      tried_[i].seconds.clear();  // the first run warmed up
+      turn_.push_back(i);
+    }
+  }
+
+  void sample_in_turns(int samples) {
+    for (int sample = 0; sample < samples; ++sample) {
+      for (const std::size_t i : turn_) tried_[i].seconds.push_back(runs_[i]->run().seconds);
+      std::reverse(turn_.begin(), turn_.end());
+    }
+    for (const std::size_t i : turn_) tried_[i].facts = runs_[i]->facts();
+  }
+
+  Workshop& workshop_;
+  const Case& case_;
+  const Graph& graph_;
+  const Node& node_;
+  Pass pass_;
+  Choice demands_;
+  SharedReference reference_ = no_reference_yet(), reference_of_one_ = no_reference_yet();
+  std::vector<Tried> tried_;
+  std::vector<std::unique_ptr<LayerRun>> runs_;  ///< by algorithm tried; null: it is not asked again
+  std::vector<std::size_t> turn_;
+  double fastest_ = std::numeric_limits<double>::infinity();
+};
 
 }  // namespace
 
@@ -93,13 +159,12 @@ std::vector<Offer> FrontierLine::offers() const {
   return offers;
 }
 
-Frontier make_frontier(Workshop& workshop, const Case& c, int samples,
+Frontier make_frontier(Workshop& workshop, const Case& c, const FrontierEffort& effort,
                        const std::function<void(const std::string&)>& progress) {
   const Graph graph = workshop.graph(c);
   const std::vector<bool> wanted = wanted_gradients(graph, protocol_of(c, workshop.options()).input_gradient);
-  const Choice demands = demands_of(workshop.options());
-  Frontier frontier{c, {}};
   const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
+  Frontier frontier{c, {}};
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const Node& node = layer.first();
     if (!has_reference(node.op)) continue;
@@ -109,57 +174,11 @@ Frontier make_frontier(Workshop& workshop, const Case& c, int samples,
         line.layers = static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx));
       if (line.layers == 0) continue;
       progress(fmt::format("{} of {} on {}, {}", node.name, c.network, c.backend, to_string(pass)));
-      const std::string rule = algorithm_by_rule(workshop, c, spec_of(graph, node, c, true), pass);
-      const SharedReference reference = no_reference_yet();
-      std::vector<std::unique_ptr<LayerRun>> runs;
-      for (const NamedAlgorithm& algorithm : algorithms_of(workshop, c, graph, node, pass)) {
-        Tried& tried = line.tried.emplace_back();
-        tried.algorithm = algorithm.name;
-        tried.by_rule = algorithm.name == rule;
-        runs.push_back(open(
-            [&] {
-              return open_layer(workshop.backend(c.backend), c, graph, node, pass, algorithm, demands, reference);
-            },
-            tried));
-      }
-      sample_in_turns(line.tried, runs, samples);
+      line.tried = Contest(workshop, c, graph, node, pass).run(effort);
       frontier.lines.push_back(std::move(line));
     }
   }
   return frontier;
-}
-
-Picked pick_fastest(const FrontierLine& line, const Limits& limits) {
-  const std::vector<std::size_t> places = line.ran();
-  const std::vector<Offer> offers = line.offers();
-  Picked picked;
-  const std::optional<std::size_t> best = fastest(offers, limits);
-  if (!best) return picked;
-  picked.best = places[*best];
-  for (const std::size_t i : tied_with(offers, limits, *best)) picked.ties.push_back(places[i]);
-  return picked;
-}
-
-FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
-  FastestNet net;
-  bool rule_is_known = true;
-  for (const FrontierLine& line : frontier.lines) {
-    const Picked& picked = net.picks.emplace_back(pick_fastest(line, limits));
-    const auto rule =
-        std::find_if(line.tried.begin(), line.tried.end(), [](const Tried& t) { return t.by_rule && t.ran(); });
-    rule_is_known = rule_is_known && rule != line.tried.end();
-    if (rule != line.tried.end()) net.by_rule_seconds += line.layers * rule->offer().seconds.middle;
-    if (!picked.best) {
-      net.missing.push_back(fmt::format("{}, {}", line.node, to_string(line.pass)));
-      continue;
-    }
-    const Tried& best = line.tried[*picked.best];
-    net.as_by_rule = net.as_by_rule && best.by_rule;
-    (line.pass == Pass::forward ? net.forward_seconds : net.backward_seconds) +=
-        line.layers * best.offer().seconds.middle;
-  }
-  if (!rule_is_known) net.by_rule_seconds = 0;
-  return net;
 }
 
 }  // namespace lamina::bench

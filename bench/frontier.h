@@ -17,6 +17,7 @@ namespace lamina::bench {
 struct Tried {
   std::string algorithm;
   std::vector<double> seconds{};  ///< one sample: so slow that it was not asked again; none: it could not run
+  bool of_one_image = false;      ///< so slow that it ran on one image only: time by the batch, bits and error of that
   LayerFacts facts{};
   std::string refusal{};     ///< why it could not run
   bool unsupported = false;  ///< and that is rightly so
@@ -44,10 +45,17 @@ struct Frontier {
   std::vector<FrontierLine> lines;  ///< in order of the network, per layer forward, backward_data, backward_params
 };
 
+struct FrontierEffort {
+  int samples = 7;             ///< six are the fewest with an interval of 95 %
+  double longest_seconds = 5;  ///< of a run of an algorithm that is far behind
+};
+
 /// Measures. Each algorithm runs once to warm up; one that takes more than ten times as long as the fastest has that
-/// run as its only sample; the others take turns, first to last and last to first, for as many samples as asked.
-/// `progress` is told of each line before it is measured.
-Frontier make_frontier(Workshop&, const Case&, int samples, const std::function<void(const std::string&)>& progress);
+/// run as its only sample, and where a run on one image says that it would and be longer than the longest, it is not
+/// run on the batch. The others take turns, first to last and last to first, for as many samples as asked. `progress`
+/// is told of each line before it is measured.
+Frontier make_frontier(Workshop&, const Case&, const FrontierEffort&,
+                       const std::function<void(const std::string&)>& progress);
 
 /// The fastest choice of a line under limits.
 struct Picked {

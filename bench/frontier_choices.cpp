@@ -1,4 +1,6 @@
-// What becomes of the picks: the whole network timed with them, and a file.
+// The fastest choices under limits, and what becomes of them: the whole network timed with them, and a file.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -21,6 +23,39 @@ std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, 
 }
 
 }  // namespace
+
+Picked pick_fastest(const FrontierLine& line, const Limits& limits) {
+  const std::vector<std::size_t> places = line.ran();
+  const std::vector<Offer> offers = line.offers();
+  Picked picked;
+  const std::optional<std::size_t> best = fastest(offers, limits);
+  if (!best) return picked;
+  picked.best = places[*best];
+  for (const std::size_t i : tied_with(offers, limits, *best)) picked.ties.push_back(places[i]);
+  return picked;
+}
+
+FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
+  FastestNet net;
+  bool rule_is_known = true;
+  for (const FrontierLine& line : frontier.lines) {
+    const Picked& picked = net.picks.emplace_back(pick_fastest(line, limits));
+    const auto rule =
+        std::find_if(line.tried.begin(), line.tried.end(), [](const Tried& t) { return t.by_rule && t.ran(); });
+    rule_is_known = rule_is_known && rule != line.tried.end();
+    if (rule != line.tried.end()) net.by_rule_seconds += line.layers * rule->offer().seconds.middle;
+    if (!picked.best) {
+      net.missing.push_back(fmt::format("{}, {}", line.node, to_string(line.pass)));
+      continue;
+    }
+    const Tried& best = line.tried[*picked.best];
+    net.as_by_rule = net.as_by_rule && best.by_rule;
+    (line.pass == Pass::forward ? net.forward_seconds : net.backward_seconds) +=
+        line.layers * best.offer().seconds.middle;
+  }
+  if (!rule_is_known) net.by_rule_seconds = 0;
+  return net;
+}
 
 std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
   const Graph graph = workshop.graph(frontier.facts);

@@ -18,8 +18,6 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int default_samples = 7;  // six are the fewest with an interval of 95 %
-
 std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
 
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
@@ -35,7 +33,10 @@ std::string remark(const FrontierLine& line, std::size_t i, const Picked& picked
   if (!stays) parts.emplace_back("beaten");
   if (!within(tried.offer(), limits)) parts.emplace_back("beyond the limits");
   if (tried.by_rule) parts.emplace_back("by rule");
-  if (tried.seconds.size() == 1) parts.emplace_back("slow");
+  if (tried.of_one_image)
+    parts.emplace_back("slow: time of one image by the batch");
+  else if (tried.seconds.size() == 1)
+    parts.emplace_back("slow");
   if (!tried.facts.same_bits) parts.emplace_back("other bits on another run");
   if (!tried.facts.deterministic) parts.emplace_back("declared not deterministic");
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -160,11 +161,12 @@ std::string frontiers(Workshop& workshop) {
   if (!options.choices_out.empty()) check_writable(options.choices_out);
   Grid grid{columns(), {}};
   if (!text) grid.columns.insert(grid.columns.begin(), {{"network"}, {"backend"}, {"batch", true}});
-  const int samples = options.passes > 0 ? options.passes : default_samples;
+  FrontierEffort effort;
+  if (options.passes > 0) effort.samples = options.passes;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   std::string all;
   for (const Case& c : cases(workshop)) {
-    const Frontier frontier = make_frontier(workshop, c, samples, [&](const std::string& what) {
+    const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
       std::fflush(stderr);
     });
@@ -174,8 +176,8 @@ std::string frontiers(Workshop& workshop) {
     if (!options.choices_out.empty()) save_choices(workshop, frontier, net, options.choices_out);
     if (!text) continue;
     all += fmt::format("{}{} on {}, batch {}, {}, {} math, medians of {} samples\n\n{}\n{}{}", all.empty() ? "" : "\n",
-                       c.network, c.backend, c.batch, to_string(c.dtype), to_string(options.choice.math), samples,
-                       grid.text(), refusals(frontier), summary(workshop, frontier, net, limits));
+                       c.network, c.backend, c.batch, to_string(c.dtype), to_string(options.choice.math),
+                       effort.samples, grid.text(), refusals(frontier), summary(workshop, frontier, net, limits));
     grid.rows.clear();
   }
   return text ? all : grid.csv();

@@ -113,7 +113,7 @@ struct Shop {
   }
   static Case facts() { return {"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 2}; }
   Frontier frontier(int samples = 3) {
-    return make_frontier(workshop, facts(), samples, [](const std::string&) {});
+    return make_frontier(workshop, facts(), {.samples = samples}, [](const std::string&) {});
   }
 };
 
@@ -238,6 +238,28 @@ TEST_CASE("an algorithm that is ten times as slow is sampled once, and not picke
     if (line.tried.size() < 3) continue;
     CHECK(find(line, "odd").seconds.size() == 1);
     CHECK(line.tried[*pick_fastest(line, {}).best].algorithm != "odd");
+  }
+}
+
+TEST_CASE("an algorithm far behind that would take too long runs on one image only") {
+  Shop shop;
+  shop.odd->workspace = 12345678;
+  int images = 0;
+  shop.odd->after = [&images](const Args& args) {
+    images = std::max(images, args.x[0].shape.n);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  };
+  const Frontier frontier =
+      make_frontier(shop.workshop, Shop::facts(), {.samples = 1, .longest_seconds = 0.05}, [](const std::string&) {});
+  CHECK(images == 1);
+  for (const FrontierLine& line : frontier.lines) {
+    if (line.tried.size() < 3) continue;
+    const Tried& odd = find(line, "odd");
+    CHECK(odd.of_one_image);
+    REQUIRE(odd.seconds.size() == 1);
+    CHECK(odd.seconds[0] >= 0.06);  // by the batch of two
+    CHECK(odd.facts.workspace_bytes == 12345678);
+    CHECK(odd.offer().error < 1e-6);
   }
 }
 
