@@ -33,10 +33,7 @@ std::string remark(const FrontierLine& line, std::size_t i, const Picked& picked
   if (!stays) parts.emplace_back("beaten");
   if (!within(tried.offer(), limits)) parts.emplace_back("beyond the limits");
   if (tried.by_rule) parts.emplace_back("by rule");
-  if (tried.of_one_image)
-    parts.emplace_back("slow: time of one image by the batch");
-  else if (tried.seconds.size() == 1)
-    parts.emplace_back("slow");
+  if (tried.seconds.size() == 1) parts.emplace_back("slow");
   if (!tried.facts.same_bits) parts.emplace_back("other bits on another run");
   if (!tried.facts.deterministic) parts.emplace_back("declared not deterministic");
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -53,9 +50,12 @@ std::vector<std::string> cells(const FrontierLine& line, const Tried& tried) {
   const LayerFacts& facts = tried.facts;
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
   text.push_back(milliseconds(offer.seconds.middle));
-  text.push_back(tried.seconds.size() == 1
-                     ? "one sample"
-                     : fmt::format("{} .. {}", milliseconds(offer.seconds.low), milliseconds(offer.seconds.high)));
+  if (tried.of_one_image)
+    text.emplace_back("of one image");
+  else if (tried.seconds.size() == 1)
+    text.emplace_back("one sample");
+  else
+    text.push_back(fmt::format("{} .. {}", milliseconds(offer.seconds.low), milliseconds(offer.seconds.high)));
   text.push_back(fmt::format("{:.1f}", 1e-9 * line.work.flops / offer.seconds.middle));
   text.push_back(fmt::format("{:.2f}", static_cast<double>(facts.workspace_bytes) / mebibyte));
   text.push_back(error_text(offer.error));

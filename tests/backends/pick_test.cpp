@@ -1,0 +1,56 @@
+// Taking one algorithm among several, as a Choice demands.
+
+#include "backends/lowering.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Candidate candidate(const char* name, double max_error, std::size_t workspace_bytes, bool deterministic = true) {
+  return {name, max_error, [=] {
+            Lowered::Step made = step(
+                {Pass::forward}, name, [](const Args&) {}, workspace_bytes);
+            made.deterministic = deterministic;
+            return made;
+          }};
+}
+
+const std::vector<Candidate> candidates = {candidate("hasty", 1e-2, 100, false), candidate("large", 1e-4, 1000),
+                                           candidate("exact", 1e-7, 0)};
+
+Lowered::Step taken(const Choice& choice) { return pick("unit", Pass::forward, choice, candidates); }
+
+}  // namespace
+
+TEST_CASE("without a name the first candidate is taken that respects every demand") {
+  CHECK(taken({}).algorithm == "hasty");
+  CHECK(taken({.deterministic = true}).algorithm == "large");
+  CHECK(taken({.max_error = 1e-4}).algorithm == "large");
+  CHECK(taken({.max_error = 9e-5}).algorithm == "exact");
+  CHECK(taken({.deterministic = true, .workspace_limit = 999}).algorithm == "exact");
+  CHECK(taken({.workspace_limit = 99}).algorithm == "exact");
+}
+
+TEST_CASE("a step tells what its algorithm guarantees") {
+  CHECK(taken({}).max_error == 1e-2);
+  CHECK(taken({.algorithm = {"exact", "", ""}}).max_error == 1e-7);
+}
+
+TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {
+  CHECK(taken({.algorithm = {"large", "", ""}}).algorithm == "large");
+  CHECK_THROWS_AS(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}), Unsupported);
+  CHECK_THROWS_WITH(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}),
+                    ContainsSubstring("hasty may give other bits"));
+  CHECK_THROWS_WITH(taken({.algorithm = {"large", "", ""}, .workspace_limit = 1}), ContainsSubstring("1000 bytes"));
+  CHECK_THROWS_WITH(taken({.algorithm = {"large", "", ""}, .max_error = 1e-6}), ContainsSubstring("large guarantees"));
+  CHECK_THROWS_WITH(taken({.max_error = 1e-9}),
+                    ContainsSubstring("hasty guarantees") && ContainsSubstring("exact guarantees"));
+}
+
+TEST_CASE("an unknown name is wrong use, and the known ones are named") {
+  CHECK_THROWS_AS(taken({.algorithm = {"exakt", "", ""}}), UsageError);
+  CHECK_THROWS_WITH(taken({.algorithm = {"exakt", "", ""}}), ContainsSubstring("hasty, large, exact"));
+}
