@@ -1,0 +1,178 @@
+// The tiled products on the host, every tile, range and orientation, where blocks have edges: in whole numbers, equal
+// in every bit to the definition.
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../../kernels/conv_direct.h"
+#include "../../kernels/conv_implicit_gemm.h"
+#include "../../kernels/gemm.h"
+#include "support/catch.h"
+
+using namespace lamina::cuda_host;
+
+namespace {
+
+/// -3 to 3, the same for the same key.
+template <class T>
+std::vector<T> integers(std::int64_t count, unsigned key) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  unsigned state = key * 2654435761U + 1;
+  for (T& value : values) {
+    state = state * 1664525U + 1013904223U;
+    value = static_cast<T>(static_cast<int>(state >> 24) % 7 - 3);
+  }
+  return values;
+}
+
+/// A convolution with its tensors; images of x and y lie a few elements further apart than they need.
+template <class T>
+struct Problem {
+  ConvGeometry g;
+  View<const T> x_shape;
+  int filters;
+  bool masked = false;
+
+  int p = 0, q = 0;
+  std::vector<T> x, w, bias, dy, mask, dx_old, dw_old;
+  static constexpr int gap = 3;
+
+  Problem(const ConvGeometry& geometry, int n, int c, int h, int wide, int k, bool with_mask = false)
+      : g(geometry), x_shape{nullptr, n, c, h, wide, std::int64_t{c} * h * wide + gap}, filters(k), masked(with_mask) {
+    p = (h + 2 * g.pad_h - g.dilation_h * (g.kernel_h - 1) - 1) / g.stride_h + 1;
+    q = (wide + 2 * g.pad_w - g.dilation_w * (g.kernel_w - 1) - 1) / g.stride_w + 1;
+    x = integers<T>(n * x_shape.pitch, 1);
+    w = integers<T>(std::int64_t{k} * (c / g.groups) * g.kernel_h * g.kernel_w, 2);
+    bias = integers<T>(k, 3);
+    dy = integers<T>(n * y_pitch(), 4);
+    mask = integers<T>(n * y_pitch(), 5);
+    dx_old = integers<T>(n * x_shape.pitch, 6);
+    dw_old = integers<T>(static_cast<std::int64_t>(w.size()), 7);
+  }
+  std::int64_t y_pitch() const { return std::int64_t{filters} * p * q + gap; }
+  View<const T> x_view() const { return {x.data(), x_shape.n, x_shape.c, x_shape.h, x_shape.w, x_shape.pitch}; }
+  View<T> dx_view(std::vector<T>& dx) const {
+    return {dx.data(), x_shape.n, x_shape.c, x_shape.h, x_shape.w, x_shape.pitch};
+  }
+  View<T> y_view(std::vector<T>& y) const { return {y.data(), x_shape.n, filters, p, q, y_pitch()}; }
+  Masked<T> gradient() const {
+    const View<const T> view{dy.data(), x_shape.n, filters, p, q, y_pitch()};
+    Masked<T> result{view, {}};
+    if (masked) result.mask = {mask.data(), x_shape.n, filters, p, q, y_pitch()};
+    return result;
+  }
+};
+
+template <class T>
+void check_forward(const Problem<T>& c, ConvTile tile, bool relu) {
+  std::vector<T> want(c.dy.size(), T(77)), got = want;
+  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
+  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu, tile);
+  CHECK(got == want);
+}
+
+template <class T>
+void check_data(const Problem<T>& c, ConvTile tile, bool adds) {
+  std::vector<T> want = c.dx_old, got = c.dx_old;
+  conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  conv_implicit_gemm_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, tile);
+  CHECK(got == want);
+}
+
+template <class T>
+void check_weights(const Problem<T>& c, ConvTile tile, bool adds, int splits) {
+  std::vector<T> want = c.dw_old, got = c.dw_old;
+  conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
+  const std::size_t bytes = conv_implicit_gemm_partial_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits);
+  std::vector<T> partial(bytes / sizeof(T), T(NAN));
+  conv_implicit_gemm_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds,
+                                         splits, tile);
+  CHECK(got == want);
+}
+
+template <class T>
+void check_all(const Problem<T>& c, ConvTile tile) {
+  check_forward(c, tile, c.masked);
+  check_data(c, tile, c.masked);
+  check_weights(c, tile, !c.masked, 1);
+  check_weights(c, tile, c.masked, 3);
+}
+
+template <class T>
+void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) {
+  INFO(m << " x " << n << " x " << k << ", " << a_along_k << b_along_k << adds);
+  const std::vector<T> a = integers<T>(std::int64_t{m} * k, 1), b = integers<T>(std::int64_t{k} * n, 2);
+  const std::vector<T> old = integers<T>(std::int64_t{m} * (n + 2), 3);
+  GemmProblem<T> p;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.a = a.data();
+  p.a_m = a_along_k ? k : 1;
+  p.a_k = a_along_k ? 1 : m;
+  p.b = b.data();
+  p.b_k = b_along_k ? 1 : n;
+  p.b_n = b_along_k ? k : 1;
+  p.c_m = n + 2;
+  p.c_n = 1;
+  p.adds = adds;
+  std::vector<T> want = old, got = old;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      T sum = adds ? old[static_cast<std::size_t>(i * p.c_m + j)] : T(0);
+      for (int l = 0; l < k; ++l)
+        sum += a[static_cast<std::size_t>(i * p.a_m + l * p.a_k)] * b[static_cast<std::size_t>(l * p.b_k + j * p.b_n)];
+      want[static_cast<std::size_t>(i * p.c_m + j)] = sum;
+    }
+  p.c = got.data();
+  std::vector<T> partial(gemm_partial_bytes<T>(m, n, k) / sizeof(T), T(NAN));
+  gemm<T>(nullptr, p, partial.data());
+  CHECK(got == want);
+}
+
+}  // namespace
+
+TEST_CASE("implicit gemm equals the definition in every tile, at the edges of blocks") {
+  for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
+    INFO("tile " << static_cast<int>(tile));
+    // One filter and a few pixels more than a block has; a depth that is no multiple of a tile's.
+    check_all<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
+    check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
+    check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, tile);
+  }
+}
+
+TEST_CASE("implicit gemm equals the definition with strides, dilation, groups and padding, in both types") {
+  for (const int stride : {1, 2, 3, 4})
+    for (const int dilation : {1, 2, 3}) {
+      INFO("stride " << stride << ", dilation " << dilation);
+      check_all<double>({{2, 3, 2, stride, 1, 2, 1, dilation, 1}, 2, 4, 11, 7, 6, true}, ConvTile::automatic);
+      check_all<float>({{1, 2, 3, 1, stride, 0, 3, 2, dilation}, 1, 3, 8, 13, 5}, ConvTile::automatic);
+    }
+  // Pixels that no window reaches: beyond the last one, and between those of a stride wider than the kernel.
+  check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3}, ConvTile::automatic);
+  check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
+}
+
+TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges") {
+  const Problem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
+  for (const int splits : {1, 2, 5, 17, 40}) {
+    INFO(splits << " ranges");
+    check_weights(c, ConvTile::tile_64x64, true, splits);
+    check_weights(c, ConvTile::tile_64x64, false, splits);
+  }
+}
+
+TEST_CASE("gemm equals the definition in every orientation and tile") {
+  for (const bool a_along_k : {false, true})
+    for (const bool b_along_k : {false, true}) {
+      check_gemm<float>(67, 70, 19, a_along_k, b_along_k, false);
+      check_gemm<float>(130, 3, 21, a_along_k, b_along_k, true);
+      check_gemm<double>(65, 66, 9, a_along_k, b_along_k, true);
+      check_gemm<double>(5, 17, 300, a_along_k, b_along_k, false);
+      check_gemm<float>(9, 16, 1030, a_along_k, b_along_k, true);
+    }
+  check_gemm<float>(1, 1, 1, true, true, false);
+  check_gemm<float>(1450, 1420, 9, true, false, true);  // blocks enough for the largest tile
+}
