@@ -44,11 +44,12 @@ Blas& Session::blas() {
 
 const Api& process_library(const std::string& directory) {
   static std::mutex mutex;
-  static std::unique_ptr<Library> library;
+  // Never closed: a backend may live until the process ends, and its handle goes with it.
+  static Library* library = nullptr;
   static std::string asked;
   const std::lock_guard lock(mutex);
-  if (!library) {
-    library = std::make_unique<Library>(directory);
+  if (library == nullptr) {
+    library = new Library(directory);
     asked = directory;
   } else if (directory != asked && canonical(directory) != library->api().directory) {
     throw LoadError("this process uses cuDNN " + library->api().number() + " of " + library->api().directory +
