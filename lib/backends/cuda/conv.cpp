@@ -14,6 +14,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
+std::string unit_text(const Conv& op) { return std::string(Machine::backend_name()) + ": " + to_string(Op(op)); }
+
 /// Terms of one sum of a pass.
 double terms(const Conv& op, const Spec& spec, Pass pass) {
   const double kernel = static_cast<double>(op.kernel.h) * op.kernel.w;
@@ -40,13 +42,15 @@ bool prefers_direct(const Conv& op, const Spec& spec) {
   return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
 }
 
-/// Best guess first. One that cannot do this unit is there only where it is named, to say why.
+/// Those that can do this unit, best guess first. Throws Unsupported where `named` is one that cannot, with the reason.
 std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const std::string& named,
                                      Machine* machine) {
   std::vector<Candidate> found;
   const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
-    if (refusal.empty() || named == name)
+    if (refusal.empty())
       found.push_back({name, error, [=, &op, &spec] { return step(op, spec, pass, *machine); }});
+    else if (named == name)
+      throw Unsupported(unit_text(op) + ", " + std::string(to_string(pass)) + ": " + refusal);
   };
   const auto offer_winograd = [&] {
     offer(winograd_4x4_name, no_bound, winograd_4x4_refusal(op, pass), winograd_4x4_step);
@@ -71,10 +75,9 @@ std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass 
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
-  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   Lowered lowered = assemble(spec, [&](Pass pass) {
     const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-    return pick(unit, pass, choice, candidates_of(op, spec, pass, named, &machine));
+    return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, named, &machine));
   });
   if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
     lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);

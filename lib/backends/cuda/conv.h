@@ -20,7 +20,7 @@ Masked<T> masked_dy(const Args& args, bool relu) {
 template <class T>
 void backward_bias(Stream, const Conv&, const Args&, const Masked<T>& dy, bool adds);
 
-/// One pass by one algorithm. Throws Unsupported with the refusal.
+/// One pass by one algorithm, which must not refuse it.
 Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
 

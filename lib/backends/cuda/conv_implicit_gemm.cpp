@@ -67,8 +67,6 @@ std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
 }
 
 Lowered::Step implicit_gemm_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
-  const std::string refusal = implicit_gemm_refusal(op, spec);
-  if (!refusal.empty()) throw Unsupported(std::string(Machine::backend_name()) + ": " + refusal);
   return with_type(spec.y.dtype, [&]<class T>() {
     switch (pass) {
       case Pass::backward_params: return weights_step<T>(op, spec, machine);
