@@ -7,6 +7,9 @@
 // (h + pad - r dilation) mod stride = 0: all pixels with the same h mod stride and w mod stride share them, and make a
 // product of their own, in which a row of dy is again a linear function of pixel and tap. One launch each.
 //
+// Where results are too few for a device, the sum over k is cut into ranges, each a block's, whose sums go to `partial`
+// and are added in order by a second kernel.
+//
 // A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
 // second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
 // tile, by bk threads, two tiles ahead. Pixels are neighbours along a row: a warp's loads are, with stride 1, too.
@@ -15,6 +18,7 @@
 #include "conv_implicit_gemm.h"
 
 #include "conv_tiles.h"
+#include "elements.h"
 #include "fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -41,6 +45,8 @@ struct GatherProduct {
   View<T> out;
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
   int pixels;
+  int splits, tiles_per_split;  ///< ranges of k, and their length
+  T* partial;                   ///< with more than one range: split, image, channel, pixel of the product
 };
 
 /// Where an element of k lies, relative to a pixel's place in `in` and to a filter.
@@ -72,11 +78,27 @@ __device__ Pixel pixel_of(const GatherProduct<T>& product, int pixel) {
   return {static_cast<int>(image.quotient), static_cast<int>(image.remainder), static_cast<int>(row.remainder)};
 }
 
+/// Bias, ReLU, old content: one result, written where it belongs.
+template <class T>
+__device__ void finish(const GatherProduct<T>& product, const Pixel& pixel, int channel, T value) {
+  if (product.bias != nullptr) value += product.bias[channel];
+  if (product.relu && value < T(0)) value = T(0);
+  const std::int64_t place = std::int64_t{pixel.row * product.rows.out_step + product.rows.out_base} * product.out.w +
+                             pixel.column * product.columns.out_step + product.columns.out_base;
+  put(product.out.at(pixel.n, channel)[place], value, product.adds);
+}
+
+/// Blocks that the compiler is to leave registers for on a multiprocessor.
+template <class Tile>
+constexpr int blocks_at_once = Tile::threads == 256 ? 2 : 3;
+
 template <class T, class Tile>
-__global__ __launch_bounds__(Tile::threads) void conv_gather_product_kernel(GatherProduct<T> product) {
+__global__ __launch_bounds__(Tile::threads,
+                             blocks_at_once<Tile>) void conv_gather_product_kernel(GatherProduct<T> product) {
   __shared__ typename Tile::Shared shared;
   __shared__ Tap taps[2][Tile::bk];
-  const int group = static_cast<int>(blockIdx.z);
+  const int group = static_cast<int>(blockIdx.z) / product.splits,
+            split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
             first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
@@ -96,8 +118,9 @@ __global__ __launch_bounds__(Tile::threads) void conv_gather_product_kernel(Gath
   const T* const filters = product.w + group * product.w_group;
 
   T sums[Tile::tm][Tile::tn] = {};
+  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
   Tile::run(
-      shared, 0, (k_count + Tile::bk - 1) / Tile::bk, sums,
+      shared, first_tile, min(first_tile + product.tiles_per_split, tiles), sums,
       [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
         const Tap* const tap = taps[tile & 1];
         const bool a_inside = tile * Tile::bk + a_k < k_count;
@@ -132,38 +155,80 @@ __global__ __launch_bounds__(Tile::threads) void conv_gather_product_kernel(Gath
     const int number = first_pixel + Tile::column(j);
     if (number >= product.pixels) continue;
     const Pixel pixel = pixel_of(product, number);
-    const std::int64_t place = std::int64_t{pixel.row * product.rows.out_step + product.rows.out_base} * product.out.w +
-                               pixel.column * product.columns.out_step + product.columns.out_base;
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i) {
       const int m = first_result + Tile::row(i);
       if (m >= product.results) continue;
       const int channel = group * product.results + m;
-      T value = sums[i][j];
-      if (product.bias != nullptr) value += product.bias[channel];
-      if (product.relu && value < T(0)) value = T(0);
-      T& to = product.out.at(pixel.n, channel)[place];
-      to = product.adds ? to + value : value;
+      if (product.splits == 1) {
+        finish(product, pixel, channel, sums[i][j]);
+      } else {
+        const std::int64_t plane = std::int64_t{product.rows.count} * product.columns.count;
+        const std::int64_t image = (std::int64_t{split} * product.out.n + pixel.n) * product.out.c + channel;
+        product.partial[image * plane + std::int64_t{pixel.row} * product.columns.count + pixel.column] = sums[i][j];
+      }
     }
   }
 }
 
+/// The ranges' sums of every result, added in order. `all` is what one range has of them.
 template <class T>
-void run(Stream stream, GatherProduct<T> product, ConvTile tile) {
+__global__ void conv_gather_sum_kernel(GatherProduct<T> product, View<T> all) {
+  for_each_element(all, [&](int n, std::int64_t i) {
+    const Divided row = divide(static_cast<unsigned>(i), product.by_columns);
+    const Divided channel = divide(row.quotient, product.by_rows);
+    T sum = T(0);
+    for (int split = 0; split < product.splits; ++split)
+      sum += product.partial[(std::int64_t{split} * all.n + n) * all.pitch + i];
+    finish(product, {n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)},
+           static_cast<int>(channel.quotient), sum);
+  });
+}
+
+/// Ranges of k, so that a device with 132 multiprocessors has two blocks for each, but none with fewer than 16 tiles.
+template <class T>
+int splits_of(std::int64_t results, std::int64_t pixels, std::int64_t groups, std::int64_t depth) {
+  constexpr std::int64_t blocks_wanted = 264, least_tiles = 16, most = 16;
+  const std::int64_t blocks = (results + 63) / 64 * ((pixels + 63) / 64) * groups, tiles = (depth + 7) / 8;
+  return static_cast<int>(std::clamp<std::int64_t>(
+      std::min(blocks_wanted / std::max<std::int64_t>(blocks, 1), tiles / least_tiles), 1, most));
+}
+
+template <class T>
+void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
   product.pixels = product.out.n * product.rows.count * product.columns.count;
   if (product.pixels == 0) return;
+  const int row_taps = std::max(product.columns.taps, 1), taps = std::max(product.rows.taps, 1) * row_taps;
   product.by_columns = FastDivide(product.columns.count);
   product.by_rows = FastDivide(product.rows.count);
-  const int row_taps = std::max(product.columns.taps, 1);
   product.by_row_taps = FastDivide(row_taps);
-  product.by_taps = FastDivide(std::max(product.rows.taps, 1) * row_taps);
-  with_conv_tile<T, 8>(tile, product.results, product.pixels, product.groups, [&](auto chosen) {
+  product.by_taps = FastDivide(taps);
+  const int depth = product.depth * product.rows.taps * product.columns.taps;
+  if (splits == 0) splits = splits_of<T>(product.results, product.pixels, product.groups, depth);
+  product.splits = splits;
+  with_conv_tile<T, 8>(tile, product.results, product.pixels, std::int64_t{product.groups} * splits, [&](auto chosen) {
     using Tile = decltype(chosen);
+    const int tiles = (depth + Tile::bk - 1) / Tile::bk;
+    product.tiles_per_split = (tiles + splits - 1) / splits;
     const dim3 grid(static_cast<unsigned>((product.pixels + Tile::bn - 1) / Tile::bn),
                     static_cast<unsigned>((product.results + Tile::bm - 1) / Tile::bm),
-                    static_cast<unsigned>(product.groups));
+                    static_cast<unsigned>(product.groups * splits));
     launch(LAMINA_KERNEL(conv_gather_product_kernel<T, Tile>), grid, Tile::threads, 0, stream, product);
   });
+  if (splits == 1) return;
+  const int h = product.rows.count, w = product.columns.count;
+  const View<T> all{nullptr, product.out.n, product.out.c, h, w, std::int64_t{product.out.c} * h * w};
+  launch(LAMINA_KERNEL(conv_gather_sum_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, product, all);
+}
+
+/// Bytes of the partial sums of a product.
+template <class T>
+std::size_t partial_bytes(const GatherProduct<T>& product, int splits) {
+  const std::int64_t pixels = std::int64_t{product.out.n} * product.rows.count * product.columns.count;
+  const std::int64_t depth = std::int64_t{product.depth} * product.rows.taps * product.columns.taps;
+  if (splits == 0) splits = splits_of<T>(product.results, pixels, product.groups, depth);
+  if (splits == 1) return 0;
+  return static_cast<std::size_t>(splits * pixels * product.out.c) * sizeof(T);
 }
 
 int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
@@ -183,11 +248,9 @@ Axis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int ex
   return axis;
 }
 
-}  // namespace
-
+/// The product of forward, but for its data.
 template <class T>
-void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias,
-                                View<T> y, bool relu, ConvTile tile) {
+GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
   const int taps = g.kernel_h * g.kernel_w;
   GatherProduct<T> product{};
   product.rows = {g.stride_h, -g.pad_h, g.dilation_h, 1, 0, y.h, g.kernel_h, 0, 1};
@@ -196,51 +259,88 @@ void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const
   product.results = y.c / g.groups;
   product.depth = x.c / g.groups;
   product.in = x;
-  product.w = w;
   product.w_channel = taps;
   product.w_result = std::int64_t{product.depth} * taps;
   product.w_group = product.results * product.w_result;
   product.w_row = g.kernel_w;
-  product.bias = bias;
-  product.relu = relu;
   product.out = y;
-  run(stream, product, tile);
+  return product;
 }
 
-template <class T>
-void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
-                                      bool adds, ConvTile tile) {
+/// Calls body(product) for the product of every class of pixels of the data gradient, but for its data.
+template <class T, class Body>
+void for_each_class(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx, Body body) {
   const int taps = g.kernel_h * g.kernel_w;
   GatherProduct<T> product{};
   product.groups = g.groups;
   product.results = dx.c / g.groups;
-  product.depth = dy.dy.c / g.groups;
-  product.in = dy.dy;
-  product.mask = dy.mask;
-  product.w = w;
+  product.depth = dy.c / g.groups;
+  product.in = dy;
   product.w_result = taps;
   product.w_channel = std::int64_t{product.results} * taps;
   product.w_group = product.depth * product.w_channel;
   product.w_row = g.kernel_w;
-  product.adds = adds;
   product.out = dx;
   for (int down = 0; down < std::min(g.stride_h, dx.h); ++down)
     for (int across = 0; across < std::min(g.stride_w, dx.w); ++across) {
       product.rows = phase_axis(down, g.stride_h, g.pad_h, g.dilation_h, g.kernel_h, dx.h);
       product.columns = phase_axis(across, g.stride_w, g.pad_w, g.dilation_w, g.kernel_w, dx.w);
-      // Pixels that no tap reaches keep what they have.
-      if (adds && (product.rows.taps == 0 || product.columns.taps == 0)) continue;
-      run(stream, product, tile);
+      body(product);
     }
 }
 
-template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const float>, const float*, const float*,
-                                         View<float>, bool, ConvTile);
-template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const double>, const double*, const double*,
-                                         View<double>, bool, ConvTile);
-template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const float*, const Masked<float>&,
-                                               View<float>, bool, ConvTile);
-template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const double*, const Masked<double>&,
-                                               View<double>, bool, ConvTile);
+}  // namespace
+
+template <class T>
+std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y,
+                                             int splits) {
+  return partial_bytes(forward_product(g, x, y), splits);
+}
+
+template <class T>
+std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
+                                          int splits) {
+  std::size_t most = 0;
+  for_each_class(g, dy, dx,
+                 [&](const GatherProduct<T>& product) { most = std::max(most, partial_bytes(product, splits)); });
+  return most;
+}
+
+template <class T>
+void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias,
+                                View<T> y, bool relu, T* partial, int splits, ConvTile tile) {
+  GatherProduct<T> product = forward_product(g, x, y);
+  product.w = w;
+  product.bias = bias;
+  product.relu = relu;
+  product.partial = partial;
+  run(stream, product, tile, splits);
+}
+
+template <class T>
+void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
+                                      bool adds, T* partial, int splits, ConvTile tile) {
+  for_each_class(g, dy.dy, dx, [&](GatherProduct<T> product) {
+    // Pixels that no tap reaches keep what they have.
+    if (adds && (product.rows.taps == 0 || product.columns.taps == 0)) return;
+    product.mask = dy.mask;
+    product.w = w;
+    product.adds = adds;
+    product.partial = partial;
+    run(stream, product, tile, splits);
+  });
+}
+
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&,    \
+                                                        int);                                                         \
+  template std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int); \
+  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>,   \
+                                           bool, T*, int, ConvTile);                                                  \
+  template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
+                                                 bool, T*, int, ConvTile);
+LAMINA_INSTANTIATE(float)
+LAMINA_INSTANTIATE(double)
+#undef LAMINA_INSTANTIATE
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

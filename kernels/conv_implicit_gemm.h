@@ -8,20 +8,30 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// Sizes of a block's tile of results, filters (or channels) by pixels (or weights).
 enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
-/// y = bias + the sum, cut off at 0 with `relu`; a null bias is none. f64 has one tile, 64x64, whatever is asked for.
-/// An image batch has fewer than 2^31 pixels.
+// Where results are few, their sums are cut into ranges, which different blocks make, so that a large device has work
+// for every multiprocessor; the ranges' sums meet in `partial`. How many there are follows from the shapes alone;
+// `splits` of 0 stands for that rule. An image batch has fewer than 2^31 pixels. f64 has one tile, 64x64.
+
+/// What the launchers below need of `partial`: nothing for one range.
+template <class T>
+std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y,
+                                             int splits = 0);
+template <class T>
+std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
+                                          int splits = 0);
+
+/// y = bias + the sum, cut off at 0 with `relu`; a null bias is none.
 template <class T>
 void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y,
-                                bool relu, ConvTile = ConvTile::automatic);
+                                bool relu, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
 /// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns leave the same remainder are one product:
 /// they meet the same taps of the filters, and no other.
 template <class T>
 void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
-                                      bool adds, ConvTile = ConvTile::automatic);
+                                      bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
-/// The weight gradient's sums run over all pixels of all images, which are cut into this many ranges, so that blocks
-/// enough are at work; the shapes alone decide. `splits` of 0 stands for that rule.
+/// Ranges of the weight gradient's sums, which run over all pixels of all images.
 template <class T>
 int conv_implicit_gemm_splits(const ConvGeometry&, const View<const T>& x, const View<const T>& dy);
 

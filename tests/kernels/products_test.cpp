@@ -65,18 +65,24 @@ struct Problem {
 };
 
 template <class T>
-void check_forward(const Problem<T>& c, ConvTile tile, bool relu) {
+void check_forward(const Problem<T>& c, ConvTile tile, bool relu, int splits = 0) {
   std::vector<T> want(c.dy.size(), T(77)), got = want;
   conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
-  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu, tile);
+  std::vector<T> partial(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits) / sizeof(T),
+                         T(NAN));
+  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu,
+                                partial.data(), splits, tile);
   CHECK(got == want);
 }
 
 template <class T>
-void check_data(const Problem<T>& c, ConvTile tile, bool adds) {
+void check_data(const Problem<T>& c, ConvTile tile, bool adds, int splits = 0) {
   std::vector<T> want = c.dx_old, got = c.dx_old;
   conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
-  conv_implicit_gemm_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, tile);
+  const std::size_t bytes = conv_implicit_gemm_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
+  std::vector<T> partial(bytes / sizeof(T), T(NAN));
+  conv_implicit_gemm_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
+                                      splits, tile);
   CHECK(got == want);
 }
 
@@ -95,6 +101,8 @@ template <class T>
 void check_all(const Problem<T>& c, ConvTile tile) {
   check_forward(c, tile, c.masked);
   check_data(c, tile, c.masked);
+  check_forward(c, tile, !c.masked, 3);
+  check_data(c, tile, !c.masked, 2);
   check_weights(c, tile, !c.masked, 1);
   check_weights(c, tile, c.masked, 3);
 }

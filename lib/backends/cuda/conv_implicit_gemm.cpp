@@ -13,7 +13,7 @@ constexpr const char* name = "implicit_gemm";
 
 /// A tensor of these sizes without data: what sizes depend on.
 template <class T>
-View<const T> empty_view(const Shape& shape) {
+View<T> empty_view(const Shape& shape) {
   return {nullptr, shape.n, shape.c, shape.h, shape.w, shape.image()};
 }
 
@@ -21,7 +21,7 @@ template <class T>
 Lowered::Step weights_step(const Conv& op, const Spec& spec, Machine& machine) {
   const ConvGeometry g = geometry_of(op);
   const std::size_t bytes =
-      conv_implicit_gemm_partial_bytes<T>(g, empty_view<T>(spec.x[0].shape), empty_view<T>(spec.y.shape));
+      conv_implicit_gemm_partial_bytes<T>(g, empty_view<const T>(spec.x[0].shape), empty_view<const T>(spec.y.shape));
   return launches(
       machine, {Pass::backward_params}, name,
       [op, g, relu = ends_in_relu(spec), adds = spec.adds_dw](Stream stream, const Args& args) {
@@ -36,22 +36,28 @@ Lowered::Step weights_step(const Conv& op, const Spec& spec, Machine& machine) {
 
 template <class T>
 Lowered::Step data_step(const Conv& op, const Spec& spec, Machine& machine) {
+  const ConvGeometry g = geometry_of(op);
   return launches(
       machine, {Pass::backward_data}, name,
-      [g = geometry_of(op), relu = ends_in_relu(spec), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+      [g, relu = ends_in_relu(spec), adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
         if (wanted(args, 0))
           conv_implicit_gemm_backward_data(stream, g, args.w[0].as<const T>(), masked_dy<T>(args, relu),
-                                           view<T>(args.dx[0]), adds);
-      });
+                                           view<T>(args.dx[0]), adds, static_cast<T*>(args.workspace));
+      },
+      conv_implicit_gemm_data_bytes(g, empty_view<const T>(spec.y.shape), empty_view<T>(spec.x[0].shape)));
 }
 
 template <class T>
 Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
-  return launches(machine, {Pass::forward}, name,
-                  [g = geometry_of(op), bias = op.bias, relu = ends_in_relu(spec)](Stream stream, const Args& args) {
-                    conv_implicit_gemm_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
-                                               bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu);
-                  });
+  const ConvGeometry g = geometry_of(op);
+  return launches(
+      machine, {Pass::forward}, name,
+      [g, bias = op.bias, relu = ends_in_relu(spec)](Stream stream, const Args& args) {
+        conv_implicit_gemm_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
+                                   bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu,
+                                   static_cast<T*>(args.workspace));
+      },
+      conv_implicit_gemm_forward_bytes(g, empty_view<const T>(spec.x[0].shape), empty_view<T>(spec.y.shape)));
 }
 
 }  // namespace
