@@ -87,6 +87,7 @@ class CudaBackend final : public Backend {
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, spec, pass);
+    if (holds<FullyConnected>(spec.op)) return fully_connected_algorithms(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
     return {"direct"};
   }
@@ -101,12 +102,12 @@ class CudaBackend final : public Backend {
     check_spec(spec, choice);
     return std::visit(
         [&](const auto& op) -> Lowered {
-          if constexpr (requires { LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_); }) {
+          if constexpr (std::is_same_v<decltype(op), const Input&>) {
+            throw UsageError(self + ": an input computes nothing to be lowered");
+          } else {
             Lowered lowered = LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
             if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);
             return lowered;
-          } else {
-            throw Unsupported(self + ": no " + std::string(op_name(spec.op)));
           }
         },
         spec.op);

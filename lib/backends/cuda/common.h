@@ -56,6 +56,7 @@ Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Conv&, const Spec&, const Choice&, Machine&);
+Lowered lower(const FullyConnected&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Relu&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
@@ -63,7 +64,8 @@ Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
-/// The algorithms of a convolution, best guess first; for every other op {"direct"}.
+/// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
+std::vector<std::string> fully_connected_algorithms(Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

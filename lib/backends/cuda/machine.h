@@ -1,6 +1,7 @@
 #pragma once
 // The device that the kernels run on: a GPU for the backend cuda, the host for cuda-host.
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,8 @@ class Machine {
   /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. Give it a workspace before
   /// each use. Throws LoadError, DeviceError.
   Blas& blas();
+  bool has_blas() const;                      ///< whether it can be opened; touches no device
+  static std::size_t blas_workspace_bytes();  ///< to give it; 0: it wants none
 
  private:
   struct Body;

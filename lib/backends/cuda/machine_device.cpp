@@ -5,6 +5,7 @@
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"
 #include "../../device/gpu.h"
+#include "lamina/error.h"
 #include "machine.h"
 
 namespace lamina::cuda {
@@ -39,5 +40,16 @@ Blas& Machine::blas() {
   if (!body_->blas) body_->blas.emplace(blas_library().table, body_->device.stream());
   return *body_->blas;
 }
+
+bool Machine::has_blas() const {
+  try {
+    blas_library();
+    return true;
+  } catch (const LoadError&) {
+    return false;
+  }
+}
+
+std::size_t Machine::blas_workspace_bytes() { return Blas::workspace_bytes; }
 
 }  // namespace lamina::cuda

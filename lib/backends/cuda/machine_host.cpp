@@ -32,4 +32,7 @@ Blas& Machine::blas() {
   return *body_->blas;
 }
 
+bool Machine::has_blas() const { return true; }
+std::size_t Machine::blas_workspace_bytes() { return 0; }
+
 }  // namespace lamina::cuda_host
