@@ -2,6 +2,7 @@
 //
 //   winograd_4x4    a quarter of the multiplications, fused; forward and data gradient of 3x3 with stride 1
 //   implicit_gemm   a product whose factors are gathered from the image; the default
+//   im2col_gemm     a product by cuBLAS, behind columns that are written first
 //   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few
 //                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty
 
@@ -43,8 +44,9 @@ bool prefers_direct(const Conv& op, const Spec& spec) {
 }
 
 /// Those that can do this unit, best guess first. Throws Unsupported where `named` is one that cannot, with the reason.
-std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const std::string& named,
+std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
                                      Machine* machine) {
+  const std::string named = pass <= Pass::backward_data ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
   std::vector<Candidate> found;
   const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
     if (refusal.empty())
@@ -58,6 +60,9 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   const bool winograd_first = winograd_4x4_pays(op, spec, pass);
   if (winograd_first) offer_winograd();
   offer("implicit_gemm", product_error(op, spec, pass), implicit_gemm_refusal(op, spec), implicit_gemm_step);
+  if (machine == nullptr || named == "im2col_gemm" || machine->has_blas())
+    offer("im2col_gemm", product_error(op, spec, pass), {},
+          [&choice](const Conv& o, const Spec& s, Pass p, Machine& m) { return im2col_gemm_step(o, s, choice, p, m); });
   offer("direct", direct_error(op, spec, pass), {}, direct_step);
   if (!winograd_first) offer_winograd();
   if (prefers_direct(op, spec))
@@ -70,14 +75,14 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
   std::vector<std::string> names;
-  for (const Candidate& candidate : candidates_of(op, spec, pass, {}, nullptr)) names.push_back(candidate.algorithm);
+  for (const Candidate& candidate : candidates_of(op, spec, pass, Choice{}, nullptr))
+    names.push_back(candidate.algorithm);
   return names;
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
-    return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, named, &machine));
+    return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, choice, &machine));
   });
   if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
     lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);

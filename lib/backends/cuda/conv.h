@@ -22,6 +22,7 @@ void backward_bias(Stream, const Conv&, const Args&, const Masked<T>& dy, bool a
 
 /// One pass by one algorithm, which must not refuse it.
 Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
+Lowered::Step im2col_gemm_step(const Conv&, const Spec&, const Choice&, Pass, Machine&);
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
 
 /// Why the algorithm cannot do this convolution, or nothing.
