@@ -1,0 +1,142 @@
+// Whole networks on cuda-host, narrow and small: in f64 forward and backward against eigen, in f32 op by op, each fed
+// with the numbers that it meets in the f64 run.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lamina/lamina.h"
+#include "lamina/nets.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr double bound = 1e-9;  // of the tensor's largest value
+// Of the largest gradient there is: a gradient that is exactly 0, as of a shift in front of another batch norm over the
+// same values, holds rounding alone.
+constexpr double noise = 64 * 0x1p-52;
+
+std::vector<double> values_of(Device& device, const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+  download(device, values, tensor);
+  return values;
+}
+
+double largest_of(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+void check_equal(const std::string& what, const std::vector<double>& got, const std::vector<double>& want,
+                 double largest_gradient = 0) {
+  REQUIRE(got.size() == want.size());
+  double difference = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double d = std::abs(got[i] - want[i]);
+    difference = d <= difference ? difference : d;  // a NaN stays
+  }
+  INFO(what << ": " << difference << " of " << largest_of(want));
+  CHECK(difference <= bound * largest_of(want) + noise * largest_gradient);
+}
+
+Graph small(const nets::Info& info) {
+  return nets::build(info.name, {.batch = 2, .image = info.smallest_image, .classes = 5, .width_divisor = 16});
+}
+
+/// Runs the network on both and compares everything that can be read behind it.
+void compare(const nets::Info& info) {
+  INFO(info.name);
+  const Graph graph = small(info);
+  Options options;
+  options.dtype = DType::f64;
+  options.input_gradient = true;
+  const auto eigen = make_backend("eigen"), host = make_backend("cuda-host");
+  Plan want(graph, *eigen, options), got(graph, *host, options);
+  for (Plan* plan : {&want, &got}) {
+    plan->forward();
+    plan->backward();
+  }
+  const auto both = [&](const std::string& what, const Tensor& a, const Tensor& b, double scale = 0) {
+    check_equal(what, values_of(host->device(), a), values_of(eigen->device(), b), scale);
+  };
+  double largest = 0;
+  for (const std::string& name : want.parameter_names())
+    largest = std::max(largest, largest_of(values_of(eigen->device(), want.parameter_gradient(name))));
+  both("output", got.output(), want.output());
+  both("input gradient", got.input_gradient(), want.input_gradient(), largest);
+  for (const std::string& name : want.parameter_names())
+    both("gradient of " + name, got.parameter_gradient(name), want.parameter_gradient(name), largest);
+  for (const std::string& name : want.state_names())
+    if (want.state(name).dtype == DType::f64) both("state " + name, got.state(name), want.state(name));
+}
+
+/// As f32 holds them, so that both sides see the same ties and the same signs.
+Values rounded(std::vector<double> values) {
+  for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+  return values;
+}
+
+/// Every op of the network that is not in `seen` yet, with what the f64 run has around it.
+void check_ops(const nets::Info& info, std::set<std::string>& seen) {
+  const Graph graph = small(info);
+  const auto host = make_backend("cuda-host");
+  Options options;
+  options.dtype = DType::f64;
+  options.input_gradient = true;
+  options.keep_values = true;
+  options.fuse = false;
+  Plan plan(graph, oracle(), options);
+  plan.forward();
+  plan.backward();
+  Device& device = oracle().device();
+  for (const Node& node : graph.nodes()) {
+    if (node.inputs.empty()) continue;
+    Case c{node.name, node.op, {}};
+    for (const int input : node.inputs) c.x.push_back(graph.nodes()[static_cast<std::size_t>(input)].shape);
+    const std::string text = to_string(c).substr(node.name.size());
+    if (!plan.gradient(node.name) || !seen.insert(text).second) continue;
+    INFO(info.name << ": " << to_string(c));
+    Feed feed = make_feed(c, 1);
+    for (std::size_t i = 0; i < c.x.size(); ++i)
+      feed.x[i] = rounded(values_of(device, plan.value(graph.nodes()[static_cast<std::size_t>(node.inputs[i])].name)));
+    for (std::size_t i = 0; i < node.params.size(); ++i)
+      feed.w[i] =
+          rounded(values_of(device, plan.parameter(node.name + "." + std::string(parameter_names(node.op)[i]))));
+    feed.dy = rounded(values_of(device, plan.gradient(node.name)));
+    const Spec spec = *make_spec(*host, c, {.dtype = DType::f32});
+    const Result want = reference(c, feed), got = run_unit(*host, spec, {}, feed);
+    const Lowered lowered = host->lower(spec, {});
+    std::array<std::string, 3> algorithms;
+    for (const Lowered::Step& step : lowered.steps)
+      for (const Pass pass : step.covers)
+        if (pass <= Pass::backward_data) algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
+    const Bounds bounds = chain_bounds(c, feed, algorithms);
+    const double eps = epsilon(DType::f32);
+    check_close("y", got.y, want.y, bounds.y, eps);
+    for (std::size_t i = 0; i < got.dx.size(); ++i) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], eps);
+    for (std::size_t i = 0; i < got.dw.size(); ++i) check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], eps);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every network agrees with eigen in f64 on cuda-host") {
+  for (const nets::Info& info : nets::list()) DYNAMIC_SECTION(info.name) {
+      compare(info);
+    }
+}
+
+TEST_CASE("every op of every network is within its bound in f32 on cuda-host, fed with its f64 run's numbers") {
+  std::set<std::string> seen;
+  for (const nets::Info& info : nets::list()) check_ops(info, seen);
+  CHECK(seen.size() > 100);
+}
