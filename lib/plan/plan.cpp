@@ -42,7 +42,8 @@ std::size_t measured_bytes(const Unit& unit) {
     const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
     return block(static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype));
   };
-  std::size_t bytes = block(unit.lowered->saved_bytes) + block(unit.lowered->backward_bytes);
+  std::size_t bytes =
+      block(unit.lowered->saved_bytes) + block(unit.lowered->backward_bytes) + block(unit.lowered->prepared_bytes);
   std::vector<TensorSpec> tensors = unit.spec.x;
   tensors.insert(tensors.end(), unit.spec.w.begin(), unit.spec.w.end());
   tensors.push_back(unit.spec.y);

@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "../measure.h"
 #include "common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -74,10 +75,7 @@ bool has_pass(const Op& op, Pass pass) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const BackendOptions& options) : machine_(options) {
-    if (!options.choice_cache.empty())
-      throw Unsupported(self + ": has no choice cache; leave " + options.choice_cache + " out");
-  }
+  explicit CudaBackend(const BackendOptions& options) : machine_(options), choices_(options.choice_cache) {}
 
   std::string_view name() const override { return Machine::backend_name(); }
   std::string available() const override { return machine_.unavailable(); }
@@ -113,8 +111,13 @@ class CudaBackend final : public Backend {
         spec.op);
   }
 
+  Choice measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) override {
+    return choices_.measure(*this, spec, choice, lent, lent_bytes);
+  }
+
  private:
   Machine machine_;
+  MeasuredChoices choices_;
 };
 
 }  // namespace

@@ -67,7 +67,6 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tensor(spec.y, spec.y.dtype);
   if (spec.sums_wanted || spec.sums_given) throw Unsupported("eigen: no batch norm sums from their producer");
   check_tail(spec);
-  if (choice.measure) throw Unsupported("eigen: picks algorithms by rule only; leave Choice::measure off or name one");
 }
 
 /// For ops with one way of doing things: nothing else could be picked.
@@ -100,12 +99,9 @@ bool has_pass(const Op& op, Pass pass) {
 }  // namespace
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : pool_(options.threads), device_(pool_.threads(), options.memory_limit) {
+    : pool_(options.threads), device_(pool_.threads(), options.memory_limit), choices_(options.choice_cache) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
-  if (!options.choice_cache.empty())
-    throw Unsupported("eigen: picks algorithms by rule only, and has nothing to keep in a choice cache; leave " +
-                      options.choice_cache + " out");
 }
 
 std::string EigenBackend::available() const { return missing_instructions(); }
@@ -152,6 +148,10 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
                    return lowered;
                  }},
       spec.op);
+}
+
+Choice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  return choices_.measure(*this, spec, choice, lent, lent_bytes);
 }
 
 }  // namespace lamina::eigen

@@ -2,14 +2,15 @@
 // The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
 
 #include "../../device/host_device.h"
+#include "../measure.h"
 #include "common.h"
 
 namespace lamina::eigen {
 
 class EigenBackend final : public Backend {
  public:
-  /// Throws UsageError for a number of threads that makes no sense and for a device other than 0, Unsupported for a
-  /// choice cache. Starts no thread: the first kernel does.
+  /// Throws UsageError for a number of threads that makes no sense and for a device other than 0, FileError for a
+  /// choice cache that cannot be read. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
@@ -22,10 +23,14 @@ class EigenBackend final : public Backend {
   bool takes_pitch(const Spec&) const override { return true; }
   Lowered lower(const Spec&, const Choice&) override;
 
+  /// In turns; what came of it goes to the choice cache, which is asked first.
+  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+
  private:
   Pool pool_;
   Context context_{pool_};
   HostDevice device_;
+  MeasuredChoices choices_;
 };
 
 }  // namespace lamina::eigen

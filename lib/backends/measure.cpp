@@ -1,0 +1,189 @@
+// Choices by timing: a race of algorithms in lent memory.
+
+#include "measure.h"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "lamina/error.h"
+#include "lamina/random.h"
+#include "unit_memory.h"
+
+namespace lamina {
+namespace {
+
+constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // beyond what noise does, and worth the saving
+
+std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
+
+bool covers(const Lowered::Step& step, Pass pass) {
+  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
+}
+
+/// One algorithm in a race, with the rest of the unit by rule or name.
+struct Contestant {
+  std::string algorithm;
+  Lowered lowered;
+  Args args;
+  Rounds rounds;
+  bool out = false;
+
+  void run(Pass pass) const {
+    for (const Lowered::Step& step : lowered.steps)
+      if (covers(step, pass)) step.kernel->run(args);
+  }
+};
+
+std::string algorithm_of(const Lowered& lowered, Pass pass) {
+  for (const Lowered::Step& step : lowered.steps)
+    if (covers(step, pass)) return step.algorithm;
+  return {};
+}
+
+/// The tensors in front, the unit's blocks, and behind these what the algorithm alone needs.
+std::size_t needed_bytes(const Spec& spec, const Lowered& lowered) {
+  std::size_t workspace = 0;
+  for (const Lowered::Step& step : lowered.steps) workspace = std::max(workspace, step.kernel->workspace_bytes());
+  return bind_unit(spec, lowered, nullptr).bytes + aligned_bytes(lowered.prepared_bytes) + workspace;
+}
+
+Args bind_all(const Spec& spec, const Lowered& lowered, void* lent) {
+  UnitMemory unit = bind_unit(spec, lowered, lent);
+  unit.args.prepared = static_cast<char*>(lent) + unit.bytes;
+  unit.args.workspace = static_cast<char*>(lent) + unit.bytes + aligned_bytes(lowered.prepared_bytes);
+  return unit.args;
+}
+
+/// Normal numbers in every tensor, gaps included. Zeros or what was left in the memory could take another time.
+void fill(Device& device, const Spec& spec, void* lent, std::size_t tensors_bytes) {
+  constexpr std::size_t block = 1 << 16;
+  std::vector<double> numbers(block);
+  fill_normal(numbers, 1);
+  const std::size_t size = size_of(spec.y.dtype), count = tensors_bytes / size;
+  for (std::size_t at = 0; at < count; at += block) {
+    const std::size_t here = std::min(block, count - at);
+    Tensor piece{static_cast<char*>(lent) + at * size, {1, 1, 1, static_cast<int>(here)}, spec.y.dtype};
+    piece.pitch = static_cast<std::int64_t>(here);
+    upload(device, piece, std::span<const double>(numbers).first(here));
+  }
+}
+
+double timed(Timer& timer, const Contestant& contestant, Pass pass) {
+  if (pass == Pass::forward) contestant.run(Pass::prepare);  // the others prepared theirs in the same place
+  timer.start();
+  contestant.run(pass);
+  timer.stop();
+  return timer.seconds();
+}
+
+void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
+  if (pass != Pass::forward) {  // which reads y, and what forward leaves for it
+    all.front().run(Pass::prepare);
+    all.front().run(Pass::forward);
+  }
+  for (std::size_t round = 0; round <= race_rounds; ++round) {
+    double fastest = no_bound;
+    std::vector<double> seconds(all.size(), 0);
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const std::size_t i = round % 2 == 0 ? k : all.size() - 1 - k;
+      if (all[i].out) continue;
+      seconds[i] = timed(timer, all[i], pass);
+      fastest = std::min(fastest, seconds[i]);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].out) continue;
+      if (round > 0) all[i].rounds.push_back(seconds[i]);
+      // The first one stays: the others are held against it.
+      all[i].out = i > 0 && seconds[i] > hopeless_seconds && seconds[i] > hopeless_factor * fastest;
+    }
+  }
+}
+
+/// The rule's pick, and every other algorithm that the backend does not refuse and the memory has room for.
+std::vector<Contestant> contestants(Backend& backend, const Spec& spec, const Choice& by_rule, const Lowered& rules,
+                                    Pass pass, std::size_t lent_bytes) {
+  std::vector<Contestant> all;
+  all.push_back({algorithm_of(rules, pass), rules, {}, {}});
+  for (const std::string& name : backend.algorithms(spec, pass)) {
+    if (name == all.front().algorithm) continue;
+    Choice named = by_rule;
+    named.algorithm[index_of(pass)] = name;
+    try {
+      Lowered lowered = backend.lower(spec, named);
+      if (needed_bytes(spec, lowered) <= lent_bytes) all.push_back({name, std::move(lowered), {}, {}});
+    } catch (const Unsupported&) {
+      // It cannot do the unit, or breaks a limit.
+    }
+  }
+  return all;
+}
+
+bool beats(const Rounds& challenger, const Rounds& leader) {
+  if (challenger.size() < race_rounds) return false;
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < race_rounds; ++i) lost += challenger[i] < leader[i] ? 0 : 1;
+  const auto median = [](Rounds rounds) {
+    std::sort(rounds.begin(), rounds.end());
+    return rounds[rounds.size() / 2];
+  };
+  return lost <= lost_rounds && median(challenger) < median(leader);
+}
+
+/// Whether a pass is open for which the backend knows more than one algorithm.
+bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
+  return std::any_of(std::begin(passes), std::end(passes), [&](Pass pass) {
+    return choice.algorithm[index_of(pass)].empty() && backend.algorithms(spec, pass).size() > 1;
+  });
+}
+
+}  // namespace
+
+std::size_t winner(const std::vector<Rounds>& contestants) {
+  std::size_t leader = 0;
+  for (std::size_t i = 1; i < contestants.size(); ++i)
+    if (beats(contestants[i], contestants[leader])) leader = i;
+  return leader;
+}
+
+Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  Choice by_rule = choice;
+  by_rule.measure = false;
+  if (!leaves_open(backend, spec, choice)) return by_rule;
+
+  const Lowered rules = backend.lower(spec, by_rule);
+  if (const std::size_t needed = needed_bytes(spec, rules); lent == nullptr || needed > lent_bytes)
+    throw Unsupported(std::string(backend.name()) + ": " + to_string(spec.op) + ": needs " + std::to_string(needed) +
+                      " bytes to be measured in, of which " + std::to_string(lent_bytes) + " are lent");
+  Device& device = backend.device();
+  fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
+  const std::unique_ptr<Timer> timer = device.timer();
+  Choice taken = by_rule;
+  for (const Pass pass : passes) {
+    std::string& name = taken.algorithm[index_of(pass)];
+    if (!name.empty() || algorithm_of(rules, pass).empty()) continue;
+    std::vector<Contestant> all = contestants(backend, spec, by_rule, rules, pass, lent_bytes);
+    for (Contestant& one : all) one.args = bind_all(spec, one.lowered, lent);
+    if (all.size() > 1) race(all, pass, *timer);
+    std::vector<Rounds> rounds;
+    for (const Contestant& one : all) rounds.push_back(one.rounds);
+    name = all[winner(rounds)].algorithm;
+  }
+  return taken;
+}
+
+MeasuredChoices::MeasuredChoices(const std::string& file) {
+  if (!file.empty()) cache_.emplace(file);
+}
+
+Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
+                                std::size_t lent_bytes) {
+  const auto measured = [&] { return measure_in_turns(backend, spec, choice, lent, lent_bytes); };
+  if (!cache_ || !leaves_open(backend, spec, choice)) return measured();
+  Choice taken = cache_->find_or_measure(backend, spec, choice, measured);
+  taken.measure = false;
+  return taken;
+}
+
+}  // namespace lamina

@@ -1,0 +1,212 @@
+// Choices by timing, on algorithms that take the time they are told.
+
+#include "backends/measure.h"
+
+#include <algorithm>
+
+#include "io/files.h"
+#include "lamina/error.h"
+#include "race_backend.h"
+#include "support/catch.h"
+#include "support/unit.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::function<double(int)> always(double seconds) {
+  return [=](int) { return seconds; };
+}
+
+/// Faster than `seconds` by a thousandth in so many of the rounds that count, slower in the others.
+std::function<double(int)> faster_in(int rounds, double seconds) {
+  return [=](int run) { return seconds * (run >= 1 && run <= rounds ? 0.999 : 1.001); };
+}
+
+const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+constexpr std::size_t plain_bytes = 10 * 256;  // x 200, dx 200, w 288 twice, bias 16 twice, y and dy 144: none empty
+
+Spec spec_of(const Backend& backend, const Case& c, bool wants_dx = true) {
+  return *make_spec(backend, c, {.dtype = DType::f32, .wants = {wants_dx}});
+}
+
+struct Memory {
+  explicit Memory(std::size_t size) : bytes(size), data(new (std::align_val_t{256}) unsigned char[size + 256]) {
+    std::fill(data + bytes, data + bytes + 256, static_cast<unsigned char>(0x5A));
+  }
+  ~Memory() { ::operator delete[](data, std::align_val_t{256}); }
+  Memory(const Memory&) = delete;  // one owner
+  Memory& operator=(const Memory&) = delete;
+  bool wall_stands() const {
+    return std::all_of(data + bytes, data + bytes + 256, [](unsigned char c) { return c == 0x5A; });
+  }
+  std::size_t bytes;
+  unsigned char* data;
+};
+
+/// The algorithms that were taken of `plain`, all passes open.
+Algorithms taken(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
+  const Memory lent(bytes);
+  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, lent.data, lent.bytes);
+  CHECK(lent.wall_stands());
+  CHECK_FALSE(measured.measure);
+  CHECK(backend.faults == std::vector<std::string>{});
+  return measured.algorithm;
+}
+
+Algorithms all(const char* name) { return {name, name, name}; }
+
+int count(const RaceBackend& backend, const std::string& what) {
+  return static_cast<int>(std::count(backend.log.begin(), backend.log.end(), what));
+}
+
+Rounds rounds(const std::function<double(int)>& seconds) {
+  Rounds made;
+  for (int run = 1; run <= static_cast<int>(race_rounds); ++run) made.push_back(seconds(run));
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
+  RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}, {"middle", always(1.5e-3)}});
+  CHECK(taken(backend) == all("fast"));
+}
+
+TEST_CASE("what differs by less than the noise keeps the rule's order") {
+  for (const int won : {0, 5, 7}) {
+    RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
+    CHECK(taken(backend) == all("first"));
+  }
+  for (const int won : {8, 9}) {
+    RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
+    CHECK(taken(backend) == all("second"));
+  }
+  RaceBackend equals({{"first", always(2e-3)}, {"second", always(1e-3)}, {"third", always(1e-3)}});
+  CHECK(taken(equals) == all("second"));
+}
+
+TEST_CASE("one slow round out of nine decides nothing") {
+  const auto once_slow = [](int run) { return run == 4 ? 1.0 : 1e-3; };
+  CHECK(winner({rounds(always(2e-3)), rounds(once_slow)}) == 1);
+  CHECK(winner({rounds(once_slow), rounds(always(2e-3))}) == 0);
+  CHECK(winner({rounds(once_slow), rounds(always(1e-3))}) == 0);
+  CHECK(winner({rounds(always(1))}) == 0);
+  CHECK(winner({{}}) == 0);
+}
+
+TEST_CASE("algorithms run in turns, so that none has the better half of the time") {
+  RaceBackend backend({{"a", always(1)}, {"b", always(1)}, {"c", always(1)}});
+  taken(backend, {.algorithm = {"", "a", "a"}, .measure = true});
+  std::vector<std::string> expected;
+  for (std::size_t round = 0; round <= race_rounds; ++round)
+    for (const char* name : round % 2 == 0 ? std::array{"a", "b", "c"} : std::array{"c", "b", "a"})
+      expected.push_back(std::string("forward ") + name);
+  CHECK(backend.log == expected);
+}
+
+TEST_CASE("an algorithm that breaks a limit does not even run") {
+  RaceBackend backend({{"rule", always(4e-3)},
+                       {"large", always(1e-3), 1e-6, 4096},
+                       {"hasty", always(1e-3), 1e-6, 0, false},
+                       {"vague", always(1e-3), 1e-2},
+                       {"fit", always(2e-3)}});
+  const Choice strict = {.measure = true, .deterministic = true, .max_error = 1e-5, .workspace_limit = 4095};
+  CHECK(taken(backend, strict) == all("fit"));
+  for (const char* name : {"large", "hasty", "vague"}) CHECK(count(backend, std::string("forward ") + name) == 0);
+  CHECK(taken(backend) == all("large"));
+}
+
+TEST_CASE("named passes stay as named, and what a unit does not have is not measured") {
+  RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
+  CHECK(taken(backend, {.algorithm = {"slow", "", "slow"}, .measure = true}) == Algorithms{"slow", "fast", "slow"});
+  CHECK(count(backend, "forward fast") == 0);
+  CHECK(count(backend, "backward_data fast") == 0);
+
+  const Memory lent(1 << 16);
+  const Spec first = spec_of(backend, plain, false);
+  CHECK(measure_in_turns(backend, first, {.measure = true}, lent.data, lent.bytes).algorithm ==
+        Algorithms{"fast", "fast", ""});
+  Case inference = plain;
+  inference.mode = Mode::inference;
+  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, lent.data, lent.bytes).algorithm ==
+        Algorithms{"fast", "", ""});
+}
+
+TEST_CASE("what has nothing open is answered without memory, device or run") {
+  RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
+  const Spec relu = spec_of(backend, {"", Relu{}, {{1, 2, 3, 3}}});
+  CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).algorithm == all(""));
+  CHECK(taken(backend, {.algorithm = all("slow"), .measure = true}, 0) == all("slow"));
+  RaceBackend alone({{"only", always(1)}});
+  CHECK(measure_in_turns(alone, spec_of(alone, plain), {.measure = true}, nullptr, 0).algorithm == all(""));
+  CHECK(backend.runs() + alone.runs() == 0);
+}
+
+TEST_CASE("a hopeless algorithm stops, but not one that is short, and never the rule's pick") {
+  const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
+  RaceBackend backend({{"rule", always(3)}, {"fast", always(0.5)}, {"hopeless", always(13)}});
+  CHECK(taken(backend, forward)[0] == "fast");
+  CHECK(count(backend, "forward hopeless") == 1);
+  CHECK(count(backend, "forward rule") == 1 + static_cast<int>(race_rounds));
+  RaceBackend brief({{"rule", always(1e-3)}, {"brief", [](int run) { return run == 0 ? 9e-3 : 5e-4; }}});
+  CHECK(taken(brief, forward)[0] == "brief");
+}
+
+TEST_CASE("what does not fit into the lent memory takes no part; where the rule's pick does not, that is said") {
+  RaceBackend backend({{"rule", always(2e-3)}, {"large", always(1e-3), 1e-6, 1000}});
+  CHECK(taken(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
+  CHECK(taken(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
+  CHECK(taken(backend, {.measure = true}, plain_bytes) == all("rule"));
+  CHECK_THROWS_AS(taken(backend, {.measure = true}, plain_bytes - 1), Unsupported);
+  CHECK_THROWS_WITH(taken(backend, {.measure = true}, plain_bytes - 1),
+                    ContainsSubstring("race: conv") && ContainsSubstring(std::to_string(plain_bytes)) &&
+                        ContainsSubstring("of which " + std::to_string(plain_bytes - 1) + " are lent"));
+}
+
+TEST_CASE("each algorithm finds the parameters as it prepared them") {
+  RaceBackend backend({{"a", always(2e-3), 1e-6, 64, true, 300}, {"b", always(1e-3), 1e-6, 64, true, 700}});
+  CHECK(taken(backend) == all("b"));
+  CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
+  // In backward races the forward pass is the rule's, which needs less.
+  CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
+}
+
+TEST_CASE("what was measured is kept in a file, and measured no more") {
+  const Folder folder;
+  const std::string file = (folder / "choices.json").string();
+  const Memory lent(1 << 16);
+  const std::vector<Way> ways = {{"slow", always(2e-3)}, {"fast", always(1e-3)}};
+  RaceBackend backend(ways);
+  const Spec spec = spec_of(backend, plain);
+  const auto measure = [&](RaceBackend& on, const Choice& choice) {
+    return MeasuredChoices(file).measure(on, spec, choice, lent.data, lent.bytes);
+  };
+  CHECK(measure(backend, {.measure = true}).algorithm == all("fast"));
+  CHECK(backend.runs() > 0);
+  CHECK(ChoiceCache(file).entries().size() == 1);
+
+  RaceBackend again(ways);
+  const Choice known = measure(again, {.measure = true});
+  CHECK(known.algorithm == all("fast"));
+  CHECK_FALSE(known.measure);
+  CHECK(again.runs() == 0);
+  measure(again, {.measure = true, .workspace_limit = 1});
+  CHECK(again.runs() > 0);
+  CHECK(ChoiceCache(file).entries().size() == 2);
+
+  MeasuredChoices(file).measure(again, spec_of(again, {"", Relu{}, {{1, 2, 3, 3}}}), {.measure = true}, nullptr, 0);
+  CHECK(ChoiceCache(file).entries().size() == 2);
+}
+
+TEST_CASE("a file of choices that cannot be read is an error before anything is measured") {
+  const Folder folder;
+  const std::string file = (folder / "choices.json").string();
+  write(file, "{\"choices\": [");
+  CHECK_THROWS_AS(MeasuredChoices(file), FileError);
+  CHECK_THROWS_WITH(MeasuredChoices(file), ContainsSubstring(file));
+  CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = file}), FileError);
+  CHECK(contents(file) == "{\"choices\": [");
+}
