@@ -58,7 +58,10 @@ Difference judge(const std::string& row, const std::vector<std::optional<Observa
   d.row = row;
   const Observation* a = last(first);
   const Observation* b = last(other);
-  if (a == nullptr || b == nullptr) return d;
+  if (a == nullptr || b == nullptr) {
+    d.evidence = b == nullptr ? "no such row here" : "no such row in the first";
+    return d;
+  }
   d.memory_MiB = b->memory_MiB;
   d.first_memory_MiB = a->memory_MiB;
   d.algorithm = b->algorithm;

@@ -11,7 +11,7 @@ namespace lamina::bench {
 
 /// What one process, one round of a variant, has to say of a row.
 struct Observation {
-  double seconds = 0;     ///< median of its passes
+  double seconds = 0;     ///< least of its passes: what disturbs a pass only adds to it
   double memory_MiB = 0;  ///< what the plan holds, workspace included; 0: not known
   std::string algorithm;  ///< that the variant picked, where it says so
   std::string failure;    ///< why there is no time

@@ -21,6 +21,7 @@ class LayerMeasurement final : public Measurement {
   std::vector<Sample> pass() override { return {run_->run()}; }
   MemoryReport memory() const override { return run_->plan().memory(); }
   std::string note() const override { return to_string(run_->facts()); }
+  std::string algorithm() const override { return run_->facts().algorithm; }
 
   std::map<std::string, double> counters() const override {
     const LayerFacts& facts = run_->facts();
@@ -40,12 +41,21 @@ class LayerMeasurement final : public Measurement {
   std::unique_ptr<LayerRun> run_;
 };
 
+/// In the place of an algorithm's name: the one that the backend picks.
+constexpr const char* by_default = "default";
+
+/// What there is a row for: where there is a choice, the backend's own before the algorithms by name.
+std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
+  if (named.size() > 1) named.insert(named.begin(), {by_default});
+  return named;
+}
+
 void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, const Graph& graph,
                  const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();
   const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
   const SharedReference reference = no_reference_yet();
-  for (const NamedAlgorithm& algorithm : algorithms_of(workshop, c, graph, node, pass)) {
+  for (const NamedAlgorithm& algorithm : with_default(algorithms_of(workshop, c, graph, node, pass))) {
     auto group = std::make_shared<Group>();
     group->title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);
     group->facts = c;
@@ -56,8 +66,9 @@ void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, cons
     group->flops_per_pass = algorithm.listed ? passes * work.flops : 0;
     group->open = [&workshop, c, pass, algorithm, reference, name = node.name] {
       const Graph whole = workshop.graph(c);
+      const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
       return std::make_unique<LayerMeasurement>(open_layer(workshop.usable_backend(c.backend), c, whole,
-                                                           whole.node(name), pass, algorithm, workshop.options().choice,
+                                                           whole.node(name), pass, asked, workshop.options().choice,
                                                            reference));
     };
     for (Row& row : rows_of(group, [&](std::string_view part) {

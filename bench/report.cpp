@@ -109,7 +109,10 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   const bool interrupted_before = row.group->samples[row.part].empty() && row.group->failure.empty();
   if (interrupted_before) return;
 
-  for (Json& run : as_json(worth_keeping(runs, row))) file_->document["benchmarks"].push_back(std::move(run));
+  for (Json& run : as_json(worth_keeping(runs, row))) {
+    if (!row.group->algorithm.empty()) run["algorithm"] = row.group->algorithm;
+    file_->document["benchmarks"].push_back(std::move(run));
+  }
   file_->save_now_and_then();
   progress_->clear();
   // The library reports the passes, and then what it computed from them.

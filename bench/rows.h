@@ -29,6 +29,7 @@ class Measurement {
   virtual MemoryReport memory() const = 0;
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
   virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
+  virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
 };
 
 /// Rows that one pass feeds: forward, backward and total of a network.
@@ -44,7 +45,7 @@ struct Group {
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
   MemoryReport memory{};
   std::map<std::string, double> counters{};  ///< of the measurement
-  std::string note;
+  std::string note, algorithm;
   double peak_flops = 0;     ///< of the backend and type, per second; 0: not known
   std::string failure;       ///< why it could not be measured, kind first
   bool unsupported = false;  ///< and that is rightly so

@@ -101,6 +101,7 @@ void Runner::measure(const Row& row, std::size_t index) {
     group.memory = measurement_->memory();
     group.counters = measurement_->counters();
     group.note = measurement_->note();
+    group.algorithm = measurement_->algorithm();
     progress_->pass_done(group);
   } catch (const std::exception& error) {
     group.failure = text_of(error);

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -18,7 +20,6 @@
 #include "lamina/error.h"
 #include "process.h"
 #include "result_file.h"
-#include "samples.h"
 
 namespace lamina::bench {
 namespace {
@@ -40,10 +41,17 @@ std::map<std::string, std::string> environment_for(const std::filesystem::path& 
   return {{"LD_LIBRARY_PATH", path}};
 }
 
-/// A file that is gone with its owner.
+/// A file that is gone with its owner; empty at first.
 class TemporaryFile {
  public:
-  TemporaryFile() : path_(std::filesystem::temp_directory_path() / fmt::format("lamina_bench_{}.json", ::getpid())) {}
+  TemporaryFile() {
+    std::string name = (std::filesystem::temp_directory_path() / "lamina_bench_XXXXXX").string();
+    const int file = ::mkstemp(name.data());
+    if (file < 0)
+      throw FileError(fmt::format("cannot make {}: {}; make room or set TMPDIR", name, std::strerror(errno)));
+    ::close(file);
+    path_ = name;
+  }
   ~TemporaryFile() {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
@@ -77,11 +85,12 @@ void run_round(Collected& collected, std::size_t round, std::size_t rounds, cons
         fmt::format("{} does not take these flags: {}", collected.variant.label, fmt::join(arguments, " ")));
   std::ifstream stream(file.path());
   const Json result = Json::parse(stream, nullptr, false);
-  if (result.is_discarded() || !result.contains("benchmarks")) {
-    if (interrupted() == 0)
-      collected.crashes.push_back(fmt::format("round {}: no rows; {}", round + 1, ended.description));
-    return;
-  }
+  const bool rows = result.is_object() && result.contains("benchmarks");
+  const bool whole = rows && ended.status < 2;  // 1: some rows failed, which they say themselves
+  if (!whole && interrupted() == 0)
+    collected.crashes.push_back(
+        fmt::format("round {}: {}; {}", round + 1, rows ? "not all rows" : "no rows", ended.description));
+  if (!rows) return;
   if (collected.context.is_null()) collected.context = result["context"];
   for (const auto& [name, seen] : observations(result)) {
     collected.rows[name].resize(rounds);
@@ -93,6 +102,14 @@ void run_round(Collected& collected, std::size_t round, std::size_t rounds, cons
     document["benchmarks"].push_back(std::move(run));
   }
 }
+
+/// Before the first one has run for long.
+void check_runs(const Variant& variant) {
+  if (::access(variant.program.c_str(), X_OK) != 0)
+    throw UsageError(fmt::format("cannot run {}: {}", variant.program, std::strerror(errno)));
+}
+
+bool has_time(const Difference& d) { return d.seconds > 0; }
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
 
@@ -172,7 +189,6 @@ std::vector<std::string> child_arguments(const std::vector<std::string>& ours) {
 }
 
 std::map<std::string, Observation> observations(const nlohmann::json& result) {
-  std::map<std::string, std::vector<double>> seconds;
   std::map<std::string, Observation> found;
   for (const auto& run : result.at("benchmarks")) {
     if (run.value("run_type", std::string()) != "iteration") continue;
@@ -184,11 +200,11 @@ std::map<std::string, Observation> observations(const nlohmann::json& result) {
     }
     const std::string unit = run.value("time_unit", std::string("ns"));
     const double scale = unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : 1e-9;
-    seconds[name].push_back(scale * run.at("real_time").get<double>());
+    const double seconds = scale * run.at("real_time").get<double>();
+    seen.seconds = seen.seconds > 0 ? std::min(seen.seconds, seconds) : seconds;
     seen.memory_MiB = run.value("plan_MiB", 0.0);
     seen.algorithm = run.value("algorithm", std::string());
   }
-  for (const auto& [name, all] : seconds) found[name].seconds = median(all);
   return found;
 }
 
@@ -196,6 +212,7 @@ int run_variants(const BenchOptions& options, const std::vector<std::string>& ar
   if (!options.out.empty()) check_writable(options.out);
   std::vector<Collected> all;
   for (Variant& variant : variants_of(options)) all.push_back({std::move(variant), {}, {}, {}});
+  for (const Collected& each : all) check_runs(each.variant);
   const std::vector<std::string> shared = child_arguments(arguments);
   const auto rounds = static_cast<std::size_t>(options.rounds);
   ResultFile file(options.out);
@@ -220,7 +237,7 @@ int run_variants(const BenchOptions& options, const std::vector<std::string>& ar
   bool compared = false;
   for (std::size_t k = 1; k < all.size(); ++k) {
     const std::vector<Difference> differences = compare(all[0].rows, all[k].rows);
-    compared = compared || !differences.empty();
+    compared = compared || std::any_of(differences.begin(), differences.end(), has_time);
     fmt::print("{}\nagainst {}, the first:\n\n{}\n{}\n", all[k].variant.label, all[0].variant.label, table(differences),
                counts(differences));
     for (const Difference& d : differences)

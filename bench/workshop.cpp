@@ -60,7 +60,7 @@ Backend& Workshop::backend(const std::string& name) {
     options.memory_limit = options_.memory_limit;
     // The directory is no part of a name, so that rows of two versions have equal ones.
     const bool own_cudnn = name == "cudnn" && options_.cudnn.size() == 1;
-    made = make_backend(own_cudnn ? "cudnn:" + options_.cudnn.front() : name, options);
+    made = make_(own_cudnn ? "cudnn:" + options_.cudnn.front() : name, options);
   }
   return *made;
 }

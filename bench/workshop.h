@@ -1,10 +1,12 @@
 #pragma once
 // What measurements share: backends by name, graphs, plans' options, and the peak that a backend reaches here.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lamina/lamina.h"
@@ -13,9 +15,13 @@
 
 namespace lamina::bench {
 
+/// How backends are made: make_backend, or what a test has in its place.
+using MakeBackend = std::function<std::unique_ptr<Backend>(const std::string& name, const BackendOptions&)>;
+
 class Workshop {
  public:
-  explicit Workshop(const BenchOptions& options) : options_(options) {}
+  explicit Workshop(const BenchOptions& options, MakeBackend make = make_backend)
+      : options_(options), make_(std::move(make)) {}
 
   const BenchOptions& options() const { return options_; }
 
@@ -47,6 +53,7 @@ class Workshop {
   std::map<std::string, Choice> saved_choices(const Case&);
 
   BenchOptions options_;
+  MakeBackend make_;
   std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
   std::map<std::string, std::unique_ptr<Backend>> backends_;
   std::vector<std::string> names_, left_out_;

@@ -8,72 +8,35 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
+#include "bench/ended.h"
 #include "lamina/lamina.h"
 #include "support/catch.h"
 #include "support/csv.h"
 
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
-
-namespace {
-
-struct Ended {
-  int status;
-  std::string said;  ///< on both outputs
-};
-
-Ended bench(const std::string& arguments) {
-  FILE* pipe = ::popen((LAMINA_BENCH " " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string said;
-  std::array<char, 4096> block;
-  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) said.append(block.data(), n);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
-}
-
-/// A folder that goes with the test.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("lamina_bench_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-json read(const std::string& file) {
-  std::ifstream stream(file);
-  return json::parse(stream);
-}
-
-}  // namespace
+using namespace lamina::test;
 
 TEST_CASE("the devices are a table, measured, with what is missing below it") {
-  const Ended ended = bench("--devices");
+  const Ended ended = run_bench("--devices");
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   REQUIRE_THAT(ended.said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
   const std::string why = lamina::why_no_gpu();
   REQUIRE_THAT(ended.said, ContainsSubstring(why.empty() ? "\ngpu 0" : "\nGPU: " + why + "\n"));
   REQUIRE_THAT(ended.said, !ContainsSubstring("Not measured, processor"));
-  REQUIRE_THAT(bench("--devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
+  REQUIRE_THAT(run_bench("--devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
 }
 
 TEST_CASE("a device that cannot record refuses rows of CUDA graphs by name") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = bench(
+  const Ended ended = run_bench(
       "--backend=eigen --cuda_graph --benchmark_filter=net/mnist_mlp/forward --batch=2 --passes=1 --benchmark_out=" +
       out);
   REQUIRE(ended.status == 1);  // nothing was measured
@@ -85,7 +48,7 @@ TEST_CASE("a device that cannot record refuses rows of CUDA graphs by name") {
 TEST_CASE("every sample of a row is in the JSON, under its documented name") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = bench("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4 --benchmark_out=" + out);
+  const Ended ended = run_bench("--benchmark_filter=net/mnist_mlp/ --batch=2 --passes=4 --benchmark_out=" + out);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   const json result = read(out);
@@ -114,7 +77,8 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name") {
 }
 
 TEST_CASE("a whole residual network is timed at a small size") {
-  const Ended ended = bench("--benchmark_filter=net/resnet18/total --batch=2 --image=32 --width_divisor=8 --passes=1");
+  const Ended ended =
+      run_bench("--benchmark_filter=net/resnet18/total --batch=2 --image=32 --width_divisor=8 --passes=1");
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   REQUIRE_THAT(ended.said, ContainsSubstring("net/resnet18/total/eigen/f32/nchw/batch:2/image:32/width_divisor:8"));
@@ -122,7 +86,7 @@ TEST_CASE("a whole residual network is timed at a small size") {
 
 TEST_CASE("wrong use ends with status 2 and near names") {
   const auto wrong = [](const char* arguments, const char* near) {
-    const Ended ended = bench(arguments);
+    const Ended ended = run_bench(arguments);
     CAPTURE(arguments, ended.said);
     REQUIRE(ended.status == 2);
     REQUIRE_THAT(ended.said, ContainsSubstring(near));
@@ -146,11 +110,11 @@ TEST_CASE("wrong use ends with status 2 and near names") {
 }
 
 TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
-  const Ended both = bench("--benchmark_filter=net/mnist_mlp/total --batch=2 --passes=1 --layout=nchw,nhwc");
+  const Ended both = run_bench("--benchmark_filter=net/mnist_mlp/total --batch=2 --passes=1 --layout=nchw,nhwc");
   CAPTURE(both.said);
   REQUIRE_THAT(both.said, ContainsSubstring("Unsupported: "));
   REQUIRE(both.status == 0);
-  const Ended none = bench("--benchmark_filter=net/mnist_mlp/total --backend=cudnn");
+  const Ended none = run_bench("--benchmark_filter=net/mnist_mlp/total --backend=cudnn");
   REQUIRE_THAT(none.said, ContainsSubstring("Unsupported: ") && ContainsSubstring("no row could run"));
   REQUIRE(none.status == 1);
 }
@@ -158,7 +122,7 @@ TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
 TEST_CASE("a memory limit below need is a failed row beside others") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = bench(
+  const Ended ended = run_bench(
       "--benchmark_filter='net/(mnist_mlp|mnist_cnn)/inference' --batch=2 --memory_limit=4MB --passes=2 "
       "--benchmark_out=" +
       out);
@@ -177,10 +141,10 @@ TEST_CASE("a memory limit below need is a failed row beside others") {
 }
 
 TEST_CASE("results that cannot be written are said before anything runs, or at the end") {
-  const Ended folder = bench("--benchmark_filter=net/mnist_mlp --benchmark_out=/proc/none/rows.json");
+  const Ended folder = run_bench("--benchmark_filter=net/mnist_mlp --benchmark_out=/proc/none/rows.json");
   REQUIRE(folder.status == 1);
   REQUIRE_THAT(folder.said, ContainsSubstring("/proc/none") && !ContainsSubstring("net/mnist_mlp/total"));
-  const Ended full = bench("--benchmark_filter=net/mnist_mlp --batch=2 --passes=1 --benchmark_out=/dev/full");
+  const Ended full = run_bench("--benchmark_filter=net/mnist_mlp --batch=2 --passes=1 --benchmark_out=/dev/full");
   CAPTURE(full.said);
   REQUIRE(full.status == 1);
   REQUIRE_THAT(full.said, ContainsSubstring("No space left") && ContainsSubstring("net/mnist_mlp/total"));
@@ -234,17 +198,17 @@ TEST_CASE("weights come from a file, and must fit") {
   const Plan plan(nets::build("mnist_mlp", {.batch = 2, .width_divisor = 8}), *backend);
   write_safetensors(file, save_weights(plan));
   const std::string flags = " --batch=2 --passes=1 --weights=" + file;
-  const Ended fits = bench("--benchmark_filter=net/mnist_mlp/ --width_divisor=8" + flags);
+  const Ended fits = run_bench("--benchmark_filter=net/mnist_mlp/ --width_divisor=8" + flags);
   CAPTURE(fits.said);
   REQUIRE(fits.status == 0);
-  const Ended too_small = bench("--benchmark_filter=net/mnist_mlp/total" + flags);
+  const Ended too_small = run_bench("--benchmark_filter=net/mnist_mlp/total" + flags);
   REQUIRE(too_small.status == 1);
   REQUIRE_THAT(too_small.said, ContainsSubstring("FileError: ") && ContainsSubstring("dense_1"));
 }
 
 TEST_CASE("the table leaves its files") {
   const Folder folder;
-  const Ended ended = bench(
+  const Ended ended = run_bench(
       "--table --published --benchmark_filter=net/resnet18/ --batch=2 --image=32 --width_divisor=8 "
       "--passes=2 --results=" +
       folder.path().string());
@@ -260,7 +224,7 @@ TEST_CASE("the table leaves its files") {
 }
 
 TEST_CASE("the ledger has a row for every call, and their sum") {
-  const Ended ended = bench("--ledger=cifar10_cnn --batch=2 --passes=3 --unfused --format=csv");
+  const Ended ended = run_bench("--ledger=cifar10_cnn --batch=2 --passes=3 --unfused --format=csv");
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   std::istringstream stream(ended.said);

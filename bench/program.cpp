@@ -1,0 +1,171 @@
+// The program from its arguments to its exit status.
+
+#include "program.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <set>
+
+#include "context.h"
+#include "describe.h"
+#include "devices.h"
+#include "engines.h"
+#include "frontier.h"
+#include "interrupt.h"
+#include "lamina/error.h"
+#include "ledger.h"
+#include "options.h"
+#include "progress.h"
+#include "quantities.h"
+#include "report.h"
+#include "result_file.h"
+#include "runner.h"
+#include "table.h"
+#include "variants.h"
+
+namespace lamina::bench {
+namespace {
+
+std::vector<Row> picked(std::vector<Row> rows, const std::string& filter) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.push_back(row.name);
+  const std::vector<bool> chosen = pick(names, filter);
+  std::vector<Row> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (chosen[i]) kept.push_back(std::move(rows[i]));
+  return kept;
+}
+
+int list_rows(Workshop& workshop) {
+  std::vector<Row> rows = all_rows(workshop);
+  if (workshop.options().filter) rows = picked(std::move(rows), *workshop.options().filter);
+  std::string text;
+  for (const Row& row : rows) text += row.name + "\n";
+  fmt::print("{}", text);
+  return 0;
+}
+
+void add(nlohmann::ordered_json& context, const Facts& facts) {
+  for (const auto& [key, value] : facts) context[key] = value;
+}
+
+/// Names of the files of --table, without their ends: the time at the start keeps them apart.
+std::filesystem::path stem(const BenchOptions& options, const Facts& start) {
+  std::string time = start.front().second;
+  std::replace(time.begin(), time.end(), ':', '-');
+  return options.results / time;
+}
+
+void announce(const Progress& progress, const Runner& runner, Workshop& workshop) {
+  std::set<const Group*> groups;
+  for (const Row& row : runner.rows()) groups.insert(row.group.get());
+  if (workshop.options().table)
+    for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
+  const std::string& backend = runner.rows().front().group->facts.backend;
+  fmt::print(stderr, "{} measurements, a pass to warm up and {} timed ones each: about {} in all\n", groups.size(),
+             workshop.passes(backend), seconds_text(progress.guessed_seconds()));
+}
+
+/// Writes what is left to write. True if all could be written.
+bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& table_stem) {
+  bool written = true;
+  const auto attempt = [&](auto&& write) {
+    try {
+      write();
+    } catch (const FileError& error) {
+      fmt::print(stderr, "lamina_bench: {}\n", error.what());
+      written = false;
+    }
+  };
+  attempt([&] { file.save(); });
+  if (table == nullptr) return written;
+  attempt([&] { replace_file(table_stem.string() + ".txt", table->text()); });
+  attempt([&] { replace_file(table_stem.string() + ".md", table->markdown()); });
+  attempt([&] { replace_file(table_stem.string() + ".table.json", table->json().dump(2) + "\n"); });
+  if (written)
+    fmt::print(stderr, "Rows: {}; table: {}.txt, .md, .table.json\n", file.path().string(), table_stem.string());
+  return written;
+}
+
+int run_rows(Workshop& workshop) {
+  const BenchOptions& options = workshop.options();
+  const Facts start = passing_facts("start");
+  const std::filesystem::path table_stem = stem(options, start);
+  std::filesystem::path out = options.out;
+  if (out.empty() && options.table) out = table_stem.string() + ".json";
+  if (!out.empty()) check_writable(out);
+  if (options.table) check_writable(table_stem.string() + ".txt");
+
+  std::vector<Row> rows = picked(all_rows(workshop), options.filter.value_or(default_filter(options.quick)));
+  Progress progress(workshop, rows);
+  Runner runner(workshop, std::move(rows), progress);
+  announce(progress, runner, workshop);
+
+  ResultFile file(out);
+  Table table;
+  Report report(runner.rows(), file, options.screen, options.table ? &table : nullptr, progress);
+  for (const Facts& facts : {lasting_facts(workshop), start})
+    for (const auto& [key, value] : facts) benchmark::AddCustomContext(key, value);
+  for (const auto& [key, value] : options.context) benchmark::AddCustomContext(key, value);
+  for (const auto& [key, peak] : workshop.peaks())
+    benchmark::AddCustomContext("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak));
+
+  catch_interrupts();
+  runner.run(report);
+  progress.clear();
+
+  add(file.document["context"], passing_facts("end"));
+  file.document["context"]["interrupted"] = interrupted() != 0;
+  if (options.published) table.add_published();
+  if (options.table && options.screen == Screen::console) fmt::print("\n{}", table.text());
+  if (options.screen == Screen::json) fmt::print("{}\n", file.document.dump(2));
+  const bool flushed = std::fflush(stdout) == 0;
+  if (!flushed) fmt::print(stderr, "lamina_bench: cannot write to standard output\n");
+  const bool written = finish_files(file, options.table ? &table : nullptr, table_stem) && flushed;
+
+  if (interrupted() != 0) return 128 + interrupted();
+  if (runner.any_failed()) fmt::print(stderr, "lamina_bench: some rows failed; their text says why\n");
+  if (!runner.any_measured()) fmt::print(stderr, "lamina_bench: no row could run\n");
+  return written && runner.any_measured() && !runner.any_failed() ? 0 : 1;
+}
+
+int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments, const MakeBackend& make) {
+  if (options.compares()) return run_variants(options, arguments);
+  Workshop workshop(options, make);
+  switch (options.task) {
+    case Task::run: return run_rows(workshop);
+    case Task::list: return list_rows(workshop);
+    case Task::describe: fmt::print("{}", describe(workshop)); return 0;
+    case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
+    case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
+    case Task::ledger: fmt::print("{}", ledgers(workshop)); return 0;
+    case Task::frontier: fmt::print("{}", frontiers(workshop)); return 0;
+    case Task::engines: fmt::print("{}", cudnn_engines(workshop)); return 0;
+  }
+  return 2;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const MakeBackend& make) {
+  const Parsed parsed = parse_options(argc, argv);
+  if (parsed.exit_status) return *parsed.exit_status;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  int only_the_name = 1;
+  benchmark::Initialize(&only_the_name, argv);
+  try {
+    return dispatch(parsed.options, arguments, make);
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "lamina_bench: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "lamina_bench: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,11 @@
+#pragma once
+// The program from its arguments to its exit status.
+
+#include "workshop.h"
+
+namespace lamina::bench {
+
+/// All of lamina_bench. `make` makes the backends that its rows run on.
+int run_program(int argc, char** argv, const MakeBackend& make = make_backend);
+
+}  // namespace lamina::bench

@@ -1,0 +1,67 @@
+// lamina_bench, and where its own name ends in "slow": with one layer that takes 5 % longer. The layer is each
+// convolution whose filters have the shape in LAMINA_SLOW_FILTERS, "64x64x3x3", in every pass and by every algorithm.
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lamina/lamina.h"
+#include "program.h"
+#include "support/wrapped_backend.h"
+
+namespace {
+
+using namespace lamina;
+using Clock = std::chrono::steady_clock;
+
+constexpr double delay = 0.05;  // of the time that the kernel took
+
+/// A kernel that waits for the processor, as the host's do, and then a little more.
+class Slow final : public Kernel {
+ public:
+  explicit Slow(std::shared_ptr<Kernel> inner) : inner_(std::move(inner)) {}
+  std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+  void run(const Args& args) override {
+    const Clock::time_point start = Clock::now();
+    inner_->run(args);
+    const Clock::time_point end = Clock::now();
+    while (Clock::now() - end < delay * (end - start)) {
+    }
+  }
+
+ private:
+  std::shared_ptr<Kernel> inner_;
+};
+
+class SlowBackend final : public test::WrappedBackend {
+ public:
+  SlowBackend(std::unique_ptr<Backend> owned, std::string filters)
+      : WrappedBackend(*owned), owned_(std::move(owned)), filters_(std::move(filters)) {}
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    Lowered lowered = owned_->lower(spec, choice);
+    if (!std::holds_alternative<Conv>(spec.op) || to_string(spec.w[0].shape) != filters_) return lowered;
+    for (Lowered::Step& step : lowered.steps) step.kernel = std::make_shared<Slow>(step.kernel);
+    return lowered;
+  }
+  bool gathers(const Spec& spec) const override { return owned_->gathers(spec); }
+
+ private:
+  std::unique_ptr<Backend> owned_;
+  std::string filters_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* filters = std::getenv("LAMINA_SLOW_FILTERS");
+  const bool slow = filters != nullptr && std::string_view(argv[0]).ends_with("slow");
+  return lamina::bench::run_program(argc, argv, [&](const std::string& name, const BackendOptions& options) {
+    std::unique_ptr<Backend> made = make_backend(name, options);
+    if (slow && name == "eigen") made = std::make_unique<SlowBackend>(std::move(made), filters);
+    return made;
+  });
+}
