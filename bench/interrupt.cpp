@@ -13,7 +13,6 @@ volatile std::sig_atomic_t caught = 0;
 
 extern "C" void remember(int signal) {
   caught = signal;
-  std::signal(signal, SIG_DFL);
   constexpr char text[] = "\nlamina_bench: interrupted; finishing the pass that runs, then keeping what there is\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text, sizeof text - 1);
 }
@@ -21,8 +20,10 @@ extern "C" void remember(int signal) {
 }  // namespace
 
 void catch_interrupts() {
-  std::signal(SIGINT, remember);
-  std::signal(SIGTERM, remember);
+  struct sigaction action = {};
+  action.sa_handler = remember;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one ends the process; waiting for a child ends early
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
 int interrupted() { return caught; }

@@ -77,6 +77,30 @@ TEST_CASE("rows of a layer give times on a backend that runs") {
   REQUIRE(passes == std::set<std::string>{"forward", "backward_data", "backward_params"});
 }
 
+TEST_CASE("where a layer has a choice of algorithms, a row is that of the backend's own, which it tells") {
+  BenchOptions options;
+  options.batches = {1};
+  Workshop workshop(options);
+  const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 1};
+  std::map<std::string, std::set<std::string>> algorithms;  // by node and pass
+  std::map<std::string, std::string> picked;
+  for (const Row& row : layer_rows(workshop, c)) {
+    const std::size_t backend = row.name.find("/eigen/"), end = row.name.find('/', backend + 7);
+    const std::string layer = row.name.substr(0, backend), algorithm = row.name.substr(backend + 7, end - backend - 7);
+    algorithms[layer].insert(algorithm);
+    if (algorithm == "default") picked[layer] = row.group->open()->algorithm();
+  }
+  REQUIRE_FALSE(picked.empty());
+  for (const auto& [layer, names] : algorithms) {
+    CAPTURE(layer);
+    REQUIRE(names.contains("default") == (names.size() > 1));
+    if (names.contains("default")) {
+      REQUIRE(picked.at(layer) != "default");
+      REQUIRE(names.contains(picked.at(layer)));
+    }
+  }
+}
+
 TEST_CASE("the calls of a pass sum to the pass") {
   BenchOptions options;
   Workshop workshop(options);
