@@ -47,7 +47,7 @@ std::string variants(const Case& c, const BenchOptions& options) {
          flag("softmax", options.softmax, published.softmax) +
          flag("input_gradient", options.input_gradient, published.input_gradient) +
          flag("accumulate", options.accumulate, published.accumulate) + limits(options) +
-         (options.choices.empty() ? "" : "/choices");
+         (options.choice.measure ? "/measured" : "") + (options.choices.empty() ? "" : "/choices");
 }
 
 /// Smallest number of characters to change, add or drop in `pattern` so that it occurs in `text`.

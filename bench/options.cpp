@@ -25,7 +25,8 @@ constexpr const char* names_help =
     "  setup/<net>/<graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /graph /recompute /unfused "
     "/softmax:<0|1>\n"
-    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /choices\n\n"
+    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
+    "/choices\n\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
 
 /// What is done instead of timing rows: one of them.
@@ -163,6 +164,13 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->check(CLI::PositiveNumber)
       ->group(group);
   app.add_option("--workspace_limit", raw.workspace_limit, "Of one call, 0 or as 64MiB; default: 1GiB")->group(group);
+  app.add_flag("--measure", options.choice.measure,
+               "Of whole networks: algorithms by timing them when a plan is made, not by rule")
+      ->group(group);
+  app.add_option("--choice_cache", options.choice_cache,
+                 "With --measure: file that measured choices are kept in, and taken from")
+      ->type_name("FILE")
+      ->group(group);
   app.add_option("--choices", options.choices, "A file that --choices_out wrote: algorithms by layer")
       ->check(CLI::ExistingFile)
       ->group(group);
@@ -233,6 +241,13 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
     throw UsageError("comparing versions prints a table of its own; leave out --table");
   if (given("--rounds") && !options.compares())
     throw UsageError("--rounds belongs to --cudnn=DIR,DIR or --programs; give one of them too");
+
+  if (given("--choice_cache") && !options.choice.measure)
+    throw UsageError("--choice_cache belongs to --measure; give that too");
+  if (options.choice.measure && given("--choices"))
+    throw UsageError("--choices names algorithms, --measure times them; leave out one");
+  if (options.choice.measure && (options.task == Task::frontier || options.task == Task::engines))
+    throw UsageError("--measure is for plans of networks; --frontier measures by itself, and --cudnn_engines nothing");
 
   if (given("--benchmark_filter")) options.filter = raw.filter;
   options.fuse = !raw.unfused;

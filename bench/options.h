@@ -48,11 +48,12 @@ struct BenchOptions {
   bool cuda_graph = false;  ///< a network's passes recorded once and launched whole
   std::optional<bool> softmax{}, input_gradient{}, accumulate{};  ///< unset: as the published tables did
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
-  Choice choice{};                      ///< math and limits of the algorithms; names none
-  std::filesystem::path choices{};      ///< file of choices to take; empty: none
-  std::filesystem::path choices_out{};  ///< of the frontier's picks; empty: none
-  std::string device{};                 ///< of engines: a known set of properties, or a file
-  std::filesystem::path weights{};      ///< empty: random ones
+  Choice choice{};                       ///< math and limits of the algorithms, and whether to measure; names none
+  std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
+  std::filesystem::path choices{};       ///< file of choices to take; empty: none
+  std::filesystem::path choices_out{};   ///< of the frontier's picks; empty: none
+  std::string device{};                  ///< of engines: a known set of properties, or a file
+  std::filesystem::path weights{};       ///< empty: random ones
 
   bool compares() const { return cudnn.size() > 1 || programs.size() > 1; }
   bool lists_all() const { return task == Task::list && !filter; }

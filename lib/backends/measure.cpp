@@ -131,10 +131,17 @@ bool beats(const Rounds& challenger, const Rounds& leader) {
   return lost <= lost_rounds && median(challenger) < median(leader);
 }
 
+bool has_pass(const Spec& spec, Pass pass) {
+  if (pass == Pass::forward) return true;
+  const bool wants_dx = !spec.wants_dx.empty() && spec.wants_dx[0];
+  return spec.mode == Mode::training && (pass == Pass::backward_params || wants_dx);
+}
+
 /// Whether a pass is open for which the backend knows more than one algorithm.
 bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
   return std::any_of(std::begin(passes), std::end(passes), [&](Pass pass) {
-    return choice.algorithm[index_of(pass)].empty() && backend.algorithms(spec, pass).size() > 1;
+    return has_pass(spec, pass) && choice.algorithm[index_of(pass)].empty() &&
+           backend.algorithms(spec, pass).size() > 1;
   });
 }
 
@@ -179,7 +186,11 @@ MeasuredChoices::MeasuredChoices(const std::string& file) {
 
 Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
                                 std::size_t lent_bytes) {
-  const auto measured = [&] { return measure_in_turns(backend, spec, choice, lent, lent_bytes); };
+  return measure(backend, spec, choice, [&] { return measure_in_turns(backend, spec, choice, lent, lent_bytes); });
+}
+
+Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice,
+                                const std::function<Choice()>& measured) {
   if (!cache_ || !leaves_open(backend, spec, choice)) return measured();
   Choice taken = cache_->find_or_measure(backend, spec, choice, measured);
   taken.measure = false;

@@ -2,6 +2,7 @@
 // Choices by timing: what backends whose algorithms have a rule's order make of Backend::measure.
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,8 +40,12 @@ class MeasuredChoices {
   /// Reads the file, if one is named. Throws FileError, as ChoiceCache does.
   explicit MeasuredChoices(const std::string& file);
 
-  /// The file's choice, or the measured one, which is added to the file. What needs no measurement is in no file.
+  /// The file's choice, or the one measured in turns, which is added to the file. What needs no measurement is in no
+  /// file.
   Choice measure(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+
+  /// Likewise, measured in a way of the backend's own.
+  Choice measure(Backend&, const Spec&, const Choice&, const std::function<Choice()>& measured);
 
  private:
   std::optional<ChoiceCache> cache_;

@@ -107,6 +107,27 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--workspace_limit=much", "4GiB");
   wrong("--math=fast", "strict");
   wrong("--choices=none.json", "none.json");
+  wrong("--choice_cache=c.json", "--measure");
+  wrong("--frontier=alexnet --measure", "--frontier measures by itself");
+}
+
+TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
+  const Folder folder;
+  const std::string cache = folder.file("choices.json"), out = folder.file("rows.json");
+  const Ended ended =
+      bench("--benchmark_filter=mnist_cnn --batch=2 --passes=1 --backend=eigen --measure --choice_cache=" + cache +
+            " --benchmark_out=" + out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  REQUIRE(std::filesystem::exists(cache));
+  std::ifstream file(out);
+  const nlohmann::json rows = nlohmann::json::parse(file).at("benchmarks");
+  REQUIRE_FALSE(rows.empty());
+  for (const auto& row : rows) {
+    const std::string name = row.at("name");
+    CAPTURE(name);
+    REQUIRE((name.find("/measured") != std::string::npos) == !name.starts_with("layer/"));
+  }
 }
 
 TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {

@@ -52,6 +52,17 @@ TEST_CASE("what differs from the default is in the name") {
           "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
+TEST_CASE("that algorithms were measured is in the name of a network's rows") {
+  BenchOptions options;
+  options.choice.measure = true;
+  options.choice.deterministic = true;
+  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
+  REQUIRE(setup_name(resnet50, "plan", options) ==
+          "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
+  REQUIRE(layer_name(resnet50, "layer1.0.conv1", "forward", "direct", options) ==
+          "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
+}
+
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {
   BenchOptions options;
   REQUIRE_FALSE(protocol_of(resnet50, options).input_gradient);

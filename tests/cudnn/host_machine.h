@@ -57,8 +57,10 @@ std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
 
 /// A backend on a fake and the host.
 struct FakeBackend {
-  explicit FakeBackend(std::size_t version = 91900)
-      : fake(version), backend("cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }) {}
+  explicit FakeBackend(std::size_t version = 91900, const std::string& choice_cache = {})
+      : fake(version),
+        backend(
+            "cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, choice_cache) {}
 
   Fake fake;
   MachineLog log;

@@ -1,6 +1,7 @@
 // Algorithms measured on a fake, by a clock that shows what it is told.
 
 #include "cudnn/bound.h"
+#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "support/catch.h"
@@ -112,4 +113,25 @@ TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   options.choice.measure = true;
   Plan plan(graph, on.backend, options);
   CHECK(plan.calls().at(0).algorithm == "winograd");
+}
+
+TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {
+  const Folder folder;
+  const std::string file = (folder / "choices.json").string();
+  std::vector<char> lent(1 << 20);
+  const auto measured = [&](FakeBackend& on) {
+    return on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size());
+  };
+  FakeBackend on(91900, file);
+  for (int i = 0; i < 8; ++i) tell(on.log, i == 6 ? 1 : 5, 0.1);
+  const Choice first = measured(on);
+  CHECK(first.algorithm[0] == "winograd");
+  FakeBackend again(91900, file);
+  const Choice second = measured(again);
+  CHECK(second.algorithm == first.algorithm);
+  CHECK_FALSE(second.measure);
+  CHECK(again.backend.measured().empty());
+  FakeBackend other(90100, file);
+  measured(other);
+  CHECK_FALSE(other.backend.measured().empty());
 }

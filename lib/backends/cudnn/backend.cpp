@@ -90,8 +90,11 @@ bool covers(const Lowered::Step& step, Pass pass) {
 
 }  // namespace
 
-CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open)
-    : name_(std::move(name)), session_(std::make_unique<Session>(std::move(machine), std::move(open))) {}
+CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
+                           const std::string& choice_cache)
+    : name_(std::move(name)),
+      session_(std::make_unique<Session>(std::move(machine), std::move(open))),
+      choices_(choice_cache) {}
 
 std::string CudnnBackend::available() const {
   if (std::string reason = session_->machine().unavailable(); !reason.empty()) return reason;
@@ -156,6 +159,10 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
 }
 
 Choice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  return choices_.measure(*this, spec, choice, [&] { return measure_all(spec, choice, lent, lent_bytes); });
+}
+
+Choice CudnnBackend::measure_all(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   Choice taken = choice;
   taken.measure = false;
   if (!holds<Conv>(spec.op)) return taken;

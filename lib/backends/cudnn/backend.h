@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../measure.h"
 #include "measure.h"
 #include "session.h"
 
@@ -13,7 +14,8 @@ namespace lamina::cudnn {
 class CudnnBackend final : public Backend {
  public:
   /// `name` is "cudnn" or "cudnn:<directory>". Tests bring a machine and a library of their own.
-  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open);
+  /// Throws FileError for a choice cache that cannot be read.
+  CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open, const std::string& choice_cache = {});
 
   std::string_view name() const override { return name_; }
   std::string available() const override;
@@ -28,18 +30,21 @@ class CudnnBackend final : public Backend {
   /// where there is none, the workspace is the choice's limit, and said not to be exact.
   Lowered lower(const Spec&, const Choice&) override;
 
-  /// Times every algorithm of a convolution that the choice leaves open. Every other unit has one way only.
+  /// Times every algorithm of a convolution that the choice leaves open, unless the choice cache knows. Every other
+  /// unit has one way only.
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
   /// Everything that measure() saw, in order.
   const std::vector<Measured>& measured() const { return measured_; }
 
  private:
+  Choice measure_all(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
   std::string measure(const Spec&, const Choice&, Pass, void* lent, std::size_t lent_bytes);
 
   std::string name_;
   std::unique_ptr<Session> session_;
   std::vector<Measured> measured_;
+  MeasuredChoices choices_;
 };
 
 /// The backend on the machine's GPU, with the cuDNN of `directory` or, where that is empty, the system's.

@@ -8,10 +8,9 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const std::string
                                       const BackendOptions& options) {
   if (name != "cudnn" && directory.empty())
     throw UsageError("backend " + name + ": no directory behind the colon; give cudnn:<directory>, or cudnn alone");
-  if (!options.choice_cache.empty())
-    throw Unsupported("cudnn: has no choice cache; leave " + options.choice_cache + " out");
-  return std::make_unique<CudnnBackend>(name, make_cuda_machine(options),
-                                        [directory]() -> const Api& { return process_library(directory); });
+  return std::make_unique<CudnnBackend>(
+      name, make_cuda_machine(options), [directory]() -> const Api& { return process_library(directory); },
+      options.choice_cache);
 }
 
 }  // namespace lamina::cudnn

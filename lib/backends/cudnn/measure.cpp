@@ -4,57 +4,18 @@
 
 #include <algorithm>
 
+#include "../unit_memory.h"
+
 namespace lamina::cudnn {
 namespace {
 
 constexpr int runs_ahead = 2, samples = 9;
 
-/// Hands out memory from front to back, or only counts it where there is none.
-class Lent {
- public:
-  explicit Lent(void* at) : at_(static_cast<char*>(at)) {}
-  void* take(std::size_t bytes) {
-    void* const taken = at_ == nullptr ? nullptr : at_ + bytes_;
-    bytes_ += aligned(bytes);
-    return taken;
-  }
-  Tensor take(const TensorSpec& spec, std::int64_t pitch) {
-    return {take(extent_bytes(spec, pitch)), spec.shape, spec.dtype, spec.layout, pitch};
-  }
-  std::size_t taken_bytes() const { return bytes_; }
-
- private:
-  char* at_;
-  std::size_t bytes_ = 0;
-};
-
-Args lay_out(const Spec& spec, const Lowered& lowered, Lent& memory) {
-  Args args;
-  for (const TensorSpec& x : spec.x) {
-    args.x.push_back(memory.take(x, x.pitch));
-    args.dx.push_back(memory.take(x, x.gradient_pitch));
-  }
-  for (const TensorSpec& w : spec.w) {
-    args.w.push_back(memory.take(w, w.pitch));
-    args.dw.push_back(memory.take(w, w.pitch));
-  }
-  args.y = memory.take(spec.y, spec.y.pitch);
-  args.dy = memory.take(spec.y, spec.y.gradient_pitch);
-  args.saved = memory.take(lowered.saved_bytes);
-  args.scratch = memory.take(lowered.backward_bytes);
-  args.workspace = memory.take(0);
-  return args;
-}
-
 bool overlap(const Timing& a, const Timing& b) { return a.least <= b.most && b.least <= a.most; }
 
 }  // namespace
 
-std::size_t tensor_bytes(const Spec& spec, const Lowered& lowered) {
-  Lent counted(nullptr);
-  lay_out(spec, lowered, counted);
-  return counted.taken_bytes();
-}
+std::size_t tensor_bytes(const Spec& spec, const Lowered& lowered) { return bind_unit(spec, lowered, nullptr).bytes; }
 
 void rank(std::vector<Timing>& timings) {
   std::stable_sort(timings.begin(), timings.end(), [](const Timing& a, const Timing& b) {
@@ -74,8 +35,9 @@ void rank(std::vector<Timing>& timings) {
 }
 
 Timing time_step(const Spec& spec, const Lowered& lowered, const Lowered::Step& step, Device& device, void* lent) {
-  Lent memory(lent);
-  const Args args = lay_out(spec, lowered, memory);
+  const UnitMemory unit = bind_unit(spec, lowered, lent);
+  Args args = unit.args;
+  args.workspace = static_cast<char*>(lent) + unit.bytes;
   for (int i = 0; i < runs_ahead; ++i) step.kernel->run(args);
   const auto timer = device.timer();
   std::vector<double> seconds;

@@ -28,7 +28,7 @@ struct Measured {
 /// one with the least workspace leads, and the earlier one where that is equal, so that noise decides nothing.
 void rank(std::vector<Timing>&);
 
-/// Bytes that the tensors of the unit take, values and gradients, each aligned.
+/// Bytes that the tensors and blocks of the unit take, each aligned.
 std::size_t tensor_bytes(const Spec&, const Lowered&);
 
 /// Times one step on its device, in lent memory: some runs ahead, then samples, each between two events.
