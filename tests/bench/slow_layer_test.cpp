@@ -14,7 +14,7 @@ TEST_CASE("of rows by the same program at least 95 % are equal, and the layer th
   ::setenv("LAMINA_SLOW_FILTERS", "64x64x3x3", 1);
   const Ended ended = run_program(
       LAMINA_SLOW_LAYER, "--programs=" + folder.file("first") + "," + folder.file("same") + "," + folder.file("slow") +
-                             " --backend=eigen --rounds=12 --passes=15 --batch=8 --image=112 "
+                             " --backend=eigen --threads=1 --rounds=20 --passes=40 --batch=8 --image=112 "
                              "'--benchmark_filter=^layer/resnet18/.*conv./(forward|backward_params)/eigen/default/' "
                              "--benchmark_out=" +
                              out);
