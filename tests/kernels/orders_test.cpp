@@ -1,0 +1,139 @@
+// Every op by every algorithm on cuda-host, in three orders of threads: the same bits. And every kernel there is has
+// run.
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../../kernels/host/grid.h"
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/suite.h"
+
+using namespace lamina;
+using namespace lamina::test;
+namespace host = lamina::cuda_host::host;
+
+namespace {
+
+const Conv conv_3x3{.channels = 5, .kernel = 3, .pad = 1, .groups = 1};
+
+/// Small, and odd at every edge; further ones where a kernel is for larger sizes alone. To reach a new kernel, add the
+/// smallest case that takes it.
+std::vector<Case> cases() {
+  const Shape x{2, 6, 7, 9};
+  const Link relu{Relu{}}, add{Add{}};
+  std::vector<Case> all = {
+      {"conv", conv_3x3, {x}},
+      {"conv + ReLU", conv_3x3, {x}, {relu}},
+      {"grouped conv", Conv{.channels = 4, .kernel = {3, 2}, .stride = 2, .pad = 1, .groups = 2}, {x}},
+      {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
+      {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
+      {"max pool", MaxPool{.window = 3, .stride = 2, .pad = 1, .rounding = Rounding::up}, {x}},
+      {"wide max pool", MaxPool{.window = {16, 17}, .stride = 1}, {{1, 2, 17, 18}}},
+      {"average pool", AveragePool{.window = 3, .stride = 2, .pad = 1}, {x}},
+      {"global average pool", GlobalAveragePool{}, {x}},
+      {"batch norm", BatchNorm{}, {x}},
+      {"batch norm + ReLU", BatchNorm{}, {x}, {relu}},
+      {"batch norm + add + ReLU", BatchNorm{}, {x}, {add, relu}},
+      {"long batch norm", BatchNorm{}, {{2, 2, 40, 40}}, {relu}},
+      {"LRN", Lrn{}, {x}},
+      {"wide LRN", Lrn{.size = 3}, {x}},
+      {"ReLU", Relu{}, {x}},
+      {"fully connected", FullyConnected{.outputs = 10}, {x}},
+      {"fully connected + ReLU", FullyConnected{.outputs = 10}, {x}, {relu}},
+      {"long fully connected", FullyConnected{.outputs = 6}, {{3, 50, 5, 6}}},
+      {"dropout", Dropout{}, {x}},
+      {"softmax", Softmax{}, {x}},
+      {"softmax of classes", Softmax{}, {{3, 130, 1, 1}}},
+      {"add", Add{}, {x, x}},
+      {"add of three", Add{}, {x, x, x}},
+      {"concat", Concat{}, {x, {2, 3, 7, 9}}},
+      {"slice", Slice{.first = 1, .channels = 3}, {x}},
+  };
+  for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+    Case inference = all[i];
+    inference.mode = Mode::inference;
+    all.push_back(inference);
+  }
+  return all;
+}
+
+/// Every algorithm of every pass, as triples, and the backend's own pick.
+std::vector<Choice> choices(Backend& backend, const Spec& spec) {
+  std::vector<Choice> all(1);
+  const std::array passes = {Pass::forward, Pass::backward_params, Pass::backward_data};
+  for (std::size_t pass = 0; pass < passes.size(); ++pass) {
+    if (spec.mode == Mode::inference && pass > 0) continue;
+    const std::vector<std::string> names = backend.algorithms(spec, passes[pass]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (all.size() <= i + 1) all.emplace_back();
+      all[i + 1].algorithm[pass] = names[i];
+    }
+  }
+  return all;
+}
+
+bool same_bits(const Result& a, const Result& b) {
+  return a.y == b.y && a.dx == b.dx && a.dw == b.dw && a.state == b.state;
+}
+
+void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
+  const std::optional<Spec> spec = make_spec(backend, c, {.dtype = dtype, .adds = adds});
+  REQUIRE(spec);
+  const Feed feed = make_feed(c, 3);
+  for (const Choice& choice : choices(backend, *spec)) {
+    INFO(to_string(c) << " in " << to_string(dtype) << " by " << choice.algorithm[0] << '/' << choice.algorithm[1]
+                      << '/' << choice.algorithm[2]);
+    host::set_thread_order(host::Order::ascending);
+    const Result ascending = run_unit(backend, *spec, choice, feed);
+    host::set_thread_order(host::Order::descending);
+    CHECK(same_bits(run_unit(backend, *spec, choice, feed), ascending));
+    host::set_thread_order(host::Order::shuffled, 7);
+    CHECK(same_bits(run_unit(backend, *spec, choice, feed), ascending));
+  }
+  host::set_thread_order(host::Order::ascending);
+}
+
+/// The names of the functions that are marked __global__ in the project's kernel files.
+std::set<std::string> kernels_written() {
+  std::set<std::string> names;
+  const std::regex bounds(R"(__launch_bounds__\((?:[^()]|\([^()]*\))*\))"), kernel(R"(__global__\s+void\s+(\w+))");
+  for (const auto& file : std::filesystem::directory_iterator(LAMINA_KERNELS)) {
+    if (file.path().extension() != ".cu") continue;
+    std::ifstream stream(file.path());
+    const std::string whole{std::istreambuf_iterator<char>(stream), {}}, text = std::regex_replace(whole, bounds, "");
+    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i) names.insert((*i)[1]);
+  }
+  return names;
+}
+
+std::set<std::string> minus(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::set<std::string> rest;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(rest, rest.end()));
+  return rest;
+}
+
+}  // namespace
+
+TEST_CASE("every op has the same bits in every order of threads, and every kernel there is has run") {
+  const auto backend = make_backend("cuda-host");
+  for (const Case& c : cases())
+    for (const DType dtype : element_types())
+      for (const bool adds : {false, true})
+        if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
+
+  std::set<std::string> run;
+  for (const auto& [name, count] : host::kernels_run()) run.insert(name);
+  const std::set<std::string> written = kernels_written();
+  CHECK(written.size() > 30);
+  CHECK(minus(written, run) == std::set<std::string>());  // never ran: add a case that takes it
+  CHECK(minus(run, written) == std::set<std::string>());
+}
