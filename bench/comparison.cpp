@@ -116,7 +116,8 @@ Best best_of(const std::vector<Difference>& all, const std::string& layer) {
 void label_layer(Difference& d, const std::vector<std::string>& parts, const std::vector<Difference>& all) {
   const std::string& algorithm = parts[algorithm_part];
   d.label = "kernel";
-  d.evidence = fmt::format("{:.3f} -> {:.3f} ms by {}", 1e3 * d.first_seconds, 1e3 * d.seconds, algorithm);
+  d.evidence = fmt::format("{:.3f} -> {:.3f} ms by {}", 1e3 * d.first_seconds, 1e3 * d.seconds,
+                           algorithm == "default" && !d.algorithm.empty() ? d.algorithm : algorithm);
   if (algorithm != "default") return;
   const Best best = best_of(all, without_algorithm(parts));
   const auto name = [](const Difference* b) { return b == nullptr ? std::string() : parts_of(b->row)[algorithm_part]; };

@@ -21,7 +21,8 @@ TEST_CASE("of rows by the same program at least 95 % are equal, and the layer th
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   int rows = 0, equal = 0, slow_rows = 0, found = 0, elsewhere = 0;
-  for (const auto& each : read(out).at("comparisons")) {
+  const nlohmann::json result = read(out);
+  for (const auto& each : result.at("comparisons")) {
     const std::string row = each.at("name"), verdict = each.at("verdict"), label = each.at("regression");
     const bool slow = each.at("variant") == folder.file("slow");
     if (!slow) {
