@@ -115,8 +115,8 @@ TEST_CASE("measured choices are kept in the file that is named, and are no part 
   const Folder folder;
   const std::string cache = folder.file("choices.json"), out = folder.file("rows.json");
   const Ended ended =
-      bench("--benchmark_filter=mnist_cnn --batch=2 --passes=1 --backend=eigen --measure --choice_cache=" + cache +
-            " --benchmark_out=" + out);
+      run_bench("--benchmark_filter=mnist_cnn --batch=2 --passes=1 --backend=eigen --measure --choice_cache=" + cache +
+                " --benchmark_out=" + out);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   REQUIRE(std::filesystem::exists(cache));
