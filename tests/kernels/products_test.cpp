@@ -3,12 +3,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../../kernels/conv_direct.h"
 #include "../../kernels/conv_implicit_gemm.h"
 #include "../../kernels/gemm.h"
+#include "lamina/error.h"
 #include "support/catch.h"
+#include "support/unit.h"
 
 using namespace lamina::cuda_host;
 
@@ -183,4 +186,20 @@ TEST_CASE("gemm equals the definition in every orientation and tile") {
     }
   check_gemm<float>(1, 1, 1, true, true, false);
   check_gemm<float>(1450, 1420, 9, true, false, true);  // blocks enough for the largest tile
+}
+
+TEST_CASE("implicit gemm refuses filters whose weights it cannot count, and says how many there are") {
+  using namespace lamina;
+  const auto backend = make_backend("cuda-host");
+  const auto spec_of = [&](int groups) {
+    const Conv op{.channels = 65536, .kernel = 3, .pad = 1, .groups = groups};
+    return *test::make_spec(*backend, {"", op, {{1, 8192, 3, 3}}}, {.dtype = DType::f32});
+  };
+  const Choice choice{.algorithm = {"", "", "implicit_gemm"}};
+  CHECK_THROWS_AS(backend->lower(spec_of(1), choice), Unsupported);
+  CHECK_THROWS_WITH(backend->lower(spec_of(1), choice),
+                    Catch::Matchers::ContainsSubstring("2147483647 weights of a group, not 4831838208"));
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    for (const std::string& name : backend->algorithms(spec_of(1), pass)) CHECK(name != "implicit_gemm");
+  CHECK(backend->lower(spec_of(4), choice).steps.back().algorithm == "implicit_gemm");
 }

@@ -67,6 +67,9 @@ std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
   for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
     if (shape.n * shape.plane() > most)
       return "implicit_gemm takes batches of up to 2147483647 pixels, not " + std::to_string(shape.n * shape.plane());
+  const std::int64_t filters = op.channels / op.groups, channels = spec.x[0].shape.c / op.groups;
+  const std::int64_t weights = filters * channels * op.kernel.h * op.kernel.w;
+  if (weights > most) return "implicit_gemm takes up to 2147483647 weights of a group, not " + std::to_string(weights);
   if (op.groups > 255)  // times 256 ranges of pixels: the grid's z
     return "implicit_gemm takes up to 255 groups, not " + std::to_string(op.groups);
   return {};
