@@ -60,7 +60,8 @@ class Odd final : public test::WrappedBackend {
     if (plain != choice && !takes(spec)) throw Unsupported("odd: needs a 3x3 window");
     Lowered lowered = WrappedBackend::lower(spec, plain);
     for (Lowered::Step& step : lowered.steps) {
-      if (choice.algorithm[static_cast<std::size_t>(step.covers.front())] != "odd") continue;
+      const auto pass = static_cast<std::size_t>(step.covers.front());
+      if (pass >= choice.algorithm.size() || choice.algorithm[pass] != "odd") continue;
       step.algorithm = "odd";
       step.deterministic = deterministic;
       step.kernel = std::make_shared<Then>(step.kernel, after, workspace);
