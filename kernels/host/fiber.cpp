@@ -1,5 +1,5 @@
-// Fibers: entered by ucontext, then switched by _setjmp and _longjmp, which make no system call. Under AddressSanitizer
-// they are switched by swapcontext, with the sanitizer told of each stack.
+// Fibers: entered by ucontext, then switched by _setjmp and _longjmp, which make no system call. AddressSanitizer is
+// told of each switch, and not shown the jumps: it would take each of them for the end of all frames on the stack.
 
 #include "fiber.h"
 
@@ -31,6 +31,16 @@ namespace {
 constexpr std::size_t stack_bytes = 512 * 1024;
 #else
 constexpr std::size_t stack_bytes = 128 * 1024;
+#endif
+
+#if defined(LAMINA_ASAN_FIBERS)
+using Place = void* [5];
+#define LAMINA_MARK(place) __builtin_setjmp(place)
+__attribute__((no_sanitize_address, noinline, noreturn)) void jump(Place& place) { __builtin_longjmp(place, 1); }
+#else
+using Place = jmp_buf;
+#define LAMINA_MARK(place) _setjmp(place)
+[[noreturn]] void jump(Place& place) { _longjmp(place, 1); }
 #endif
 
 /// Memory for a stack, unreadable at its lower end.
@@ -66,14 +76,13 @@ struct Fiber::State {
   void* context = nullptr;
   Fiber* owner = nullptr;
   Stack stack;
-  ucontext_t inside{}, outside{};
+  ucontext_t inside{};
+  Place at{}, back{};
   bool started = false;
 #if defined(LAMINA_ASAN_FIBERS)
   void *fake_inside = nullptr, *fake_outside = nullptr;
   const void* outside_bottom = nullptr;
   std::size_t outside_size = 0;
-#else
-  jmp_buf at{}, back{};
 #endif
 };
 
@@ -103,32 +112,33 @@ Fiber::Fiber(void (*body)(void*), void* context) : state_(std::make_unique<State
 Fiber::~Fiber() = default;
 
 #if defined(LAMINA_ASAN_FIBERS)
-
-void Fiber::resume() {
-  __sanitizer_start_switch_fiber(&state_->fake_outside, state_->stack.bottom(), stack_bytes);
-  swapcontext(&state_->outside, &state_->inside);
-  __sanitizer_finish_switch_fiber(state_->fake_outside, nullptr, nullptr);
-}
-
-void Fiber::suspend() {
-  __sanitizer_start_switch_fiber(&state_->fake_inside, state_->outside_bottom, state_->outside_size);
-  swapcontext(&state_->inside, &state_->outside);
-  __sanitizer_finish_switch_fiber(state_->fake_inside, &state_->outside_bottom, &state_->outside_size);
-}
-
-#else
-
-void Fiber::resume() {
-  if (_setjmp(state_->back) != 0) return;
-  if (state_->started) _longjmp(state_->at, 1);
-  state_->started = true;
-  setcontext(&state_->inside);
-}
-
-void Fiber::suspend() {
-  if (_setjmp(state_->at) == 0) _longjmp(state_->back, 1);
-}
-
+__attribute__((no_sanitize_address))
 #endif
+void Fiber::resume() {
+#if defined(LAMINA_ASAN_FIBERS)
+  __sanitizer_start_switch_fiber(&state_->fake_outside, state_->stack.bottom(), stack_bytes);
+#endif
+  if (LAMINA_MARK(state_->back) == 0) {
+    if (state_->started) jump(state_->at);
+    state_->started = true;
+    setcontext(&state_->inside);
+  }
+#if defined(LAMINA_ASAN_FIBERS)
+  __sanitizer_finish_switch_fiber(state_->fake_outside, nullptr, nullptr);
+#endif
+}
+
+#if defined(LAMINA_ASAN_FIBERS)
+__attribute__((no_sanitize_address))
+#endif
+void Fiber::suspend() {
+#if defined(LAMINA_ASAN_FIBERS)
+  __sanitizer_start_switch_fiber(&state_->fake_inside, state_->outside_bottom, state_->outside_size);
+#endif
+  if (LAMINA_MARK(state_->at) == 0) jump(state_->back);
+#if defined(LAMINA_ASAN_FIBERS)
+  __sanitizer_finish_switch_fiber(state_->fake_inside, &state_->outside_bottom, &state_->outside_size);
+#endif
+}
 
 }  // namespace lamina::cuda_host::host
