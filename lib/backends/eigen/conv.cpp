@@ -2,10 +2,14 @@
 //
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
 //   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
+//   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
+//   winograd_2x2  four ninths of them, and a smaller error; likewise
 
 #include "conv.h"
 
 #include <algorithm>
+
+#include "conv_winograd.h"
 
 namespace lamina::eigen {
 namespace {
@@ -35,6 +39,32 @@ double terms(const ConvProblem& c, Pass pass) {
   }
 }
 
+std::string unit_text(const Conv& op) { return "eigen: " + to_string(Op(op)); }
+
+/// Those that can do this pass, best guess first. Throws Unsupported where the choice names one that cannot, with the
+/// reason.
+std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
+                                     const Context* context) {
+  const DType dtype = spec.y.dtype;
+  const bool prepared = spec.mode == Mode::inference;
+  std::vector<Candidate> found = {
+      {"im2col_gemm", product_error(c, dtype, pass), [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
+      {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
+  if (prefers_direct(c)) std::swap(found[0], found[1]);
+  const std::string refused = winograd_refusal(c);
+  const auto first = [&] { return winograd_4x4_pays(c, dtype, pass) ? found.begin() : found.end(); };
+  for (const int tile : {2, 4}) {  // 4x4 ends up in front of 2x2
+    const std::string name = tile == 2 ? winograd_2x2_name : winograd_4x4_name;
+    if (refused.empty())
+      found.insert(first(), {name, no_bound, [=, &c] {
+                               return winograd_step(c, tile, dtype, pass, prepared, *context);
+                             }});
+    else if (choice.algorithm[static_cast<std::size_t>(pass)] == name)
+      throw Unsupported(unit_text(c.op) + ", " + std::string(to_string(pass)) + ": " + name + " " + refused);
+  }
+  return found;
+}
+
 }  // namespace
 
 double product_error(const ConvProblem& c, DType dtype, Pass pass) {
@@ -48,22 +78,24 @@ double direct_error(const ConvProblem& c, DType dtype, Pass pass) {
 
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  if (prefers_direct(problem_of(op, spec))) return {"direct", "im2col_gemm"};
-  return {"im2col_gemm", "direct"};
+  std::vector<std::string> names;
+  for (const Candidate& candidate : candidates_of(problem_of(op, spec), spec, pass, Choice{}, nullptr))
+    names.push_back(candidate.algorithm);
+  return names;
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
-  const std::string unit = "eigen: " + to_string(Op(op));
   const ConvProblem problem = problem_of(op, spec);
-  const DType dtype = spec.y.dtype;
-  return assemble(spec, [&](Pass pass) {
-    std::vector<Candidate> candidates = {{"im2col_gemm", product_error(problem, dtype, pass),
-                                          [&, pass] { return im2col_gemm_step(problem, dtype, pass, context); }},
-                                         {"direct", direct_error(problem, dtype, pass),
-                                          [&, pass] { return direct_step(problem, dtype, pass, context); }}};
-    if (prefers_direct(problem)) std::swap(candidates[0], candidates[1]);
-    return pick(unit, pass, choice, candidates);
+  Lowered lowered = assemble(spec, [&](Pass pass) {
+    return pick(unit_text(op), pass, choice, candidates_of(problem, spec, pass, choice, &context));
   });
+  const std::string& forward = lowered.steps[0].algorithm;
+  if (spec.mode == Mode::inference && (forward == winograd_2x2_name || forward == winograd_4x4_name)) {
+    const int tile = forward == winograd_2x2_name ? 2 : 4;
+    lowered.prepared_bytes = winograd_prepared_bytes(problem, tile, spec.y.dtype);
+    lowered.steps.push_back(winograd_step(problem, tile, spec.y.dtype, Pass::prepare, true, context));
+  }
+  return lowered;
 }
 
 }  // namespace lamina::eigen

@@ -26,6 +26,7 @@ struct Block {
   std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
   const T* bias = nullptr;  ///< one per row of a
+  bool a_is_columns = false;  ///< a lies column-major, `lda` from k to k, with whole register tiles of readable rows
   bool add = false;         ///< to what c held before the product
   bool relu = false;
   bool begins = true;        ///< the first block of its sums along k
@@ -53,7 +54,7 @@ void multiply(const Block<T>& block, const Place& place) {
       const std::int64_t vectors = (count + kernels.lanes - 1) / kernels.lanes;
       T* const direct = vectors * kernels.lanes == count ? place.direct(j, count) : nullptr;
       Tile<T> tile{.depth = block.depth,
-                   .a = block.a + i * block.lda,
+                   .a = block.a + (block.a_is_columns ? i : i * block.lda),
                    .lda = block.lda,
                    .rows = rows,
                    .b = block.panels + j / width * block.panel_stride,
@@ -74,7 +75,7 @@ void multiply(const Block<T>& block, const Place& place) {
         tile.ldc = block.sums_ld;
         tile.add = !block.begins;
       }
-      kernels.tile[half][vectors - 1](tile);
+      (block.a_is_columns ? kernels.tile_of_columns : kernels.tile)[half][vectors - 1](tile);
       if (direct != nullptr || (keeps && !block.ends)) continue;
       place.scatter(Finished<T>{.to = nullptr,
                                 .ldc = place.ld,

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "winograd_kernels.h"
+
 namespace lamina::eigen {
 
 /// A run of consecutive elements to be copied.
@@ -62,6 +64,8 @@ struct MicroKernels {
   int lanes;    ///< elements of a vector
   int vectors;  ///< of a panel
   void (*tile[2][max_vectors])(const Tile<T>&);
+  /// Likewise with a column-major: `lda` from k to k, and readable for all rows of a register tile.
+  void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
@@ -74,6 +78,7 @@ struct MicroKernels {
                     std::int64_t columns, std::int64_t depth);
   /// Writes finished sums to where they belong; touches nothing else.
   void (*put)(const Finished<T>&);
+  WinogradKernels<T> winograd;
 
   int width() const { return vectors * lanes; }
 };

@@ -1,0 +1,166 @@
+// Convolution by Winograd's minimal filtering: y from x; dx from dy with the filters flipped and their channels
+// exchanged; dw from x and dy.
+
+#include "conv_winograd.h"
+
+#include <utility>
+
+#include "winograd_params.h"
+#include "winograd_product.h"
+
+namespace lamina::eigen {
+namespace {
+
+const char* name_of(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
+
+/// A forward pass, which is also how a weight gradient reads x.
+WinogradExtents forward_extents(const ConvProblem& c) {
+  return {.images = c.x.n,
+          .groups = c.op.groups,
+          .inputs = c.group_channels(),
+          .outputs = c.group_filters(),
+          .in_h = c.x.h,
+          .in_w = c.x.w,
+          .out_h = c.y.h,
+          .out_w = c.y.w,
+          .pad_h = c.op.pad.h,
+          .pad_w = c.op.pad.w};
+}
+
+/// dx as the outputs of dy.
+WinogradExtents data_extents(const ConvProblem& c) {
+  return {.images = c.x.n,
+          .groups = c.op.groups,
+          .inputs = c.group_filters(),
+          .outputs = c.group_channels(),
+          .in_h = c.y.h,
+          .in_w = c.y.w,
+          .out_h = c.x.h,
+          .out_w = c.x.w,
+          .pad_h = 2 - c.op.pad.h,
+          .pad_w = 2 - c.op.pad.w};
+}
+
+template <class T>
+WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int threads, const MicroKernels<T>& kernels) {
+  const bool data = pass == Pass::backward_data;
+  return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
+}
+
+template <class T>
+void transform_filters(const WinogradProduct<T>& product, const T* w, T* to, Pool& pool) {
+  pool.split(product.filter_bundles(), 1,
+             [&](std::int64_t first, std::int64_t last) { product.transform_filters(w, to, first, last); });
+}
+
+template <class T>
+Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+  return step({Pass::prepare}, name_of(tile),
+              [&pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
+                transform_filters(product, args.w[0].as<T>(), static_cast<T*>(args.prepared), pool);
+              });
+}
+
+/// dy as a gradient reads it: through the mask of a fused ReLU.
+template <class T>
+Source<T> gradient_source(const ConvProblem& c, const Args& args) {
+  if (!c.relu) return {args.dy.as<T>(), args.dy.pitch};
+  return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
+}
+
+template <class T>
+Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepared, Pool& pool,
+                           const MicroKernels<T>& kernels) {
+  WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
+  const std::size_t part_bytes = product.workspace_bytes();
+  const std::size_t filter_bytes =
+      prepared ? 0 : static_cast<std::size_t>(round_up(product.filter_count() * std::int64_t{sizeof(T)}, 64));
+  const std::size_t bytes = filter_bytes + part_bytes * static_cast<std::size_t>(product.parts());
+  return step(
+      {pass}, name_of(tile),
+      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product), part_bytes,
+       filter_bytes](const Args& args) {
+        const Tensor& to = data ? args.dx[0] : args.y;
+        if (!to) return;
+        T* const filters = static_cast<T*>(prepared ? args.prepared : args.workspace);
+        if (!prepared) transform_filters(product, args.w[0].as<T>(), filters, pool);
+        const WinogradExtents& e = product.extents();
+        const Source<T> from =
+            data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch};
+        pool.run([&](int part) {
+          void* const workspace =
+              static_cast<std::byte*>(args.workspace) + filter_bytes + static_cast<std::size_t>(part) * part_bytes;
+          for (int g = 0; g < e.groups; ++g) {
+            Source<T> source = from;
+            source.data += g * e.inputs * e.in_plane();
+            if (source.mask != nullptr) source.mask += g * e.inputs * e.in_plane();
+            product.run(part,
+                        {.filters = filters + g * product.filter_stride(),
+                         .source = source,
+                         .to = to.as<T>() + g * e.outputs * e.out_plane(),
+                         .pitch = to.pitch,
+                         .bias = !data && c.op.bias ? args.w[1].as<T>() + std::int64_t{g} * e.outputs : nullptr,
+                         .add = data && c.add_dx,
+                         .relu = !data && c.relu},
+                        workspace);
+          }
+        });
+      },
+      bytes);
+}
+
+template <class T>
+Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+  WinogradParams<T> params(forward_extents(c), tile, pool.threads(), kernels);
+  const std::size_t bytes = params.workspace_bytes();
+  return step(
+      {Pass::backward_params}, name_of(tile),
+      [c, &pool, params = std::move(params)](const Args& args) {
+        params.run(pool,
+                   {.x = {args.x[0].as<T>(), args.x[0].pitch},
+                    .dy = gradient_source<T>(c, args),
+                    .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                    .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                    .add = c.add_dw},
+                   args.workspace);
+      },
+      bytes);
+}
+
+}  // namespace
+
+std::string winograd_refusal(const ConvProblem& c) {
+  const Conv& op = c.op;
+  const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
+  if (op.kernel != Size(3)) return "takes 3x3 kernels, not " + by(op.kernel);
+  if (op.stride != Size(1)) return "takes stride 1, not " + by(op.stride);
+  if (op.dilation != Size(1)) return "takes dilation 1, not " + by(op.dilation);
+  return {};
+}
+
+bool winograd_4x4_pays(const ConvProblem& c, DType dtype, Pass) {
+  constexpr int least_channels = 24;
+  return dtype == DType::f32 && winograd_refusal(c).empty() && c.group_channels() >= least_channels &&
+         c.group_filters() >= least_channels;
+}
+
+Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool prepared,
+                            const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    const MicroKernels<T>& kernels = instruction_set().of<T>();
+    switch (pass) {
+      case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
+      case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
+      default: return product_step<T>(c, tile, pass, prepared, context.pool, kernels);
+    }
+  });
+}
+
+std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype) {
+  return with_type(dtype, [&]<class T>() {
+    const WinogradProduct<T> product = product_of<T>(c, tile, Pass::forward, 1, instruction_set().of<T>());
+    return static_cast<std::size_t>(product.filter_count()) * sizeof(T);
+  });
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,27 @@
+#pragma once
+// What the algorithms winograd_2x2 and winograd_4x4 offer to the file that lowers convolutions.
+
+#include <cstddef>
+#include <string>
+
+#include "conv.h"
+
+namespace lamina::eigen {
+
+constexpr const char* winograd_2x2_name = "winograd_2x2";
+constexpr const char* winograd_4x4_name = "winograd_4x4";
+
+/// Why they cannot do the convolution, or nothing.
+std::string winograd_refusal(const ConvProblem&);
+
+/// Whether winograd_4x4 should be the fastest: see docs/algorithms/winograd_4x4.md.
+bool winograd_4x4_pays(const ConvProblem&, DType, Pass);
+
+/// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. A forward pass takes filters that are already
+/// transformed if `prepared`.
+Lowered::Step winograd_step(const ConvProblem&, int tile, DType, Pass, bool prepared, const Context&);
+
+/// Bytes that a forward pass wants prepared.
+std::size_t winograd_prepared_bytes(const ConvProblem&, int tile, DType);
+
+}  // namespace lamina::eigen

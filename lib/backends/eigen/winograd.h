@@ -1,0 +1,78 @@
+#pragma once
+// A 3x3 convolution with stride 1 by Winograd's minimal filtering, over blocks of tiles: the problem that a forward
+// pass, a data gradient and a weight gradient share, and how tiles are cut into strips.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "columns.h"
+#include "gemm.h"
+#include "micro_kernels.h"
+
+namespace lamina::eigen {
+
+/// The correlation of one group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * g.
+struct WinogradExtents {
+  int images, groups;
+  int inputs, outputs;  ///< channels of a group
+  int in_h, in_w, out_h, out_w;
+  int pad_h, pad_w;  ///< may be negative: rows and columns left out
+  std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
+  std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
+};
+
+/// Tiles that lie side by side.
+struct Strip {
+  std::int64_t image;
+  int h, w;  ///< of the first tile's first output
+  std::int64_t tiles;
+};
+
+/// All tiles of a batch, as strips that are numbered along rows, then down an image, then through images.
+class Strips {
+ public:
+  Strips(const WinogradExtents& e, int tile) : tile_(tile) {
+    constexpr std::int64_t longest = 64;
+    tiles_w_ = divide_up(e.out_w, tile);
+    tiles_h_ = divide_up(e.out_h, tile);
+    segments_ = divide_up(tiles_w_, longest);
+    count_ = e.images * tiles_h_ * segments_;
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
+  Strip operator[](std::int64_t i) const {
+    const std::int64_t segment = i % segments_, row = i / segments_;
+    const std::int64_t first = tiles_w_ * segment / segments_, last = tiles_w_ * (segment + 1) / segments_;
+    return {row / tiles_h_, static_cast<int>(row % tiles_h_) * tile_, static_cast<int>(first) * tile_, last - first};
+  }
+
+ private:
+  int tile_;
+  std::int64_t tiles_w_, tiles_h_, segments_, count_;
+};
+
+/// The transforms of tiles of this size, of one element type.
+template <class T>
+const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int tile) {
+  return tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
+}
+
+/// The `lanes` channels from `channel` on of a window of an image, h and w being its first row and column.
+template <class T>
+Window<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels, int lanes,
+                    int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {
+  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
+  const std::int64_t at = channel * plane;
+  return {.data = const_cast<T*>(source.data) + image * source.pitch + at,
+          .mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + at,
+          .plane = plane,
+          .channels = static_cast<int>(std::min<std::int64_t>(lanes, channels - channel)),
+          .h = plane_h,
+          .w = plane_w,
+          .first_h = h,
+          .first_w = w,
+          .rows = rows,
+          .cols = static_cast<int>(cols)};
+}
+
+}  // namespace lamina::eigen
