@@ -9,6 +9,7 @@ namespace lamina::test {
 namespace {
 
 constexpr double roundings = 26;  // beside the sum over channels
+constexpr double weight_roundings = 28;
 
 /// The largest |value| of a plane among the rows and columns that any tile with the output (p, q) reads.
 double largest_near(const Winograd& winograd, const double* plane, const Shape& shape, int p, int q, Size pad) {
@@ -51,12 +52,55 @@ double filter_norm(const Values& w, std::int64_t filters, std::int64_t channels,
   return sum;
 }
 
+/// Calls visit with the absolute value of every element of a square of a plane that lies in the plane.
+template <class Visit>
+void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
+  const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
+  for (int i = std::max(h, 0); i < std::min(h + side, shape.h); ++i)
+    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j) visit(std::abs(plane[std::int64_t{i} * shape.w + j]));
+}
+
+double largest_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
+  double largest = 0;
+  visit_square(shape, values, n, c, h, w, side, [&](double value) { largest = std::max(largest, value); });
+  return largest;
+}
+
+double sum_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
+  double sum = 0;
+  visit_square(shape, values, n, c, h, w, side, [&](double value) { sum += value; });
+  return sum;
+}
+
 }  // namespace
 
 std::optional<Winograd> winograd_named(const std::string& algorithm) {
-  if (algorithm == "winograd_2x2") return Winograd{2, 4 * 4};
-  if (algorithm == "winograd_4x4") return Winograd{4, 15.25 * 15.25};
+  if (algorithm == "winograd_2x2") return Winograd{2, 4 * 4, 4 * 4};
+  if (algorithm == "winograd_4x4") return Winograd{4, 15.25 * 15.25, 16.25 * 16.25};
   return {};
+}
+
+Bound winograd_dw_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups, tile = winograd.tile;
+  Values result(static_cast<std::size_t>(std::int64_t{op.channels} * channels * 9));
+  double tiles = 0;
+  for (int n = 0; n < y.n; ++n)
+    for (int p = 0; p < y.h; p += tile)
+      for (int q = 0; q < y.w; q += tile) {
+        ++tiles;
+        std::vector<double> largest;
+        for (int c = 0; c < x.c; ++c)
+          largest.push_back(largest_of(x, feed.x[0], n, c, p - op.pad.h, q - op.pad.w, tile + 2));
+        for (int k = 0; k < op.channels; ++k) {
+          const double sum = sum_of(y, feed.dy, n, k, p, q, tile);
+          for (int c = 0; c < channels; ++c)
+            for (int tap = 0; tap < 9; ++tap)
+              result[static_cast<std::size_t>((std::int64_t{k} * channels + c) * 9 + tap)] +=
+                  sum * largest[static_cast<std::size_t>(k / filters * channels + c)];
+        }
+      }
+  return {std::move(result), (tiles + weight_roundings) * winograd.weight_growth};
 }
 
 Bound winograd_y_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {

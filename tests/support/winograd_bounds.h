@@ -10,6 +10,14 @@
 // 26 = 8 roundings in each of the three transforms (4 along each axis), one of the bias, one of an old content; growth
 // = the square of the largest, over the outputs of a one-dimensional tile, of sum over points a of |A[a]| * max over
 // taps |G[a]| * (sum over the patch of |B[a]|).
+//
+// A weight gradient sums over the tiles of the batch. With |dy|_1 the sum of a tile's absolute values,
+//
+//   |computed - exact| <= (tiles + 28) * u * growth * sum over tiles of |dy|_1 |x|_max,
+//
+// 28 = 8 roundings in each of the transforms of x and dy, 10 in the last one, an old content and a partial sum; growth =
+// the square of the largest, over the taps of a one-dimensional filter, of sum over points a of |G[a]| * max over
+// outputs |A[a]| * (sum over the patch of |B[a]|).
 
 #include <optional>
 #include <string>
@@ -22,6 +30,7 @@ namespace lamina::test {
 struct Winograd {
   int tile;       ///< outputs along one axis
   double growth;  ///< of its transforms, in two dimensions
+  double weight_growth;
 };
 
 /// What "winograd_2x2" (points 0, 1, -1, infinity) and "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity) are; nothing for
@@ -30,5 +39,6 @@ std::optional<Winograd> winograd_named(const std::string& algorithm);
 
 Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
 Bound winograd_dx_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
+Bound winograd_dw_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
 
 }  // namespace lamina::test

@@ -1,0 +1,186 @@
+// Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes chosen
+// for the edges of tiles, strips, blocks and vectors.
+
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/eigen/micro_kernels.h"
+#include "lamina/lamina.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/suite.h"
+#include "support/winograd_bounds.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+struct Forced {
+  explicit Forced(const eigen::InstructionSet& set) { eigen::force_instruction_set(set.name); }
+  ~Forced() { eigen::force_instruction_set(""); }
+  Forced(const Forced&) = delete;
+  Forced& operator=(const Forced&) = delete;
+};
+
+std::vector<const eigen::InstructionSet*> sets() {
+  std::vector<const eigen::InstructionSet*> found = {&eigen::instruction_set_generic};
+#if defined(__x86_64__)
+  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4})
+    if (eigen::runs_here(*set)) found.push_back(set);
+#endif
+  return found;
+}
+
+using Row = std::vector<double>;
+
+/// The one-dimensional transform behind a two-dimensional one, as columns: what becomes of each unit vector in a plane
+/// whose other direction is constant along a vector that the transform takes to `scale` at its first place.
+struct Matrices {
+  int tile, patch;
+  std::vector<Row> input, output, filter, spread, gradient;  // [column][row]
+};
+
+/// Takes the matrices out of the f64 functions: the first row of both sides of every transform is known to be a unit
+/// vector's (point 0), so that X e_i e_0^T X^T has column i of X in its first column.
+Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
+  const eigen::WinogradTransforms<double>& transforms =
+      tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
+  const int patch = transforms.patch, lanes = kernels.lanes;
+  const auto size = static_cast<std::size_t>(patch * patch * lanes);
+  Matrices matrices{tile, patch, {}, {}, {}, {}, {}};
+  const auto pixel = [&](int i, int j, int cols) { return static_cast<std::size_t>((i * cols + j) * lanes); };
+  for (int i = 0; i < patch; ++i) {
+    std::vector<double> from(size), to(size);
+    from[pixel(i, 0, patch)] = 1;
+    transforms.patches({to.data(), lanes, 0, 1}, from.data(), patch);
+    Row row;
+    for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
+    matrices.input.push_back(row);
+
+    std::vector<double> pixels(size);
+    transforms.outputs(pixels.data(), tile, {from.data(), lanes, 0, 1}, nullptr, false);
+    row.clear();
+    for (int k = 0; k < tile; ++k) row.push_back(pixels[pixel(k, 0, tile)]);
+    matrices.output.push_back(row);
+
+    std::vector<double> filter(9);
+    transforms.gradients(filter.data(), 9, from.data(), lanes, 1, false);
+    matrices.gradient.push_back({filter[0], filter[3], filter[6]});
+  }
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> filter(9), to(size);
+    filter[static_cast<std::size_t>(3 * i)] = 1;
+    transforms.filters(to.data(), lanes, filter.data(), 9, 1, false);
+    Row row;
+    for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
+    matrices.filter.push_back(row);
+  }
+  for (int i = 0; i < tile; ++i) {
+    std::vector<double> from(size), to(size), sums(static_cast<std::size_t>(lanes));
+    from[pixel(i, 0, tile)] = 1;
+    transforms.tiles({to.data(), lanes, 0, 1}, from.data(), tile, sums.data());
+    Row row;
+    for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
+    matrices.spread.push_back(row);
+    CHECK(sums[0] == 1);
+  }
+  return matrices;
+}
+
+double at(const std::vector<Row>& matrix, int row, int column) {
+  return matrix[static_cast<std::size_t>(column)][static_cast<std::size_t>(row)];
+}
+
+/// Columns of pictures: C channels, not a multiple of any vector; K filters beyond a panel; planes of whole tiles, of a
+/// few pixels more, of one pixel; rows of more tiles than a strip has; more strips than a block has.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"one pixel", Conv{.channels = 2, .kernel = 3, .pad = 1}, {{3, 3, 1, 1}}},
+      {"whole tiles", Conv{.channels = 16, .kernel = 3, .pad = 1}, {{2, 16, 8, 8}}},
+      {"a pixel more", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 33, 9, 5}}},
+      {"no padding", Conv{.channels = 5, .kernel = 3}, {{2, 4, 11, 10}}},
+      {"pads of their own", Conv{.channels = 3, .kernel = 3, .pad = {2, 0}}, {{1, 2, 5, 7}}},
+      {"pad beyond the kernel", Conv{.channels = 3, .kernel = 3, .pad = 4}, {{1, 2, 3, 2}}},
+      {"several panels", Conv{.channels = 130, .kernel = 3, .pad = 1}, {{2, 20, 7, 7}}},
+      {"many channels", Conv{.channels = 50, .kernel = 3, .pad = 1}, {{1, 150, 6, 6}}},
+      {"several strips in a row", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{1, 2, 3, 300}}},
+      {"several blocks", Conv{.channels = 9, .kernel = 3, .pad = 1}, {{3, 5, 41, 43}}},
+      {"groups", Conv{.channels = 36, .kernel = 3, .pad = 1, .groups = 2}, {{2, 38, 7, 6}}},
+      {"ReLU", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 14, 14}}, {{Relu{}}}},
+      {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
+  for (const eigen::InstructionSet* set : sets())
+    for (const int tile : {2, 4}) {
+      INFO(set->name << ", tiles of " << tile);
+      const Matrices m = matrices_of(set->f64, tile);
+      // y[o] = sum over points of A[a][o] G[a][r] B[a][d] must be 1 where d = o + r, else 0.
+      for (int o = 0; o < tile; ++o)
+        for (int r = 0; r < 3; ++r)
+          for (int d = 0; d < m.patch; ++d) {
+            double sum = 0;
+            for (int a = 0; a < m.patch; ++a) sum += at(m.output, o, a) * at(m.filter, a, r) * at(m.input, a, d);
+            CHECK(std::abs(sum - (d == o + r ? 1 : 0)) < 1e-14);
+          }
+      const Winograd named = *winograd_named(tile == 2 ? "winograd_2x2" : "winograd_4x4");
+      double growth = 0, weight_growth = 0;
+      for (int o = 0; o < tile; ++o) {
+        double sum = 0;
+        for (int a = 0; a < m.patch; ++a) {
+          CHECK(at(m.spread, a, o) == at(m.output, o, a));
+          double taps = 0, patch = 0;
+          for (int r = 0; r < 3; ++r) taps = std::max(taps, std::abs(at(m.filter, a, r)));
+          for (int d = 0; d < m.patch; ++d) patch += std::abs(at(m.input, a, d));
+          sum += std::abs(at(m.output, o, a)) * taps * patch;
+        }
+        growth = std::max(growth, sum * sum);
+      }
+      for (int r = 0; r < 3; ++r) {
+        double sum = 0;
+        for (int a = 0; a < m.patch; ++a) {
+          CHECK(std::abs(at(m.gradient, r, a) - at(m.filter, a, r)) < 1e-16);
+          double outputs = 0, patch = 0;
+          for (int o = 0; o < tile; ++o) outputs = std::max(outputs, std::abs(at(m.output, o, a)));
+          for (int d = 0; d < m.patch; ++d) patch += std::abs(at(m.input, a, d));
+          sum += std::abs(at(m.filter, a, r)) * outputs * patch;
+        }
+        weight_growth = std::max(weight_growth, sum * sum);
+      }
+      CHECK(growth == Approx(named.growth));
+      CHECK(weight_growth == Approx(named.weight_growth));
+    }
+}
+
+TEST_CASE("Winograd's algorithms are within their bounds on every instruction set and number of threads") {
+  for (const eigen::InstructionSet* set : sets()) {
+    const Forced forced(*set);
+    for (const int threads : {1, 2, 5}) {
+      const auto eigen = make_backend("eigen", {.threads = threads});
+      for (const Case& c : cases())
+        for (const DType dtype : {DType::f32, DType::f64})
+          for (const char* algorithm : {"winograd_2x2", "winograd_4x4"}) {
+            INFO(set->name << ", " << threads << " threads, " << to_string(dtype) << ", " << algorithm << ": "
+                           << to_string(c));
+            const Feed feed = make_feed(c, 1);
+            const Algorithms algorithms = {algorithm, algorithm, algorithm};
+            const Result want = reference(c, feed);
+            const Result got = run_unit(*eigen, *make_spec(*eigen, c, {.dtype = dtype}), {.algorithm = algorithms}, feed);
+            const Bounds bounds = chain_bounds(c, feed, algorithms);
+            check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
+            if (c.mode == Mode::inference) continue;
+            check_close("dx", got.dx[0], want.dx[0], bounds.dx[0], epsilon(dtype));
+            for (std::size_t i = 0; i < got.dw.size(); ++i)
+              check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
+          }
+    }
+  }
+}
