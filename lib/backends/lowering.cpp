@@ -67,7 +67,7 @@ Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& low
   lowered.steps.push_back(lower_pass(Pass::forward));
   if (training) lowered.steps.push_back(lower_pass(Pass::backward_params));
   if (wants_dx) lowered.steps.push_back(lower_pass(Pass::backward_data));
-  lowered.backward_reads_x = {training};
+  lowered.backward_reads_x[0] = training;
   lowered.backward_reads_y = training && ends_in_relu(spec);
   return lowered;
 }

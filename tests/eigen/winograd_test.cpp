@@ -1,5 +1,5 @@
-// Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes chosen
-// for the edges of tiles, strips, blocks and vectors.
+// Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes
+// chosen for the edges of tiles, strips, blocks and vectors.
 
 #include <array>
 #include <cmath>
@@ -47,8 +47,7 @@ struct Matrices {
 /// Takes the matrices out of the f64 functions: the first row of both sides of every transform is known to be a unit
 /// vector's (point 0), so that X e_i e_0^T X^T has column i of X in its first column.
 Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
-  const eigen::WinogradTransforms<double>& transforms =
-      tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
+  const eigen::WinogradTransforms<double>& transforms = tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
   const int patch = transforms.patch, lanes = kernels.lanes;
   const auto size = static_cast<std::size_t>(patch * patch * lanes);
   Matrices matrices{tile, patch, {}, {}, {}, {}, {}};
@@ -62,7 +61,8 @@ Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
     matrices.input.push_back(row);
 
     std::vector<double> pixels(size);
-    transforms.outputs(pixels.data(), tile, {from.data(), lanes, 0, 1}, nullptr, false);
+    const std::vector<double> no_bias(static_cast<std::size_t>(lanes));
+    transforms.outputs(pixels.data(), tile, {from.data(), lanes, 0, 1}, no_bias.data());
     row.clear();
     for (int k = 0; k < tile; ++k) row.push_back(pixels[pixel(k, 0, tile)]);
     matrices.output.push_back(row);
@@ -173,7 +173,8 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
             const Feed feed = make_feed(c, 1);
             const Algorithms algorithms = {algorithm, algorithm, algorithm};
             const Result want = reference(c, feed);
-            const Result got = run_unit(*eigen, *make_spec(*eigen, c, {.dtype = dtype}), {.algorithm = algorithms}, feed);
+            const Result got =
+                run_unit(*eigen, *make_spec(*eigen, c, {.dtype = dtype}), {.algorithm = algorithms}, feed);
             const Bounds bounds = chain_bounds(c, feed, algorithms);
             check_close("y", got.y, want.y, bounds.y, epsilon(dtype));
             if (c.mode == Mode::inference) continue;

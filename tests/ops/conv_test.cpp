@@ -118,6 +118,23 @@ TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
   check_differences(padded);
 }
 
+TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with the four ops") {
+  const BatchNorm norm;
+  for (const bool bias : {false, true})
+    for (const int kernel : {1, 3}) {
+      const Conv conv{.channels = 5, .kernel = kernel, .pad = kernel / 2, .bias = bias};
+      for (const std::vector<Link>& tail : {std::vector<Link>{{norm}},
+                                            {{norm}, {Relu{}}},
+                                            {{norm}, {Add{}, 1}, {Relu{}}},
+                                            {{norm}, {Add{}}},
+                                            {{Add{}, 1}},
+                                            {{Add{}}, {Relu{}}}})
+        check_against_oracle({"", conv, {{2, 4, 6, 5}}, tail, Mode::inference});
+    }
+  check_against_oracle(
+      {"", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 2}, {{2, 4, 7, 7}}, {{norm}}, Mode::inference});
+}
+
 TEST_CASE("conv refuses what it cannot do, and says so") {
   const Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
   Spec spec = *make_spec(backend(), c, {.dtype = DType::f32});

@@ -274,6 +274,19 @@ Result reference(const Case& c, const Feed& feed) {
   return result;
 }
 
+/// The terms of a batch norm in inference, from those of its x: |f| |x| + |f mean| + |shift|.
+void scale_terms(Values& terms, const Stage& stage, const Feed& feed) {
+  const Shape& x = stage.c.x[0];
+  const double epsilon = std::get<BatchNorm>(stage.c.op).epsilon;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto k = static_cast<std::size_t>(static_cast<std::int64_t>(i) / x.plane() % x.c);
+    const double scale = feed.w[stage.first_w][k], shift = feed.w[stage.first_w + 1][k];
+    const double mean = feed.state[stage.first_state][k], variance = feed.state[stage.first_state + 1][k];
+    const double factor = std::abs(scale) / std::sqrt(variance + epsilon);
+    terms[i] = factor * (terms[i] + std::abs(mean)) + std::abs(shift);
+  }
+}
+
 Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithms) {
   const std::vector<Stage> stages = stages_of(c);
   if (stages.size() == 1) return bounds_of(c, feed, algorithms);
@@ -289,13 +302,18 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
       for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = values[s - 1][i] > 0 ? dy[i] : 0;
     else if (std::holds_alternative<Add>(stage.c.op))
       further.insert(further.begin(), {absolute(dy), 0});
-    else
+    else if (!std::holds_alternative<BatchNorm>(stage.c.op) || c.mode == Mode::training)
       FAIL("no bound for a tail of " << to_string(stage.c.op));
   }
   Bounds bounds = bounds_of(head, feed_of(stages[0], feed, nullptr, dy), algorithms);
-  for (std::size_t s = 1; s < stages.size(); ++s)
+  for (std::size_t s = 1; s < stages.size(); ++s) {
     if (std::holds_alternative<Add>(stages[s].c.op))
       bounds.y.terms = plus(bounds.y.terms, absolute(feed.x[stages[s].first_extra]));
+    if (!std::holds_alternative<BatchNorm>(stages[s].c.op)) continue;
+    scale_terms(bounds.y.terms, stages[s], feed);
+    for (std::size_t i = 0; i < stages[s].states; ++i)
+      bounds.state.push_back({absolute(feed.state[stages[s].first_state + i]), 0});
+  }
   bounds.y.count = std::max(bounds.y.count, 8.0);
   if (c.mode == Mode::training) bounds.dx.insert(bounds.dx.end(), further.begin(), further.end());
   return bounds;

@@ -57,7 +57,8 @@ template <class Visit>
 void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
   const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
   for (int i = std::max(h, 0); i < std::min(h + side, shape.h); ++i)
-    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j) visit(std::abs(plane[std::int64_t{i} * shape.w + j]));
+    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j)
+      visit(std::abs(plane[std::int64_t{i} * shape.w + j]));
 }
 
 double largest_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {

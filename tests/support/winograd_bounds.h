@@ -15,8 +15,8 @@
 //
 //   |computed - exact| <= (tiles + 28) * u * growth * sum over tiles of |dy|_1 |x|_max,
 //
-// 28 = 8 roundings in each of the transforms of x and dy, 10 in the last one, an old content and a partial sum; growth =
-// the square of the largest, over the taps of a one-dimensional filter, of sum over points a of |G[a]| * max over
+// 28 = 8 roundings in each of the transforms of x and dy, 10 in the last one, an old content and a partial sum; growth
+// = the square of the largest, over the taps of a one-dimensional filter, of sum over points a of |G[a]| * max over
 // outputs |A[a]| * (sum over the patch of |B[a]|).
 
 #include <optional>

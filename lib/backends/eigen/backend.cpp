@@ -45,7 +45,11 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
 }
 
 /// Whether `next` may stand behind an op and the first `count` of its tail.
-bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next) {
+bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
+  if (mode == Mode::inference && holds<Conv>(op)) {  // a batch norm, an Add and a ReLU, in this order
+    const auto rank = [](const Op& o) { return holds<BatchNorm>(o) ? 1 : holds<Add>(o) ? 2 : holds<Relu>(o) ? 3 : 0; };
+    return rank(next) > (count == 0 ? 0 : rank(tail[count - 1]));
+  }
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
   if (!holds<Relu>(next)) return false;
   if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
@@ -54,7 +58,7 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 
 void check_tail(const Spec& spec) {
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
-    if (!joins(spec.op, spec.tail, i, spec.tail[i]))
+    if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
       throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
@@ -130,7 +134,7 @@ std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
-  if (!joins(spec.op, spec.tail, spec.tail.size(), next.op)) return false;
+  if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
   // A value added to itself is two operands of the unit's own inside, which does not exist.
   return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }

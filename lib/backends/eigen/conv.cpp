@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "conv_fold.h"
 #include "conv_winograd.h"
 
 namespace lamina::eigen {
@@ -16,13 +17,28 @@ namespace {
 
 constexpr int few = 4;  // channels or filters of a group, below which a register tile is mostly empty
 
+template <class T>
+const T* find(const std::vector<Op>& tail) {
+  for (const Op& op : tail)
+    if (const T* const found = std::get_if<T>(&op)) return found;
+  return nullptr;
+}
+
 ConvProblem problem_of(const Conv& op, const Spec& spec) {
-  return {.op = op,
-          .x = spec.x.at(0).shape,
-          .y = spec.y.shape,
-          .relu = ends_in_relu(spec),
-          .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
-          .add_dw = spec.adds_dw};
+  ConvProblem c{.op = op,
+                .x = spec.x.at(0).shape,
+                .y = spec.y.shape,
+                .relu = find<Relu>(spec.tail) != nullptr,
+                .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
+                .add_dw = spec.adds_dw,
+                .add_y = find<Add>(spec.tail) != nullptr};
+  if (const BatchNorm* const norm = find<BatchNorm>(spec.tail)) {
+    c.folded = true;
+    c.conv_bias = op.bias;
+    c.op.bias = true;
+    c.epsilon = norm->epsilon;
+  }
+  return c;
 }
 
 bool prefers_direct(const ConvProblem& c) {
@@ -56,13 +72,25 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
   for (const int tile : {2, 4}) {  // 4x4 ends up in front of 2x2
     const std::string name = tile == 2 ? winograd_2x2_name : winograd_4x4_name;
     if (refused.empty())
-      found.insert(first(), {name, no_bound, [=, &c] {
-                               return winograd_step(c, tile, dtype, pass, prepared, *context);
-                             }});
+      found.insert(first(),
+                   {name, no_bound, [=, &c] { return winograd_step(c, tile, dtype, pass, prepared, *context); }});
     else if (choice.algorithm[static_cast<std::size_t>(pass)] == name)
       throw Unsupported(unit_text(c.op) + ", " + std::string(to_string(pass)) + ": " + name + " " + refused);
   }
   return found;
+}
+
+/// Adds what the forward pass wants prepared, by the algorithm that was taken.
+void prepare(Lowered& lowered, const ConvProblem& c, DType dtype, const Context& context) {
+  const std::string forward = lowered.steps[0].algorithm;
+  if (forward == winograd_2x2_name || forward == winograd_4x4_name) {
+    const int tile = forward == winograd_2x2_name ? 2 : 4;
+    lowered.prepared_bytes = winograd_prepared_bytes(c, tile, dtype);
+    lowered.steps.push_back(winograd_step(c, tile, dtype, Pass::prepare, true, context));
+  } else if (c.folded) {
+    lowered.prepared_bytes = fold_bytes(c, dtype);
+    lowered.steps.push_back(fold_step(c, forward, dtype, context));
+  }
 }
 
 }  // namespace
@@ -89,12 +117,8 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Cont
   Lowered lowered = assemble(spec, [&](Pass pass) {
     return pick(unit_text(op), pass, choice, candidates_of(problem, spec, pass, choice, &context));
   });
-  const std::string& forward = lowered.steps[0].algorithm;
-  if (spec.mode == Mode::inference && (forward == winograd_2x2_name || forward == winograd_4x4_name)) {
-    const int tile = forward == winograd_2x2_name ? 2 : 4;
-    lowered.prepared_bytes = winograd_prepared_bytes(problem, tile, spec.y.dtype);
-    lowered.steps.push_back(winograd_step(problem, tile, spec.y.dtype, Pass::prepare, true, context));
-  }
+  if (problem.add_y) lowered.y_may_alias_x[1] = same_pitch(spec, 1);
+  if (spec.mode == Mode::inference) prepare(lowered, problem, spec.y.dtype, context);
   return lowered;
 }
 

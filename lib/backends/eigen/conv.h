@@ -15,6 +15,10 @@ struct ConvProblem {
   Shape x, y;
   bool relu;  ///< y is cut off at 0, and dy counts only where y is above 0
   bool add_dx, add_dw;
+  bool add_y = false;      ///< inference: x[1] is added before the cut
+  bool folded = false;     ///< inference: a batch norm stands behind; op.bias is true then
+  bool conv_bias = false;  ///< with folded: whether the convolution had a bias of its own
+  double epsilon = 0;      ///< with folded: the batch norm's
 
   int group_channels() const { return x.c / op.groups; }  ///< of x
   int group_filters() const { return y.c / op.groups; }

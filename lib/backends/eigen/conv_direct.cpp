@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conv.h"
+#include "conv_fold.h"
 #include "strided.h"
 
 namespace lamina::eigen {
@@ -17,10 +18,10 @@ constexpr int row_block = 128;  // outputs of a row that are summed together
 template <class T>
 void forward(const ConvProblem& c, const Args& args, Pool& pool) {
   const T* const x = args.x[0].as<T>();
-  const T* const w = args.w[0].as<T>();
-  const T* const bias = c.op.bias ? args.w[1].as<T>() : nullptr;
+  const auto [w, bias] = filters_of<T>(c, args);
+  place_addend(c, args, pool);
   const Size size = c.op.kernel;
-  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
+  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&, w = w, bias = bias](std::int64_t first, std::int64_t last) {
     double sum[row_block];
     for (std::int64_t plane = first; plane < last; ++plane) {
       const std::int64_t n = plane / c.y.c, k = plane % c.y.c;
@@ -30,7 +31,9 @@ void forward(const ConvProblem& c, const Args& args, Pool& pool) {
       for (int p = 0; p < c.y.h; ++p) {
         for (int q0 = 0; q0 < c.y.w; q0 += row_block) {
           const int count = std::min(row_block, c.y.w - q0);
+          T* const to = out + std::int64_t{p} * c.y.w + q0;
           std::fill(sum, sum + count, bias == nullptr ? 0.0 : static_cast<double>(bias[k]));
+          for (int q = 0; c.add_y && q < count; ++q) sum[q] += static_cast<double>(to[q]);
           for (int channel = 0; channel < c.group_channels(); ++channel) {
             for (int r = 0; r < size.h; ++r) {
               const int h = p * c.op.stride.h - c.op.pad.h + r * c.op.dilation.h;
@@ -46,7 +49,6 @@ void forward(const ConvProblem& c, const Args& args, Pool& pool) {
               }
             }
           }
-          T* const to = out + std::int64_t{p} * c.y.w + q0;
           for (int q = 0; q < count; ++q) to[q] = static_cast<T>(c.relu && sum[q] < 0 ? 0.0 : sum[q]);
         }
       }

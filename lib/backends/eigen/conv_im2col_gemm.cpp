@@ -12,6 +12,7 @@
 #include "column_product.h"
 #include "conv.h"
 #include "conv_few_channels.h"
+#include "conv_fold.h"
 #include "params_product.h"
 
 namespace lamina::eigen {
@@ -40,15 +41,17 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
       {Pass::forward}, "im2col_gemm",
       [c, &pool, product = std::move(product), part_bytes](const Args& args) {
         const std::int64_t x_group = c.group_channels() * c.x.plane(), y_group = c.group_filters() * c.y.plane();
+        const Filters<T> filters = filters_of<T>(c, args);
+        place_addend(c, args, pool);
         pool.run([&](int part) {
           void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
           for (int g = 0; g < c.op.groups; ++g) {
             product.run(part,
-                        {.a = args.w[0].as<T>() + g * product.rows() * product.columns().depth(),
+                        {.a = filters.w + g * product.rows() * product.columns().depth(),
                          .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
                          .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
-                         .bias = c.op.bias ? args.w[1].as<T>() + g * c.group_filters() : nullptr,
-                         .add = false,
+                         .bias = filters.bias == nullptr ? nullptr : filters.bias + g * c.group_filters(),
+                         .add = c.add_y,
                          .relu = c.relu},
                         workspace);
           }

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "conv_fold.h"
 #include "winograd_params.h"
 #include "winograd_product.h"
 
@@ -55,10 +56,18 @@ void transform_filters(const WinogradProduct<T>& product, const T* w, T* to, Poo
 
 template <class T>
 Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  return step({Pass::prepare}, name_of(tile),
-              [&pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
-                transform_filters(product, args.w[0].as<T>(), static_cast<T*>(args.prepared), pool);
-              });
+  return step(
+      {Pass::prepare}, name_of(tile),
+      [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
+        T* const prepared = static_cast<T*>(args.prepared);
+        const T* w = args.w[0].as<T>();
+        if (c.folded) {
+          fold(c, args, static_cast<T*>(args.workspace), prepared, pool);
+          w = static_cast<const T*>(args.workspace);
+        }
+        transform_filters(product, w, prepared + bias_room<T>(c), pool);
+      },
+      c.folded ? static_cast<std::size_t>(c.weights()) * sizeof(T) : 0);
 }
 
 /// dy as a gradient reads it: through the mask of a fused ReLU.
@@ -82,11 +91,13 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepa
        filter_bytes](const Args& args) {
         const Tensor& to = data ? args.dx[0] : args.y;
         if (!to) return;
-        T* const filters = static_cast<T*>(prepared ? args.prepared : args.workspace);
+        T* const filters =
+            prepared ? static_cast<T*>(args.prepared) + bias_room<T>(c) : static_cast<T*>(args.workspace);
         if (!prepared) transform_filters(product, args.w[0].as<T>(), filters, pool);
+        const T* const bias = data ? nullptr : filters_of<T>(c, args).bias;
+        if (!data) place_addend(c, args, pool);
         const WinogradExtents& e = product.extents();
-        const Source<T> from =
-            data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch};
+        const Source<T> from = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch};
         pool.run([&](int part) {
           void* const workspace =
               static_cast<std::byte*>(args.workspace) + filter_bytes + static_cast<std::size_t>(part) * part_bytes;
@@ -99,8 +110,8 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepa
                          .source = source,
                          .to = to.as<T>() + g * e.outputs * e.out_plane(),
                          .pitch = to.pitch,
-                         .bias = !data && c.op.bias ? args.w[1].as<T>() + std::int64_t{g} * e.outputs : nullptr,
-                         .add = data && c.add_dx,
+                         .bias = bias == nullptr ? nullptr : bias + std::int64_t{g} * e.outputs,
+                         .add = data ? c.add_dx : c.add_y,
                          .relu = !data && c.relu},
                         workspace);
           }
@@ -159,7 +170,7 @@ Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pa
 std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype) {
   return with_type(dtype, [&]<class T>() {
     const WinogradProduct<T> product = product_of<T>(c, tile, Pass::forward, 1, instruction_set().of<T>());
-    return static_cast<std::size_t>(product.filter_count()) * sizeof(T);
+    return static_cast<std::size_t>(bias_room<T>(c) + product.filter_count()) * sizeof(T);
   });
 }
 

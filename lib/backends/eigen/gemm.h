@@ -25,9 +25,9 @@ struct Block {
   std::int64_t panel_stride;
   std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
-  const T* bias = nullptr;  ///< one per row of a
+  const T* bias = nullptr;    ///< one per row of a
   bool a_is_columns = false;  ///< a lies column-major, `lda` from k to k, with whole register tiles of readable rows
-  bool add = false;         ///< to what c held before the product
+  bool add = false;           ///< to what c held before the product
   bool relu = false;
   bool begins = true;        ///< the first block of its sums along k
   bool ends = true;          ///< and the last

@@ -2,8 +2,8 @@
 // The transforms of Winograd's minimal filtering, vectorised over channels: what each instruction set fills a table
 // with.
 //
-// Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, a patch d of the source
-// patch x patch elements, patch = tile + 2 for filters of 3x3. The product in the middle is one for each of the
+// Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, a patch d of the
+// source patch x patch elements, patch = tile + 2 for filters of 3x3. The product in the middle is one for each of the
 // patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
 //
 // "Pixels" are planes turned over: [rows][cols][lanes], the lanes being consecutive channels.
@@ -15,11 +15,11 @@ namespace lamina::eigen {
 /// A window onto planes of one image, for as many channels as a vector has lanes. It may reach beyond the planes.
 template <class T>
 struct Window {
-  T* data;            ///< row 0, column 0 of the first channel's plane; only read by stage()
-  const T* mask;      ///< with stage(): null, or planes like those of data: 0 is taken where they are not above 0
-  std::int64_t plane; ///< elements from channel to channel
-  int channels;       ///< 1 to lanes
-  int h, w;           ///< of a plane
+  T* data;             ///< row 0, column 0 of the first channel's plane; only read by stage()
+  const T* mask;       ///< with stage(): null, or planes like those of data: 0 is taken where they are not above 0
+  std::int64_t plane;  ///< elements from channel to channel
+  int channels;        ///< 1 to lanes
+  int h, w;            ///< of a plane
   int first_h, first_w;
   int rows, cols;
 };
@@ -41,8 +41,8 @@ struct WinogradTransforms {
   void (*patches)(const Points<T>& to, const T* pixels, std::int64_t cols);
   /// A dy A^T for tiles that lie side by side in pixels with `tile` rows; adds every pixel to sums[lane].
   void (*tiles)(const Points<T>& to, const T* pixels, std::int64_t cols, T* sums);
-  /// A^T m A, + bias[lane] (if not null), then max(., 0) if relu: pixels with `tile` rows.
-  void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias, bool relu);
+  /// A^T m A + bias[lane]: pixels with `tile` rows.
+  void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
   /// G g G^T for 3x3 filters: lane i's filter is at from[i * stride], those from `count` on are zeros; turned by half a
   /// turn if flipped. to[(i * patch + j) * position].
   void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, int count, bool flipped);
@@ -52,8 +52,9 @@ struct WinogradTransforms {
 
 template <class T>
 struct WinogradKernels {
-  void (*stage)(T* pixels, const Window<T>&);          ///< pixels from planes, zeros beyond them
-  void (*unstage)(const T* pixels, const Window<T>&, bool add);  ///< planes from pixels, nothing beyond them
+  void (*stage)(T* pixels, const Window<T>&);  ///< pixels from planes, zeros beyond them
+  /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
+  void (*unstage)(const T* pixels, const Window<T>&, bool add, bool relu);
   WinogradTransforms<T> of_2x2, of_4x4;
 };
 

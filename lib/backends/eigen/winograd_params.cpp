@@ -61,12 +61,11 @@ void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, const Sourc
       kernels_->winograd.stage(pixels, window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
                                                  strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols));
       const std::int64_t width = kernels_->width();
-      transforms_->patches(
-          {.at = buffers.x_points + channel / width * panel_stride_ + tile * width + channel % width,
-           .position = x_position_,
-           .tile = width,
-           .tiles = strip.tiles},
-          pixels, cols);
+      transforms_->patches({.at = buffers.x_points + channel / width * panel_stride_ + tile * width + channel % width,
+                            .position = x_position_,
+                            .tile = width,
+                            .tiles = strip.tiles},
+                           pixels, cols);
     }
     tile += strip.tiles;
   }

@@ -5,8 +5,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t block_tiles = 112;   // each transformed filter that is read meets so many
-constexpr std::int64_t block_panels = 2;    // of outputs whose products wait for their transform
+constexpr std::int64_t block_tiles = 112;             // each transformed filter that is read meets so many
+constexpr std::int64_t block_panels = 2;              // of outputs whose products wait for their transform
 constexpr std::int64_t transform_outputs_worth = 16;  // transforming a patch costs about as much as so many outputs
 
 /// The cut that makes the largest piece smallest; pieces that share strips transform their patches twice.
@@ -17,8 +17,7 @@ Partition cut(std::int64_t strips, std::int64_t outputs, int threads, std::int64
     if (threads % row_parts != 0) continue;
     const int column_parts = threads / row_parts;
     const std::int64_t tallest = divide_up(divide_up(outputs, width), row_parts) * width;
-    const std::int64_t cost =
-        divide_up(strips, column_parts) * (std::min(tallest, outputs) + transform_outputs_worth);
+    const std::int64_t cost = divide_up(strips, column_parts) * (std::min(tallest, outputs) + transform_outputs_worth);
     if (row_parts == 1 || cost < best_cost) {
       best = {column_parts, row_parts};
       best_cost = cost;
@@ -76,8 +75,8 @@ void WinogradProduct<T>::transform_filters(const T* w, T* to, std::int64_t first
   for (std::int64_t i = first; i < last; ++i) {
     const std::int64_t group = i / bundles, bundle = i % bundles;
     const T* const from = w + group * inputs * outputs * 9 + bundle * lanes * per_output;
-    T* const made = to + group * filter_stride_ + bundle / kernels_->vectors * panel_stride_ +
-                    bundle % kernels_->vectors * lanes;
+    T* const made =
+        to + group * filter_stride_ + bundle / kernels_->vectors * panel_stride_ + bundle % kernels_->vectors * lanes;
     const int count = static_cast<int>(std::min(lanes, outputs - bundle * lanes));
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * kernels_->width(), filter_position_, from + input * per_input, per_output,
@@ -125,11 +124,11 @@ void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Op
                             .position = product_position_,
                             .tile = product_ld_,
                             .tiles = strip.tiles},
-                           bias, operands.relu);
+                           bias);
       kernels_->winograd.unstage(buffers.pixels,
                                  window_of(Source<T>{operands.to, operands.pitch}, strip.image, k, e_.outputs, lanes,
                                            e_.out_h, e_.out_w, strip.h, strip.w, transforms_->tile, cols),
-                                 operands.add);
+                                 operands.add, operands.relu);
     }
     tile += strip.tiles;
   }
