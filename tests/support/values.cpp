@@ -45,6 +45,11 @@ Values apart_from_zero(const Shape& shape, std::uint64_t key) {
   return values;
 }
 
+Values plus(Values a, const Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
 Values absolute(Values values) {
   for (double& value : values) value = std::abs(value);
   return values;

@@ -21,6 +21,7 @@ Values permutation(const Shape&, std::uint64_t key);
 Values apart_from_zero(const Shape&, std::uint64_t key);
 
 Values absolute(Values);
+Values plus(Values, const Values&);  ///< element by element
 
 /// Seed of the random tests: LAMINA_TEST_SEED, or 1.
 std::uint64_t seed();
