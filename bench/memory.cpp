@@ -104,8 +104,8 @@ std::string describe_memory(Workshop& workshop) {
     row("arena: gradients", &MemoryReport::gradients);
     row("arena: saved", &MemoryReport::saved);
     row("arena: scratch", &MemoryReport::scratch);
+    row("arena: workspace", &MemoryReport::workspace);
     row("prepared", &MemoryReport::prepared);
-    row("workspace", &MemoryReport::workspace);
     std::vector<std::string> total = {"total", mib(a.total()), mib(b.total())};
     if (!text) total.insert(total.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
     grid.rows.push_back(std::move(total));

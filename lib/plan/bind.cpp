@@ -92,7 +92,10 @@ class Binder {
     }
     args.saved = memory_.address(layout_.saved[index]);
     args.prepared = memory_.address(layout_.prepared[index]);
-    args.workspace = memory_.workspace();
+    const Workspaces& workspace = layout_.workspace[index];
+    args.workspace = memory_.address(backward                  ? workspace.backward
+                                     : pass == Pass::recompute ? workspace.recompute
+                                                               : workspace.forward);
     return args;
   }
 

@@ -3,6 +3,7 @@
 #include "layout.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace lamina::planner {
 namespace {
@@ -101,7 +102,31 @@ void follow_roots(const Places& places, const std::vector<Accesses>& lives, std:
   }
 }
 
-void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared) {
+/// One block for each step of the plan at which the unit's kernels run.
+void place_workspace(PlanLayout& layout, int i, Arena& arena) {
+  const Units& units = layout.units;
+  const Unit& unit = units.list[static_cast<std::size_t>(i)];
+  Workspaces& at = layout.workspace[static_cast<std::size_t>(i)];
+  const auto take = [&](std::initializer_list<Pass> passes, int when, Location& location) {
+    std::size_t bytes = 0, unused = 0;
+    for (const Lowered::Step& step : unit.lowered->steps)
+      for (const Pass pass : passes)
+        if (covers(step, pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+    arena.take(bytes, when, when, location, unused);
+  };
+  take({Pass::forward, Pass::prepare}, i, at.forward);
+  if (unit.backward) take({Pass::backward_params, Pass::backward_data}, units.backward_step(i), at.backward);
+  const auto& remade = layout.lives.remade[static_cast<std::size_t>(unit.y())].writes;
+  if (!remade.empty()) take({Pass::recompute}, remade[0], at.recompute);
+}
+
+/// Where nothing that a call wrote may be written over: one block for all calls, for ever.
+void place_kept_workspace(PlanLayout& layout, Arena& arena, Location& location) {
+  std::size_t unused = 0;
+  arena.take(layout.memory.workspace, 0, layout.units.steps(), location, unused);
+}
+
+void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared, bool keep_values) {
   const Units& units = layout.units;
   MemoryReport& memory = layout.memory;
   for (int i = 0; i < static_cast<int>(units.list.size()); ++i) {
@@ -124,6 +149,7 @@ void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared) {
     }
     for (const Lowered::Step& step : lowered.steps)
       memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
+    if (!keep_values) place_workspace(layout, i, arena);
     if (unit.choice.measure || !lowered.workspace_exact) memory.workspace_exact = false;
   }
 }
@@ -143,6 +169,7 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
   for (auto* locations : {&layout.value, &layout.gradient, &layout.remade}) locations->resize(nodes.size());
   for (auto* locations : {&layout.saved, &layout.scratch, &layout.prepared, &layout.sums})
     locations->resize(layout.units.list.size());
+  layout.workspace.resize(layout.units.list.size());
 
   Arena arena;
   Row inputs(Room::inputs), prepared(Room::prepared);
@@ -154,9 +181,15 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
     if (layout.lives.dropped(static_cast<int>(i)))
       arena.take(bytes[i], layout.lives.remade[i].first(), layout.lives.remade[i].last(), layout.remade[i],
                  memory.values);
-  place_blocks_of_units(layout, arena, prepared);
-  if (options.keep_values) arena.outlive(layout.units.steps());
+  place_blocks_of_units(layout, arena, prepared, options.keep_values);
+  Location kept_workspace;
+  if (options.keep_values) {
+    place_kept_workspace(layout, arena, kept_workspace);
+    arena.outlive(layout.units.steps());
+  }
   memory.arena = arena.place();
+  if (options.keep_values)
+    layout.workspace.assign(layout.units.list.size(), {kept_workspace, kept_workspace, kept_workspace});
   memory.inputs = inputs.bytes();
   memory.prepared = prepared.bytes();
   follow_roots(layout.aliases.value, layout.lives.value, size_of(options.dtype), layout.value);

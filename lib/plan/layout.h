@@ -18,6 +18,11 @@ struct Location {
   std::size_t offset_bytes = 0;
 };
 
+/// Where a unit's calls have their workspace, each while it runs.
+struct Workspaces {
+  Location forward, backward, recompute;  ///< forward: of prepare, too
+};
+
 struct PlanLayout {
   Units units;
   Lifetimes lives;
@@ -25,6 +30,7 @@ struct PlanLayout {
   std::vector<Location> value, gradient, remade;                            ///< by node
   std::vector<std::vector<Location>> parameter, parameter_gradient, state;  ///< by node, then as in Node
   std::vector<Location> saved, scratch, prepared, sums;                     ///< by unit; sums by producer
+  std::vector<Workspaces> workspace;                                        ///< by unit
   std::size_t parameter_bytes = 0;  ///< of one of the two rooms: parameters or their gradients
   MemoryReport memory;
 };

@@ -16,8 +16,7 @@ Memory::Memory(Device& device, const PlanLayout& layout, const std::vector<Node>
       state_(device, layout.memory.state),
       inputs_(device, layout.memory.inputs),
       arena_(device, layout.memory.arena),
-      prepared_(device, layout.memory.prepared),
-      workspace_(device, layout.memory.workspace) {
+      prepared_(device, layout.memory.prepared) {
   constexpr unsigned char nan = 0xff;
   device.fill(parameter_gradients_.data(), 0, parameter_gradients_.size_bytes());
   device.fill(inputs_.data(), nan, inputs_.size_bytes());

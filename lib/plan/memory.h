@@ -21,7 +21,6 @@ class Memory {
   Tensor parameter(int i, std::size_t k) const;
   Tensor parameter_gradient(int i, std::size_t k) const;  ///< null in inference
   Tensor state(int i, std::size_t k) const;
-  void* workspace() const { return workspace_.data(); }
 
  private:
   const Node& node(int i) const { return (*nodes_)[static_cast<std::size_t>(i)]; }
@@ -32,7 +31,7 @@ class Memory {
   const std::vector<Node>* nodes_;
   DType dtype_;
   lamina::Layout order_;
-  Buffer parameters_, parameter_gradients_, state_, inputs_, arena_, prepared_, workspace_;
+  Buffer parameters_, parameter_gradients_, state_, inputs_, arena_, prepared_;
 };
 
 }  // namespace lamina::planner

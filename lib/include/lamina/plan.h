@@ -40,12 +40,11 @@ struct MemoryReport {
   std::size_t state = 0;
   std::size_t inputs = 0;  ///< inputs, output, and the gradients of both that are wanted
   std::size_t arena = 0;   ///< one block for everything below, packed by lifetime
-  /// What is in the arena, each block counted once: their sum exceeds it.
-  std::size_t values = 0, gradients = 0, saved = 0, scratch = 0;
+  /// What is in the arena, each block counted once, and the largest workspace of a call: their sum exceeds it.
+  std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
-  std::size_t workspace = 0;
   bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
-  std::size_t total() const { return parameters + state + inputs + arena + prepared + workspace; }
+  std::size_t total() const { return parameters + state + inputs + arena + prepared; }
 };
 
 /// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
