@@ -85,23 +85,27 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   }
   if (prepare && !spec.w.empty()) {
     const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
-    for (Lowered::Step& step : lowered.steps)
+    const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // what the backend itself prepares
+    for (Lowered::Step& step : lowered.steps) {
+      if (covers(step, Pass::prepare)) continue;
       step.kernel = around(
           step.kernel,
-          [this, bytes](const Args& args) {
+          [this, bytes, behind](const Args& args) {
             ++prepared_compared;
-            if (args.prepared == nullptr || std::memcmp(args.prepared, args.w[0].data, bytes) != 0)
+            if (args.prepared == nullptr ||
+                std::memcmp(static_cast<std::byte*>(args.prepared) + behind, args.w[0].data, bytes) != 0)
               faults.emplace_back("prepared parameters are stale");
           },
           nothing);
-    lowered.prepared_bytes = bytes;
+    }
+    lowered.prepared_bytes = behind + bytes;
     lowered.steps.push_back({{Pass::prepare},
                              "copy",
                              around(
                                  nullptr,
-                                 [this, bytes](const Args& args) {
+                                 [this, bytes, behind](const Args& args) {
                                    ++prepared;
-                                   std::memcpy(args.prepared, args.w[0].data, bytes);
+                                   std::memcpy(static_cast<std::byte*>(args.prepared) + behind, args.w[0].data, bytes);
                                  },
                                  nothing)});
   }

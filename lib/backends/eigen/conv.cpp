@@ -85,7 +85,7 @@ void prepare(Lowered& lowered, const ConvProblem& c, DType dtype, const Context&
   const std::string forward = lowered.steps[0].algorithm;
   if (forward == winograd_2x2_name || forward == winograd_4x4_name) {
     const int tile = forward == winograd_2x2_name ? 2 : 4;
-    lowered.prepared_bytes = winograd_prepared_bytes(c, tile, dtype);
+    lowered.prepared_bytes = winograd_prepared_bytes(c, tile, dtype, context);
     lowered.steps.push_back(winograd_step(c, tile, dtype, Pass::prepare, true, context));
   } else if (c.folded) {
     lowered.prepared_bytes = fold_bytes(c, dtype);

@@ -49,12 +49,6 @@ WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int thr
 }
 
 template <class T>
-void transform_filters(const WinogradProduct<T>& product, const T* w, T* to, Pool& pool) {
-  pool.split(product.filter_bundles(), 1,
-             [&](std::int64_t first, std::int64_t last) { product.transform_filters(w, to, first, last); });
-}
-
-template <class T>
 Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
   return step(
       {Pass::prepare}, name_of(tile),
@@ -65,7 +59,7 @@ Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const Mic
           fold(c, args, static_cast<T*>(args.workspace), prepared, pool);
           w = static_cast<const T*>(args.workspace);
         }
-        transform_filters(product, w, prepared + bias_room<T>(c), pool);
+        product.prepare(pool, w, prepared + bias_room<T>(c));
       },
       c.folded ? static_cast<std::size_t>(c.weights()) * sizeof(T) : 0);
 }
@@ -81,41 +75,23 @@ template <class T>
 Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepared, Pool& pool,
                            const MicroKernels<T>& kernels) {
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
-  const std::size_t part_bytes = product.workspace_bytes();
-  const std::size_t filter_bytes =
-      prepared ? 0 : static_cast<std::size_t>(round_up(product.filter_count() * std::int64_t{sizeof(T)}, 64));
-  const std::size_t bytes = filter_bytes + part_bytes * static_cast<std::size_t>(product.parts());
+  const std::size_t bytes = product.workspace_bytes(prepared);
   return step(
       {pass}, name_of(tile),
-      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product), part_bytes,
-       filter_bytes](const Args& args) {
+      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product)](const Args& args) {
         const Tensor& to = data ? args.dx[0] : args.y;
         if (!to) return;
-        T* const filters =
-            prepared ? static_cast<T*>(args.prepared) + bias_room<T>(c) : static_cast<T*>(args.workspace);
-        if (!prepared) transform_filters(product, args.w[0].as<T>(), filters, pool);
-        const T* const bias = data ? nullptr : filters_of<T>(c, args).bias;
         if (!data) place_addend(c, args, pool);
-        const WinogradExtents& e = product.extents();
-        const Source<T> from = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch};
-        pool.run([&](int part) {
-          void* const workspace =
-              static_cast<std::byte*>(args.workspace) + filter_bytes + static_cast<std::size_t>(part) * part_bytes;
-          for (int g = 0; g < e.groups; ++g) {
-            Source<T> source = from;
-            source.data += g * e.inputs * e.in_plane();
-            if (source.mask != nullptr) source.mask += g * e.inputs * e.in_plane();
-            product.run(part,
-                        {.filters = filters + g * product.filter_stride(),
-                         .source = source,
-                         .to = to.as<T>() + g * e.outputs * e.out_plane(),
-                         .pitch = to.pitch,
-                         .bias = bias == nullptr ? nullptr : bias + std::int64_t{g} * e.outputs,
-                         .add = data ? c.add_dx : c.add_y,
-                         .relu = !data && c.relu},
-                        workspace);
-          }
-        });
+        product.run(pool,
+                    {.w = args.w[0].as<T>(),
+                     .prepared = prepared ? static_cast<const T*>(args.prepared) + bias_room<T>(c) : nullptr,
+                     .source = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch},
+                     .to = to.as<T>(),
+                     .pitch = to.pitch,
+                     .bias = data ? nullptr : filters_of<T>(c, args).bias,
+                     .add = data ? c.add_dx : c.add_y,
+                     .relu = !data && c.relu},
+                    args.workspace);
       },
       bytes);
 }
@@ -167,10 +143,11 @@ Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pa
   });
 }
 
-std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype) {
+std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const WinogradProduct<T> product = product_of<T>(c, tile, Pass::forward, 1, instruction_set().of<T>());
-    return static_cast<std::size_t>(bias_room<T>(c) + product.filter_count()) * sizeof(T);
+    const WinogradProduct<T> product =
+        product_of<T>(c, tile, Pass::forward, context.pool.threads(), instruction_set().of<T>());
+    return static_cast<std::size_t>(bias_room<T>(c) + product.prepared_count()) * sizeof(T);
   });
 }
 

@@ -22,6 +22,6 @@ bool winograd_4x4_pays(const ConvProblem&, DType, Pass);
 Lowered::Step winograd_step(const ConvProblem&, int tile, DType, Pass, bool prepared, const Context&);
 
 /// Bytes that a forward pass wants prepared.
-std::size_t winograd_prepared_bytes(const ConvProblem&, int tile, DType);
+std::size_t winograd_prepared_bytes(const ConvProblem&, int tile, DType, const Context&);
 
 }  // namespace lamina::eigen

@@ -5,19 +5,21 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t block_tiles = 112;             // each transformed filter that is read meets so many
-constexpr std::int64_t block_panels = 2;              // of outputs whose products wait for their transform
-constexpr std::int64_t transform_outputs_worth = 16;  // transforming a patch costs about as much as so many outputs
+constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread
+constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
+constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
+constexpr std::int64_t most_panels = 2;          // of a chunk
+constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
-/// The cut that makes the largest piece smallest; pieces that share strips transform their patches twice.
-Partition cut(std::int64_t strips, std::int64_t outputs, int threads, std::int64_t width) {
+/// The cut of a block that makes the largest piece smallest; pieces that share outputs transform their filters twice.
+Partition cut(std::int64_t strips, std::int64_t longest, std::int64_t outputs, int threads, int lanes) {
   Partition best;
   std::int64_t best_cost = 0;
   for (int row_parts = 1; row_parts <= threads; ++row_parts) {
     if (threads % row_parts != 0) continue;
     const int column_parts = threads / row_parts;
-    const std::int64_t tallest = divide_up(divide_up(outputs, width), row_parts) * width;
-    const std::int64_t cost = divide_up(strips, column_parts) * (std::min(tallest, outputs) + transform_outputs_worth);
+    const std::int64_t tallest = divide_up(divide_up(outputs, lanes), row_parts) * lanes;
+    const std::int64_t cost = tallest * (divide_up(strips, column_parts) * longest + filter_worth);
     if (row_parts == 1 || cost < best_cost) {
       best = {column_parts, row_parts};
       best_cost = cost;
@@ -36,98 +38,137 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
       kernels_(&kernels),
       transforms_(&transforms_of(kernels, tile)),
       strips_(extents, tile),
+      threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
-  const std::int64_t lanes = kernels.lanes, width = kernels.width();
-  const std::int64_t panels = divide_up(e_.outputs, width);
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t lanes = kernels.lanes, width = kernels.width(), longest = strips_.longest();
   // A vector more than is needed from row to row and position to position, so that they fall into different sets.
-  panel_stride_ = e_.inputs * width + lanes;
-  filter_position_ = panels * panel_stride_ + lanes;
-  filter_stride_ = positions_ * filter_position_;
-  partition_ = cut(strips_.count(), e_.outputs, threads, width);
-  const std::int64_t share = divide_up(strips_.count(), partition_.columns);
-  const std::int64_t fit = std::max<std::int64_t>(1, block_tiles / strips_.longest());
-  block_strips_ = divide_up(share, divide_up(share, fit));
-  block_outputs_ = std::min(block_panels, divide_up(panels, partition_.rows)) * width;
   point_ld_ = round_up(e_.inputs, lanes) + lanes;
-  point_position_ = block_strips_ * strips_.longest() * point_ld_ + lanes;
-  product_ld_ = block_outputs_ + lanes;
-  product_position_ = block_strips_ * strips_.longest() * product_ld_ + lanes;
-  Carver counter;
-  carve(counter);
-  workspace_bytes_ = counter.used_bytes();
+  const std::int64_t tiles = std::min(points_bytes / size / positions_ / point_ld_, threads * thread_tiles);
+  const std::int64_t fit = std::max<std::int64_t>(1, tiles / longest);
+  block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), fit));
+  point_position_ = block_strips_ * longest * point_ld_ + lanes;
+  partition_ = cut(block_strips_, longest, e_.outputs, threads, kernels.lanes);
+
+  panel_stride_ = e_.inputs * width + lanes;
+  const std::int64_t panels =
+      std::clamp<std::int64_t>(filters_bytes / size / positions_ / panel_stride_, 1, most_panels);
+  const std::int64_t tallest = divide_up(divide_up(e_.outputs, lanes), partition_.rows) * lanes;
+  const std::int64_t chunks = divide_up(tallest, panels * width);
+  for (int row = 0; row < partition_.rows; ++row) {
+    const Piece outputs = piece(e_.outputs, lanes, row, partition_.rows);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const std::int64_t first = std::min(outputs.first + chunk * panels * width, outputs.last);
+      chunks_.push_back({first, std::min(first + panels * width, outputs.last)});
+    }
+  }
+  const std::int64_t widest = std::min(tallest, panels * width);
+  filter_position_ = divide_up(widest, width) * panel_stride_ + lanes;
+  chunk_size_ = positions_ * filter_position_;
+  product_ld_ = round_up(widest, lanes) + lanes;
+  product_position_ = divide_up(block_strips_, partition_.columns) * longest * product_ld_ + lanes;
+  pixels_size_ = transforms_->patch * (longest * tile + 2) * lanes;
+  ahead_ = block_strips_ < strips_.count() && prepared_count() * size <= filters_bytes;
 }
 
 template <class T>
-auto WinogradProduct<T>::carve(Carver& carver) const -> Buffers {
-  const std::int64_t cols = strips_.longest() * transforms_->tile + 2;
+auto WinogradProduct<T>::carve(Carver& carver, bool prepared) const -> Buffers {
   Buffers buffers;
-  buffers.pixels = carver.take<T>(transforms_->patch * cols * kernels_->lanes);
   buffers.points = carver.take<T>(positions_ * point_position_);
-  buffers.products = carver.take<T>(positions_ * product_position_);
+  buffers.pixels = carver.take<T>(threads_ * pixels_size_);
+  buffers.filters = carver.take<T>(prepared ? 0 : ahead_ ? prepared_count() : threads_ * chunk_size_);
+  buffers.products = carver.take<T>(threads_ * positions_ * product_position_);
   return buffers;
 }
 
 template <class T>
-void WinogradProduct<T>::transform_filters(const T* w, T* to, std::int64_t first, std::int64_t last) const {
-  const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs, outputs = e_.outputs;
-  const std::int64_t bundles = divide_up(outputs, lanes);
-  const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? outputs * 9 : 9;
-  for (std::int64_t i = first; i < last; ++i) {
-    const std::int64_t group = i / bundles, bundle = i % bundles;
-    const T* const from = w + group * inputs * outputs * 9 + bundle * lanes * per_output;
-    T* const made =
-        to + group * filter_stride_ + bundle / kernels_->vectors * panel_stride_ + bundle % kernels_->vectors * lanes;
-    const int count = static_cast<int>(std::min(lanes, outputs - bundle * lanes));
+std::size_t WinogradProduct<T>::workspace_bytes(bool prepared) const {
+  Carver counter;
+  carve(counter, prepared);
+  return counter.used_bytes();
+}
+
+template <class T>
+std::int64_t WinogradProduct<T>::tiles_of(Piece strips) const {
+  std::int64_t tiles = 0;
+  for (std::int64_t i = strips.first; i < strips.last; ++i) tiles += strips_[i].tiles;
+  return tiles;
+}
+
+template <class T>
+void WinogradProduct<T>::transform_filters(const T* w, int group, Piece outputs, T* to) const {
+  const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs;
+  const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
+  const T* const from = w + group * inputs * e_.outputs * 9;
+  for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
+    const std::int64_t bundle = (k - outputs.first) / lanes;
+    T* const made = to + bundle / kernels_->vectors * panel_stride_ + bundle % kernels_->vectors * lanes;
+    const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
-      transforms_->filters(made + input * kernels_->width(), filter_position_, from + input * per_input, per_output,
-                           count, flipped_);
+      transforms_->filters(made + input * kernels_->width(), filter_position_,
+                           from + input * per_input + k * per_output, per_output, count, flipped_);
     }
   }
 }
 
 template <class T>
-void WinogradProduct<T>::transform_inputs(Piece strips, const Operands& operands, const Buffers& buffers) const {
+void WinogradProduct<T>::prepare(Pool& pool, const T* w, T* to) const {
+  const auto chunks = static_cast<std::int64_t>(chunks_.size());
+  pool.split(e_.groups * chunks, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      transform_filters(w, static_cast<int>(i / chunks), chunks_[static_cast<std::size_t>(i % chunks)],
+                        to + i * chunk_size_);
+    }
+  });
+}
+
+template <class T>
+void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group& group, T* pixels, T* points) const {
   const int lanes = kernels_->lanes;
-  std::int64_t tile = 0;
+  Source<T> source = group.operands->source;
+  source.data += group.index * e_.inputs * e_.in_plane();
+  if (source.mask != nullptr) source.mask += group.index * e_.inputs * e_.in_plane();
+  std::int64_t tile = tiles_of({block.first, strips.first});
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-      kernels_->winograd.stage(buffers.pixels,
-                               window_of(operands.source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
-                                         strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols));
-      transforms_->patches({.at = buffers.points + tile * point_ld_ + channel,
+      kernels_->winograd.stage(pixels, window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
+                                                 strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols));
+      transforms_->patches({.at = points + tile * point_ld_ + channel,
                             .position = point_position_,
                             .tile = point_ld_,
                             .tiles = strip.tiles},
-                           buffers.pixels, cols);
+                           pixels, cols);
     }
     tile += strip.tiles;
   }
 }
 
 template <class T>
-void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Operands& operands,
-                                           const Buffers& buffers) const {
+void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Group& group, T* pixels,
+                                           const T* products) const {
   const int lanes = kernels_->lanes;
+  const Operands& operands = *group.operands;
+  const Source<T> to{operands.to + group.index * e_.outputs * e_.out_plane(), operands.pitch};
+  const T* const all_biases =
+      operands.bias == nullptr ? nullptr : operands.bias + std::int64_t{group.index} * e_.outputs;
   std::int64_t tile = 0;
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile;
     for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
       alignas(64) T bias[64 / sizeof(T)] = {};
-      if (operands.bias != nullptr) {
-        std::copy(operands.bias + k, operands.bias + std::min<std::int64_t>(k + lanes, e_.outputs), bias);
-      }
-      transforms_->outputs(buffers.pixels, cols,
-                           {.at = buffers.products + tile * product_ld_ + k - outputs.first,
+      if (all_biases != nullptr) std::copy(all_biases + k, all_biases + std::min(k + lanes, outputs.last), bias);
+      transforms_->outputs(pixels, cols,
+                           {.at = const_cast<T*>(products) + tile * product_ld_ + k - outputs.first,
                             .position = product_position_,
                             .tile = product_ld_,
                             .tiles = strip.tiles},
                            bias);
-      kernels_->winograd.unstage(buffers.pixels,
-                                 window_of(Source<T>{operands.to, operands.pitch}, strip.image, k, e_.outputs, lanes,
-                                           e_.out_h, e_.out_w, strip.h, strip.w, transforms_->tile, cols),
+      kernels_->winograd.unstage(pixels,
+                                 window_of(to, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
+                                           transforms_->tile, cols),
                                  operands.add, operands.relu);
     }
     tile += strip.tiles;
@@ -135,34 +176,63 @@ void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Op
 }
 
 template <class T>
-void WinogradProduct<T>::run(int part, const Operands& operands, void* workspace) const {
-  if (part >= partition_.parts()) return;
+void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group, const Buffers& buffers) const {
+  const int row = part / partition_.columns;
+  if (row >= partition_.rows) return;
+  const Piece share = piece(block.last - block.first, 1, part % partition_.columns, partition_.columns);
+  const Piece strips{block.first + share.first, block.first + share.last};
+  if (strips.first == strips.last) return;
   const std::int64_t width = kernels_->width();
-  const Piece strips = piece(strips_.count(), 1, part % partition_.columns, partition_.columns);
-  const Piece outputs = piece(e_.outputs, width, part / partition_.columns, partition_.rows);
-  if (outputs.first == outputs.last) return;
+  const std::int64_t tile = tiles_of({block.first, strips.first}), tiles = tiles_of(strips);
+  T* const products = buffers.products + part * positions_ * product_position_;
+  const std::size_t chunks = chunks_.size() / static_cast<std::size_t>(partition_.rows);
+  for (std::size_t i = 0; i < chunks; ++i) {
+    const std::size_t chunk = static_cast<std::size_t>(row) * chunks + i;
+    const Piece outputs = chunks_[chunk];
+    if (outputs.first == outputs.last) continue;
+    const T* filters = nullptr;
+    if (group.operands->prepared != nullptr) {
+      filters = group.operands->prepared + group.index * group_size() + static_cast<std::int64_t>(chunk) * chunk_size_;
+    } else {
+      T* const made = buffers.filters + part * chunk_size_;
+      transform_filters(group.operands->w, group.index, outputs, made);
+      filters = made;
+    }
+    for (int position = 0; position < positions_; ++position) {
+      multiply(Block<T>{.kernels = kernels_,
+                        .a = buffers.points + position * point_position_ + tile * point_ld_,
+                        .lda = point_ld_,
+                        .rows = tiles,
+                        .depth = e_.inputs,
+                        .panels = filters + position * filter_position_,
+                        .panel_stride = panel_stride_,
+                        .ldb = width,
+                        .columns = round_up(outputs.last - outputs.first, kernels_->lanes)},
+               RowMajor<T>{products + position * product_position_, product_ld_});
+    }
+    transform_outputs(strips, outputs, group, buffers.pixels + part * pixels_size_, products);
+  }
+}
+
+template <class T>
+void WinogradProduct<T>::run(Pool& pool, const Operands& given, void* workspace) const {
   Carver carver(workspace);
-  const Buffers buffers = carve(carver);
-  for (std::int64_t first = strips.first; first < strips.last; first += block_strips_) {
-    const Piece block{first, std::min(first + block_strips_, strips.last)};
-    std::int64_t tiles = 0;
-    for (std::int64_t i = block.first; i < block.last; ++i) tiles += strips_[i].tiles;
-    transform_inputs(block, operands, buffers);
-    for (std::int64_t k = outputs.first; k < outputs.last; k += block_outputs_) {
-      const std::int64_t count = std::min(block_outputs_, outputs.last - k);
-      for (int position = 0; position < positions_; ++position) {
-        multiply(Block<T>{.kernels = kernels_,
-                          .a = buffers.points + position * point_position_,
-                          .lda = point_ld_,
-                          .rows = tiles,
-                          .depth = e_.inputs,
-                          .panels = operands.filters + position * filter_position_ + k / width * panel_stride_,
-                          .panel_stride = panel_stride_,
-                          .ldb = width,
-                          .columns = round_up(count, kernels_->lanes)},
-                 RowMajor<T>{buffers.products + position * product_position_, product_ld_});
-      }
-      transform_outputs(block, {k, k + count}, operands, buffers);
+  const Buffers buffers = carve(carver, given.prepared != nullptr);
+  Operands operands = given;
+  if (operands.prepared == nullptr && ahead_) {
+    prepare(pool, operands.w, buffers.filters);
+    operands.prepared = buffers.filters;
+  }
+  for (int g = 0; g < e_.groups; ++g) {
+    const Group group{g, &operands};
+    for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {
+      const Piece block{first, std::min(first + block_strips_, strips_.count())};
+      pool.run([&](int part) {
+        const Piece share = piece(block.last - block.first, 1, part, threads_);
+        transform_inputs(block, {block.first + share.first, block.first + share.last}, group,
+                         buffers.pixels + part * pixels_size_, buffers.points);
+      });
+      pool.run([&](int part) { multiply_part(part, block, group, buffers); });
     }
   }
 }

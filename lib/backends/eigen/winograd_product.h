@@ -3,12 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "pool.h"
 #include "winograd.h"
 
 namespace lamina::eigen {
 
 /// One product per position: points [tiles][inputs] * filters [inputs][outputs]. Holds no memory.
+///
+/// Block by block of tiles, all threads transform patches into the block's points; then each takes some of the outputs,
+/// of the tiles, or both, and goes through its outputs in chunks: transforms their filters, multiplies, and transforms
+/// the products. Filters are transformed ahead of all blocks where that takes little memory.
 template <class T>
 class WinogradProduct {
  public:
@@ -16,46 +22,49 @@ class WinogradProduct {
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
-  std::int64_t filter_count() const { return filter_stride_ * e_.groups; }  ///< elements, transformed
-  std::int64_t filter_stride() const { return filter_stride_; }             ///< from group to group
-  std::size_t workspace_bytes() const { return workspace_bytes_; }          ///< of one part
-  int parts() const { return partition_.parts(); }
-
-  /// Filters come in bundles of as many outputs as a vector has lanes.
-  std::int64_t filter_bundles() const { return divide_up(e_.outputs, kernels_->lanes) * e_.groups; }
-  /// Transforms bundles [first, last) of all groups' filters.
-  void transform_filters(const T* w, T* to, std::int64_t first, std::int64_t last) const;
+  std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
+  void prepare(Pool&, const T* w, T* to) const;
 
   struct Operands {
-    const T* filters;  ///< transformed, of this group
+    const T* w;         ///< as they are, of all groups; or
+    const T* prepared;  ///< what prepare() made
     Source<T> source;
     T* to;
     std::int64_t pitch;
     const T* bias;
     bool add, relu;
   };
-  /// Computes this part's share; parts may run at the same time, each with a workspace of its own.
-  void run(int part, const Operands&, void* workspace) const;
+  std::size_t workspace_bytes(bool prepared) const;
+  void run(Pool&, const Operands&, void* workspace) const;
 
  private:
-  struct Buffers {
-    T *pixels, *points, *products;
+  struct Buffers {  // one of each per thread, but for the points
+    T *points, *pixels, *filters, *products;
   };
-  Buffers carve(Carver&) const;
-  void transform_inputs(Piece strips, const Operands&, const Buffers&) const;
-  void transform_outputs(Piece strips, Piece outputs, const Operands&, const Buffers&) const;
+  struct Group {
+    int index;
+    const Operands* operands;
+  };
+  std::int64_t group_size() const { return static_cast<std::int64_t>(chunks_.size()) * chunk_size_; }
+  Buffers carve(Carver&, bool prepared) const;
+  void transform_filters(const T* w, int group, Piece outputs, T* to) const;
+  void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
+  void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
+  void multiply_part(int part, Piece block, const Group&, const Buffers&) const;
+  std::int64_t tiles_of(Piece strips) const;
 
   WinogradExtents e_;
   bool flipped_;
   const MicroKernels<T>* kernels_;
   const WinogradTransforms<T>* transforms_;
   Strips strips_;
-  int positions_;
-  std::int64_t panel_stride_, filter_position_, filter_stride_;  // of transformed filters
-  Partition partition_;
-  std::int64_t block_strips_, block_outputs_;
-  std::int64_t point_ld_, point_position_, product_ld_, product_position_;
-  std::size_t workspace_bytes_;
+  int threads_, positions_;
+  std::int64_t block_strips_;
+  bool ahead_;                 // filters are transformed before the first block
+  Partition partition_;        // of a block
+  std::vector<Piece> chunks_;  // of outputs; each row part has as many, the last ones perhaps empty
+  std::int64_t panel_stride_, filter_position_, chunk_size_;
+  std::int64_t point_ld_, point_position_, product_ld_, product_position_, pixels_size_;
 };
 
 extern template class WinogradProduct<float>;
