@@ -99,12 +99,14 @@ std::string ledgers(Workshop& workshop) {
   Grid grid;
   if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
   for (const char* title : {"layer", "pass", "algorithm"}) grid.columns.push_back({title});
-  for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s"}) grid.columns.push_back({title, true});
+  for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"})
+    grid.columns.push_back({title, true});
 
   std::string all;
   for (const Case& c : cases(workshop)) {
     const int passes = workshop.passes(c.backend);
     const double peak = workshop.peak_flops(c.backend, c.dtype);
+    const double memory = workshop.peak_bytes_per_second(c.backend);
     const Ledger ledger = make_ledger(workshop, c, passes);
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
@@ -117,19 +119,21 @@ std::string ledgers(Workshop& workshop) {
       flops += entry.flops;
       row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
            percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
-           fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds)});
+           fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds),
+           memory > 0 ? percent(entry.bytes / entry.seconds / memory) : ""});
     }
     const double rate = flops / ledger.whole();
-    row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", ""});
+    row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", "", ""});
     row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
-         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", ""});
+         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", "", ""});
     if (!text) continue;
     all += fmt::format(
         "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-        "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n",
+        "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n"
+        "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor, so that what stays in a cache exceeds it.\n",
         all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype), passes, grid.text(),
         1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
-        Workshop::peak_description());
+        Workshop::peak_description(), 1e-9 * memory);
     grid.rows.clear();
   }
   return text ? all : grid.csv();

@@ -138,6 +138,24 @@ double Workshop::peak_flops(const std::string& backend_name, DType dtype) {
   return peaks_[key] = peak;
 }
 
+double Workshop::peak_bytes_per_second(const std::string& backend_name) {
+  const bool on_gpu = backend_name == "cuda" || backend_name.starts_with("cudnn");
+  const DeviceInfo::Kind kind = on_gpu ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
+  const auto known = memory_peaks_.find(kind);
+  if (known != memory_peaks_.end()) return known->second;
+  double peak = 0;
+  try {
+    for (const DeviceInfo& device : devices()) {
+      if (device.kind != kind || device.number != 0) continue;
+      const DeviceRates rates = measure(device);
+      peak = std::max(rates.copy_bytes_per_second, rates.triad_bytes_per_second);
+    }
+  } catch (const Error&) {
+    // As above.
+  }
+  return memory_peaks_[kind] = peak;
+}
+
 std::string Workshop::peak_description() {
   return fmt::format("fastest of {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}",
                      peak_tries, peak_channels, peak_channels, peak_batch, peak_image, peak_image);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lamina/devices.h"
 #include "lamina/lamina.h"
 #include "names.h"
 #include "options.h"
@@ -48,6 +49,9 @@ class Workshop {
   double peak_flops(const std::string& backend, DType);
   const std::map<std::string, double>& peaks() const { return peaks_; }  ///< by "eigen/f32"
   static std::string peak_description();
+  /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates; measured at
+  /// the first call. 0 where it cannot be measured.
+  double peak_bytes_per_second(const std::string& backend);
 
  private:
   std::map<std::string, Choice> saved_choices(const Case&);
@@ -58,6 +62,7 @@ class Workshop {
   std::map<std::string, std::unique_ptr<Backend>> backends_;
   std::vector<std::string> names_, left_out_;
   std::map<std::string, double> peaks_;
+  std::map<DeviceInfo::Kind, double> memory_peaks_;
 };
 
 /// Operations of a pass over a whole graph, and bytes with every tensor once: backward counts the data gradients that

@@ -254,7 +254,10 @@ TEST_CASE("the ledger has a row for every call, and their sum") {
   for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "ledger")) {
     const double ms = std::stod(row.at("ms"));
     if (row.at("layer") == "sum") REQUIRE(sum == Approx(ms).margin(0.05));
-    if (!row.at("pass").empty()) sum += ms;
+    if (!row.at("pass").empty()) {
+      sum += ms;
+      REQUIRE(std::stod(row.at("% of memory")) > 0);
+    }
     forward += row.at("pass") == "forward" ? 1 : 0;
   }
   REQUIRE(forward == 17);
