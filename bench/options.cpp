@@ -61,7 +61,8 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
   nets("--memory", raw.memory,
        "What training and inference take at a batch, by kind; the largest batch within a limit");
   nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
-  app.add_flag("--devices,--peaks", raw.devices, "Processor and GPUs: what they are, and what they were measured to reach")
+  app.add_flag("--devices,--peaks", raw.devices,
+               "Processor and GPUs: what they are, and what they were measured to reach")
       ->group("Instead of timing rows");
   nets("--frontier", raw.frontier,
        "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of "
@@ -126,6 +127,9 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->group(group);
   app.add_option("--threads", options.threads, "Of a processor's backend; default: all")
       ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--instruction_set", options.instruction_set,
+                 "Of eigen's products: generic, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(group);
   app.add_option("--dtype", options.dtypes, "f32, f64")
       ->delimiter(',')

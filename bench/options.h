@@ -41,6 +41,7 @@ struct BenchOptions {
   int width_divisor = 1;
   int passes = 0;  ///< 0: 10 on a GPU, 3 on a processor
   int threads = 0;
+  std::string instruction_set{};
   std::vector<DType> dtypes = {DType::f32};
   std::vector<Layout> layouts = {Layout::nchw};
   Keep keep = Keep::all;

@@ -59,6 +59,7 @@ Backend& Workshop::backend(const std::string& name) {
     options.threads = options_.threads;
     options.memory_limit = options_.memory_limit;
     options.choice_cache = options_.choice_cache.string();
+    options.instruction_set = options_.instruction_set;
     // The directory is no part of a name, so that rows of two versions have equal ones.
     const bool own_cudnn = name == "cudnn" && options_.cudnn.size() == 1;
     made = make_(own_cudnn ? "cudnn:" + options_.cudnn.front() : name, options);

@@ -9,10 +9,13 @@
 
 #include "backends/eigen/common.h"
 #include "backends/eigen/micro_kernels.h"
+#include "lamina/error.h"
+#include "lamina/lamina.h"
 #include "lamina/random.h"
 #include "support/catch.h"
 
 using namespace lamina;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -136,8 +139,8 @@ void compare(const char* what, Field<T>& got, const std::vector<Sum>& wanted, do
 
 /// Runs all passes of an op that is the convolution `conv`, and compares them with the definition.
 template <class T>
-void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& algorithm, int threads, bool relu,
-           bool add, bool integers) {
+void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& algorithm,
+           const eigen::InstructionSet& set, int threads, bool relu, bool add, bool integers) {
   const Inferred inferred = infer(op, {x_shape});
   const Shape y_shape = inferred.y;
   Field<T> x(x_shape, 5), y(y_shape, 3), dx(x_shape, 7), dy(y_shape, 2);
@@ -173,7 +176,7 @@ void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& alg
   eigen::Pool pool(threads);
   Choice choice;
   choice.algorithm = {algorithm, algorithm, algorithm};
-  const eigen::Context context{pool};
+  const eigen::Context context{pool, set};
   const Lowered lowered = std::visit(
       [&](const auto& o) -> Lowered {
         if constexpr (std::is_same_v<std::decay_t<decltype(o)>, Conv> ||
@@ -239,31 +242,25 @@ void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& alg
   CHECK(dy.walls_stand());
 }
 
-std::vector<std::string> sets_here() {
-  std::vector<std::string> names = {eigen::instruction_set_generic.name};
+std::vector<const eigen::InstructionSet*> sets_here() {
+  std::vector<const eigen::InstructionSet*> sets = {&eigen::instruction_set_generic};
 #if defined(__x86_64__)
-  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4}) {
-    if (eigen::runs_here(*set)) names.emplace_back(set->name);
-  }
+  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4})
+    if (eigen::runs_here(*set)) sets.push_back(set);
 #endif
-  return names;
+  return sets;
 }
 
-/// Forces an instruction set for its own lifetime.
-struct Forced {
-  explicit Forced(const std::string& name) { eigen::force_instruction_set(name.c_str()); }
-  ~Forced() { eigen::force_instruction_set(""); }
-};
-
-void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm) {
-  INFO(to_string(op) << " of " << to_string(x) << " by " << algorithm);
+void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm,
+               const eigen::InstructionSet& set) {
+  INFO(to_string(op) << " of " << to_string(x) << " by " << algorithm << ", " << set.name);
   for (const int threads : {1, 3}) {
     for (const bool relu : {false, true}) {
       const bool add = (threads == 3) != relu;
       INFO(threads << " threads, relu " << relu << ", add " << add);
-      check<float>(op, conv, x, algorithm, threads, relu, add, false);
-      check<double>(op, conv, x, algorithm, threads, relu, add, false);
-      check<float>(op, conv, x, algorithm, threads, relu, add, true);
+      check<float>(op, conv, x, algorithm, set, threads, relu, add, false);
+      check<double>(op, conv, x, algorithm, set, threads, relu, add, false);
+      check<float>(op, conv, x, algorithm, set, threads, relu, add, true);
     }
   }
 }
@@ -271,12 +268,9 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
 }  // namespace
 
 TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
-  for (const std::string& set : sets_here()) {
-    const Forced forced(set);
-    INFO(set);
-    for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm");
-  }
-  for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct");
+  for (const eigen::InstructionSet* set : sets_here())
+    for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm", *set);
+  for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct", eigen::instruction_set_generic);
 }
 
 TEST_CASE("a fully connected layer is the convolution over its whole plane") {
@@ -287,11 +281,19 @@ TEST_CASE("a fully connected layer is the convolution over its whole plane") {
                                                                 {{300, 40, 1, 1}, {.outputs = 5}}};
   for (const auto& [x, op] : layers) {
     const Conv conv{.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias};
-    for (const std::string& set : sets_here()) {
-      const Forced forced(set);
-      INFO(set);
-      check_all(op, conv, x, "gemm");
-    }
-    check_all(op, conv, x, "direct");
+    for (const eigen::InstructionSet* set : sets_here()) check_all(op, conv, x, "gemm", *set);
+    check_all(op, conv, x, "direct", eigen::instruction_set_generic);
   }
+}
+
+TEST_CASE("the instruction set of products is the fastest here, or the one that is asked for") {
+  const std::string fastest = eigen::fastest_instruction_set().name;
+  CHECK(eigen::runs_here(eigen::fastest_instruction_set()));
+  CHECK_THAT(make_backend("eigen")->describe(), ContainsSubstring("products in " + fastest));
+  for (const eigen::InstructionSet* set : sets_here())
+    CHECK_THAT(make_backend("eigen", {.instruction_set = set->name})->describe(),
+               ContainsSubstring(std::string("products in ") + set->name));
+  CHECK_THROWS_WITH(make_backend("eigen", {.instruction_set = "mmx"}),
+                    ContainsSubstring("mmx") && ContainsSubstring("generic"));
+  CHECK_THROWS_AS(make_backend("eigen", {.instruction_set = "mmx"}), UsageError);
 }

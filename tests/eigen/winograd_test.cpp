@@ -19,13 +19,6 @@ using namespace lamina::test;
 
 namespace {
 
-struct Forced {
-  explicit Forced(const eigen::InstructionSet& set) { eigen::force_instruction_set(set.name); }
-  ~Forced() { eigen::force_instruction_set(""); }
-  Forced(const Forced&) = delete;
-  Forced& operator=(const Forced&) = delete;
-};
-
 std::vector<const eigen::InstructionSet*> sets() {
   std::vector<const eigen::InstructionSet*> found = {&eigen::instruction_set_generic};
 #if defined(__x86_64__)
@@ -171,8 +164,7 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
           for (const DType dtype : {DType::f32, DType::f64}) {
             INFO(set->name << ", " << threads << " threads, " << to_string(dtype) << ", " << algorithm << ": "
                            << to_string(c));
-            const Forced forced(*set);
-            const auto eigen = make_backend("eigen", {.threads = threads});
+            const auto eigen = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
             const Spec spec = *make_spec(*eigen, c, {.dtype = dtype});
             const Result got = run_unit(*eigen, spec, {.algorithm = algorithms}, feed);
             check_close("y", got.y, want.y, bounds.y, epsilon(dtype));

@@ -103,7 +103,11 @@ bool has_pass(const Op& op, Pass pass) {
 }  // namespace
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : pool_(options.threads), device_(pool_.threads(), options.memory_limit), choices_(options.choice_cache) {
+    : pool_(options.threads),
+      context_{pool_,
+               options.instruction_set.empty() ? fastest_instruction_set() : instruction_set(options.instruction_set)},
+      device_(pool_.threads(), options.memory_limit),
+      choices_(options.choice_cache) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
 }
@@ -113,8 +117,8 @@ std::string EigenBackend::available() const { return missing_instructions(); }
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
   return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION) + ", products in " + instruction_set().name + ", " +
-         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+         std::to_string(EIGEN_MINOR_VERSION) + ", products in " + context_.set.name + ", " + std::to_string(threads) +
+         (threads == 1 ? " thread" : " threads");
 }
 
 Device& EigenBackend::device() {

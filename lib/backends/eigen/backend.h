@@ -9,8 +9,9 @@ namespace lamina::eigen {
 
 class EigenBackend final : public Backend {
  public:
-  /// Throws UsageError for a number of threads that makes no sense and for a device other than 0, FileError for a
-  /// choice cache that cannot be read. Starts no thread: the first kernel does.
+  /// Throws UsageError for a number of threads that makes no sense, for a device other than 0 and for an instruction
+  /// set that is unknown, Unsupported for one that this processor lacks, FileError for a choice cache that cannot be
+  /// read. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
@@ -28,7 +29,7 @@ class EigenBackend final : public Backend {
 
  private:
   Pool pool_;
-  Context context_{pool_};
+  Context context_;
   HostDevice device_;
   MeasuredChoices choices_;
 };

@@ -7,6 +7,7 @@
 #include "../lowering.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "micro_kernels.h"
 #include "pool.h"
 
 namespace lamina::eigen {
@@ -14,6 +15,7 @@ namespace lamina::eigen {
 /// What lowering needs to know of the backend it happens in. Outlives every kernel.
 struct Context {
   Pool& pool;
+  const InstructionSet& set;  ///< of the products
 };
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.

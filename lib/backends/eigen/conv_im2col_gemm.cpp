@@ -256,7 +256,7 @@ Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const Micro
 
 Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = instruction_set().of<T>();
+    const MicroKernels<T>& kernels = context.set.of<T>();
     switch (pass) {
       case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
       case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);

@@ -134,7 +134,7 @@ bool winograd_4x4_pays(const ConvProblem& c, DType dtype, Pass) {
 Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool prepared,
                             const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = instruction_set().of<T>();
+    const MicroKernels<T>& kernels = context.set.of<T>();
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
       case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
@@ -146,7 +146,7 @@ Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pa
 std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype, const Context& context) {
   return with_type(dtype, [&]<class T>() {
     const WinogradProduct<T> product =
-        product_of<T>(c, tile, Pass::forward, context.pool.threads(), instruction_set().of<T>());
+        product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.of<T>());
     return static_cast<std::size_t>(bias_room<T>(c) + product.prepared_count()) * sizeof(T);
   });
 }

@@ -238,9 +238,10 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
   });
 }
 
-Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, Pool& pool) {
+Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    FullyConnectedProduct<T> product(problem, pool.threads(), instruction_set().of<T>());
+    Pool& pool = context.pool;
+    FullyConnectedProduct<T> product(problem, pool.threads(), context.set.of<T>());
     const std::size_t bytes = product.workspace_bytes(pass);
     return step(
         {pass}, "gemm",
@@ -273,11 +274,11 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
                             .add_dw = spec.adds_dw};
   const DType dtype = spec.y.dtype;
   return assemble(spec, [&](Pass pass) {
-    return pick(unit, pass, choice,
-                {{"gemm", product_error(problem, dtype, pass),
-                  [&, pass] { return gemm_step(problem, dtype, pass, context.pool); }},
-                 {"direct", direct_error(problem, dtype, pass),
-                  [&, pass] { return direct_step(problem, dtype, pass, context); }}});
+    return pick(
+        unit, pass, choice,
+        {{"gemm", product_error(problem, dtype, pass), [&, pass] { return gemm_step(problem, dtype, pass, context); }},
+         {"direct", direct_error(problem, dtype, pass),
+          [&, pass] { return direct_step(problem, dtype, pass, context); }}});
   });
 }
 

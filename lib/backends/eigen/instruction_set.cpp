@@ -1,7 +1,10 @@
-// Which instruction set's micro-kernels this process takes.
+// Which instruction set's micro-kernels are taken.
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "lamina/error.h"
 #include "micro_kernels.h"
@@ -9,7 +12,7 @@
 namespace lamina::eigen {
 namespace {
 
-const InstructionSet* forced = nullptr;
+constexpr double worth_narrowing = 1.1;
 
 // Widest first.
 const InstructionSet* const sets[] = {
@@ -19,6 +22,35 @@ const InstructionSet* const sets[] = {
 #endif
     &instruction_set_generic,
 };
+
+/// Of one register tile over a panel that stays in the first-level cache, the best of several runs.
+double multiply_adds_per_second(const InstructionSet& set) {
+  constexpr std::int64_t depth = 128;
+  constexpr int runs = 7, calls = 50;
+  const MicroKernels<float>& kernels = set.f32;
+  std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
+  std::vector<float> b(static_cast<std::size_t>(kernels.width() * depth), 1.0F);
+  std::vector<float> c(static_cast<std::size_t>(kernels.rows * kernels.width()));
+  const Tile<float> tile{.depth = depth,
+                         .a = a.data(),
+                         .lda = depth,
+                         .rows = kernels.rows,
+                         .b = b.data(),
+                         .ldb = kernels.width(),
+                         .c = c.data(),
+                         .ldc = kernels.width(),
+                         .bias = nullptr,
+                         .add = false,
+                         .relu = false};
+  double best = 0;
+  for (int run = 0; run < runs; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(calls * depth * kernels.rows * kernels.width()) / seconds.count());
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -37,30 +69,34 @@ bool runs_here(const InstructionSet& set) {
   return &set == &instruction_set_generic;
 }
 
-const InstructionSet& instruction_set() {
-  if (forced != nullptr) return *forced;
-  for (const InstructionSet* set : sets) {
-    if (runs_here(*set)) return *set;
-  }
-  return instruction_set_generic;
-}
-
-void force_instruction_set(const char* name) {
-  const std::string_view wanted = name;
-  if (wanted.empty()) {
-    forced = nullptr;
-    return;
-  }
+const InstructionSet& instruction_set(const std::string& name) {
   std::string known;
   for (const InstructionSet* set : sets) {
-    if (wanted == set->name) {
-      if (!runs_here(*set)) throw Unsupported("eigen: this processor lacks the instruction set " + std::string(wanted));
-      forced = set;
-      return;
+    if (name == set->name) {
+      if (!runs_here(*set)) throw Unsupported("eigen: this processor lacks the instruction set " + name);
+      return *set;
     }
     known += std::string(known.empty() ? "" : ", ") + set->name;
   }
-  throw UsageError("eigen: unknown instruction set '" + std::string(wanted) + "'; there are " + known);
+  throw UsageError("eigen: unknown instruction set '" + name + "'; there are " + known);
+}
+
+const InstructionSet& fastest_instruction_set() {
+  static const InstructionSet& fastest = [&]() -> const InstructionSet& {
+    const InstructionSet* best = nullptr;
+    double best_rate = 0;
+    for (const InstructionSet* set : sets) {
+      if (!runs_here(*set)) continue;
+      if (set == &instruction_set_generic && best != nullptr) break;  // never the faster one
+      const double rate = multiply_adds_per_second(*set);
+      if (best == nullptr || rate > worth_narrowing * best_rate) {
+        best = set;
+        best_rate = rate;
+      }
+    }
+    return best == nullptr ? instruction_set_generic : *best;
+  }();
+  return fastest;
 }
 
 }  // namespace lamina::eigen

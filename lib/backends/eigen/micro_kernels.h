@@ -5,6 +5,7 @@
 // linker could merge with code of other files: no inline function and no template instance with external linkage.
 
 #include <cstdint>
+#include <string>
 
 #include "winograd_kernels.h"
 
@@ -108,12 +109,11 @@ extern const InstructionSet instruction_set_v4;
 /// Whether this processor can run the set.
 bool runs_here(const InstructionSet&);
 
-/// The widest set that this processor runs, or the one that was forced.
-const InstructionSet& instruction_set();
+/// The set of this name. Throws UsageError for one that is unknown and Unsupported for one that does not run here.
+const InstructionSet& instruction_set(const std::string& name);
 
-/// From now on lowering takes the set of this name; an empty name lifts that. For tests and comparisons; not while
-/// another thread lowers. Throws UsageError for a name that is unknown and Unsupported for a set that does not run
-/// here.
-void force_instruction_set(const char* name);
+/// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
+/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond.
+const InstructionSet& fastest_instruction_set();
 
 }  // namespace lamina::eigen

@@ -59,8 +59,8 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
 
 /// The `lanes` channels from `channel` on of a window of an image, h and w being its first row and column.
 template <class T>
-Window<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels, int lanes,
-                    int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {
+PixelWindow<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels,
+                         int lanes, int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {
   const std::int64_t plane = std::int64_t{plane_h} * plane_w;
   const std::int64_t at = channel * plane;
   return {.data = const_cast<T*>(source.data) + image * source.pitch + at,

@@ -14,7 +14,7 @@ namespace lamina::eigen {
 
 /// A window onto planes of one image, for as many channels as a vector has lanes. It may reach beyond the planes.
 template <class T>
-struct Window {
+struct PixelWindow {
   T* data;             ///< row 0, column 0 of the first channel's plane; only read by stage()
   const T* mask;       ///< with stage(): null, or planes like those of data: 0 is taken where they are not above 0
   std::int64_t plane;  ///< elements from channel to channel
@@ -52,9 +52,9 @@ struct WinogradTransforms {
 
 template <class T>
 struct WinogradKernels {
-  void (*stage)(T* pixels, const Window<T>&);  ///< pixels from planes, zeros beyond them
+  void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
   /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
-  void (*unstage)(const T* pixels, const Window<T>&, bool add, bool relu);
+  void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, bool relu);
   WinogradTransforms<T> of_2x2, of_4x4;
 };
 
