@@ -238,7 +238,7 @@ TEST_CASE("predicted memory is what a plan takes, and dropping values takes less
     CHECK(predicted.total() == plan.memory().total());
   }
   Options cheap{.keep = Keep::cheap};
-  const Graph large = residual(64);  // so that values outweigh workspaces
+  const Graph large = residual(256);  // so that values outweigh workspaces
   const MemoryReport all = predict_memory(large, backend(), {});
   CHECK(predict_memory(large, backend(), cheap).arena < all.arena);
   CHECK(predict_memory(large, backend(), {.mode = Mode::inference}).arena < all.arena);
