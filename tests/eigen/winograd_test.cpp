@@ -66,7 +66,7 @@ Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
   for (int i = 0; i < 3; ++i) {
     std::vector<double> filter(9), to(size);
     filter[static_cast<std::size_t>(3 * i)] = 1;
-    transforms.filters(to.data(), lanes, filter.data(), 9, 1, false);
+    transforms.filters(to.data(), lanes, filter.data(), 9, nullptr, 1, false);
     Row row;
     for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
     matrices.filter.push_back(row);
@@ -104,6 +104,7 @@ const std::vector<Case>& cases() {
       {"groups", Conv{.channels = 36, .kernel = 3, .pad = 1, .groups = 2}, {{2, 38, 7, 6}}},
       {"ReLU", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 14, 14}}, {{Relu{}}}},
       {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
+      {"inference of many tiles", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 29, 30}}, {}, Mode::inference},
   };
   return all;
 }

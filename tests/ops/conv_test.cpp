@@ -133,6 +133,10 @@ TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with t
     }
   check_against_oracle(
       {"", Conv{.channels = 6, .kernel = 3, .stride = 2, .groups = 2}, {{2, 4, 7, 7}}, {{norm}}, Mode::inference});
+  check_against_oracle(
+      {"many tiles", Conv{.channels = 6, .kernel = 3, .groups = 2}, {{1, 4, 34, 35}}, {{norm}}, Mode::inference});
+  check_against_oracle(
+      {"deep sums", Conv{.channels = 3, .kernel = 1}, {{1, 700, 3, 3}}, {{norm}, {Add{}}}, Mode::inference});
 }
 
 TEST_CASE("conv refuses what it cannot do, and says so") {

@@ -151,6 +151,7 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
                         .panel_stride = panel_stride,
                         .ldb = width,
                         .columns = range.count,
+                        .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
                         .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
                         .add = operands.add,
                         .relu = operands.relu,

@@ -31,6 +31,7 @@ class ColumnProduct {
     const T* a;  ///< rows x columns.depth()
     Source<T> source;
     GridOutput<T> output;
+    const T* scale = nullptr;  ///< of the sums, one per row
     const T* bias;
     bool add, relu;
   };

@@ -62,7 +62,7 @@ std::string unit_text(const Conv& op) { return "eigen: " + to_string(Op(op)); }
 std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
                                      const Context* context) {
   const DType dtype = spec.y.dtype;
-  const bool prepared = spec.mode == Mode::inference;
+  const bool inference = spec.mode == Mode::inference;
   std::vector<Candidate> found = {
       {"im2col_gemm", product_error(c, dtype, pass), [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
       {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
@@ -73,7 +73,7 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
     const std::string name = tile == 2 ? winograd_2x2_name : winograd_4x4_name;
     if (refused.empty())
       found.insert(first(),
-                   {name, no_bound, [=, &c] { return winograd_step(c, tile, dtype, pass, prepared, *context); }});
+                   {name, no_bound, [=, &c] { return winograd_step(c, tile, dtype, pass, inference, *context); }});
     else if (choice.algorithm[static_cast<std::size_t>(pass)] == name)
       throw Unsupported(unit_text(c.op) + ", " + std::string(to_string(pass)) + ": " + name + " " + refused);
   }
@@ -86,10 +86,11 @@ void prepare(Lowered& lowered, const ConvProblem& c, DType dtype, const Context&
   if (forward == winograd_2x2_name || forward == winograd_4x4_name) {
     const int tile = forward == winograd_2x2_name ? 2 : 4;
     lowered.prepared_bytes = winograd_prepared_bytes(c, tile, dtype, context);
+    if (lowered.prepared_bytes == 0) return;
     lowered.steps.push_back(winograd_step(c, tile, dtype, Pass::prepare, true, context));
   } else if (c.folded) {
     lowered.prepared_bytes = fold_bytes(c, dtype);
-    lowered.steps.push_back(fold_step(c, forward, dtype, context));
+    lowered.steps.push_back(fold_step(c, forward, dtype));
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Batch norm in front of inference: folded into the filters and bias of the convolution before it.
+// Batch norm behind a convolution in inference: a scale and a bias per filter, made when parameters change.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,34 +10,35 @@
 
 namespace lamina::eigen {
 
-/// What a forward pass multiplies with and adds.
+/// What a forward pass multiplies with and adds: y = scale * (w * x) + bias.
 template <class T>
 struct Filters {
   const T* w;
-  const T* bias;  ///< null where there is none
+  const T *scale, *bias;  ///< one per filter; null where there is none
 };
 
-/// Elements of the bias in prepared memory, rounded up to a cache line; the prepared filters stand behind it.
+/// Elements of scale, and as many of bias behind them, at the start of prepared memory: whole cache lines.
 template <class T>
-std::int64_t bias_room(const ConvProblem& c) {
+std::int64_t fold_room(const ConvProblem& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
 }
 
-/// The parameters themselves or, where a batch norm is folded into them, what fold() prepared.
+/// The parameters themselves or, where a batch norm is folded into them, with what fold() prepared.
 template <class T>
 Filters<T> filters_of(const ConvProblem& c, const Args& args) {
-  if (!c.folded) return {args.w[0].as<T>(), c.op.bias ? args.w[1].as<T>() : nullptr};
-  const T* const bias = static_cast<const T*>(args.prepared);
-  return {bias + bias_room<T>(c), bias};
+  const T* const w = args.w[0].as<T>();
+  if (!c.folded) return {w, nullptr, c.op.bias ? args.w[1].as<T>() : nullptr};
+  const T* const prepared = static_cast<const T*>(args.prepared);
+  return {w, prepared, prepared + fold_room<T>(c)};
 }
 
-/// w[k] * f[k] and (bias[k] - mean[k]) * f[k] + shift[k], where f = scale / sqrt(variance + epsilon): computed in
-/// double, rounded once. Parameters and state are the convolution's, then the batch norm's.
+/// scale[k] = norm_scale[k] / sqrt(variance[k] + epsilon) and bias[k] = (conv_bias[k] - mean[k]) * scale[k] + shift[k],
+/// computed in double. Parameters and state are the convolution's, then the batch norm's.
 template <class T>
-void fold(const ConvProblem&, const Args&, T* w, T* bias, Pool&);
+void fold(const ConvProblem&, const Args&);
 
-/// Prepares folded filters for an algorithm that reads them as they are.
-Lowered::Step fold_step(const ConvProblem&, const std::string& algorithm, DType, const Context&);
+/// Prepares scale and bias, for algorithms that want nothing else prepared.
+Lowered::Step fold_step(const ConvProblem&, const std::string& algorithm, DType);
 std::size_t fold_bytes(const ConvProblem&, DType);
 
 /// Puts the operand of an Add behind the convolution into y, to which the convolution is then added.

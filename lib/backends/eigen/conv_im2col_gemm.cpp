@@ -50,6 +50,7 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
                         {.a = filters.w + g * product.rows() * product.columns().depth(),
                          .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
                          .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
+                         .scale = filters.scale == nullptr ? nullptr : filters.scale + g * c.group_filters(),
                          .bias = filters.bias == nullptr ? nullptr : filters.bias + g * c.group_filters(),
                          .add = c.add_y,
                          .relu = c.relu},

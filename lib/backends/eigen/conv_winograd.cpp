@@ -48,20 +48,24 @@ WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int thr
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
 
+/// Whether inference keeps transformed filters: they take four times the memory of the filters (2x2: 16 / 9), and with
+/// more tiles than this to use one in, transforming it anew costs less than a fifth of using it.
+template <class T>
+bool prepares_filters(const WinogradProduct<T>& product) {
+  constexpr std::int64_t few_tiles = 64;
+  return product.tiles() < few_tiles;
+}
+
 template <class T>
 Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  return step(
-      {Pass::prepare}, name_of(tile),
-      [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
-        T* const prepared = static_cast<T*>(args.prepared);
-        const T* w = args.w[0].as<T>();
-        if (c.folded) {
-          fold(c, args, static_cast<T*>(args.workspace), prepared, pool);
-          w = static_cast<const T*>(args.workspace);
-        }
-        product.prepare(pool, w, prepared + bias_room<T>(c));
-      },
-      c.folded ? static_cast<std::size_t>(c.weights()) * sizeof(T) : 0);
+  return step({Pass::prepare}, name_of(tile),
+              [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
+                if (c.folded) fold<T>(c, args);
+                if (prepares_filters(product)) {
+                  product.prepare(pool, args.w[0].as<T>(), filters_of<T>(c, args).scale,
+                                  static_cast<T*>(args.prepared) + 2 * fold_room<T>(c));
+                }
+              });
 }
 
 /// dy as a gradient reads it: through the mask of a fused ReLU.
@@ -72,9 +76,10 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
 }
 
 template <class T>
-Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepared, Pool& pool,
+Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool inference, Pool& pool,
                            const MicroKernels<T>& kernels) {
   WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
+  const bool prepared = inference && prepares_filters(product);
   const std::size_t bytes = product.workspace_bytes(prepared);
   return step(
       {pass}, name_of(tile),
@@ -84,7 +89,8 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool prepa
         if (!data) place_addend(c, args, pool);
         product.run(pool,
                     {.w = args.w[0].as<T>(),
-                     .prepared = prepared ? static_cast<const T*>(args.prepared) + bias_room<T>(c) : nullptr,
+                     .scale = data ? nullptr : filters_of<T>(c, args).scale,
+                     .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
                      .source = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch},
                      .to = to.as<T>(),
                      .pitch = to.pitch,
@@ -131,14 +137,14 @@ bool winograd_4x4_pays(const ConvProblem& c, DType dtype, Pass) {
          c.group_filters() >= least_channels;
 }
 
-Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool prepared,
+Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool inference,
                             const Context& context) {
   return with_type(dtype, [&]<class T>() {
     const MicroKernels<T>& kernels = context.set.of<T>();
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
       case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
-      default: return product_step<T>(c, tile, pass, prepared, context.pool, kernels);
+      default: return product_step<T>(c, tile, pass, inference, context.pool, kernels);
     }
   });
 }
@@ -147,7 +153,8 @@ std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype,
   return with_type(dtype, [&]<class T>() {
     const WinogradProduct<T> product =
         product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.of<T>());
-    return static_cast<std::size_t>(bias_room<T>(c) + product.prepared_count()) * sizeof(T);
+    const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
+    return static_cast<std::size_t>(2 * fold_room<T>(c) + filters) * sizeof(T);
   });
 }
 

@@ -17,9 +17,9 @@ std::string winograd_refusal(const ConvProblem&);
 /// Whether winograd_4x4 should be the fastest: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const ConvProblem&, DType, Pass);
 
-/// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. A forward pass takes filters that are already
-/// transformed if `prepared`.
-Lowered::Step winograd_step(const ConvProblem&, int tile, DType, Pass, bool prepared, const Context&);
+/// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. In inference, a forward pass of few tiles takes
+/// filters that prepare transformed.
+Lowered::Step winograd_step(const ConvProblem&, int tile, DType, Pass, bool inference, const Context&);
 
 /// Bytes that a forward pass wants prepared.
 std::size_t winograd_prepared_bytes(const ConvProblem&, int tile, DType, const Context&);

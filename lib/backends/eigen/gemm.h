@@ -25,7 +25,8 @@ struct Block {
   std::int64_t panel_stride;
   std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
-  const T* bias = nullptr;    ///< one per row of a
+  const T* scale = nullptr;   ///< of the sums, one per row of a
+  const T* bias = nullptr;    ///< likewise
   bool a_is_columns = false;  ///< a lies column-major, `lda` from k to k, with whole register tiles of readable rows
   bool add = false;           ///< to what c held before the product
   bool relu = false;
@@ -61,6 +62,7 @@ void multiply(const Block<T>& block, const Place& place) {
                    .ldb = block.ldb,
                    .c = spill,
                    .ldc = width,
+                   .scale = block.scale == nullptr ? nullptr : block.scale + i,
                    .bias = nullptr,
                    .add = false,
                    .relu = false};

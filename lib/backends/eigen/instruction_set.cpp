@@ -39,6 +39,7 @@ double multiply_adds_per_second(const InstructionSet& set) {
                          .ldb = kernels.width(),
                          .c = c.data(),
                          .ldc = kernels.width(),
+                         .scale = nullptr,
                          .bias = nullptr,
                          .add = false,
                          .relu = false};

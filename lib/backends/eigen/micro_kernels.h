@@ -16,8 +16,8 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
-/// c[i][j] = sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a register
-/// tile.
+/// c[i][j] = (scale[i] *) sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a
+/// register tile.
 template <class T>
 struct Tile {
   std::int64_t depth;  ///< extent of k
@@ -28,8 +28,9 @@ struct Tile {
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
-  const T* bias;  ///< one per row, or null
-  bool add;       ///< c is read and added to; otherwise it is only written
+  const T* scale;  ///< one per row, or null
+  const T* bias;   ///< likewise
+  bool add;        ///< c is read and added to; otherwise it is only written
   bool relu;
 };
 

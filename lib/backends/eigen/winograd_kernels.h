@@ -43,9 +43,10 @@ struct WinogradTransforms {
   void (*tiles)(const Points<T>& to, const T* pixels, std::int64_t cols, T* sums);
   /// A^T m A + bias[lane]: pixels with `tile` rows.
   void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
-  /// G g G^T for 3x3 filters: lane i's filter is at from[i * stride], those from `count` on are zeros; turned by half a
-  /// turn if flipped. to[(i * patch + j) * position].
-  void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, int count, bool flipped);
+  /// G g G^T for 3x3 filters: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
+  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position].
+  void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, const T* scale, int count,
+                  bool flipped);
   /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + 3 * r + s] for i < count, added if `add`.
   void (*gradients)(T* to, std::int64_t stride, const T* from, std::int64_t position, int count, bool add);
 };

@@ -96,7 +96,7 @@ std::int64_t WinogradProduct<T>::tiles_of(Piece strips) const {
 }
 
 template <class T>
-void WinogradProduct<T>::transform_filters(const T* w, int group, Piece outputs, T* to) const {
+void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const {
   const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs;
   const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
   const T* const from = w + group * inputs * e_.outputs * 9;
@@ -106,17 +106,18 @@ void WinogradProduct<T>::transform_filters(const T* w, int group, Piece outputs,
     const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * kernels_->width(), filter_position_,
-                           from + input * per_input + k * per_output, per_output, count, flipped_);
+                           from + input * per_input + k * per_output, per_output,
+                           scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_);
     }
   }
 }
 
 template <class T>
-void WinogradProduct<T>::prepare(Pool& pool, const T* w, T* to) const {
+void WinogradProduct<T>::prepare(Pool& pool, const T* w, const T* scale, T* to) const {
   const auto chunks = static_cast<std::int64_t>(chunks_.size());
   pool.split(e_.groups * chunks, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      transform_filters(w, static_cast<int>(i / chunks), chunks_[static_cast<std::size_t>(i % chunks)],
+      transform_filters(w, scale, static_cast<int>(i / chunks), chunks_[static_cast<std::size_t>(i % chunks)],
                         to + i * chunk_size_);
     }
   });
@@ -195,7 +196,7 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
       filters = group.operands->prepared + group.index * group_size() + static_cast<std::int64_t>(chunk) * chunk_size_;
     } else {
       T* const made = buffers.filters + part * chunk_size_;
-      transform_filters(group.operands->w, group.index, outputs, made);
+      transform_filters(group.operands->w, group.operands->scale, group.index, outputs, made);
       filters = made;
     }
     for (int position = 0; position < positions_; ++position) {
@@ -220,7 +221,7 @@ void WinogradProduct<T>::run(Pool& pool, const Operands& given, void* workspace)
   const Buffers buffers = carve(carver, given.prepared != nullptr);
   Operands operands = given;
   if (operands.prepared == nullptr && ahead_) {
-    prepare(pool, operands.w, buffers.filters);
+    prepare(pool, operands.w, operands.scale, buffers.filters);
     operands.prepared = buffers.filters;
   }
   for (int g = 0; g < e_.groups; ++g) {

@@ -22,12 +22,14 @@ class WinogradProduct {
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
+  std::int64_t tiles() const { return tiles_of({0, strips_.count()}); }     ///< of the batch
   std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
-  void prepare(Pool&, const T* w, T* to) const;
+  void prepare(Pool&, const T* w, const T* scale, T* to) const;
 
   struct Operands {
-    const T* w;         ///< as they are, of all groups; or
-    const T* prepared;  ///< what prepare() made
+    const T* w;         ///< filters as they are, of all groups,
+    const T* scale;     ///< and a factor for each, or null; or
+    const T* prepared;  ///< what prepare() made of both
     Source<T> source;
     T* to;
     std::int64_t pitch;
@@ -47,7 +49,7 @@ class WinogradProduct {
   };
   std::int64_t group_size() const { return static_cast<std::int64_t>(chunks_.size()) * chunk_size_; }
   Buffers carve(Carver&, bool prepared) const;
-  void transform_filters(const T* w, int group, Piece outputs, T* to) const;
+  void transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const;
   void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
   void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
   void multiply_part(int part, Piece block, const Group&, const Buffers&) const;
