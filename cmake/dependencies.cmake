@@ -32,3 +32,15 @@ if(lamina_missing)
   message(FATAL_ERROR "Not found: ${lamina_missing}. On Debian and Ubuntu:\n"
                       "  sudo apt-get install ${lamina_missing_apt}")
 endif()
+
+# oneDNN, for the program that times its convolutions beside ours. By its files: its own package file stops the
+# configuration where the OpenCL headers are missing. The sanitizers know nothing of its OpenMP.
+set(LAMINA_WITH_ONEDNN OFF)
+if(LAMINA_BUILD_BENCH AND LAMINA_SANITIZE STREQUAL "")
+  find_path(LAMINA_ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
+  find_library(LAMINA_ONEDNN_LIBRARY dnnl)
+  mark_as_advanced(LAMINA_ONEDNN_INCLUDE_DIR LAMINA_ONEDNN_LIBRARY)
+  if(LAMINA_ONEDNN_INCLUDE_DIR AND LAMINA_ONEDNN_LIBRARY)
+    set(LAMINA_WITH_ONEDNN ON)
+  endif()
+endif()

@@ -67,10 +67,10 @@ def judge(net, mode, subjects, samples):
     def of(peer):
         return [k for k, subject in enumerate(subjects) if subject.peer == peer]
 
-    ours = fastest(of("lamina"), rows.PASSES[mode][-1])
+    ours = fastest(of("lamina"), rows.passes(mode)[-1])
     peers = [peer for peer in dict.fromkeys(subject.peer for subject in subjects) if peer != "lamina"]
     lines = []
-    for what, peer in itertools.product(rows.PASSES[mode], peers):
+    for what, peer in itertools.product(rows.passes(mode), peers):
         best = fastest(of(peer), what)
         theirs = [times(k, what) for k in of(peer)]
         low, high = interval(times(ours, what), theirs)

@@ -6,18 +6,24 @@ import os
 import platform
 import socket
 
-PASSES = {"training": ("forward", "backward", "total"), "inference": ("inference",)}
+PASSES = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
+LAYER_PASSES = ("forward", "backward_params", "backward_data")
 
 
-def row_name(net, what, backend, layout, batch):
-    return f"net/{net}/{what}/{backend}/f32/{layout}/batch:{batch}"
+def passes(mode):
+    """What is told of a network's mode; a pass of a layer is told as such."""
+    return PASSES.get(mode, (mode,))
 
 
-def rows_of(net, mode, backend, layout, batch, samples):
-    """One row for each pass and sample; a sample maps "forward", ... and "cpu" to seconds."""
+def row_name(net, what, backend, layout, batch, kind="net"):
+    return f"{kind}/{net}/{what}/{backend}/f32/{layout}/batch:{batch}"
+
+
+def rows_of(net, mode, backend, layout, batch, samples, kind="net"):
+    """One row for each pass and sample; a sample maps "forward", ... and "forward_cpu", ... to seconds."""
     rows = []
-    for what in PASSES[mode]:
-        name = row_name(net, what, backend, layout, batch)
+    for what in passes(mode):
+        name = row_name(net, what, backend, layout, batch, kind)
         for i, sample in enumerate(samples):
             seconds = sample["forward"] + sample["backward"] if what == "total" else sample[what]
             cpu = sum(sample[f"{part}_cpu"] for part in (("forward", "backward") if what == "total" else (what,)))

@@ -63,6 +63,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()
+        self.child.stdout.close()
 
 
 class Subject:
@@ -71,11 +72,14 @@ class Subject:
     def __init__(self, worker, peer, backend, layout):
         self.worker, self.peer, self.backend, self.layout = worker, peer, backend, layout
 
+    def request(self, mode):
+        return f"pass {mode} {self.layout}"
+
     def run(self, mode):
         """One pass, and how many cores other processes used meanwhile, less the clocks' doubt of a few ticks."""
         pid = self.worker.child.pid
         start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
-        sample = self.worker.ask(f"pass {mode} {self.layout}")
+        sample = self.worker.ask(self.request(mode))
         others = (busy_seconds() - busy) - (used_seconds(pid) - used) - 4 / TICKS_PER_SECOND
         sample["others_cores"] = max(0.0, others) / (time.monotonic() - start)
         return sample

@@ -1,4 +1,5 @@
-"""Speaks the protocol of a peer's worker without computing anything: usage: fake_worker.py SECONDS [die|refuse]"""
+"""Speaks the protocols of the peers' workers without computing anything: usage: fake_worker.py SECONDS [die|refuse]
+Every pass of a layer takes SECONDS, too; there is no variant `winograd`."""
 
 import json
 import sys
@@ -11,5 +12,11 @@ for line in sys.stdin:
     if fault == ["refuse"]:
         print(json.dumps({"error": "no layout 'nhwc'"}), flush=True)
         continue
-    sample = {"forward": seconds, "forward_cpu": 0, "backward": 2 * seconds, "backward_cpu": 0}
-    print(json.dumps({} if line.startswith("drop") else sample), flush=True)
+    answer = {"forward": seconds, "forward_cpu": 0, "backward": 2 * seconds, "backward_cpu": 0}
+    answer |= dict.fromkeys(("backward_params", "backward_data"), seconds)
+    answer |= dict.fromkeys(("backward_params_cpu", "backward_data_cpu"), 0)
+    if line.startswith("drop"):
+        answer = {}
+    elif line.startswith("open"):
+        answer = {"unsupported": "none such"} if "winograd" in line else {"implementation": "fake"}
+    print(json.dumps(answer), flush=True)

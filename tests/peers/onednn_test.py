@@ -1,0 +1,73 @@
+"""The layer workers compute the same: usage: onednn_test.py LAYER_WORKER ONEDNN_WORKER"""
+
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+import layers
+import rows
+import workers
+
+PROGRAMS = sys.argv[1:3]
+CONVOLUTIONS = {  # n c h w, k r s, stride, pad, dilation, groups, bias
+    "3x3": "2 16 14 13 32 3 3 1 1 1 1 1 1 1 0",
+    "first layer, with a bias": "2 3 31 31 16 7 7 2 2 3 3 1 1 1 1",
+    "grouped": "2 8 9 10 12 5 5 1 1 2 2 1 1 2 1",
+    "dilated, odd in every number": "1 6 17 12 10 3 2 2 1 2 0 2 3 1 0",
+    "1x1": "3 24 7 7 40 1 1 1 1 0 0 1 1 1 0",
+}
+# The numbers are whole and the sums exact; only Winograd, which multiplies by fractions, rounds. f32 has 6e-8, its
+# transforms of six points amplify by some hundred.
+TOLERANCE = 1e-5
+
+
+class Workers(unittest.TestCase):
+    def ask(self, name, program):
+        worker = workers.Worker(name, [program, "2"], 2)
+        self.addCleanup(worker.child.stdout.close)
+        self.addCleanup(worker.close)
+        return worker
+
+    def test_every_variant_gives_the_same_numbers_as_ours(self):
+        ours, theirs = (self.ask(*named) for named in zip(("lamina", "onednn"), PROGRAMS))
+        variants = set()
+        for title, conv in CONVOLUTIONS.items():
+            for what in rows.LAYER_PASSES:
+                expected = ours.ask(f"result {what} nchw {conv}")["result"]
+                largest = max(map(abs, expected))
+                self.assertGreater(largest, 10, "numbers that tell nothing")
+                for worker, variant in ((ours, "nhwc"), (theirs, "any"), (theirs, "nchw"), (theirs, "winograd")):
+                    answer = worker.ask(f"result {what} {variant} {conv}")
+                    if "unsupported" in answer and variant in ("winograd", "nhwc"):
+                        continue
+                    with self.subTest(conv=title, what=what, side=worker.name, variant=variant):
+                        variants.add((worker.name, variant))
+                        self.assertEqual(len(answer["result"]), len(expected))
+                        error = max(abs(a - b) for a, b in zip(answer["result"], expected))
+                        self.assertLessEqual(error, TOLERANCE * largest)
+        self.assertLessEqual({("onednn", "any"), ("onednn", "nchw")}, variants)
+
+    def test_a_pass_is_timed_and_a_bad_request_refused(self):
+        for name, program, variant in (("lamina", PROGRAMS[0], "nchw"), ("onednn", PROGRAMS[1], "any")):
+            for what in rows.LAYER_PASSES:
+                worker = self.ask(name, program)
+                subject = layers.Subject(worker, name, name, variant, CONVOLUTIONS["3x3"])
+                self.assertTrue(subject.open(what))
+                self.assertGreater(subject.run(what)[what], 0)
+            with self.assertRaisesRegex(workers.WorkerError, "no pass 'sideways'"):
+                worker.ask(f"pass sideways {variant} {CONVOLUTIONS['3x3']}")
+            with self.assertRaisesRegex(workers.WorkerError, "15 whole numbers"):
+                self.ask(name, program).ask(f"pass forward {variant} 1 2 3")
+
+    def test_a_network_is_listed(self):
+        found = layers.distinct({"resnet18": layers.listing(PROGRAMS[0], "resnet18", 4)})
+        self.assertEqual(found[0].conv, "4 3 224 224 64 7 7 2 2 3 3 1 1 1 0")
+        self.assertEqual(sum(layer.counts["resnet18"]["forward"] for layer in found), 20)
+        with self.assertRaisesRegex(workers.WorkerError, "resnet19"):
+            layers.listing(PROGRAMS[0], "resnet19", 4)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
