@@ -1,6 +1,7 @@
 // Winograd's algorithms of the backend "eigen" from inside: their matrices, and every instruction set over shapes
 // chosen for the edges of tiles, strips, blocks and vectors.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "backends/eigen/micro_kernels.h"
 #include "lamina/lamina.h"
+#include "lamina/nets.h"
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/suite.h"
@@ -176,4 +178,48 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
           }
     }
   }
+}
+
+TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd guarantees none") {
+  Graph graph("two");
+  Value x = graph.input({2, 32, 12, 12});
+  x = conv(x, "a", {.channels = 32, .kernel = 3, .pad = 1});
+  conv(x, "b", {.channels = 32, .kernel = 3, .pad = 1});
+  const auto eigen = make_backend("eigen", {.threads = 1});
+  Options options;
+  options.input_gradient = true;
+  const Plan by_rule(graph, *eigen, options);
+  for (const Call& call : by_rule.calls()) CHECK(call.algorithm == "winograd_4x4");
+  options.choice.max_error = 1e-6;
+  const Plan bounded(graph, *eigen, options);
+  REQUIRE(bounded.calls().size() == 6);
+  for (const Call& call : bounded.calls()) {
+    CHECK(call.max_error <= 1e-6);
+    CHECK_FALSE(call.algorithm.starts_with("winograd"));
+  }
+}
+
+TEST_CASE("networks by Winograd have the logits of f64 to 1e-4 of the largest") {
+  const auto eigen = make_backend("eigen");
+  for (const char* name : {"vgg16", "resnet18", "resnet50", "inception_v1"})
+    for (const Mode mode : {Mode::training, Mode::inference}) {
+      INFO(name);
+      // Large enough that no batch norm is over a handful of values, which magnifies every rounding.
+      const Graph graph = nets::build(name, {.batch = 4, .image = 96, .width_divisor = 2});
+      Plan exact(graph, *eigen, {.mode = mode, .dtype = DType::f64}), rounded(graph, *eigen, {.mode = mode});
+      exact.forward();
+      rounded.forward();
+      int transformed = 0;
+      for (const Call& call : rounded.calls()) transformed += call.algorithm == "winograd_4x4" ? 1 : 0;
+      CHECK(transformed > 5);
+      std::vector<double> want(static_cast<std::size_t>(exact.output().shape.count())), got(want.size());
+      download(eigen->device(), want, exact.output());
+      download(eigen->device(), got, rounded.output());
+      double largest = 0, error = 0;
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        largest = std::max(largest, std::abs(want[i]));
+        error = std::max(error, std::abs(got[i] - want[i]));
+      }
+      CHECK(error <= 1e-4 * largest);
+    }
 }
