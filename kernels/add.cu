@@ -7,6 +7,7 @@
 
 #include "add.h"
 
+#include "cut_at_zero.h"
 #include "packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -29,7 +30,7 @@ struct Sources {
 
 template <class T, int width>
 __device__ void clip(Pack<T, width>& pack) {
-  for (T& value : pack.v) value = value <= T(0) ? T(0) : value;  // a NaN is not <= 0, and stays
+  for (T& value : pack.v) value = cut_at_zero(value);
 }
 
 template <class T, int width>

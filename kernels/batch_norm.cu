@@ -1,7 +1,7 @@
 // Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then + other, then
 // max(y, 0), where asked.
 //
-// Training takes three launches. Sums: a block for a slice of a channel (batch_norm_sums.h), of differences from the
+// Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h), of differences from the
 // channel's first value, in double: no cancellation beyond the spread of the channel itself, so that one pass is
 // enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image, which may begin in one
 // channel and end in the next, so that planes of any size move in packs; the last image comes first.
@@ -12,7 +12,8 @@
 
 #include <cmath>
 
-#include "batch_norm_sums.h"
+#include "channel_sums.h"
+#include "cut_at_zero.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -83,14 +84,16 @@ __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Image
       for (int k = 0; k < width; ++k) value.v[k] += more.v[k];
     }
     if (relu)
-      for (T& v : value.v) v = v <= T(0) ? T(0) : v;  // a NaN is not <= 0, and stays
+      for (T& v : value.v) v = cut_at_zero(v);
     store_pack(y.at(n) + i, value);
   });
 }
 
 }  // namespace
 
-std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count) { return partial_bytes(channels, count); }
+std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count) {
+  return channel_sums_bytes(channels, count);
+}
 
 template <class T>
 void batch_norm_statistics(Stream stream, View<const T> x, const NormNumbers<T>& numbers, NormChannel<T>* channels,

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "batch_norm.h"
-#include "batch_norm_sums.h"
+#include "channel_sums.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -97,7 +97,7 @@ void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy,
               const T* scale, const NormGradients<T>& gradients, void* workspace) {
   const std::int64_t count = x.n * x.plane();
   auto* const partial = static_cast<Sums*>(workspace);
-  auto* const slopes = reinterpret_cast<Slopes<T>*>(static_cast<char*>(workspace) + partial_bytes(x.c, count));
+  auto* const slopes = reinterpret_cast<Slopes<T>*>(static_cast<char*>(workspace) + channel_sums_bytes(x.c, count));
   const dim3 grid = grid_of_slices(x.c, count);
   const bool packs =
       packs_of_planes(x) > 1 && packs_of_planes(dy) > 1 && (mask != NormMask::from_y || packs_of_planes(y) > 1);
@@ -132,7 +132,7 @@ void backward(Stream stream, View<const T> x, View<const T> y, View<const T> dy,
 
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count) {
-  return partial_bytes(channels, count) + static_cast<std::size_t>(channels) * sizeof(Slopes<T>);
+  return channel_sums_bytes(channels, count) + static_cast<std::size_t>(channels) * sizeof(Slopes<T>);
 }
 
 template <class T>

@@ -1,12 +1,21 @@
 #pragma once
-// What stands behind a product that a library made: y += bias, and the cut at 0.
+// The bias behind a product that a library made, with the cut at 0, and the gradient of every bias.
 
-#include "stream.h"
+#include <cstddef>
+
+#include "conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// y[n,k,p,q] += bias[k], and with `relu` max(y, 0), in place; a null bias is none. A NaN stays a NaN.
 template <class T>
 void add_bias(Stream, const T* bias, View<T> y, bool relu);
+
+/// db[k] = sum over n,p,q of dy, or db += with `adds`; `partial` has the bytes of bias_gradient_bytes.
+template <class T>
+void bias_gradient(Stream, const Masked<T>& dy, T* db, bool adds, void* partial);
+
+/// For channels of `count` values.
+std::size_t bias_gradient_bytes(int channels, std::int64_t count);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

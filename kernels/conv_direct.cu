@@ -3,23 +3,23 @@
 //
 // One thread makes one result and gathers all its terms from global memory, in order, in double: no tile, no shared
 // memory, no shape that it does not take. It is the rung that the others are compared with, and the exact one.
-// Per multiply-add: two loads. The bias gradient takes a block per channel.
+// Per multiply-add: two loads.
 
 #include "conv_direct.h"
 
+#include "cut_at_zero.h"
 #include "elements.h"
-#include "reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 /// Row, column and channel of an element of an image.
-struct Place {
+struct ElementPlace {
   int channel, row, column;
 };
 
 template <class T>
-__device__ Place place_of(const View<T>& view, std::int64_t i) {
+__device__ ElementPlace place_of(const View<T>& view, std::int64_t i) {
   const auto plane = static_cast<unsigned>(view.plane()), at = static_cast<unsigned>(i);
   const unsigned pixel = at % plane, width = static_cast<unsigned>(view.w);
   return {static_cast<int>(at / plane), static_cast<int>(pixel / width), static_cast<int>(pixel % width)};
@@ -30,7 +30,7 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
                                            bool relu) {
   const int channels = x.c / g.groups, filters = y.c / g.groups, taps = g.kernel_h * g.kernel_w;
   for_each_element(y, [&](int n, std::int64_t i) {
-    const Place out = place_of(y, i);
+    const ElementPlace out = place_of(y, i);
     const T* filter = w + std::int64_t{out.channel} * channels * taps;
     const int first_channel = out.channel / filters * channels;
     double sum = bias == nullptr ? 0 : static_cast<double>(bias[out.channel]);
@@ -47,7 +47,7 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
         }
       }
     }
-    y.at(n, 0)[i] = static_cast<T>(relu && sum < 0 ? 0.0 : sum);
+    y.at(n, 0)[i] = static_cast<T>(relu ? cut_at_zero(sum) : sum);
   });
 }
 
@@ -55,7 +55,7 @@ template <class T>
 __global__ void conv_direct_backward_data_kernel(ConvGeometry g, const T* w, Masked<T> dy, View<T> dx, bool adds) {
   const int channels = dx.c / g.groups, filters = dy.dy.c / g.groups, taps = g.kernel_h * g.kernel_w;
   for_each_element(dx, [&](int n, std::int64_t i) {
-    const Place in = place_of(dx, i);
+    const ElementPlace in = place_of(dx, i);
     const int group = in.channel / channels;
     double sum = 0;
     for (int k = group * filters; k < (group + 1) * filters; ++k) {
@@ -104,19 +104,6 @@ __global__ void conv_direct_backward_weights_kernel(ConvGeometry g, View<const T
   });
 }
 
-constexpr int bias_threads = 256;
-
-template <class T>
-__global__ void conv_bias_gradient_kernel(Masked<T> dy, T* db, bool adds) {
-  const int k = static_cast<int>(blockIdx.x);
-  const std::int64_t plane = dy.dy.plane();
-  double sum = 0;
-  for (int n = 0; n < dy.dy.n; ++n)
-    for (std::int64_t i = threadIdx.x; i < plane; i += bias_threads) sum += static_cast<double>(dy.at(n, k, i));
-  sum = reduce_block<bias_threads>(sum, Plus());
-  if (threadIdx.x == 0) db[k] = static_cast<T>(adds ? sum + static_cast<double>(db[k]) : sum);
-}
-
 }  // namespace
 
 template <class T>
@@ -141,12 +128,6 @@ void conv_direct_backward_weights(Stream stream, const ConvGeometry& g, View<con
          stream, g, x, dy, weights, adds);
 }
 
-template <class T>
-void conv_bias_gradient(Stream stream, const Masked<T>& dy, T* db, bool adds) {
-  launch(LAMINA_KERNEL(conv_bias_gradient_kernel<T>), static_cast<unsigned>(dy.dy.c), bias_threads, 0, stream, dy, db,
-         adds);
-}
-
 template void conv_direct_forward(Stream, const ConvGeometry&, View<const float>, const float*, const float*,
                                   View<float>, bool);
 template void conv_direct_forward(Stream, const ConvGeometry&, View<const double>, const double*, const double*,
@@ -159,7 +140,5 @@ template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<con
                                            bool);
 template void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const double>, const Masked<double>&,
                                            double*, bool);
-template void conv_bias_gradient(Stream, const Masked<float>&, float*, bool);
-template void conv_bias_gradient(Stream, const Masked<double>&, double*, bool);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

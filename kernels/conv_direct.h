@@ -1,6 +1,5 @@
 #pragma once
-// Convolution by its definition, all passes: one thread for one result, sums in double. And the bias gradient, which
-// every algorithm shares.
+// Convolution by its definition, all passes: one thread for one result, sums in double.
 
 #include "conv_geometry.h"
 
@@ -17,9 +16,5 @@ void conv_direct_backward_data(Stream, const ConvGeometry&, const T* w, const Ma
 /// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense.
 template <class T>
 void conv_direct_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, bool adds);
-
-/// db[k] = sum over n,p,q of dy, or db +=.
-template <class T>
-void conv_bias_gradient(Stream, const Masked<T>& dy, T* db, bool adds);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -18,6 +18,7 @@
 #include "conv_implicit_gemm.h"
 
 #include "conv_tiles.h"
+#include "cut_at_zero.h"
 #include "elements.h"
 #include "fast_divide.h"
 
@@ -25,7 +26,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 /// row of `in` = index * step + base + tap * by, and where the result of `index` lies: index * out_step + out_base.
-struct Axis {
+struct ProductAxis {
   int step, base, by;
   int out_step, out_base;
   int count;                    ///< of results
@@ -34,7 +35,7 @@ struct Axis {
 
 template <class T>
 struct GatherProduct {
-  Axis rows, columns;
+  ProductAxis rows, columns;
   int groups, results, depth;  ///< of a group: results m, and channels to sum over
   View<const T> in, mask;      ///< in counts only where the mask, if there is one, is above 0
   const T* w;
@@ -82,7 +83,7 @@ __device__ Pixel pixel_of(const GatherProduct<T>& product, int pixel) {
 template <class T>
 __device__ void finish(const GatherProduct<T>& product, const Pixel& pixel, int channel, T value) {
   if (product.bias != nullptr) value += product.bias[channel];
-  if (product.relu && value < T(0)) value = T(0);
+  if (product.relu) value = cut_at_zero(value);
   const std::int64_t place = std::int64_t{pixel.row * product.rows.out_step + product.rows.out_base} * product.out.w +
                              pixel.column * product.columns.out_step + product.columns.out_base;
   put(product.out.at(pixel.n, channel)[place], value, product.adds);
@@ -185,10 +186,9 @@ __global__ void conv_gather_sum_kernel(GatherProduct<T> product, View<T> all) {
   });
 }
 
-/// Ranges of k, so that a device with 132 multiprocessors has two blocks for each, but none with fewer than 16 tiles.
-template <class T>
+/// Ranges of k, so that a large device has two blocks for each multiprocessor, but none with fewer than 16 tiles.
 int splits_of(std::int64_t results, std::int64_t pixels, std::int64_t groups, std::int64_t depth) {
-  constexpr std::int64_t blocks_wanted = 264, least_tiles = 16, most = 16;
+  constexpr std::int64_t blocks_wanted = 2 * large_device, least_tiles = 16, most = 16;
   const std::int64_t blocks = (results + 63) / 64 * ((pixels + 63) / 64) * groups, tiles = (depth + 7) / 8;
   return static_cast<int>(std::clamp<std::int64_t>(
       std::min(blocks_wanted / std::max<std::int64_t>(blocks, 1), tiles / least_tiles), 1, most));
@@ -204,7 +204,7 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
   product.by_row_taps = FastDivide(row_taps);
   product.by_taps = FastDivide(taps);
   const int depth = product.depth * product.rows.taps * product.columns.taps;
-  if (splits == 0) splits = splits_of<T>(product.results, product.pixels, product.groups, depth);
+  if (splits == 0) splits = splits_of(product.results, product.pixels, product.groups, depth);
   product.splits = splits;
   with_conv_tile<T, 8>(tile, product.results, product.pixels, std::int64_t{product.groups} * splits, [&](auto chosen) {
     using Tile = decltype(chosen);
@@ -221,12 +221,12 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
   launch(LAMINA_KERNEL(conv_gather_sum_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, product, all);
 }
 
-/// Bytes of the partial sums of a product.
+/// Bytes of the sums of a product's ranges.
 template <class T>
-std::size_t partial_bytes(const GatherProduct<T>& product, int splits) {
+std::size_t range_bytes(const GatherProduct<T>& product, int splits) {
   const std::int64_t pixels = std::int64_t{product.out.n} * product.rows.count * product.columns.count;
   const std::int64_t depth = std::int64_t{product.depth} * product.rows.taps * product.columns.taps;
-  if (splits == 0) splits = splits_of<T>(product.results, pixels, product.groups, depth);
+  if (splits == 0) splits = splits_of(product.results, pixels, product.groups, depth);
   if (splits == 1) return 0;
   return static_cast<std::size_t>(splits * pixels * product.out.c) * sizeof(T);
 }
@@ -234,8 +234,9 @@ std::size_t partial_bytes(const GatherProduct<T>& product, int splits) {
 int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 
 /// The pixels with index mod stride = phase, and the taps that they meet.
-Axis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
-  Axis axis{1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / gcd(dilation, stride)};
+ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
+  ProductAxis axis{
+      1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / gcd(dilation, stride)};
   axis.by = -axis.tap_by * dilation / stride;
   for (int tap = 0; tap < std::min(kernel, axis.tap_by); ++tap) {
     const int reach = phase + pad - tap * dilation;
@@ -294,7 +295,7 @@ void for_each_class(const ConvGeometry& g, const View<const T>& dy, const View<T
 template <class T>
 std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y,
                                              int splits) {
-  return partial_bytes(forward_product(g, x, y), splits);
+  return range_bytes(forward_product(g, x, y), splits);
 }
 
 template <class T>
@@ -302,7 +303,7 @@ std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<cons
                                           int splits) {
   std::size_t most = 0;
   for_each_class(g, dy, dx,
-                 [&](const GatherProduct<T>& product) { most = std::max(most, partial_bytes(product, splits)); });
+                 [&](const GatherProduct<T>& product) { most = std::max(most, range_bytes(product, splits)); });
   return most;
 }
 

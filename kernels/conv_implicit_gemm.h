@@ -10,7 +10,12 @@ enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
 // Where results are few, their sums are cut into ranges, which different blocks make, so that a large device has work
 // for every multiprocessor; the ranges' sums meet in `partial`. How many there are follows from the shapes alone;
-// `splits` of 0 stands for that rule. An image batch has fewer than 2^31 pixels. f64 has one tile, 64x64.
+// `splits` of 0 stands for that rule. A batch has at most conv_implicit_gemm_most pixels,
+// and a group as many weights. f64 has one tile, 64x64.
+
+constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;    ///< and a tile more is still an int
+constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;  ///< filters, or channels, of a group: grid y
+constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;        ///< grid z; many groups are not cut
 
 /// What the launchers below need of `partial`: nothing for one range.
 template <class T>
@@ -30,10 +35,6 @@ void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, co
 template <class T>
 void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
                                       bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
-
-/// Ranges of the weight gradient's sums, which run over all pixels of all images.
-template <class T>
-int conv_implicit_gemm_splits(const ConvGeometry&, const View<const T>& x, const View<const T>& dy);
 
 /// What backward_weights needs of `partial`: nothing for one range.
 template <class T>

@@ -126,21 +126,22 @@ __global__ void conv_weights_sum_kernel(const T* partial, int splits, View<T> dw
   });
 }
 
-}  // namespace
-
+/// Ranges of pixels, so that a large device has two blocks for each multiprocessor, but none with fewer than 32 tiles.
 template <class T>
-int conv_implicit_gemm_splits(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy) {
-  constexpr std::int64_t blocks_wanted = 264, least_tiles = 32;  // two for each of 132 multiprocessors
+int splits_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy) {
+  constexpr std::int64_t blocks_wanted = 2 * large_device, least_tiles = 32;
   const std::int64_t filters = dy.c / g.groups, weights = std::int64_t{x.c / g.groups} * g.kernel_h * g.kernel_w;
   const std::int64_t tiles = (dy.n * dy.plane() + pixels_per_tile - 1) / pixels_per_tile;
   const std::int64_t blocks = (filters + 63) / 64 * ((weights + 63) / 64) * g.groups;
   return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks_wanted / blocks, tiles / least_tiles), 1, 256));
 }
 
+}  // namespace
+
 template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
                                              int splits) {
-  if (splits == 0) splits = conv_implicit_gemm_splits(g, x, dy);
+  if (splits == 0) splits = splits_of(g, x, dy);
   if (splits == 1) return 0;
   const std::size_t weights = static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
                               static_cast<std::size_t>(g.kernel_h) * static_cast<std::size_t>(g.kernel_w);
@@ -150,7 +151,7 @@ std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<c
 template <class T>
 void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
                                          T* dw, T* partial, bool adds, int splits, ConvTile tile) {
-  if (splits == 0) splits = conv_implicit_gemm_splits(g, x, dy.dy);
+  if (splits == 0) splits = splits_of(g, x, dy.dy);
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
   WeightsProduct<T> product{g,
                             dy.dy.c / g.groups,
@@ -182,8 +183,6 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
          splits, sum, adds);
 }
 
-template int conv_implicit_gemm_splits(const ConvGeometry&, const View<const float>&, const View<const float>&);
-template int conv_implicit_gemm_splits(const ConvGeometry&, const View<const double>&, const View<const double>&);
 template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,
                                                       const View<const float>&, int);
 template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const double>&,

@@ -13,12 +13,11 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// Blocks of the three tiles, and the multiply-adds per element that each reads from shared memory, decide: the largest
 /// tile that still gives every multiprocessor of a large device a block, else the smallest.
 inline ConvTile conv_tile_for(std::int64_t results, std::int64_t pixels, std::int64_t groups) {
-  constexpr std::int64_t enough = 132;
   const auto blocks = [&](std::int64_t bm, std::int64_t bn) {
     return (results + bm - 1) / bm * ((pixels + bn - 1) / bn) * groups;
   };
-  if (results > 64 && blocks(128, 128) >= enough) return ConvTile::tile_128x128;
-  if (blocks(64, 128) >= enough) return ConvTile::tile_64x128;
+  if (results > 64 && blocks(128, 128) >= large_device) return ConvTile::tile_128x128;
+  if (blocks(64, 128) >= large_device) return ConvTile::tile_64x128;
   return ConvTile::tile_64x64;
 }
 

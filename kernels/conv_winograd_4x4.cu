@@ -6,14 +6,17 @@
 // owns 3 of the 36 positions, and for those the whole sum over channels, in registers. Channels come two by two,
 // through a pipeline with one barrier per step, in which at any time
 //
-//   step i + 2   x is loaded, one column of a patch per thread, and transformed along the column     -> columns
-//   step i + 1   is transformed along rows, and its filters are loaded                               -> patches,
-//   filters step i       is multiplied
+// clang-format off
+//   step i + 2   x is loaded, one column of a patch per thread, and transformed along the column  -> columns
+//   step i + 1   is transformed along rows, and its filters are loaded                            -> patches, filters
+//   step i       is multiplied
+// clang-format on
 //
 // In the end the 36 positions of a tile meet in shared memory, a quarter of the filters at a time.
 
 #include "conv_winograd_4x4.h"
 
+#include "cut_at_zero.h"
 #include "packs.h"
 #include "winograd_4x4.h"
 
@@ -45,6 +48,7 @@ struct Cut {
     return (round + 1) * threads <= filter_packs || pack < filter_packs;
   }
   static_assert(winograd_positions % warps == 0 && staged <= threads && slots * tiles <= threads, "too few threads");
+  static_assert(shared * sizeof(T) <= 65536, "more shared memory than a block of compute capability 7.5 has");
   static_assert(winograd_positions * slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
 };
 
@@ -198,11 +202,11 @@ struct FilterPacks {
 
 /// Where a thread stands in its warp's filters x tiles. Lanes 0 and 1 share filters, lanes 0 and 2 share tiles, so that
 /// eight lanes' packs of either come from few addresses.
-struct Place {
+struct LanePlace {
   int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   int row, column;
 
-  __device__ Place() : row((lane >> 1 & 1) + (lane >> 4) * 2), column((lane & 1) + (lane >> 2 & 3) * 2) {}
+  __device__ LanePlace() : row((lane >> 1 & 1) + (lane >> 4) * 2), column((lane & 1) + (lane >> 2 & 3) * 2) {}
 };
 
 template <class T>
@@ -210,7 +214,7 @@ using Sums = T[Cut<T>::warp_positions][2 * Cut<T>::width][Cut<T>::width];
 
 /// Adds a step's products to the sums.
 template <class T>
-__device__ void multiply(const Place& place, const T* filters, const T* patches, Sums<T>& sums) {
+__device__ void multiply(const LanePlace& place, const T* filters, const T* patches, Sums<T>& sums) {
   constexpr int width = Cut<T>::width;
   filters += place.warp * Cut<T>::warp_positions * Cut<T>::filters + place.row * width;
   patches += place.warp * Cut<T>::warp_positions * Cut<T>::tiles + place.column * width;
@@ -260,7 +264,7 @@ __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Ti
 #pragma unroll
     for (int s = 0; s < winograd_tile; ++s) {
       y[s] += bias;
-      if (conv.relu) y[s] = y[s] <= T(0) ? T(0) : y[s];  // a NaN is not <= 0, and stays
+      if (conv.relu) y[s] = cut_at_zero(y[s]);
     }
     T* const to = conv.y.at(tile.n, channel) + std::int64_t{p} * conv.y.w + q;
     if (grid.packed) {
@@ -285,7 +289,7 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradC
   T* const filters = shared;
   T* const patches = filters + 2 * Cut<T>::step_filters;
   T* const columns = patches + 2 * Cut<T>::step_patches;
-  const Place place;
+  const LanePlace place;
   const int group = static_cast<int>(blockIdx.y);
   const int filter_block = static_cast<int>(blockIdx.x) % grid.filter_blocks;
   const std::int64_t first_tile = std::int64_t{static_cast<int>(blockIdx.x) / grid.filter_blocks} * Cut<T>::tiles;

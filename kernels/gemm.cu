@@ -86,14 +86,14 @@ __global__ void gemm_sum_kernel(const T* partial, int splits, GemmProblem<T> p, 
 }
 
 /// Tile and ranges of k of a product.
-struct Shape {
+struct GemmShape {
   bool narrow, large;
   int splits;
 };
 
 template <class T>
-Shape shape_of(int m, int n, int k) {
-  constexpr std::int64_t enough = 264, least_tiles = 16;  // two blocks for each of 132 multiprocessors
+GemmShape shape_of(int m, int n, int k) {
+  constexpr std::int64_t enough = 2 * large_device, least_tiles = 16;
   const auto blocks = [&](std::int64_t bm, std::int64_t bn) { return (m + bm - 1) / bm * ((n + bn - 1) / bn); };
   const bool narrow = n <= 32;
   const bool large = !narrow && std::is_same_v<T, float> && m > 64 && n > 64 && blocks(128, 128) >= enough / 2;
@@ -132,7 +132,7 @@ std::size_t gemm_partial_bytes(int m, int n, int k) {
 
 template <class T>
 void gemm(Stream stream, const GemmProblem<T>& problem, T* partial) {
-  const Shape shape = shape_of<T>(problem.m, problem.n, problem.k);
+  const GemmShape shape = shape_of<T>(problem.m, problem.n, problem.k);
   GemmProblem<T> p = problem;
   if (shape.splits > 1) {
     p.c = partial;

@@ -2,42 +2,33 @@
 // The heart of every product: a block's tile of C from tiles of A and B in shared memory, a thread's share in
 // registers.
 //
-//            B  bk x bn, twice                     A thread holds tm x tn results, as tm / V by tn / V small squares of
-//           +--------------------+                 V x V, V elements being 16 bytes: the squares of neighbouring
-//           threads
-//    A      |   C    bm x bn     |                 are neighbours, so that the 16-byte reads of a warp meet no bank
-//  bk x bm  |  threads: (bm/tm)  |                 twice. While tile i is multiplied, tile i + 1 is on its way from
-//  global twice    |         x (bn/tn)  |                 memory to registers; it goes to the other half of shared
-//  memory, and
-//           +--------------------+                 one barrier later the halves change roles.
+// clang-format off
+//             B  bk x bn, twice       A thread holds tm x tn results, as tm / V by tn / V small squares of V x V,
+//            +------------------+     V elements being 16 bytes: the squares of neighbouring threads are neighbours,
+//            +------------------+     so that the 16-byte reads of a warp meet no bank twice.
+//    A       +------------------+
+//  bk x bm   |    C  bm x bn    |     While tile i is multiplied, tile i + 1 is on its way from global memory to
+//   twice    |     threads:     |     registers; it goes to the other half of shared memory, and one barrier later
+//            | (bm/tm) x (bn/tn)|     the halves change roles.
+//            +------------------+
+// clang-format on
 //
 // Per element of k a thread reads tm + tn elements from shared memory for tm tn multiply-adds.
 
-#include "launch.h"
+#include "packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
-
-template <class T>
-struct Pack;
-template <>
-struct Pack<float> {
-  using Type = float4;
-};
-template <>
-struct Pack<double> {
-  using Type = double2;
-};
 
 template <class T, int Bm, int Bn, int Bk, int Tm, int Tn>
 struct GemmTile {
   static constexpr int bm = Bm, bn = Bn, bk = Bk, tm = Tm, tn = Tn;
-  static constexpr int width = 16 / static_cast<int>(sizeof(T));
+  static constexpr int width = widest<T>;
   static constexpr int threads_m = bm / tm, threads_n = bn / tn, threads = threads_m * threads_n;
   static constexpr int loads_a = bm * bk / threads, loads_b = bn * bk / threads;  ///< elements a thread brings
   static_assert(bm % tm == 0 && bn % tn == 0 && tm % width == 0 && tn % width == 0);
   static_assert(bm * bk % threads == 0 && bn * bk % threads == 0);
 
-  struct Shared {
+  struct alignas(16) Shared {
     T a[2][bk][bm + width], b[2][bk][bn + width];
   };
 
@@ -51,27 +42,17 @@ struct GemmTile {
 
   /// sums += A B of one half of shared memory.
   __device__ static void multiply(const Shared& shared, int half, T (&sums)[tm][tn]) {
-    using Wide = typename Pack<T>::Type;
 #pragma unroll
     for (int k = 0; k < bk; ++k) {
-      union {
-        Wide wide[tm / width];
-        T one[tm];
-      } a;
-      union {
-        Wide wide[tn / width];
-        T one[tn];
-      } b;
+      Pack<T, width> a[tm / width], b[tn / width];
 #pragma unroll
-      for (int i = 0; i < tm / width; ++i)
-        a.wide[i] = *reinterpret_cast<const Wide*>(&shared.a[half][k][row(i * width)]);
+      for (int i = 0; i < tm / width; ++i) a[i] = load_pack<width>(&shared.a[half][k][row(i * width)]);
 #pragma unroll
-      for (int j = 0; j < tn / width; ++j)
-        b.wide[j] = *reinterpret_cast<const Wide*>(&shared.b[half][k][column(j * width)]);
+      for (int j = 0; j < tn / width; ++j) b[j] = load_pack<width>(&shared.b[half][k][column(j * width)]);
 #pragma unroll
       for (int i = 0; i < tm; ++i)
 #pragma unroll
-        for (int j = 0; j < tn; ++j) sums[i][j] = fma(a.one[i], b.one[j], sums[i][j]);
+        for (int j = 0; j < tn; ++j) sums[i][j] = fma(a[i / width].v[i % width], b[j / width].v[j % width], sums[i][j]);
     }
   }
 

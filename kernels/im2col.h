@@ -6,7 +6,8 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// columns[n, (c R + r) S + s, p, q] = x[n, c, p stride - pad + r dilation, q stride - pad + s dilation], 0 outside.
-/// `columns` has x's images, x.c R S channels and y's plane; a group's channels are one range of its rows.
+/// `columns` has x's images, x.c R S channels and y's plane; a group's channels are one range of its rows. An image of
+/// the columns has fewer than 2^31 elements.
 template <class T>
 void im2col(Stream, const ConvGeometry&, View<const T> x, View<T> columns);
 

@@ -12,6 +12,14 @@
 #include <string>
 #endif
 
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Multiprocessors of a large device, an H200. Launchers cut work into as many blocks as this one needs, whatever the
+/// device: the shape alone decides in which order sums are made.
+constexpr std::int64_t large_device = 132;
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
+
 /// The kernel to launch, with its name for messages: LAMINA_KERNEL(gemm_kernel<T, 8>).
 #define LAMINA_KERNEL(...) (__VA_ARGS__), #__VA_ARGS__
 

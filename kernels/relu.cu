@@ -5,6 +5,7 @@
 
 #include "relu.h"
 
+#include "cut_at_zero.h"
 #include "packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -14,7 +15,7 @@ template <class T, int width>
 __global__ void relu_forward_kernel(Extent extent, Images<const T> x, Images<T> y) {
   for_each_pack<width>(extent, [&](int n, std::int64_t i) {
     Pack<T, width> pack = load_pack<width>(x.at(n) + i);
-    for (T& value : pack.v) value = value <= T(0) ? T(0) : value;  // a NaN is not <= 0, and stays
+    for (T& value : pack.v) value = cut_at_zero(value);
     store_pack(y.at(n) + i, pack);
   });
 }

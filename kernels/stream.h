@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #if defined(LAMINA_CUDA_ON_HOST)
 #define LAMINA_CUDA_SPACE cuda_host
@@ -44,6 +45,12 @@ struct View {
   LAMINA_HOST_DEVICE std::int64_t count() const { return n * image(); }
   /// First element of channel `channel` of image `number`.
   LAMINA_HOST_DEVICE T* at(int number, int channel) const { return data + number * pitch + channel * plane(); }
+
+  /// View<T> is a View<const T>, too.
+  template <class U, class = std::enable_if_t<std::is_same_v<U, const T> && !std::is_const_v<T>>>
+  operator View<U>() const {  // NOLINT: meant to convert
+    return {data, n, c, h, w, pitch};
+  }
 };
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

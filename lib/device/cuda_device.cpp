@@ -13,10 +13,6 @@
 namespace lamina {
 namespace {
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 100 / 10);
-}
-
 /// How many devices there are; `why` says why there is none. Never throws.
 int device_count(std::string& why) {
   int count = 0;
@@ -33,15 +29,18 @@ int device_count(std::string& why) {
   if (driver == 0)
     why += "; no NVIDIA driver is installed";
   else if (driver / 1000 < runtime / 1000)
-    why += "; the driver is for CUDA " + version_text(driver) + ", and this build needs one for " +
-           version_text(runtime / 1000 * 1000);
+    why += "; the driver is for CUDA " + cuda_version_text(driver) + ", and this build needs one for " +
+           cuda_version_text(runtime / 1000 * 1000);
   return 0;
 }
 
 class CudaTimer final : public Timer {
  public:
-  explicit CudaTimer(CudaDevice& device)
-      : device_(&device), start_((device.stream(), cudart::make_event())), stop_(cudart::make_event()) {}
+  explicit CudaTimer(CudaDevice& device) : device_(&device) {
+    device.stream();  // events belong to the device that is the thread's
+    start_ = cudart::make_event();
+    stop_ = cudart::make_event();
+  }
 
   void start() override { LAMINA_CUDART(cudaEventRecord(start_.get(), device_->stream())); }
   void stop() override { LAMINA_CUDART(cudaEventRecord(stop_.get(), device_->stream())); }

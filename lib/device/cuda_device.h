@@ -25,7 +25,7 @@ class CudaDevice final : public Device {
   CudaDevice(const CudaDevice&) = delete;  // owners of its blocks hold its address
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  std::string describe() override;  ///< "NVIDIA H200, sm_90, 140.1 GiB, driver 580.65.06 (CUDA 13.0), runtime 13.0"
+  std::string describe() override;  ///< "NVIDIA H200, sm_90, 143156 MiB, driver ..."
 
   void* allocate(std::size_t bytes) override;
   void release(void* data) noexcept override;

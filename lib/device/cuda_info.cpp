@@ -16,10 +16,6 @@ namespace {
 
 constexpr int matrix_extent = 4096, tries = 9;
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 100 / 10);
-}
-
 double attribute(cudaDeviceAttr which, int number) {
   int value = 0;
   LAMINA_CUDART(cudaDeviceGetAttribute(&value, which, number));
@@ -86,6 +82,10 @@ void measure_matrix(CudaDevice& device, DeviceRates& rates) {
 
 }  // namespace
 
+std::string cuda_version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 100 / 10);
+}
+
 std::string why_no_cuda() { return cuda_unavailable(); }
 
 DeviceInfo cuda_device_info(int number) {
@@ -136,10 +136,10 @@ std::vector<LibraryVersion> cuda_versions() {
   std::string text = "none";
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver != 0) {
     const std::string release = driver_release();
-    text = (release.empty() ? "" : release + ", ") + "for CUDA " + version_text(driver);
+    text = (release.empty() ? "" : release + ", ") + "for CUDA " + cuda_version_text(driver);
   }
   std::vector<LibraryVersion> versions = {{"driver", text}};
-  if (cudaRuntimeGetVersion(&runtime) == cudaSuccess) versions.push_back({"CUDA runtime", version_text(runtime)});
+  if (cudaRuntimeGetVersion(&runtime) == cudaSuccess) versions.push_back({"CUDA runtime", cuda_version_text(runtime)});
   (void)cudaGetLastError();
   return versions;
 }

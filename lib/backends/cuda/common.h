@@ -1,6 +1,7 @@
 #pragma once
 // What the files of this backend share: views of tensors, kernels that launch, dispatch on element types, the ops.
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -34,6 +35,18 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> covers, std::string a
         }
       },
       workspace_bytes);
+}
+
+/// Bytes up to where the next part of a workspace may begin.
+inline std::size_t round_up(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// Whether a step of the unit is by this algorithm.
+inline bool uses(const Lowered& lowered, const char* algorithm) {
+  return std::any_of(lowered.steps.begin(), lowered.steps.end(),
+                     [&](const Lowered::Step& step) { return step.algorithm == algorithm; });
 }
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.

@@ -4,7 +4,8 @@
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, behind columns that are written first
 //   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few
-//                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty
+//                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty; but
+//                   not for their weight gradients, which are few and long sums: implicit_gemm shares out the pixels
 
 #include "conv.h"
 
@@ -16,6 +17,11 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 std::string unit_text(const Conv& op) { return std::string(Machine::backend_name()) + ": " + to_string(Op(op)); }
+
+/// Whether a pass is one of those that have an algorithm of their own.
+bool has_choice(Pass pass) {
+  return pass == Pass::forward || pass == Pass::backward_params || pass == Pass::backward_data;
+}
 
 /// Terms of one sum of a pass.
 double terms(const Conv& op, const Spec& spec, Pass pass) {
@@ -38,7 +44,7 @@ double product_error(const Conv& op, const Spec& spec, Pass pass) {
   return (terms(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
 }
 
-bool prefers_direct(const Conv& op, const Spec& spec) {
+bool has_narrow_groups(const Conv& op, const Spec& spec) {
   constexpr int few = 8;
   return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
 }
@@ -46,7 +52,7 @@ bool prefers_direct(const Conv& op, const Spec& spec) {
 /// Those that can do this unit, best guess first. Throws Unsupported where `named` is one that cannot, with the reason.
 std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
                                      Machine* machine) {
-  const std::string named = pass <= Pass::backward_data ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
+  const std::string named = has_choice(pass) ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
   std::vector<Candidate> found;
   const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
     if (refusal.empty())
@@ -60,20 +66,23 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   const bool winograd_first = winograd_4x4_pays(op, spec, pass);
   if (winograd_first) offer_winograd();
   offer("implicit_gemm", product_error(op, spec, pass), implicit_gemm_refusal(op, spec), implicit_gemm_step);
-  if (machine == nullptr || named == "im2col_gemm" || machine->has_blas())
-    offer("im2col_gemm", product_error(op, spec, pass), {},
+  if (machine == nullptr || named == im2col_gemm_name || machine->has_blas())
+    offer(im2col_gemm_name, product_error(op, spec, pass), im2col_gemm_refusal(op, spec),
           [&choice](const Conv& o, const Spec& s, Pass p, Machine& m) { return im2col_gemm_step(o, s, choice, p, m); });
   offer("direct", direct_error(op, spec, pass), {}, direct_step);
   if (!winograd_first) offer_winograd();
-  if (prefers_direct(op, spec))
-    std::stable_partition(found.begin(), found.end(), [](const Candidate& c) { return c.algorithm == "direct"; });
+  if (has_narrow_groups(op, spec))
+    std::stable_partition(found.begin(), found.end(), [&](const Candidate& c) {
+      // A weight gradient by im2col_gemm takes a launch for every image and group.
+      return pass == Pass::backward_params ? c.algorithm != im2col_gemm_name : c.algorithm == "direct";
+    });
   return found;
 }
 
 }  // namespace
 
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
-  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
+  if (!has_choice(pass)) return {};
   std::vector<std::string> names;
   for (const Candidate& candidate : candidates_of(op, spec, pass, Choice{}, nullptr))
     names.push_back(candidate.algorithm);
@@ -84,6 +93,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& m
   Lowered lowered = assemble(spec, [&](Pass pass) {
     return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, choice, &machine));
   });
+  if (uses(lowered, im2col_gemm_name)) machine.make_blas();
   if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
     lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);
     lowered.steps.push_back(winograd_4x4_step(op, spec, Pass::prepare, machine));

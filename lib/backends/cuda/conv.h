@@ -16,16 +16,20 @@ Masked<T> masked_dy(const Args& args, bool relu) {
   return dy;
 }
 
-/// Writes the bias gradient, if the op has a bias and anybody wants it.
+/// Writes the bias gradient, if the op has a bias and anybody wants it. Takes backward_bias_bytes of args.workspace,
+/// which may then be written again.
 template <class T>
 void backward_bias(Stream, const Conv&, const Args&, const Masked<T>& dy, bool adds);
+std::size_t backward_bias_bytes(const Conv&, const Spec&);
 
 /// One pass by one algorithm, which must not refuse it.
 Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
+constexpr const char* im2col_gemm_name = "im2col_gemm";
 Lowered::Step im2col_gemm_step(const Conv&, const Spec&, const Choice&, Pass, Machine&);
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
 
 /// Why the algorithm cannot do this convolution, or nothing.
 std::string implicit_gemm_refusal(const Conv&, const Spec&);
+std::string im2col_gemm_refusal(const Conv&, const Spec&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,6 +1,7 @@
 // Convolution by its definition, and what all algorithms share.
 
 #include "../../../kernels/conv_direct.h"
+#include "../../../kernels/bias.h"
 
 #include "conv.h"
 
@@ -13,16 +14,20 @@ ConvGeometry geometry_of(const Conv& op) {
 
 template <class T>
 void backward_bias(Stream stream, const Conv& op, const Args& args, const Masked<T>& dy, bool adds) {
-  if (op.bias && args.dw.size() > 1 && args.dw[1]) conv_bias_gradient(stream, dy, args.dw[1].as<T>(), adds);
+  if (op.bias && args.dw.size() > 1 && args.dw[1]) bias_gradient(stream, dy, args.dw[1].as<T>(), adds, args.workspace);
 }
 template void backward_bias(Stream, const Conv&, const Args&, const Masked<float>&, bool);
 template void backward_bias(Stream, const Conv&, const Args&, const Masked<double>&, bool);
+
+std::size_t backward_bias_bytes(const Conv& op, const Spec& spec) {
+  return op.bias ? bias_gradient_bytes(op.channels, spec.y.shape.n * spec.y.shape.plane()) : 0;
+}
 
 Lowered::Step direct_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
   const bool relu = ends_in_relu(spec), add_dx = adds_dx(spec, 0), add_dw = spec.adds_dw;
   const ConvGeometry g = geometry_of(op);
   return with_type(spec.y.dtype, [&]<class T>() {
-    return launches(machine, {pass}, "direct", [=](Stream stream, const Args& args) {
+    const auto run = [=](Stream stream, const Args& args) {
       if (pass == Pass::forward)
         return conv_direct_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
                                    op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu);
@@ -35,7 +40,8 @@ Lowered::Step direct_step(const Conv& op, const Spec& spec, Pass pass, Machine& 
       backward_bias(stream, op, args, dy, add_dw);
       if (!args.dw.empty() && args.dw[0])
         conv_direct_backward_weights(stream, g, view<const T>(args.x[0]), dy, args.dw[0].as<T>(), add_dw);
-    });
+    };
+    return launches(machine, {pass}, "direct", run, pass == Pass::backward_params ? backward_bias_bytes(op, spec) : 0);
   });
 }
 

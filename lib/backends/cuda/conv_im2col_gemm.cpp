@@ -9,6 +9,7 @@
 // A 1x1 kernel with stride 1 and no padding needs no columns: x, or dx, is them.
 
 #include <algorithm>
+#include <limits>
 
 #include "../../../kernels/bias.h"
 #include "../../../kernels/im2col.h"
@@ -19,17 +20,13 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-constexpr const char* name = "im2col_gemm";
-constexpr std::size_t alignment = 256;
-
-std::size_t round_up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
 /// A pass with everything known but addresses and pitches.
 struct Problem {
   ConvGeometry g;
   Shape x, y;
   bool bias, relu, add_dx, add_dw;
   int images_at_once;
+  std::size_t bias_bytes;  ///< of the workspace, before columns are written
 
   bool plain() const {
     return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_h == 0 && g.pad_w == 0;
@@ -41,9 +38,10 @@ struct Problem {
   std::int64_t masked_per_image(Pass pass) const { return relu && pass != Pass::forward ? y.image() : 0; }
   template <class T>
   std::size_t bytes(Pass pass, std::int64_t images) const {
-    return round_up(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
-           round_up(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
-           Machine::blas_workspace_bytes();
+    return std::max(round_up(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
+                        round_up(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
+                        Machine::blas_workspace_bytes(),
+                    pass == Pass::backward_params ? bias_bytes : 0);
   }
 };
 
@@ -61,19 +59,20 @@ template <class T>
 class Run {
  public:
   Run(const Problem& problem, Pass pass, Machine& machine, Stream stream, const Args& args)
-      : c_(problem), blas_(&machine.blas()), stream_(stream), args_(&args) {
+      : c_(problem), stream_(stream), args_(&args) {
     char* at = static_cast<char*>(args.workspace);
     columns_ = reinterpret_cast<T*>(at);
     at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.columns_per_image()) * sizeof(T));
     masked_ = reinterpret_cast<T*>(at);
     at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.masked_per_image(pass)) * sizeof(T));
-    if (Machine::blas_workspace_bytes() > 0) blas_->use_workspace(at, Machine::blas_workspace_bytes());
+    blas_ = &machine.blas(at);
   }
 
   void forward() {
     const T* const w = args_->w[0].as<const T>();
     for_each_chunk([&](int first, int count) {
-      const View<const T> columns = columns_of(first, count), y = images_of<const T>(args_->y, first, count);
+      const View<const T> columns = columns_of(first, count);
+      const View<T> y = images_of<T>(args_->y, first, count);
       for (int group = 0; group < c_.g.groups; ++group) {
         Gemm<T> gemm = product(c_.group_filters(), plane(), c_.group_rows(), count);
         gemm.a = w + group * weights();
@@ -81,7 +80,7 @@ class Run {
         gemm.b = columns.at(0, group * c_.group_rows());
         gemm.ldb = plane();
         gemm.stride_b = columns.pitch;
-        gemm.c = const_cast<T*>(y.at(0, group * c_.group_filters()));
+        gemm.c = y.at(0, group * c_.group_filters());
         gemm.ldc = plane();
         gemm.stride_c = y.pitch;
         blas_->gemm(gemm);
@@ -110,7 +109,7 @@ class Run {
         gemm.stride_c = columns.pitch;
         blas_->gemm(gemm);
       }
-      if (!c_.plain()) col2im(stream_, c_.g, own_columns_seen(count), dx, c_.add_dx);
+      if (!c_.plain()) col2im(stream_, c_.g, View<const T>(columns), dx, c_.add_dx);
     });
   }
 
@@ -159,14 +158,12 @@ class Run {
   View<T> own_columns(int count) const {
     return {columns_, count, c_.rows(), c_.y.h, c_.y.w, c_.rows() * c_.y.plane()};
   }
-  View<const T> own_columns_seen(int count) const {
-    return {columns_, count, c_.rows(), c_.y.h, c_.y.w, c_.rows() * c_.y.plane()};
-  }
   View<const T> columns_of(int first, int count) const {
     const View<const T> x = images_of<const T>(args_->x[0], first, count);
     if (c_.plain()) return x;
-    im2col(stream_, c_.g, x, own_columns(count));
-    return own_columns_seen(count);
+    const View<T> columns = own_columns(count);
+    im2col(stream_, c_.g, x, columns);
+    return columns;
   }
   /// dy where it counts.
   View<const T> dy_of(int first, int count) const {
@@ -186,16 +183,31 @@ class Run {
 
 }  // namespace
 
+std::string im2col_gemm_refusal(const Conv& op, const Spec& spec) {
+  const Problem problem{geometry_of(op), spec.x[0].shape, spec.y.shape, false, false, false, false, 1, 0};
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (problem.columns_per_image() <= most) return {};
+  return std::string(im2col_gemm_name) + " takes images of up to " + std::to_string(most) +
+         " elements of columns, not " + std::to_string(problem.columns_per_image());
+}
+
 Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& choice, Pass pass, Machine& machine) {
-  Problem problem{geometry_of(op),    spec.x[0].shape,  spec.y.shape, op.bias,
-                  ends_in_relu(spec), adds_dx(spec, 0), spec.adds_dw, 1};
+  Problem problem{geometry_of(op),
+                  spec.x[0].shape,
+                  spec.y.shape,
+                  op.bias,
+                  ends_in_relu(spec),
+                  adds_dx(spec, 0),
+                  spec.adds_dw,
+                  1,
+                  backward_bias_bytes(op, spec)};
   return with_type(spec.y.dtype, [&]<class T>() {
     const int images = spec.x[0].shape.n;
     while (problem.images_at_once < images &&
            problem.bytes<T>(pass, problem.images_at_once + 1) <= choice.workspace_limit)
       ++problem.images_at_once;
     return launches(
-        machine, {pass}, name,
+        machine, {pass}, im2col_gemm_name,
         [=, &machine](Stream stream, const Args& args) {
           if (pass == Pass::backward_data && !wanted(args, 0)) return;
           Run<T> run(problem, pass, machine, stream, args);

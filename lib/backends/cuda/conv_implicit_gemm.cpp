@@ -2,7 +2,7 @@
 
 #include "../../../kernels/conv_implicit_gemm.h"
 
-#include <limits>
+#include <algorithm>
 
 #include "conv.h"
 
@@ -20,8 +20,9 @@ View<T> empty_view(const Shape& shape) {
 template <class T>
 Lowered::Step weights_step(const Conv& op, const Spec& spec, Machine& machine) {
   const ConvGeometry g = geometry_of(op);
-  const std::size_t bytes =
-      conv_implicit_gemm_partial_bytes<T>(g, empty_view<const T>(spec.x[0].shape), empty_view<const T>(spec.y.shape));
+  const std::size_t bytes = std::max(
+      conv_implicit_gemm_partial_bytes<T>(g, empty_view<const T>(spec.x[0].shape), empty_view<const T>(spec.y.shape)),
+      backward_bias_bytes(op, spec));
   return launches(
       machine, {Pass::backward_params}, name,
       [op, g, relu = ends_in_relu(spec), adds = spec.adds_dw](Stream stream, const Args& args) {
@@ -60,18 +61,22 @@ Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
       conv_implicit_gemm_forward_bytes(g, empty_view<const T>(spec.x[0].shape), empty_view<T>(spec.y.shape)));
 }
 
+std::string limit(const char* what, std::int64_t most, std::int64_t given) {
+  return std::string(name) + " takes up to " + std::to_string(most) + " " + what + ", not " + std::to_string(given);
+}
+
 }  // namespace
 
 std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
-  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  constexpr std::int64_t most = conv_implicit_gemm_most;
   for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
-    if (shape.n * shape.plane() > most)
-      return "implicit_gemm takes batches of up to 2147483647 pixels, not " + std::to_string(shape.n * shape.plane());
+    if (shape.n * shape.plane() > most) return limit("pixels of a batch", most, shape.n * shape.plane());
   const std::int64_t filters = op.channels / op.groups, channels = spec.x[0].shape.c / op.groups;
   const std::int64_t weights = filters * channels * op.kernel.h * op.kernel.w;
-  if (weights > most) return "implicit_gemm takes up to 2147483647 weights of a group, not " + std::to_string(weights);
-  if (op.groups > 255)  // times 256 ranges of pixels: the grid's z
-    return "implicit_gemm takes up to 255 groups, not " + std::to_string(op.groups);
+  if (weights > most) return limit("weights of a group", most, weights);
+  if (std::max(filters, channels) > conv_implicit_gemm_most_results)
+    return limit("filters or channels of a group", conv_implicit_gemm_most_results, std::max(filters, channels));
+  if (op.groups > conv_implicit_gemm_most_groups) return limit("groups", conv_implicit_gemm_most_groups, op.groups);
   return {};
 }
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "../../../kernels/bias.h"
-#include "../../../kernels/conv_direct.h"
 #include "../../../kernels/gemm.h"
 #include "../../../kernels/relu.h"
 #include "../../device/blas.h"
@@ -18,13 +17,13 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The three products by one way of multiplying matrices.
+constexpr const char* cublas_name = "cublas";
+
+/// The op's numbers: matrices of images x features, outputs x features and images x outputs.
 struct Layer {
   int images, features, outputs;
   bool bias, relu, add_dx, add_dw;
 };
-
-std::size_t round_up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// A matrix by rows, as the three products need it.
 template <class T>
@@ -45,8 +44,6 @@ struct Product {
 
 template <class T>
 void by_cublas(Machine& machine, const Product<T>& p, void* workspace) {
-  Blas& blas = machine.blas();
-  if (Machine::blas_workspace_bytes() > 0) blas.use_workspace(workspace, Machine::blas_workspace_bytes());
   Gemm<T> gemm{};
   gemm.transpose_a = p.transpose_a;
   gemm.transpose_b = p.transpose_b;
@@ -62,7 +59,7 @@ void by_cublas(Machine& machine, const Product<T>& p, void* workspace) {
   gemm.c = p.c.data;
   gemm.ldc = static_cast<int>(p.c.row);
   gemm.batch = 1;
-  blas.gemm(gemm);
+  machine.blas(workspace).gemm(gemm);
 }
 
 /// Ours wants few columns rather than few rows: c^T = op(b)^T op(a)^T where there are fewer rows.
@@ -75,15 +72,27 @@ GemmProblem<T> problem_of(const Product<T>& p) {
   g.c = p.c.data;
   g.adds = p.adds;
   if (p.m >= p.n) {
-    g.m = p.m, g.n = p.n;
-    g.a = p.a.data, g.a_m = a_m, g.a_k = a_k;
-    g.b = p.b.data, g.b_k = b_k, g.b_n = b_n;
-    g.c_m = p.c.row, g.c_n = 1;
+    g.m = p.m;
+    g.n = p.n;
+    g.a = p.a.data;
+    g.a_m = a_m;
+    g.a_k = a_k;
+    g.b = p.b.data;
+    g.b_k = b_k;
+    g.b_n = b_n;
+    g.c_m = p.c.row;
+    g.c_n = 1;
   } else {
-    g.m = p.n, g.n = p.m;
-    g.a = p.b.data, g.a_m = b_n, g.a_k = b_k;
-    g.b = p.a.data, g.b_k = a_k, g.b_n = a_m;
-    g.c_m = 1, g.c_n = p.c.row;
+    g.m = p.n;
+    g.n = p.m;
+    g.a = p.b.data;
+    g.a_m = b_n;
+    g.a_k = b_k;
+    g.b = p.a.data;
+    g.b_k = a_k;
+    g.b_n = a_m;
+    g.c_m = 1;
+    g.c_n = p.c.row;
   }
   return g;
 }
@@ -119,6 +128,11 @@ Matrix<const T> masked_dy(Stream stream, const Layer& l, const Args& args) {
   return {masked, l.outputs};
 }
 
+/// What the bias gradient takes of the rest of the workspace, before the product does.
+std::size_t bias_bytes(const Layer& l, Pass pass) {
+  return pass == Pass::backward_params && l.bias ? bias_gradient_bytes(l.outputs, l.images) : 0;
+}
+
 /// One pass; `multiply(product, rest of the workspace)` is the way of multiplying.
 template <class T, class Multiply>
 void run(Stream stream, const Layer& l, Pass pass, const Args& args, Multiply multiply) {
@@ -143,8 +157,8 @@ void run(Stream stream, const Layer& l, Pass pass, const Args& args, Multiply mu
   }
   const Matrix<const T> dy = masked_dy<T>(stream, l, args);
   if (l.bias && args.dw.size() > 1 && args.dw[1])
-    conv_bias_gradient(stream, Masked<T>{{dy.data, l.images, l.outputs, 1, 1, dy.row}, {}}, args.dw[1].as<T>(),
-                       l.add_dw);
+    bias_gradient(stream, Masked<T>{{dy.data, l.images, l.outputs, 1, 1, dy.row}, {}}, args.dw[1].as<T>(), l.add_dw,
+                  rest);
   if (args.dw.empty() || !args.dw[0]) return;
   p.a = dy;
   p.b = rows_of<T>(args.x[0]);
@@ -155,11 +169,11 @@ void run(Stream stream, const Layer& l, Pass pass, const Args& args, Multiply mu
 template <class T>
 Lowered::Step cublas_step(const Layer& l, Pass pass, Machine& machine) {
   return launches(
-      machine, {pass}, "cublas",
+      machine, {pass}, cublas_name,
       [l, pass, &machine](Stream stream, const Args& args) {
         run<T>(stream, l, pass, args, [&](const Product<T>& p, void* workspace) { by_cublas(machine, p, workspace); });
       },
-      masked_bytes<T>(l, pass) + Machine::blas_workspace_bytes());
+      masked_bytes<T>(l, pass) + std::max(Machine::blas_workspace_bytes(), bias_bytes(l, pass)));
 }
 
 template <class T>
@@ -171,14 +185,14 @@ Lowered::Step gemm_step(const Layer& l, Pass pass, Machine& machine) {
         run<T>(stream, l, pass, args,
                [&](const Product<T>& p, void* workspace) { gemm(stream, problem_of(p), static_cast<T*>(workspace)); });
       },
-      masked_bytes<T>(l, pass) + gemm_partial_bytes<T>(g.m, g.n, g.k));
+      masked_bytes<T>(l, pass) + std::max(gemm_partial_bytes<T>(g.m, g.n, g.k), bias_bytes(l, pass)));
 }
 
 }  // namespace
 
 std::vector<std::string> fully_connected_algorithms(Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
-  return {"cublas", "gemm"};
+  return {cublas_name, "gemm"};
 }
 
 Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, Machine& machine) {
@@ -187,7 +201,7 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
                 op.outputs,         op.bias,
                 ends_in_relu(spec), adds_dx(spec, 0),
                 spec.adds_dw};
-  return assemble(spec, [&](Pass pass) {
+  Lowered lowered = assemble(spec, [&](Pass pass) {
     const double terms = pass == Pass::forward ? l.features + 1.0 : pass == Pass::backward_data ? l.outputs : l.images;
     const double error = (terms + 2) * unit_roundoff(spec.y.dtype);
     std::vector<Candidate> candidates;
@@ -198,11 +212,13 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
                               });
                             }});
     };
-    if (machine.has_blas() || choice.algorithm[static_cast<std::size_t>(pass)] == "cublas")
-      offer("cublas", []<class T>(const Layer& layer, Pass p, Machine& m) { return cublas_step<T>(layer, p, m); });
+    if (machine.has_blas() || choice.algorithm[static_cast<std::size_t>(pass)] == cublas_name)
+      offer(cublas_name, []<class T>(const Layer& layer, Pass p, Machine& m) { return cublas_step<T>(layer, p, m); });
     offer("gemm", []<class T>(const Layer& layer, Pass p, Machine& m) { return gemm_step<T>(layer, p, m); });
     return pick(unit, pass, choice, candidates);
   });
+  if (uses(lowered, cublas_name)) machine.make_blas();
+  return lowered;
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -27,11 +27,14 @@ class Machine {
   std::string describe();
   Device& device();
   Stream stream();
-  /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. Give it a workspace before
-  /// each use. Throws LoadError, DeviceError.
-  Blas& blas();
-  bool has_blas() const;                      ///< whether it can be opened; touches no device
-  static std::size_t blas_workspace_bytes();  ///< to give it; 0: it wants none
+  bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
+  /// Makes blas() where there is a device, so that no pass does: a pass may be recorded, and making it cannot be.
+  /// Whoever lowers to a step that uses it calls this. Throws LoadError where it cannot be opened, DeviceError.
+  void make_blas();
+  /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. From now on they work in
+  /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
+  Blas& blas(void* workspace);
+  static std::size_t blas_workspace_bytes();
 
  private:
   struct Body;

@@ -13,11 +13,33 @@ namespace lamina::cuda {
 struct Machine::Body {
   int number;
   CudaDevice device;
-  std::optional<Blas> blas;  // made last, gone first
+  const BlasLibrary* library;  // null before it was opened
+  std::string why_no_library;  // of the one try there is: each searches many folders
+  std::optional<Blas> blas;    // made last, gone first
+
+  const BlasLibrary* find_library() {
+    if (library != nullptr || !why_no_library.empty()) return library;
+    try {
+      library = &blas_library();
+    } catch (const LoadError& error) {
+      why_no_library = error.what();
+    }
+    return library;
+  }
+
+  const BlasLibrary& need_library() {
+    if (find_library() == nullptr) throw LoadError(why_no_library);
+    return *library;
+  }
+
+  Blas& open_blas() {
+    if (!blas) blas.emplace(need_library().table, device.stream());
+    return *blas;
+  }
 };
 
 Machine::Machine(const BackendOptions& options)
-    : body_(new Body{options.device, CudaDevice(options.device, options.memory_limit), {}}) {}
+    : body_(new Body{options.device, CudaDevice(options.device, options.memory_limit), nullptr, {}, {}}) {}
 Machine::~Machine() = default;
 
 const char* Machine::backend_name() { return "cuda"; }
@@ -36,18 +58,17 @@ std::string Machine::describe() {
 Device& Machine::device() { return body_->device; }
 Stream Machine::stream() { return body_->device.stream(); }
 
-Blas& Machine::blas() {
-  if (!body_->blas) body_->blas.emplace(blas_library().table, body_->device.stream());
-  return *body_->blas;
+Blas& Machine::blas(void* workspace) {
+  Blas& blas = body_->open_blas();
+  blas.use_workspace(workspace, Blas::workspace_bytes);
+  return blas;
 }
 
-bool Machine::has_blas() const {
-  try {
-    blas_library();
-    return true;
-  } catch (const LoadError&) {
-    return false;
-  }
+bool Machine::has_blas() const { return body_->find_library() != nullptr; }
+
+void Machine::make_blas() {
+  body_->need_library();
+  if (unavailable().empty()) body_->open_blas();
 }
 
 std::size_t Machine::blas_workspace_bytes() { return Blas::workspace_bytes; }

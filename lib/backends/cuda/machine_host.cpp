@@ -27,12 +27,13 @@ std::string Machine::describe() { return "CUDA kernels as the host runs them, fo
 Device& Machine::device() { return body_->device; }
 Stream Machine::stream() { return nullptr; }
 
-Blas& Machine::blas() {
+Blas& Machine::blas(void*) {
   if (!body_->blas) body_->blas.emplace(host_blas(), nullptr);
   return *body_->blas;
 }
 
 bool Machine::has_blas() const { return true; }
+void Machine::make_blas() { blas(nullptr); }
 std::size_t Machine::blas_workspace_bytes() { return 0; }
 
 }  // namespace lamina::cuda_host

@@ -50,7 +50,7 @@ struct DeviceRates {
   double copy_bytes_per_second = 0;   ///< of a large block within its memory, bytes read and bytes written
   double triad_bytes_per_second = 0;  ///< of a processor: a[i] = b[i] + s c[i], on every core, three times 8 bytes an i
   double matrix_flops = 0;            ///< of a large fp32 matrix product in strict math, operations per second
-  std::string matrix_by;              ///< "cuBLAS 13.1.0, 4096 x 4096 x 4096", or why it was not measured
+  std::string matrix_by;              ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
 };
 
 /// Takes about a second and at most 1 GiB of the device's memory. Of a processor it measures no matrix rate: that is

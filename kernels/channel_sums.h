@@ -1,5 +1,6 @@
 #pragma once
-// Sums over the images and pixels of every channel: what both directions of batch normalisation begin with.
+// Sums over the images and pixels of every channel: what both directions of batch normalisation, and the gradient of a
+// bias, begin with.
 //
 // A channel's packs, image by image, are cut into slices of equal length, one block each; a block's sums are in double,
 // go through warps and land in `partial`. Who reads them adds the slices in order, by one warp per channel. How many
@@ -22,11 +23,11 @@ struct Sums {
 
 /// Blocks for one channel of `count` values: as many as fill a large device, but none with fewer than 1024 values.
 inline int slices_of(int channels, std::int64_t count) {
-  constexpr std::int64_t blocks = 528, least = 1024;  // four for each of 132 multiprocessors: all run at once
+  constexpr std::int64_t blocks = 4 * large_device, least = 1024;  // four run on a multiprocessor at once
   return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks / channels, count / least), 1, blocks));
 }
 
-inline std::size_t partial_bytes(int channels, std::int64_t count) {
+inline std::size_t channel_sums_bytes(int channels, std::int64_t count) {
   return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
 }
 
