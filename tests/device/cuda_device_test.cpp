@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lamina/error.h"
+#include "lamina/lamina.h"
 #include "support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -136,6 +137,38 @@ TEST_CASE("work that fails while it is recorded leaves the queue as it was", "[g
   const Buffer block(device, 16);
   device.fill(block.data(), 7, 16);
   CHECK_NOTHROW(device.synchronize());
+}
+
+TEST_CASE("a whole pass is recorded before anything ran, and does the same at each launch", "[gpu]") {
+  need_gpu();
+  const auto backend = make_backend("cuda");
+  Graph graph("small");
+  Value x = conv(graph.input({4, 8, 12, 12}), "conv", {.channels = 32, .kernel = 3, .pad = 1});
+  x = relu(x, "relu");
+  fully_connected(conv(x, "deep", {.channels = 32, .kernel = 3, .pad = 1}), "fc", {.outputs = 10});
+  const auto values = [&](const Tensor& tensor) {
+    std::vector<float> result(static_cast<std::size_t>(tensor.shape.count()));
+    download(backend->device(), result, tensor);
+    return result;
+  };
+  for (const char* algorithm : {"", "direct", "im2col_gemm", "implicit_gemm", "cublas", "gemm"}) {
+    INFO(algorithm);
+    Options options;
+    options.choice.algorithm = {algorithm, algorithm, algorithm};
+    Plan recorded(graph, *backend, options), plain(graph, *backend, options);
+    const auto pass = backend->device().capture([&] {
+      recorded.forward();
+      recorded.backward();
+    });
+    plain.forward();
+    plain.backward();
+    for (int launch = 0; launch < 2; ++launch) {
+      pass->launch();
+      CHECK(values(recorded.output()) == values(plain.output()));
+      for (const std::string& name : plain.parameter_names())
+        CHECK(values(recorded.parameter_gradient(name)) == values(plain.parameter_gradient(name)));
+    }
+  }
 }
 
 }  // namespace

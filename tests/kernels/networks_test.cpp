@@ -1,9 +1,12 @@
-// Whole networks on cuda-host, narrow and small: in f64 forward and backward against eigen, in f32 op by op, each fed
-// with the numbers that it meets in the f64 run.
+// Whole networks on cuda-host, or on the backend that LAMINA_TEST_BACKEND names, narrow and small: in f64 forward and
+// backward against eigen, in f32 op by op, each fed with the numbers that it meets in the f64 run.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +26,18 @@ constexpr double bound = 1e-9;  // of the tensor's largest value
 // Of the largest gradient there is: a gradient that is exactly 0, as of a shift in front of another batch norm over the
 // same values, holds rounding alone.
 constexpr double noise = 64 * 0x1p-52;
+
+/// Ends the process as skipped where the backend cannot run.
+std::unique_ptr<Backend> kernels_backend() {
+  const char* const named = std::getenv("LAMINA_TEST_BACKEND");
+  auto made = make_backend(named == nullptr ? "cuda-host" : named);
+  if (const std::string why = made->available(); !why.empty()) {
+    std::printf("skipped: %s\n", why.c_str());
+    std::fflush(stdout);
+    std::_Exit(77);
+  }
+  return made;
+}
 
 std::vector<double> values_of(Device& device, const Tensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
@@ -59,7 +74,7 @@ void compare(const nets::Info& info) {
   Options options;
   options.dtype = DType::f64;
   options.input_gradient = true;
-  const auto eigen = make_backend("eigen"), host = make_backend("cuda-host");
+  const auto eigen = make_backend("eigen"), host = kernels_backend();
   Plan want(graph, *eigen, options), got(graph, *host, options);
   for (Plan* plan : {&want, &got}) {
     plan->forward();
@@ -88,7 +103,7 @@ Values rounded(std::vector<double> values) {
 /// Every op of the network that is not in `seen` yet, with what the f64 run has around it.
 void check_ops(const nets::Info& info, std::set<std::string>& seen) {
   const Graph graph = small(info);
-  const auto host = make_backend("cuda-host");
+  const auto host = kernels_backend();
   Options options;
   options.dtype = DType::f64;
   options.input_gradient = true;
@@ -129,13 +144,14 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
 
 }  // namespace
 
-TEST_CASE("every network agrees with eigen in f64 on cuda-host") {
+TEST_CASE("every network agrees with eigen in f64 on cuda-host", "[networks]") {
   for (const nets::Info& info : nets::list()) DYNAMIC_SECTION(info.name) {
       compare(info);
     }
 }
 
-TEST_CASE("every op of every network is within its bound in f32 on cuda-host, fed with its f64 run's numbers") {
+TEST_CASE("every op of every network is within its bound in f32 on cuda-host, fed with its f64 run's numbers",
+          "[networks]") {
   std::set<std::string> seen;
   for (const nets::Info& info : nets::list()) check_ops(info, seen);
   CHECK(seen.size() > 100);

@@ -103,15 +103,18 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// The names of the functions that are marked __global__ in the project's kernel files.
+/// The names of the functions that are marked __global__ in the project's kernel files; each is there once.
 std::set<std::string> kernels_written() {
   std::set<std::string> names;
   const std::regex bounds(R"(__launch_bounds__\((?:[^()]|\([^()]*\))*\))"), kernel(R"(__global__\s+void\s+(\w+))");
   for (const auto& file : std::filesystem::directory_iterator(LAMINA_KERNELS)) {
-    if (file.path().extension() != ".cu") continue;
+    if (file.path().extension() != ".cu" && file.path().extension() != ".h") continue;
     std::ifstream stream(file.path());
     const std::string whole{std::istreambuf_iterator<char>(stream), {}}, text = std::regex_replace(whole, bounds, "");
-    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i) names.insert((*i)[1]);
+    for (std::sregex_iterator i(text.begin(), text.end(), kernel), end; i != end; ++i) {
+      INFO(file.path() << ": " << (*i)[1]);
+      CHECK(names.insert((*i)[1]).second);
+    }
   }
   return names;
 }
