@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double sample_seconds = 0.03;  // hundreds of times what it takes to wake a sleeping thread
+constexpr double sample_seconds = 0.1;  // the clocks that tell what neighbours used tick every 0.01 s
 
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

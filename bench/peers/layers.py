@@ -131,6 +131,11 @@ def is_slower(line):
     return line["ratio"] > SLOWER and line["low"] > 1
 
 
+def disturbed(lines):
+    """How many lines had neighbours in more than half of the samples of one side."""
+    return sum(2 * line["disturbed"] > line["samples"] for line in lines)
+
+
 def summary(lines, nets):
     """For each network, and for all: the share of our time in layers slower than oneDNN, every layer as often as the
     networks have it, and how many of the distinct 3x3 ones, pass by pass, are faster by FASTER."""
@@ -199,6 +204,10 @@ def run(arguments, layer_worker, onednn_worker):
     if both:
         show_summary("Against the best by its direct algorithm alone, which is what PyTorch asks for:",
                      totals["summary_direct"])
+    loud = disturbed(lines)
+    if loud:
+        print(f"Note: {loud} of {len(lines)} lines were disturbed in most of their samples by what else runs here; such "
+              "ratios flatter Lamina. Run it again on an empty machine.")
     print(f"Rows and ratios: {arguments.out}")
     return totals
 

@@ -65,6 +65,10 @@ class Summary(unittest.TestCase):
         self.assertAlmostEqual(total["slower_ms_share"], 20 / 100)
         self.assertFalse(layers.is_slower(line(FIRST, 1, 1.09, 1.05, {})))
 
+    def test_a_line_is_disturbed_where_most_of_its_samples_are(self):
+        samples = [{"disturbed": disturbed, "samples": 4} for disturbed in (0, 2, 3, 4)]
+        self.assertEqual(layers.disturbed(samples), 2)
+
     def test_faster_is_asked_of_the_3x3_ones_only(self):
         totals = {total["net"]: total for total in layers.summary(self.lines, ["a", "b"])}
         self.assertEqual((totals["a"]["faster_3x3"], totals["a"]["distinct_3x3"]), (1, 2))
