@@ -130,17 +130,62 @@ void label_layer(Difference& d, const std::vector<std::string>& parts, const std
   if (best_held && d.algorithm != d.first_algorithm) d.label = "pick";
 }
 
-/// A network's slower layers, by what they cost it.
+/// net/<net>/<part>/<backend>/<type>/...
+constexpr std::size_t backend_part = 3;
+
+/// Joins the parts from `first` on, without those that only a network's row has: a layer's plan knows nothing of them.
+std::string demands_of(const std::vector<std::string>& parts, std::size_t first) {
+  constexpr std::array of_networks = {"graph",   "recompute", "unfused",        "measured",
+                                      "choices", "softmax",   "input_gradient", "accumulate"};
+  std::string text;
+  for (std::size_t i = first; i < parts.size(); ++i) {
+    const std::string flag = parts[i].substr(0, parts[i].find(':'));
+    if (std::find(of_networks.begin(), of_networks.end(), flag) == of_networks.end()) text += parts[i] + "/";
+  }
+  return text;
+}
+
+/// Whether the layer's pass, with this backend, type, layout and batch, is part of what the network's row times.
+bool is_within(const std::vector<std::string>& layer, const std::vector<std::string>& net) {
+  if (net.size() <= backend_part || layer[1] != net[1] || layer[algorithm_part - 1] != net[backend_part]) return false;
+  if (demands_of(layer, algorithm_part + 1) != demands_of(net, backend_part + 1)) return false;
+  const std::string &part = net[2], &pass = layer[3];
+  return part == "total" || (part == "backward") == pass.starts_with("backward");
+}
+
+/// Rows of the layers that a network's row consists of: where a layer has a default row, which is what the network
+/// takes, none of its named algorithms.
+std::vector<const Difference*> layers_of(const std::vector<std::string>& net, const std::vector<Difference>& all) {
+  std::map<std::string, const Difference*> defaults;
+  std::vector<std::pair<std::string, const Difference*>> named;
+  for (const Difference& each : all) {
+    const std::vector<std::string> parts = parts_of(each.row);
+    if (!is_layer(parts) || !is_within(parts, net)) continue;
+    if (parts[algorithm_part] == "default")
+      defaults[without_algorithm(parts)] = &each;
+    else
+      named.emplace_back(without_algorithm(parts), &each);
+  }
+  std::vector<const Difference*> rows;
+  for (const auto& [layer, row] : defaults) rows.push_back(row);
+  for (const auto& [layer, row] : named)
+    if (!defaults.contains(layer)) rows.push_back(row);
+  return rows;
+}
+
+/// A network's slower layers, by what they cost it, each with its own label.
 void label_network(Difference& d, const std::vector<std::string>& parts, const std::vector<Difference>& all) {
   d.label = "kernel";
   d.evidence = fmt::format("{:.3f} -> {:.3f} ms", 1e3 * d.first_seconds, 1e3 * d.seconds);
-  std::vector<const Difference*> slower;
-  for (const Difference& each : all) {
-    const std::vector<std::string> other = parts_of(each.row);
-    if (is_layer(other) && other[1] == parts[1] && each.verdict == Verdict::slower) slower.push_back(&each);
-  }
+  std::vector<const Difference*> slower = layers_of(parts, all);
   if (slower.empty()) {
-    d.evidence += "; no layer's row got slower: let the filter pick layer/ rows too";
+    d.evidence += "; no row of its layers ran: let the filter pick layer/ rows too";
+    return;
+  }
+  const std::size_t ran = slower.size();
+  std::erase_if(slower, [](const Difference* row) { return row->verdict != Verdict::slower; });
+  if (slower.empty()) {
+    d.evidence += fmt::format("; none of {} rows of its layers got slower", ran);
     return;
   }
   d.label = "layers";
@@ -148,8 +193,8 @@ void label_network(Difference& d, const std::vector<std::string>& parts, const s
     return a->seconds - a->first_seconds > b->seconds - b->first_seconds;
   });
   for (std::size_t i = 0; i < std::min<std::size_t>(slower.size(), 3); ++i)
-    d.evidence += fmt::format("{} {} (+{:.3f} ms)", i == 0 ? ";" : ",", slower[i]->row,
-                              1e3 * (slower[i]->seconds - slower[i]->first_seconds));
+    d.evidence += fmt::format("{} {} (+{:.3f} ms, {})", i == 0 ? ";" : ",", slower[i]->row,
+                              1e3 * (slower[i]->seconds - slower[i]->first_seconds), slower[i]->label);
 }
 
 void label(Difference& d, const std::vector<Difference>& all) {
@@ -208,7 +253,9 @@ std::vector<Difference> compare(const Observations& first, const Observations& o
   };
   std::vector<Difference> differences;
   for (const std::string& row : rows) differences.push_back(judge(row, rounds_of(first, row), rounds_of(other, row)));
-  for (Difference& d : differences) label(d, differences);
+  for (const bool networks : {false, true})  // which tell the labels of their layers
+    for (Difference& d : differences)
+      if (d.row.starts_with("net/") == networks) label(d, differences);
   return differences;
 }
 

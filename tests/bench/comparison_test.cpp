@@ -180,7 +180,72 @@ TEST_CASE("layers: a network names those of its layers that got slower, the dear
   CHECK_THAT(d.evidence, !ContainsSubstring("layer/other"));
   CHECK(d.evidence.find(dear) < d.evidence.find(layer("gemm")));
   CHECK(d.evidence.find(layer("gemm")) != std::string::npos);
-  CHECK(one(around(10), around(12), net).label == "kernel");
+  CHECK_THAT(d.evidence, ContainsSubstring("gemm/f32 (+1500.000 ms, kernel)"));
+  const Difference alone = one(around(10), around(12), net);
+  CHECK(alone.label == "kernel");
+  CHECK_THAT(alone.evidence, ContainsSubstring("let the filter pick layer/ rows"));
+}
+
+TEST_CASE("layers: rows of another backend, type, layout, batch or pass are no evidence against a network") {
+  const std::string tail = "f32/nchw/batch:16";
+  const auto labelled = [&](const std::string& net, const std::string& slower) {
+    const Observations first = {{net, around(10)}, {slower, around(1)}},
+                       other = {{net, around(12)}, {slower, around(2)}};
+    return of(compare(first, other), net).label;
+  };
+  const std::string backward = "net/n/backward/cudnn/" + tail, forward = "net/n/forward/cudnn/" + tail;
+  CHECK(labelled(backward, "layer/n/c/backward_data/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled(backward, "layer/n/c/backward_params/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled(backward, "layer/n/c/forward/cudnn/gemm/" + tail) == "kernel");
+  CHECK(labelled(forward, "layer/n/c/forward/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled(forward, "layer/n/c/backward_data/cudnn/gemm/" + tail) == "kernel");
+  CHECK(labelled("net/n/inference/cudnn/" + tail, "layer/n/c/forward/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled("net/n/total/cudnn/" + tail, "layer/n/c/backward_data/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled(forward, "layer/n/c/forward/eigen/gemm/" + tail) == "kernel");
+  for (const char* elsewhere :
+       {"tf32/nchw/batch:16", "f32/nhwc/batch:16", "f32/nchw/batch:1", "f32/nchw/batch:16/image:64"})
+    CHECK(labelled(forward, std::string("layer/n/c/forward/cudnn/gemm/") + elsewhere) == "kernel");
+  // What only a whole network's plan has is no part of a layer's name.
+  for (const char* more :
+       {"/graph", "/recompute/unfused", "/softmax:1/input_gradient:0/accumulate:1", "/measured", "/choices"})
+    CHECK(labelled(forward + more, "layer/n/c/forward/cudnn/gemm/" + tail) == "layers");
+  CHECK(labelled(forward + "/unfused/deterministic", "layer/n/c/forward/cudnn/gemm/" + tail + "/deterministic") ==
+        "layers");
+  CHECK(labelled(forward + "/deterministic", "layer/n/c/forward/cudnn/gemm/" + tail) == "kernel");
+}
+
+TEST_CASE("layers: of two backends each network names its own, with the label that the row has") {
+  const auto row = [](const char* backend, const char* algorithm) {
+    return "layer/n/conv1/forward/" + std::string(backend) + "/" + algorithm + "/f32";
+  };
+  const std::string eigen = "net/n/forward/eigen/f32", cudnn = "net/n/forward/cudnn/f32";
+  const Observations first = {{eigen, around(10)},
+                              {cudnn, around(10)},
+                              {row("eigen", "gemm"), around(1)},
+                              {row("cudnn", "default"), around(1, "winograd")},
+                              {row("cudnn", "winograd"), around(1)},
+                              {row("cudnn", "gemm"), around(2)}};
+  const Observations other = {{eigen, around(12)},
+                              {cudnn, around(12)},
+                              {row("eigen", "gemm"), around(3)},
+                              {row("cudnn", "default"), around(2, "gemm")},
+                              {row("cudnn", "winograd"), around(1)},
+                              {row("cudnn", "gemm"), around(5)}};
+  const auto all = compare(first, other);
+  CHECK_THAT(of(all, eigen).evidence, ContainsSubstring(row("eigen", "gemm") + " (+2000.000 ms, kernel)"));
+  CHECK_THAT(of(all, eigen).evidence, !ContainsSubstring("/cudnn/"));
+  CHECK_THAT(of(all, cudnn).evidence, ContainsSubstring(row("cudnn", "default") + " (+1000.000 ms, pick)"));
+  CHECK_THAT(of(all, cudnn).evidence, !ContainsSubstring("/eigen/"));
+  CHECK_THAT(of(all, cudnn).evidence, !ContainsSubstring("/gemm/"));  // dearer, and not what the network takes
+}
+
+TEST_CASE("layers: a network whose layers ran and held is not put down to them") {
+  const std::string net = "net/net/forward/cudnn/f32";
+  const Observations first = {{net, around(10)}, {layer("default"), around(1)}, {layer("fft"), around(1)}};
+  const Observations other = {{net, around(12)}, {layer("default"), around(1)}, {layer("fft"), around(9)}};
+  const Difference d = of(compare(first, other), net);
+  CHECK(d.label == "kernel");
+  CHECK_THAT(d.evidence, ContainsSubstring("none of 1 rows of its layers got slower"));
 }
 
 namespace {
