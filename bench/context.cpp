@@ -121,6 +121,11 @@ Facts lasting_facts(Workshop& workshop) {
   for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
   for (const std::string& name : workshop.backend_names()) {
+    try {
+      workshop.opened(name);  // timed, before a description opens the library
+    } catch (const Error&) {
+      // Said below.
+    }
     const auto add = [&](const char* kind, auto&& describe) {
       try {
         facts.emplace_back(kind + name, describe(workshop.backend(name)));

@@ -22,7 +22,7 @@ constexpr const char* names_help =
     "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
     "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
-    "  setup/<net>/<graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /graph /recompute /unfused "
     "/softmax:<0|1>\n"
     "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "

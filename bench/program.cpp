@@ -49,6 +49,13 @@ int list_rows(Workshop& workshop) {
   return 0;
 }
 
+Facts peak_facts(const Workshop& workshop) {
+  Facts facts;
+  for (const auto& [key, peak] : workshop.peaks())
+    facts.emplace_back("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak));
+  return facts;
+}
+
 void add(nlohmann::ordered_json& context, const Facts& facts) {
   for (const auto& [key, value] : facts) context[key] = value;
 }
@@ -66,8 +73,9 @@ void announce(const Progress& progress, const Runner& runner, Workshop& workshop
   if (workshop.options().table)
     for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
   const std::string& backend = runner.rows().front().group->facts.backend;
-  fmt::print(stderr, "{} measurements, a pass to warm up and {} timed ones each: about {} in all\n", groups.size(),
-             workshop.passes(backend), seconds_text(progress.guessed_seconds()));
+  const double seconds = progress.guessed_seconds();
+  fmt::print(stderr, "{} measurements, a pass to warm up and {} timed ones each{}\n", groups.size(),
+             workshop.passes(backend), seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
 /// Writes what is left to write. True if all could be written.
@@ -111,13 +119,13 @@ int run_rows(Workshop& workshop) {
   for (const Facts& facts : {lasting_facts(workshop), start})
     for (const auto& [key, value] : facts) benchmark::AddCustomContext(key, value);
   for (const auto& [key, value] : options.context) benchmark::AddCustomContext(key, value);
-  for (const auto& [key, peak] : workshop.peaks())
-    benchmark::AddCustomContext("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak));
+  for (const auto& [key, value] : peak_facts(workshop)) benchmark::AddCustomContext(key, value);
 
   catch_interrupts();
   runner.run(report);
   progress.clear();
 
+  add(file.document["context"], peak_facts(workshop));  // those that were not measured before the rows
   add(file.document["context"], passing_facts("end"));
   file.document["context"]["interrupted"] = interrupted() != 0;
   if (options.published) table.add_published();

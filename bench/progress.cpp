@@ -25,11 +25,13 @@ int passes_with_warm_up(const Workshop& workshop, const Group& group) {
 Progress::Progress(Workshop& workshop, const std::vector<Row>& rows) : terminal_(isatty(STDERR_FILENO) == 1) {
   std::set<const Group*> seen;
   double seconds = 0;
+  const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
   for (const Row& row : rows) {
     const Group& group = *row.group;
     if (!seen.insert(&group).second) continue;
     const double flops = group.flops_per_pass * passes_with_warm_up(workshop, group);
     total_ += flops;
+    if (first_calls) continue;  // which measuring a peak would be
     const double peak = workshop.peak_flops(group.facts.backend, group.facts.dtype);
     if (peak > 0) seconds += flops / (guessed_share_of_peak * peak);
   }
@@ -53,8 +55,8 @@ void Progress::show(const Row& row, int pass, int passes) {
   shown_ = row.group.get();
   if (!terminal_ && !new_group) return;
   const std::string doing = pass == 0 ? "warming up" : fmt::format("pass {} of {}", pass, passes);
-  const std::string text = fmt::format("[{}/{}] {}, {}, about {} left", group_, group_count_, row.group->title, doing,
-                                       seconds_text(left_seconds()));
+  std::string text = fmt::format("[{}/{}] {}, {}", group_, group_count_, row.group->title, doing);
+  if (guessed_rate_ > 0 || done_ > 0) text += fmt::format(", about {} left", seconds_text(left_seconds()));
   if (terminal_)
     fmt::print(stderr, "\r\033[K{}", text);
   else

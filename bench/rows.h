@@ -39,6 +39,7 @@ struct Group {
   std::vector<std::string> parts;
   std::vector<Work> work;     ///< by part
   double flops_per_pass = 0;  ///< of the whole pass, for the time it will take
+  bool first_calls = false;   ///< of a process: nothing may run before that is not such a group
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<Measurement>()> open;
 
@@ -57,7 +58,8 @@ struct Row {
   std::size_t part;
 };
 
-/// Every row of every network on every backend, batch, type and layout that the options name; touches no device.
+/// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
+/// before the others; touches no device.
 /// Needs `workshop` alive while rows run.
 std::vector<Row> all_rows(Workshop& workshop);
 

@@ -91,7 +91,7 @@ void Runner::measure(const Row& row, std::size_t index) {
       measurement_ = group.open();
       open_ = &group;
       group.memory = measurement_->memory();
-      group.peak_flops = workshop_->peak_flops(backend, group.facts.dtype);
+      if (!group.first_calls) group.peak_flops = workshop_->peak_flops(backend, group.facts.dtype);
       progress_->pass_done(group);
       if (interrupted() != 0) return;
     }

@@ -1,5 +1,6 @@
-// Rows setup/...: what comes before the first timed pass. The graph, the plan (laid out, allocated, filled with random
-// numbers), and the first pass over it; a backend's threads and libraries are up by the second time.
+// Rows setup/...: what comes before the first timed pass. The device with its library, opened once in a process; the
+// graph, the plan (laid out, allocated, filled with random numbers), and the first pass over it. What a library loads
+// when it is first needed is in the first pass of the first such row of its backend, and in no later one.
 
 #include <fmt/format.h>
 
@@ -14,7 +15,10 @@ namespace {
 class SetupMeasurement final : public Measurement {
  public:
   SetupMeasurement(Workshop& workshop, const Case& c)
-      : workshop_(&workshop), case_(c), stopwatch_(workshop.usable_backend(c.backend).device()) {}
+      : workshop_(&workshop),
+        case_(c),
+        opened_(workshop.opened(c.backend)),
+        stopwatch_(workshop.backend(c.backend).device()) {}
 
   std::vector<Sample> pass() override {
     plan_.reset();
@@ -27,7 +31,7 @@ class SetupMeasurement final : public Measurement {
       plan_->forward();
       plan_->backward();
     });
-    return {built, planned, first};
+    return {opened_, built, planned, first};
   }
 
   MemoryReport memory() const override { return plan_ ? plan_->memory() : MemoryReport{}; }
@@ -35,6 +39,7 @@ class SetupMeasurement final : public Measurement {
  private:
   Workshop* workshop_;
   Case case_;
+  Sample opened_;
   Stopwatch stopwatch_;
   std::optional<Plan> plan_;
 };
@@ -47,10 +52,11 @@ std::vector<Row> setup_rows(Workshop& workshop, const Case& c) {
   auto group = std::make_shared<Group>();
   group->title = fmt::format("setup of {} on {}", c.network, c.backend);
   group->facts = c;
-  group->parts = {"graph", "plan", "first_pass"};
-  group->work.resize(3);
+  group->first_calls = true;
+  group->parts = {"device", "graph", "plan", "first_pass"};
+  group->work.resize(group->parts.size());
   group->flops_per_pass = cost.forward.flops + cost.backward.flops;
-  group->work[2] = {static_cast<double>(c.batch), group->flops_per_pass, 0};
+  group->work.back() = {static_cast<double>(c.batch), group->flops_per_pass, 0};
   group->open = [&workshop, c] { return std::make_unique<SetupMeasurement>(workshop, c); };
   return rows_of(group, [&](std::string_view part) { return setup_name(c, part, workshop.options()); });
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "layers.h"
@@ -14,6 +15,16 @@ namespace lamina::bench {
 namespace {
 
 constexpr int peak_batch = 2, peak_channels = 512, peak_image = 56, peak_tries = 9;
+
+/// By the processor's clock: there is no device yet whose timer could tell.
+template <class Work>
+void add_time(Sample& sum, Work&& work) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start = cpu_seconds();
+  work();
+  sum.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  sum.cpu_seconds += cpu_seconds() - cpu_start;
+}
 
 double measured_peak(Backend& backend, DType dtype) {
   Graph graph("peak");
@@ -40,7 +51,7 @@ const std::vector<std::string>& Workshop::backend_names() {
   for (const std::string& name : lamina::backend_names()) {
     if (name == "cuda-host") continue;
     try {
-      if (const std::string reason = backend(name).available(); !reason.empty())
+      if (const std::string reason = available(name); !reason.empty())
         left_out_.push_back(reason);
       else
         names_.push_back(name);
@@ -68,9 +79,27 @@ Backend& Workshop::backend(const std::string& name) {
 }
 
 Backend& Workshop::usable_backend(const std::string& name) {
+  if (const std::string reason = available(name); !reason.empty()) throw Unsupported(reason);
+  return backend(name);
+}
+
+/// The first time is part of opening the backend: it may load the library.
+std::string Workshop::available(const std::string& name) {
   Backend& made = backend(name);
-  if (const std::string reason = made.available(); !reason.empty()) throw Unsupported(reason);
-  return made;
+  Opening& opening = openings_[name];
+  if (opening.asked) return made.available();
+  std::string reason;
+  add_time(opening.sum, [&] { reason = made.available(); });
+  opening.asked = true;
+  return reason;
+}
+
+Sample Workshop::opened(const std::string& name) {
+  Backend& made = usable_backend(name);
+  Opening& opening = openings_[name];
+  if (!opening.device) add_time(opening.sum, [&] { made.device().synchronize(); });
+  opening.device = true;
+  return opening.sum;
 }
 
 void Workshop::put(const std::string& name, std::unique_ptr<Backend> backend) { backends_[name] = std::move(backend); }

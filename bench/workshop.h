@@ -13,6 +13,7 @@
 #include "lamina/lamina.h"
 #include "names.h"
 #include "options.h"
+#include "samples.h"
 
 namespace lamina::bench {
 
@@ -35,6 +36,9 @@ class Workshop {
   /// Throws what make_backend throws.
   Backend& backend(const std::string& name);
   Backend& usable_backend(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
+  /// Time from nothing to a backend's device with its library and handle, which is opened now or was before: always the
+  /// one time that it was. Throws what usable_backend() and device() throw.
+  Sample opened(const std::string& name);
   /// Takes a backend in place of the one that the name stands for.
   void put(const std::string& name, std::unique_ptr<Backend>);
   int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
@@ -54,12 +58,19 @@ class Workshop {
   double peak_bytes_per_second(const std::string& backend);
 
  private:
+  struct Opening {
+    Sample sum;
+    bool asked = false, device = false;  ///< what is in the sum
+  };
+
+  std::string available(const std::string& name);
   std::map<std::string, Choice> saved_choices(const Case&);
 
   BenchOptions options_;
   MakeBackend make_;
   std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
   std::map<std::string, std::unique_ptr<Backend>> backends_;
+  std::map<std::string, Opening> openings_;
   std::vector<std::string> names_, left_out_;
   std::map<std::string, double> peaks_;
   std::map<DeviceInfo::Kind, double> memory_peaks_;

@@ -76,6 +76,27 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name") {
                    seconds.at("net/mnist_mlp/backward" + tail).at(pass)));
 }
 
+TEST_CASE("rows of first calls run before the others, and before the peak is measured") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const std::string flags = "--backend=eigen --batch=1 --passes=2 --benchmark_out=" + out + " --benchmark_filter=";
+  REQUIRE(run_bench(flags + "'mnist_mlp/(total|device|first_pass)/'").status == 0);
+  const json both = read(out);
+  std::vector<std::string> names;
+  for (const json& run : both["benchmarks"]) {
+    if (run["run_type"] != "iteration") continue;
+    names.push_back(run["name"].get<std::string>().substr(0, run["name"].get<std::string>().find("/eigen")));
+    CHECK(run.contains("share_of_peak") == (names.back() == "net/mnist_mlp/total"));
+    if (names.back() == "setup/mnist_mlp/device") CHECK(run["real_time"] > 0);
+  }
+  CHECK(names == std::vector<std::string>{"setup/mnist_mlp/device", "setup/mnist_mlp/device",
+                                          "setup/mnist_mlp/first_pass", "setup/mnist_mlp/first_pass",
+                                          "net/mnist_mlp/total", "net/mnist_mlp/total"});
+  CHECK(both["context"].contains("peak_GFLOPs_eigen/f32"));
+  REQUIRE(run_bench(flags + "'setup/mnist_mlp/'").status == 0);
+  CHECK_FALSE(read(out)["context"].contains("peak_GFLOPs_eigen/f32"));
+}
+
 TEST_CASE("a whole residual network is timed at a small size") {
   const Ended ended =
       run_bench("--benchmark_filter=net/resnet18/total --batch=2 --image=32 --width_divisor=8 --passes=1");

@@ -3,14 +3,21 @@
 #include "rows.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
 #include <set>
+#include <thread>
+#include <utility>
 
+#include "context.h"
 #include "lamina/error.h"
+#include "progress.h"
 #include "quantities.h"
 #include "stopwatch.h"
+#include "support/backend.h"
 #include "support/catch.h"
+#include "support/wrapped_backend.h"
 
 using namespace lamina;
 using namespace lamina::bench;
@@ -120,6 +127,64 @@ TEST_CASE("the calls of a pass sum to the pass") {
     }
   }
   REQUIRE(best > 0.95);
+}
+
+namespace {
+
+constexpr auto wait = std::chrono::milliseconds(60);
+
+/// A backend whose library takes a while to open, and its device another one; both only once.
+class SlowToOpen final : public test::WrappedBackend {
+ public:
+  SlowToOpen() : WrappedBackend(test::oracle()) {}
+  std::string available() const override {
+    if (!std::exchange(asked_, true)) std::this_thread::sleep_for(wait);
+    return {};
+  }
+  Device& device() override {
+    if (!std::exchange(opened_, true)) std::this_thread::sleep_for(wait);
+    return WrappedBackend::device();
+  }
+
+ private:
+  mutable bool asked_ = false;
+  bool opened_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("rows of first calls come before all others, and no peak is measured before they ran") {
+  BenchOptions options;
+  options.backends = {"eigen"};
+  options.batches = {1};
+  Workshop workshop(options);
+  std::vector<Row> rows = all_rows(workshop);
+  const auto is_setup = [](const Row& row) { return row.name.starts_with("setup/"); };
+  CHECK(std::is_partitioned(rows.begin(), rows.end(), is_setup));
+  CHECK(rows.front().name == "setup/alexnet/device/eigen/f32/nchw/batch:1");
+  std::erase_if(rows, [](const Row& row) { return row.name.find("/mnist_mlp/") == std::string::npos; });
+  const Progress progress(workshop, rows);
+  CHECK(workshop.peaks().empty());
+  std::erase_if(rows, is_setup);
+  const Progress later(workshop, rows);
+  CHECK(workshop.peaks().size() == 1);
+}
+
+TEST_CASE("setup: opening library and device is timed once, whoever opens them, and told by every pass") {
+  BenchOptions options;
+  options.backends = {"eigen"};
+  options.batches = {1};
+  Workshop workshop(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
+  const std::vector<Row> rows = setup_rows(workshop, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
+  CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
+  const double both = 2 * std::chrono::duration<double>(wait).count();
+  if (GENERATE(false, true)) lasting_facts(workshop);  // which describe what is open
+  const std::unique_ptr<Measurement> measurement = rows.front().group->open();
+  const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
+  REQUIRE(first.size() == 4);
+  CHECK(first[0].seconds >= both);
+  CHECK(first[0].seconds < 10 * both);
+  CHECK(second[0].seconds == first[0].seconds);
 }
 
 TEST_CASE("a backend that was asked for and not built has rows that refuse") {
