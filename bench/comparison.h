@@ -11,7 +11,7 @@ namespace lamina::bench {
 
 /// What one process, one round of a variant, has to say of a row.
 struct Observation {
-  double seconds = 0;     ///< least of its passes: what disturbs a pass only adds to it
+  double seconds = 0;     ///< least of its passes, which others only disturb; of a setup/ row the first
   double memory_MiB = 0;  ///< what the plan holds, workspace included; 0: not known
   std::string algorithm;  ///< that the variant picked, where it says so
   std::string failure;    ///< why there is no time
@@ -55,7 +55,8 @@ std::optional<LogRatio> log_ratio(const std::vector<double>& a, const std::vecto
 /// `least_difference`. A regression's label: "first call" for a setup/ row; "pick" for a layer's default row where the
 /// algorithm that was picked differs, and the fastest of the layer's named algorithms did not get slower; "kernel" for
 /// a named algorithm, or a default row whose fastest algorithm got slower too; "layers" for a network some of whose
-/// layers' rows got slower, which the evidence names; "memory" for a row that needs over 1 % more, whatever its time.
+/// layers' rows (of its backend, type, layout, batch and pass; the default ones where there are any) got slower, which
+/// the evidence names with their labels; "memory" for a row that needs over 1 % more, whatever its time.
 std::vector<Difference> compare(const Observations& first, const Observations& other);
 
 }  // namespace lamina::bench

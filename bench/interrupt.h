@@ -3,9 +3,14 @@
 
 namespace lamina::bench {
 
-/// From here on the first signal is remembered; a second one ends the process as if nothing had been set up.
-void catch_interrupts();
+/// What becomes of a signal after the first: it ends the process as if nothing had been set up, or is counted, for one
+/// that has only to hand it on.
+enum class Further { ends, counts };
 
-int interrupted();  ///< the signal, or 0
+/// From here on the first signal is remembered.
+void catch_interrupts(Further = Further::ends);
+
+int interrupted();    ///< the last signal, or 0
+int interruptions();  ///< how many there were
 
 }  // namespace lamina::bench

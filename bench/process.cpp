@@ -39,15 +39,16 @@ std::vector<std::string> changed_environment(const std::map<std::string, std::st
   return result;
 }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  bool told = false;
+/// `before`: how many interruptions there were when the child was started.
+int wait_for(pid_t child, int before) {
+  int status = 0, told = before;
+  const auto tell = [&] {
+    for (; told < interruptions(); ++told) ::kill(-child, interrupted());
+  };
+  tell();
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return -1;
-    if (interrupted() != 0 && !told) {
-      ::kill(child, interrupted());
-      told = true;
-    }
+    tell();
   }
   return status;
 }
@@ -63,13 +64,19 @@ Ended run_process(const std::filesystem::path& program, const std::vector<std::s
 
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // its own: the group's default is 0
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, program.c_str(), &actions, nullptr, argv.data(), envp.data());
+  const int before = interruptions();
+  const int error = ::posix_spawn(&child, program.c_str(), &actions, &attributes, argv.data(), envp.data());
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw UsageError(fmt::format("cannot run {}: {}", program.string(), std::strerror(error)));
 
-  const int status = wait_for(child);
+  const int status = wait_for(child, before);
   if (WIFSIGNALED(status))
     return {128 + WTERMSIG(status), fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))};
   return {WEXITSTATUS(status), fmt::format("exit status {}", WEXITSTATUS(status))};

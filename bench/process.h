@@ -14,8 +14,9 @@ struct Ended {
 };
 
 /// Runs `program` with `arguments` (without its own name) and waits. Its standard output goes nowhere, its standard
-/// error is ours; `environment` replaces variables. An interrupt of this process is handed on, once.
-/// Throws UsageError when the program cannot be started.
+/// error is ours; `environment` replaces variables. It has a process group of its own, so that a terminal's signal does
+/// not reach it, and each interrupt that this process counts is handed on to the group. Throws UsageError when the
+/// program cannot be started.
 Ended run_process(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                   const std::map<std::string, std::string>& environment = {});
 

@@ -29,10 +29,11 @@ std::string program(const Folder& folder, const char* name, const std::string& b
   return path;
 }
 
-std::string run_text(const std::string& name, double milliseconds, const std::string& more = {}) {
+std::string run_text(const std::string& name, double milliseconds, const std::string& more = {}, int repetition = 0) {
   return R"({"name": ")" + name + R"(", "run_name": ")" + name +
-         R"(", "run_type": "iteration", "repetitions": 1, "repetition_index": 0, "iterations": 1, "real_time": )" +
-         std::to_string(milliseconds) + R"(, "cpu_time": 1, "time_unit": "ms")" + more + "}";
+         R"(", "run_type": "iteration", "repetitions": 1, "repetition_index": )" + std::to_string(repetition) +
+         R"(, "iterations": 1, "real_time": )" + std::to_string(milliseconds) +
+         R"(, "cpu_time": 1, "time_unit": "ms")" + more + "}";
 }
 
 std::string leaves(const Words& runs) {
@@ -113,6 +114,16 @@ TEST_CASE("a round's time of a row is the least of its passes, in seconds whatev
   CHECK(seen.at("d").failure.empty());
 }
 
+TEST_CASE("a round's time of a first call is that of its first repetition, and of no other") {
+  const auto seen = observations(json::parse(R"({"benchmarks": [
+    {"name": "setup/a", "run_type": "iteration", "repetition_index": 0, "real_time": 90, "time_unit": "ms"},
+    {"name": "setup/a", "run_type": "iteration", "repetition_index": 1, "real_time": 2, "time_unit": "ms"},
+    {"name": "net/a", "run_type": "iteration", "repetition_index": 0, "real_time": 90, "time_unit": "ms"},
+    {"name": "net/a", "run_type": "iteration", "repetition_index": 1, "real_time": 2, "time_unit": "ms"}]})"));
+  CHECK(seen.at("setup/a").seconds == Approx(90e-3));
+  CHECK(seen.at("net/a").seconds == Approx(2e-3));
+}
+
 TEST_CASE("rows without a time are read as Google Benchmark 1.7 and 1.8 spell them") {
   const auto seen = observations(json::parse(R"({"benchmarks": [
     {"name": "error", "run_type": "iteration", "error_occurred": true, "error_message": "DeviceError: x"},
@@ -183,6 +194,20 @@ TEST_CASE("a slowdown, a pick and a first call are found and named in what is pr
   CHECK_THAT(ended.said, ContainsSubstring("picked gemm instead of fft") && ContainsSubstring("2 equal, 3 slower"));
 }
 
+TEST_CASE("a program whose first call alone got slower is found, by that and by nothing else") {
+  const Folder folder;
+  const std::string setup = "setup/n/first_pass/cudnn";
+  const auto passes = [&](double first) { return leaves({run_text(setup, first), run_text(setup, 1, {}, 1)}); };
+  const std::string out = folder.file("rows.json");
+  const Ended ended =
+      compare_programs(program(folder, "a", passes(5)), program(folder, "b", passes(8)), "--benchmark_out=" + out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  const auto compared = comparisons(read(out));
+  CHECK(compared.at(setup)["regression"] == "first call");
+  CHECK(compared.at(setup)["ratio"].get<double>() == Approx(1.6));
+}
+
 TEST_CASE("a program that crashes is recorded by name, the others' rows are kept, and the status is 1") {
   const Folder folder;
   const std::string good = program(folder, "good", leaves({run_text("net/n", 1)}));
@@ -218,28 +243,77 @@ TEST_CASE("where nothing has a time the status is 1") {
   CHECK_THAT(ended.said, ContainsSubstring("1 fails in both") && ContainsSubstring("why"));
 }
 
+namespace {
+
+/// A comparison in a process group of its own, once its program `b` has started.
+class Comparison {
+ public:
+  Comparison(const Folder& folder, const std::string& a, const std::string& b) : out_(folder.file("rows.json")) {
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::setpgid(0, 0);
+      ::execl(LAMINA_BENCH, LAMINA_BENCH, ("--programs=" + a + "," + b).c_str(), ("--benchmark_out=" + out_).c_str(),
+              "--backend=eigen", "--benchmark_filter=net/mnist_cnn/inference", "--batch=16", "--passes=100000",
+              nullptr);
+      ::_exit(127);
+    }
+    for (int i = 0; i < 1000 && !std::filesystem::exists(folder.file("started")); ++i) pause(10);
+  }
+  static void pause(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+  void interrupt() const { ::kill(child_, SIGINT); }
+  void interrupt_group() const { ::kill(-child_, SIGINT); }  // as a terminal does
+
+  /// Waits. What it left, which nobody but the user cut short.
+  json result() const {
+    int status = 0;
+    REQUIRE(::waitpid(child_, &status, 0) == child_);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 130);
+    json result = read(out_);
+    CHECK(result["context"]["interrupted"] == true);
+    for (const json& variant : result["context"]["variants"]) CHECK(variant["crashes"].empty());
+    return result;
+  }
+
+ private:
+  std::string out_;
+  pid_t child_ = 0;
+};
+
+}  // namespace
+
 TEST_CASE("an interrupted comparison keeps the rounds there are") {
   const Folder folder;
-  const std::string quick = program(folder, "quick", leaves({run_text("net/n", 1)}));
-  const std::string stuck = program(folder, "stuck", "touch \"$(dirname \"$0\")/started\"; exec sleep 100");
-  const std::string out = folder.file("rows.json");
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::execl(LAMINA_BENCH, LAMINA_BENCH, ("--programs=" + quick + "," + stuck).c_str(),
-            ("--benchmark_out=" + out).c_str(), nullptr);
-    ::_exit(127);
-  }
-  for (int i = 0; i < 1000 && !std::filesystem::exists(folder.file("started")); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  ::kill(child, SIGINT);
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 130);
-  const json result = read(out);
-  CHECK(result["context"]["interrupted"] == true);
-  CHECK(result["benchmarks"].size() == 1);
-  for (const json& variant : result["context"]["variants"]) CHECK(variant["crashes"].empty());
+  const Comparison comparison(folder, program(folder, "quick", leaves({run_text("net/n", 1)})),
+                              program(folder, "stuck", "touch \"$(dirname \"$0\")/started\"; exec sleep 100"));
+  comparison.interrupt();
+  CHECK(comparison.result()["benchmarks"].size() == 1);
+}
+
+TEST_CASE("an interrupt from a terminal reaches the program that runs once, and its rows are kept") {
+  const Folder folder;
+  const Comparison comparison(folder, program(folder, "quick", leaves({run_text("net/n", 1)})),
+                              program(folder, "real", R"(here=$(dirname "$0")
+exec 2> "$here/said"
+(until grep -q 'warming up' "$here/said"; do sleep 0.05; done; sleep 0.5; touch "$here/started") &
+exec )" LAMINA_BENCH R"( "$@")"));
+  comparison.interrupt_group();
+  const json result = comparison.result();
+  REQUIRE(result["benchmarks"].size() > 1);
+  CHECK(result["benchmarks"][1]["name"] == "net/mnist_cnn/inference/eigen/f32/nchw/batch:16");
+}
+
+TEST_CASE("a second interrupt ends the program that runs, and keeps the rounds before it") {
+  const Folder folder;
+  const Comparison comparison(folder, program(folder, "quick", leaves({run_text("net/n", 1)})),
+                              program(folder, "stubborn", R"(exec 3<> <(:)
+trap 'trap - INT' INT
+touch "$(dirname "$0")/started"
+for ((i = 0; i < 1000; ++i)); do read -r -t 0.02 -u 3; done)"));
+  comparison.interrupt_group();
+  Comparison::pause(300);
+  comparison.interrupt_group();
+  CHECK(comparison.result()["benchmarks"].size() == 1);
 }
 
 TEST_CASE("wrong use of a comparison ends with status 2 before anything runs") {
@@ -270,4 +344,19 @@ TEST_CASE("flags that the other program does not take are named with the program
   const Ended ended = compare_programs(old, old, "--batch=2");
   CHECK(ended.status == 2);
   CHECK_THAT(ended.said, ContainsSubstring("/old does not take these flags: --batch=2"));
+}
+
+TEST_CASE("a program that ends with status 2 once there are rows is a crash, and the rows are kept") {
+  const Folder folder;
+  const std::string good = program(folder, "good", leaves({run_text("net/n", 1)}));
+  const std::string late = program(folder, "late", "echo 'late: no room' >&2; exit 2");
+  const std::string out = folder.file("rows.json");
+  const Ended ended = compare_programs(good, late, "--benchmark_out=" + out);
+  CAPTURE(ended.said);
+  CHECK(ended.status == 1);
+  const json result = read(out);
+  CHECK(result["benchmarks"].size() == 3);
+  CHECK(result["context"]["variants"][1]["crashes"].size() == 3);
+  CHECK_THAT(ended.said,
+             ContainsSubstring("late: no room") && ContainsSubstring("/late: round 1: no rows; exit status 2"));
 }
