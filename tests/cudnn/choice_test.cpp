@@ -96,6 +96,68 @@ TEST_CASE("cudnn: a determinism demand drops what the manual or the library call
   CHECK(forward_of(on, {.deterministic = true}) == "implicit_gemm");
 }
 
+TEST_CASE("cudnn: a step declares the determinism and the math of what was taken") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, plain);
+  const auto step = [&](std::size_t pass, const Choice& choice) {
+    return on.backend.lower(spec, choice).steps.at(pass);
+  };
+  CHECK(step(0, {}).deterministic);
+  CHECK_FALSE(step(1, {}).deterministic);  // algo_0, by the manual
+  CHECK_FALSE(step(2, {}).deterministic);
+  CHECK_FALSE(step(1, {.algorithm = {"", "algo_3", ""}}).deterministic);
+  CHECK(step(1, {.algorithm = {"", "algo_1", ""}}).deterministic);
+  CHECK(step(2, {.deterministic = true}).deterministic);
+  CHECK(step(0, {}).math == Math::strict);
+  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::strict);  // the answer was FMA
+  on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op, cudnn::determinism::none)};
+  CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);
+  CHECK_FALSE(step(0, {.math = Math::tf32}).deterministic);  // by the library's answer
+  on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::standard)};
+  CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);  // which the standard math may be
+  CHECK(step(0, {}).math == Math::strict);
+  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::tf32);  // no answer: as asked
+  const Spec connected = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
+  for (const Math math : {Math::strict, Math::tf32})
+    for (const Lowered::Step& made : on.backend.lower(connected, {.math = math}).steps) CHECK(made.math == math);
+
+  on.log.unavailable = "no GPU here";
+  CHECK_FALSE(step(0, {}).deterministic);
+  CHECK(step(0, {.deterministic = true}).deterministic);
+  CHECK_FALSE(step(1, {.algorithm = {"", "algo_3", ""}}).deterministic);
+  CHECK(step(1, {.algorithm = {"", "algo_1", ""}, .math = Math::tf32}).math == Math::tf32);
+}
+
+TEST_CASE("cudnn: by rule no algorithm is taken that may refuse to add to a gradient, but by name") {
+  FakeBackend on;
+  on.fake.answers[Pass::backward_data] = {result(2), result(3), result(4), result(5), result(1)};
+  on.fake.answers[Pass::backward_params] = {result(2), result(5), result(6), result(3)};
+  const auto taken = [&](bool adds, const Choice& choice) {
+    std::vector<std::string> names;
+    const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = adds});
+    for (const Lowered::Step& step : on.backend.lower(spec, choice).steps) names.push_back(step.algorithm);
+    return names;
+  };
+  CHECK(taken(false, {}) == std::vector<std::string>{"implicit_gemm", "fft", "fft"});
+  CHECK(taken(true, {}) == std::vector<std::string>{"implicit_gemm", "algo_3", "algo_1"});
+  CHECK(taken(true, {.algorithm = {"", "", "winograd"}})[2] == "winograd");
+  on.fake.answers[Pass::backward_data].pop_back();
+  CHECK_THROWS_WITH(taken(true, {}), ContainsSubstring("backward_data") &&
+                                         ContainsSubstring("winograd_nonfused: may") &&
+                                         ContainsSubstring("give its name"));
+}
+
+TEST_CASE("cudnn: an answer's status is not explained by the last error, which is another call's") {
+  FakeBackend on;
+  on.fake.last_error = "stale";
+  on.fake.answers[Pass::forward] = {result(4, 0, 3, 1, 3000)};
+  CHECK_THROWS_WITH(forward_of(on, {}),
+                    ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000)") && !ContainsSubstring("stale"));
+  on.fake.answers[Pass::forward] = {result(4)};
+  on.fake.workspace_status[4] = 3000;  // of a call that was just made
+  CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000): stale"));
+}
+
 TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 in") {
   CHECK(math_of(*std::make_unique<FakeBackend>(91900), {}) == "3");
   CHECK(math_of(*std::make_unique<FakeBackend>(8907), {}) == "3");

@@ -154,8 +154,11 @@ class BackwardData {
 /// A step that keeps `body`.
 template <class Body>
 Lowered::Step keep(Pass pass, const Taken& taken, std::shared_ptr<Body> body) {
-  return step(
+  Lowered::Step kept = step(
       {pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
+  kept.deterministic = taken.deterministic;
+  kept.math = taken.math;
+  return kept;
 }
 
 }  // namespace
@@ -170,7 +173,8 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
     TensorDescriptor result =
         pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
     ConvProblem problem(op, spec, pass, std::move(image), std::move(result), session);
-    const Taken taken = take("cudnn: " + to_string(Op(op)), problem, spec.y.dtype, choice, session);
+    const bool adds = pass == Pass::backward_params ? unit.adds_dw : data && unit.adds;
+    const Taken taken = take("cudnn: " + to_string(Op(op)), problem, spec.y.dtype, choice, adds, session);
     exact = exact && taken.exact;
     if (pass == Pass::forward)
       return keep(pass, taken, std::make_shared<Forward>(unit, spec, std::move(problem), taken));

@@ -13,12 +13,15 @@ constexpr Algorithm forward_algorithms[] = {{"implicit_gemm", 0, true}, {"implic
                                             {"gemm", 2, true},          {"direct", 3, true},
                                             {"fft", 4, true},           {"fft_tiling", 5, true},
                                             {"winograd", 6, true},      {"winograd_nonfused", 7, true}};
-constexpr Algorithm data_algorithms[] = {{"algo_0", 0, false},  {"algo_1", 1, true},
-                                         {"fft", 2, true},      {"fft_tiling", 3, true},
-                                         {"winograd", 4, true}, {"winograd_nonfused", 5, true}};
-constexpr Algorithm params_algorithms[] = {
-    {"algo_0", 0, false},           {"algo_1", 1, true},    {"fft", 2, true}, {"algo_3", 3, false},
-    {"winograd_nonfused", 5, true}, {"fft_tiling", 6, true}};
+constexpr Algorithm data_algorithms[] = {{"algo_0", 0, false},         {"algo_1", 1, true},
+                                         {"fft", 2, true, false},      {"fft_tiling", 3, true, false},
+                                         {"winograd", 4, true, false}, {"winograd_nonfused", 5, true, false}};
+constexpr Algorithm params_algorithms[] = {{"algo_0", 0, false},
+                                           {"algo_1", 1, true},
+                                           {"fft", 2, true, false},
+                                           {"algo_3", 3, false},
+                                           {"winograd_nonfused", 5, true, false},
+                                           {"fft_tiling", 6, true, false}};
 
 /// The math type to ask with: what the descriptor starts from.
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
@@ -45,10 +48,11 @@ std::string math_refusal(Math asked, int answered) {
 
 class Picker {
  public:
-  Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice)
+  Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds)
       : unit_(std::move(unit)),
         problem_(problem),
         choice_(choice),
+        adds_(adds),
         math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
 
   Taken named(const Algorithm& algorithm) {
@@ -70,7 +74,11 @@ class Picker {
       const Algorithm* const algorithm = find(answer.algorithm);
       if (algorithm == nullptr) continue;
       if (answer.status != ok) {
-        note(*algorithm, text(problem_.api(), answer.status));
+        note(*algorithm, name(problem_.api(), answer.status));
+        continue;
+      }
+      if (adds_ && !algorithm->adds) {
+        note(*algorithm, "may refuse to add to a gradient while it runs; give its name to take it");
         continue;
       }
       Taken taken;
@@ -91,13 +99,14 @@ class Picker {
   }
 
   bool fits(const Algorithm& algorithm, const AlgorithmResult* answer, Taken& taken) {
+    int set_math = math_;
     const bool sure = algorithm.deterministic && (answer == nullptr || answer->determinism == determinism::full);
     if (choice_.deterministic && !sure) return note(algorithm, "its sums are in no fixed order"), false;
     if (answer != nullptr) {
       if (const std::string reason = math_refusal(choice_.math, answer->math); !reason.empty())
         return note(algorithm, reason), false;
       // Strict stays strict: an answer of the standard math would let TF32 in.
-      if (choice_.math == Math::tf32) problem_.set_math(answer->math);
+      if (choice_.math == Math::tf32) problem_.set_math(set_math = answer->math);
     }
     std::size_t bytes = 0;
     if (const Status status = problem_.workspace(algorithm.number, bytes); status != ok) {
@@ -109,7 +118,11 @@ class Picker {
       return note(algorithm, "needs " + std::to_string(bytes) + " bytes of workspace, the limit is " +
                                  std::to_string(choice_.workspace_limit)),
              false;
-    taken = {.name = algorithm.name, .number = algorithm.number, .workspace_bytes = bytes};
+    taken = {.name = algorithm.name,
+             .number = algorithm.number,
+             .workspace_bytes = bytes,
+             .deterministic = sure,
+             .math = choice_.math == Math::tf32 && set_math != math_type::fma ? Math::tf32 : Math::strict};
     return true;
   }
 
@@ -120,6 +133,7 @@ class Picker {
   std::string unit_, reasons_;
   ConvProblem& problem_;
   const Choice& choice_;
+  bool adds_;
   int math_;
 };
 
@@ -134,7 +148,8 @@ std::span<const Algorithm> conv_algorithms(Pass pass) {
   }
 }
 
-Taken take(const std::string& unit, ConvProblem& problem, DType dtype, const Choice& choice, Session& session) {
+Taken take(const std::string& unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds,
+           Session& session) {
   const std::string where = unit + ", " + std::string(to_string(problem.pass()));
   const std::string& name = choice.algorithm[static_cast<std::size_t>(problem.pass())];
   const auto known = conv_algorithms(problem.pass());
@@ -146,9 +161,13 @@ Taken take(const std::string& unit, ConvProblem& problem, DType dtype, const Cho
   }
   if (choice.max_error < std::numeric_limits<double>::infinity())
     throw Unsupported(where + ": no bound on the error of its algorithms is documented; leave max_error out");
-  Picker picker(where, problem, dtype, choice);
+  Picker picker(where, problem, dtype, choice, adds);
   if (!session.has_device())
-    return {.name = name.empty() ? "heuristic" : name, .workspace_bytes = choice.workspace_limit, .exact = false};
+    return {.name = name.empty() ? "heuristic" : name,
+            .workspace_bytes = choice.workspace_limit,
+            .exact = false,
+            .deterministic = name.empty() ? choice.deterministic : named->deterministic,
+            .math = choice.math};
   return name.empty() ? picker.first() : picker.named(*named);
 }
 

@@ -13,6 +13,7 @@ struct Algorithm {
   const char* name;
   int number;
   bool deterministic;  ///< as the manual says; a query may deny it for a shape
+  bool adds = true;    ///< whether it takes beta 1 for every shape; else it may refuse that while it runs
 };
 
 /// In the order of their numbers.
@@ -50,11 +51,13 @@ struct Taken {
   int number = 0;
   std::size_t workspace_bytes;  ///< the limit where no device could be asked
   bool exact = true;            ///< is that its need
+  bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as far as demanded
+  Math math = Math::strict;     ///< of the descriptor that runs
 };
 
 /// The algorithm of the name, or the first of the library's order, that respects the choice's limit, determinism and
-/// math; the problem's descriptor has its math type then. Throws Unsupported with every reason, UsageError for an
-/// unknown name.
-Taken take(const std::string& unit, ConvProblem&, DType, const Choice&, Session&);
+/// math, and that takes beta 1 where the pass `adds`; the problem's descriptor has its math type then. Throws
+/// Unsupported with every reason, UsageError for an unknown name.
+Taken take(const std::string& unit, ConvProblem&, DType, const Choice&, bool adds, Session&);
 
 }  // namespace lamina::cudnn

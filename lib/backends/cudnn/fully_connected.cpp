@@ -121,13 +121,15 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
   const auto problem = std::make_shared<const Problem>(op, spec, choice, session);
   if (session.has_device()) session.blas();  // so that no pass opens it
   return assemble(spec, [&](Pass pass) {
-    return step(
+    Lowered::Step made = step(
         {pass}, "gemm",
         [problem, pass](const Args& args) {
           if (problem->dtype == DType::f64) return problem->run<double>(pass, args);
           problem->run<float>(pass, args);
         },
         problem->workspace_bytes);
+    made.math = choice.math;
+    return made;
   });
 }
 

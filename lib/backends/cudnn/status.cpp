@@ -46,9 +46,13 @@ std::string last_error(const Api& api) {
 
 Meaning meaning(const Api& api, Status status) { return api.major() < 9 ? old_meaning(status) : new_meaning(status); }
 
+std::string name(const Api& api, Status status) {
+  const char* said = api.GetErrorString == nullptr ? nullptr : api.GetErrorString(status);
+  return std::string(said == nullptr ? "status" : said) + " (" + std::to_string(status) + ")";
+}
+
 std::string text(const Api& api, Status status) {
-  const char* name = api.GetErrorString == nullptr ? nullptr : api.GetErrorString(status);
-  std::string result = std::string(name == nullptr ? "status" : name) + " (" + std::to_string(status) + ")";
+  std::string result = name(api, status);
   if (const std::string said = last_error(api); !said.empty()) result += ": " + said;
   return result;
 }
