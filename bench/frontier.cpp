@@ -37,6 +37,8 @@ std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Spec& spe
       if (covers(step, pass)) return step.algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
+  } catch (const OutOfMemory&) {
+    // Likewise.
   }
   return {};
 }
@@ -118,12 +120,25 @@ class Contest {
     }
   }
 
+  /// One more time; an algorithm that finds no room any more is out, with the reason.
+  void sample_once(std::size_t i) {
+    if (runs_[i] == nullptr) return;
+    try {
+      tried_[i].seconds.push_back(runs_[i]->run().seconds);
+    } catch (const OutOfMemory& error) {
+      tried_[i].seconds.clear();
+      tried_[i].refusal = error.what();
+      runs_[i].reset();
+    }
+  }
+
   void sample_in_turns(int samples) {
     for (int sample = 0; sample < samples; ++sample) {
-      for (const std::size_t i : turn_) tried_[i].seconds.push_back(runs_[i]->run().seconds);
+      for (const std::size_t i : turn_) sample_once(i);
       std::reverse(turn_.begin(), turn_.end());
     }
-    for (const std::size_t i : turn_) tried_[i].facts = runs_[i]->facts();
+    for (const std::size_t i : turn_)
+      if (runs_[i] != nullptr) tried_[i].facts = runs_[i]->facts();
   }
 
   Workshop& workshop_;

@@ -1,4 +1,4 @@
-// The text of the one error that is made of numbers.
+// The one error that may be made of numbers.
 
 #include "lamina/error.h"
 
@@ -11,5 +11,7 @@ OutOfMemory::OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes)
                   " bytes free"),
       wanted_bytes_(wanted_bytes),
       free_bytes_(free_bytes) {}
+
+OutOfMemory::OutOfMemory(const std::string& message) : DeviceError(message) {}
 
 }  // namespace lamina

@@ -46,6 +46,7 @@ class Odd final : public test::WrappedBackend {
   std::size_t workspace = 0;
   bool deterministic = true;
   bool only_3x3 = false;
+  bool no_room_by_rule = false;
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     std::vector<std::string> names = WrappedBackend::algorithms(spec, pass);
@@ -54,6 +55,7 @@ class Odd final : public test::WrappedBackend {
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
+    if (no_room_by_rule && choice.algorithm == std::array<std::string, 3>{}) throw OutOfMemory("no room");
     Choice plain = choice;
     for (std::string& name : plain.algorithm)
       if (name == "odd") name = "im2col_gemm";
@@ -160,6 +162,34 @@ TEST_CASE("results that change from run to run are seen, and so are those that d
     CHECK(facts.runs_compared >= 3);
     odd.after = [](const Args&) {};
   }
+}
+
+TEST_CASE("an algorithm that finds no room at some run is out with the reason, and the frontier goes on") {
+  for (const int room : {0, 1, 2, 3, 4, 5, 6}) {
+    CAPTURE(room);
+    Shop shop;
+    shop.odd->after = [room, run = 0](const Args&) mutable {
+      if (++run > room) throw OutOfMemory("no room");
+    };
+    int odd = 0;
+    for (const FrontierLine& line : shop.frontier(7).lines)
+      for (const Tried& tried : line.tried) {
+        if (tried.algorithm != "odd") {
+          CHECK(tried.ran());
+          continue;
+        }
+        if (tried.seconds.size() == 1) continue;  // of a busy machine: so slow that it was not asked again
+        ++odd;
+        CHECK_FALSE(tried.ran());
+        CHECK(tried.refusal == "no room");
+        CHECK_FALSE(tried.unsupported);
+      }
+    CHECK(odd > 0);
+  }
+  Shop shop;
+  shop.odd->no_room_by_rule = true;  // then no line is the rule's
+  for (const FrontierLine& line : shop.frontier(1).lines)
+    for (const Tried& tried : line.tried) CHECK_FALSE(tried.by_rule);
 }
 
 TEST_CASE("an algorithm that some layers can do has rows for all, and where it cannot they say why") {

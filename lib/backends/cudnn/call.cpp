@@ -16,9 +16,9 @@ void check(const Api& api, Status status, const char* call, const char* file, in
   name.remove_prefix(name.find_last_of('/') + 1);
   const Meaning meant = meaning(api, status);
   std::string message = "cuDNN " + api.number() + ": " + call + " gave " + text(api, status);
-  if (meant == Meaning::no_memory) message += "; it is out of memory";
   message += " [" + std::string(name) + ":" + std::to_string(line) + "]";
   if (meant == Meaning::not_supported) throw Unsupported(message);
+  if (meant == Meaning::no_memory) throw OutOfMemory(message);
   throw DeviceError(message);
 }
 

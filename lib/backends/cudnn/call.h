@@ -9,8 +9,9 @@
 
 namespace lamina::cudnn {
 
-/// Throws unless the status is success: Unsupported where it means that the library cannot do this, else DeviceError;
-/// the message has the call, the status by name and number, the library's own text, the version, file and line.
+/// Throws unless the status is success: Unsupported where it means that the library cannot do this, OutOfMemory where
+/// it had no room, else DeviceError; the message has the call, the status by name and number, the library's own text,
+/// the version, file and line.
 void check(const Api&, Status, const char* call, const char* file, int line);
 
 /// Throws LoadError: the version lacks this entry point.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 
 #include "lamina/api.h"
 
@@ -34,12 +35,13 @@ class LAMINA_API DeviceError : public Error {
 class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
+  explicit OutOfMemory(const std::string& message);  ///< of a library that does not say how much: both are 0
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
 
  private:
-  std::size_t wanted_bytes_;
-  std::size_t free_bytes_;
+  std::size_t wanted_bytes_ = 0;
+  std::size_t free_bytes_ = 0;
 };
 
 /// A shared library is missing, lacks an entry point that is needed now, or is a mixture of versions.
