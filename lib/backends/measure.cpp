@@ -29,6 +29,7 @@ struct Contestant {
   Args args;
   Rounds rounds;
   bool out = false;
+  std::string refused{};  ///< why it broke off, or nothing
 
   void run(Pass pass) const {
     for (const Lowered::Step& step : lowered.steps)
@@ -40,6 +41,13 @@ std::string algorithm_of(const Lowered& lowered, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
     if (covers(step, pass)) return step.algorithm;
   return {};
+}
+
+std::size_t workspace_of(const Lowered& lowered, Pass pass) {
+  std::size_t bytes = 0;
+  for (const Lowered::Step& step : lowered.steps)
+    if (covers(step, pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+  return bytes;
 }
 
 /// The tensors in front, the unit's blocks, and behind these what the algorithm alone needs.
@@ -70,12 +78,21 @@ void fill(Device& device, const Spec& spec, void* lent, std::size_t tensors_byte
   }
 }
 
+std::string lacks(std::size_t needed, std::size_t lent) {
+  return "needs " + std::to_string(needed) + " bytes to be measured in, of which " + std::to_string(lent) + " are lent";
+}
+
 double timed(Timer& timer, const Contestant& contestant, Pass pass) {
   if (pass == Pass::forward) contestant.run(Pass::prepare);  // the others prepared theirs in the same place
   timer.start();
   contestant.run(pass);
   timer.stop();
   return timer.seconds();
+}
+
+void drop(Contestant& contestant, const char* reason) {
+  contestant.out = true;
+  contestant.refused = reason;
 }
 
 void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
@@ -89,8 +106,14 @@ void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
     for (std::size_t k = 0; k < all.size(); ++k) {
       const std::size_t i = round % 2 == 0 ? k : all.size() - 1 - k;
       if (all[i].out) continue;
-      seconds[i] = timed(timer, all[i], pass);
-      fastest = std::min(fastest, seconds[i]);
+      try {
+        seconds[i] = timed(timer, all[i], pass);
+        fastest = std::min(fastest, seconds[i]);
+      } catch (const Unsupported& error) {
+        drop(all[i], error.what());
+      } catch (const OutOfMemory& error) {
+        drop(all[i], error.what());
+      }
     }
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].out) continue;
@@ -101,7 +124,7 @@ void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
   }
 }
 
-/// The rule's pick, and every other algorithm that the backend does not refuse and the memory has room for.
+/// The rule's pick, and every other algorithm; those that the backend refuses, or the memory has no room for, are out.
 std::vector<Contestant> contestants(Backend& backend, const Spec& spec, const Choice& by_rule, const Lowered& rules,
                                     Pass pass, std::size_t lent_bytes) {
   std::vector<Contestant> all;
@@ -112,9 +135,13 @@ std::vector<Contestant> contestants(Backend& backend, const Spec& spec, const Ch
     named.algorithm[index_of(pass)] = name;
     try {
       Lowered lowered = backend.lower(spec, named);
-      if (needed_bytes(spec, lowered) <= lent_bytes) all.push_back({name, std::move(lowered), {}, {}});
-    } catch (const Unsupported&) {
-      // It cannot do the unit, or breaks a limit.
+      const std::size_t needed = needed_bytes(spec, lowered);
+      all.push_back({name, std::move(lowered), {}, {}});
+      if (needed > lent_bytes) drop(all.back(), lacks(needed, lent_bytes).c_str());
+    } catch (const Unsupported& error) {  // it cannot do the unit, or breaks a limit
+      all.push_back({name, {}, {}, {}, true, error.what()});
+    } catch (const OutOfMemory& error) {
+      all.push_back({name, {}, {}, {}, true, error.what()});
     }
   }
   return all;
@@ -129,6 +156,34 @@ bool beats(const Rounds& challenger, const Rounds& leader) {
     return rounds[rounds.size() / 2];
   };
   return lost <= lost_rounds && median(challenger) < median(leader);
+}
+
+/// All that a race saw: the one to take first, then the others that came to the end, those that stopped, the refused.
+Measured rank(const Spec& spec, Pass pass, std::vector<Contestant>& all) {
+  const auto place = [](const Contestant& one) { return !one.refused.empty() ? 2 : one.out ? 1 : 0; };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](const Contestant& a, const Contestant& b) { return place(a) < place(b); });
+  std::vector<Rounds> rounds;
+  for (const Contestant& one : all)
+    if (place(one) == 0) rounds.push_back(one.rounds);
+  const auto lead = static_cast<std::ptrdiff_t>(winner(rounds));
+  std::rotate(all.begin(), all.begin() + lead, all.begin() + lead + 1);
+  Measured measured{spec, pass, {}};
+  const Rounds& first = all.front().rounds;
+  for (const Contestant& one : all) {
+    Timing timing{one.algorithm, one.refused.empty() ? one.rounds : Rounds{}, 0, false, one.refused};
+    if (one.refused.empty()) timing.workspace_bytes = workspace_of(one.lowered, pass);
+    timing.tied = &one != &all.front() && !one.out && !first.empty() && !beats(first, one.rounds);
+    measured.timings.push_back(std::move(timing));
+  }
+  return measured;
+}
+
+std::string reasons(const Measured& measured) {
+  std::string all;
+  for (const Timing& timing : measured.timings)
+    all += (all.empty() ? "" : "; ") + timing.algorithm + ": " + timing.refused;
+  return all;
 }
 
 bool has_pass(const Spec& spec, Pass pass) {
@@ -154,15 +209,21 @@ std::size_t winner(const std::vector<Rounds>& contestants) {
   return leader;
 }
 
-Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+bool Measured::refused(const std::string& algorithm) const {
+  return std::any_of(timings.begin(), timings.end(),
+                     [&](const Timing& one) { return one.algorithm == algorithm && !one.refused.empty(); });
+}
+
+Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes,
+                        const std::function<void(Measured)>& seen) {
   Choice by_rule = choice;
   by_rule.measure = false;
   if (!leaves_open(backend, spec, choice)) return by_rule;
 
-  const Lowered rules = backend.lower(spec, by_rule);
+  const std::string unit = std::string(backend.name()) + ": " + to_string(spec.op) + ": ";
+  Lowered rules = backend.lower(spec, by_rule);
   if (const std::size_t needed = needed_bytes(spec, rules); lent == nullptr || needed > lent_bytes)
-    throw Unsupported(std::string(backend.name()) + ": " + to_string(spec.op) + ": needs " + std::to_string(needed) +
-                      " bytes to be measured in, of which " + std::to_string(lent_bytes) + " are lent");
+    throw Unsupported(unit + lacks(needed, lent_bytes));
   Device& device = backend.device();
   fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
   const std::unique_ptr<Timer> timer = device.timer();
@@ -171,11 +232,20 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
     std::string& name = taken.algorithm[index_of(pass)];
     if (!name.empty() || algorithm_of(rules, pass).empty()) continue;
     std::vector<Contestant> all = contestants(backend, spec, by_rule, rules, pass, lent_bytes);
-    for (Contestant& one : all) one.args = bind_all(spec, one.lowered, lent);
-    if (all.size() > 1) race(all, pass, *timer);
-    std::vector<Rounds> rounds;
-    for (const Contestant& one : all) rounds.push_back(one.rounds);
-    name = all[winner(rounds)].algorithm;
+    const bool alone = std::count_if(all.begin(), all.end(), [](const Contestant& one) { return !one.out; }) == 1;
+    for (Contestant& one : all)
+      if (!one.out) one.args = bind_all(spec, one.lowered, lent);
+    if (!alone) race(all, pass, *timer);
+    const std::string rule = all.front().algorithm;
+    Measured measured = rank(spec, pass, all);
+    if (const Timing& first = measured.timings.front(); !first.refused.empty())
+      throw Unsupported(unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(measured));
+    name = measured.timings.front().algorithm;
+    if (measured.refused(rule)) {  // it is of no use to the passes behind, which run it too
+      by_rule.algorithm[index_of(pass)] = name;
+      rules = backend.lower(spec, by_rule);
+    }
+    if (seen) seen(std::move(measured));
   }
   return taken;
 }

@@ -21,6 +21,24 @@ using Rounds = std::vector<double>;
 /// than the noise is left to the rule.
 std::size_t winner(const std::vector<Rounds>&);
 
+/// What a race saw of one algorithm for one pass.
+struct Timing {
+  std::string algorithm;
+  Rounds rounds;
+  std::size_t workspace_bytes = 0;
+  bool tied = false;      ///< not the one that was taken, which did not win against it: between them noise decides
+  std::string refused{};  ///< why it cannot run here, or nothing
+};
+
+/// What a race saw of one unit and pass.
+struct Measured {
+  Spec spec;
+  Pass pass;
+  std::vector<Timing> timings;  ///< the one that was taken, the others that came to the end, that stopped, the refused
+
+  bool refused(const std::string& algorithm) const;
+};
+
 constexpr std::size_t race_rounds = 9;
 constexpr std::size_t lost_rounds = 1;  ///< of 9: equals win against each other once in fifty races
 
@@ -30,9 +48,11 @@ constexpr std::size_t lost_rounds = 1;  ///< of 9: equals win against each other
 /// takes four times as long as the fastest, and over 10 ms, runs no further.
 ///
 /// The answer names an algorithm for each pass that the unit has. A unit that has one algorithm for every open pass is
-/// answered at once, without names. Throws Unsupported where the rule's pick does not fit into `lent`; another one that
-/// does not fit takes no part.
-Choice measure_in_turns(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+/// answered at once, without names. Throws Unsupported where the rule's pick does not fit into `lent`, and where
+/// nothing is left to be taken; another one that does not fit takes no part, and one that throws Unsupported or
+/// OutOfMemory while it runs, which may be the rule's pick, is out. `seen` receives what was seen of each open pass.
+Choice measure_in_turns(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes,
+                        const std::function<void(Measured)>& seen = {});
 
 /// Measurement by the same way, and what came of it kept in a file, so that it is measured once.
 class MeasuredChoices {

@@ -128,6 +128,13 @@ Status Fake::answer(const std::string& call, P... p) {
     return ok;
   }
   if (count++ == fail_call) return fail_status;
+  [[maybe_unused]] int number = -1;  // the first argument that is one: of a convolution's run, its algorithm
+  const auto note = [&](auto argument) {
+    if constexpr (std::is_same_v<decltype(argument), int>)
+      if (number < 0) number = argument;
+  };
+  (note(p), ...);
+  if (call == fail_call_of && number == fail_algorithm) return fail_status;
   if (const auto told = status.find(call); told != status.end()) return told->second;
 
   Status outcome = ok;

@@ -36,6 +36,8 @@ class Fake {
   std::map<std::string, cudnn::Status> status;  ///< by name of the call: every time
   int fail_call = -1;                           ///< the call of this number, from 0, fails once
   cudnn::Status fail_status = 0;
+  std::string fail_call_of;  ///< every call of this name with `fail_algorithm` gives fail_status
+  int fail_algorithm = -1;
   std::map<Pass, std::vector<cudnn::AlgorithmResult>> answers;  ///< to the queries; by default every algorithm, 0 first
   std::map<int, std::size_t> workspace;                         ///< by algorithm; else 100 bytes times (number + 1)
   std::map<int, cudnn::Status> workspace_status;                ///< by algorithm

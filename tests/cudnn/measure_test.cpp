@@ -1,5 +1,7 @@
 // Algorithms measured on a fake, by a clock that shows what it is told.
 
+#include <functional>
+
 #include "cudnn/bound.h"
 #include "io/files.h"
 #include "lamina/error.h"
@@ -8,50 +10,50 @@
 
 using namespace lamina;
 using namespace lamina::test;
-using cudnn::Timing;
 
 namespace {
 
-constexpr std::size_t samples = 9;
-
 const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
 
-/// Samples of one algorithm: the middle one, and how far the others lie from it.
-void tell(MachineLog& log, double seconds, double spread) {
-  for (std::size_t i = 0; i < samples; ++i)
-    log.device.seconds.push_back(seconds + spread * (static_cast<double>(i) - 4) / 4);
+/// Seconds of one algorithm in the rounds 0, which warms up, to 9.
+using Told = std::function<double(int round)>;
+
+Told always(double seconds) {
+  return [=](int) { return seconds; };
 }
 
-std::vector<std::string> order(std::vector<Timing> timings) {
-  cudnn::rank(timings);
-  std::vector<std::string> names;
-  for (const Timing& timing : timings) names.push_back(timing.algorithm + (timing.tied ? " tied" : ""));
-  return names;
+/// Tells the clock what a race of these, in the order in which they enter, will take. All within a factor of 4.
+void tell(MachineLog& log, const std::vector<Told>& algorithms) {
+  const std::size_t count = algorithms.size();
+  for (std::size_t round = 0; round <= race_rounds; ++round)
+    for (std::size_t k = 0; k < count; ++k)
+      log.device.seconds.push_back(algorithms[round % 2 == 0 ? k : count - 1 - k](static_cast<int>(round)));
+}
+
+/// Of so many, all take 5 and one takes 2.
+std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
+  std::vector<Told> told(count, always(5));
+  told[fast] = always(2);
+  return told;
+}
+
+/// "a", "a tied" or "a refused", in the order of the timings.
+std::vector<std::string> words(const Measured& measured) {
+  std::vector<std::string> all;
+  for (const Timing& timing : measured.timings)
+    all.push_back(timing.algorithm + (timing.tied ? " tied" : timing.refused.empty() ? "" : " refused"));
+  return all;
 }
 
 }  // namespace
 
-TEST_CASE("cudnn: of what is tied with the fastest, the least workspace leads") {
-  const Timing a{.algorithm = "a", .median = 10, .least = 9, .most = 11, .workspace_bytes = 500};
-  const Timing b{.algorithm = "b", .median = 11, .least = 10.5, .most = 12, .workspace_bytes = 100};
-  const Timing c{.algorithm = "c", .median = 12, .least = 11.5, .most = 13, .workspace_bytes = 0};
-  const Timing d{.algorithm = "d", .refused = "no"};
-  CHECK(order({d, c, b, a}) == std::vector<std::string>{"b tied", "a tied", "c", "d"});
-  CHECK(order({c, d}) == std::vector<std::string>{"c", "d"});
-  CHECK(order({d}) == std::vector<std::string>{"d"});
-  CHECK(order({}).empty());
-  Timing same = a;
-  same.algorithm = "same";
-  CHECK(order({a, same}) == std::vector<std::string>{"a tied", "same tied"});
-}
-
-TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, by several samples") {
+TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, in turns") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = true});
-  on.fake.workspace_status[2] = 3000;                                 // gemm, and fft in both gradients
-  for (int i = 0; i < 7; ++i) tell(on.log, i == 4 ? 1 : 5 + i, 0.1);  // forward: the fifth that runs is fft_tiling
-  for (int i = 0; i < 5; ++i) tell(on.log, i == 1 ? 2 : 9, 0.1);      // params: algo_1
-  for (int i = 0; i < 5; ++i) tell(on.log, 3, 0.1);                   // data: all tied, algo_0 needs least
+  on.fake.workspace_status[2] = 3000;             // gemm, and fft in both gradients
+  tell(on.log, one_fast(7, 4));                   // forward: the fifth that runs is fft_tiling
+  tell(on.log, one_fast(5, 1));                   // params: algo_1
+  tell(on.log, std::vector<Told>(5, always(3)));  // data: all tied, the rule's algo_0 stays
   std::vector<char> lent(1 << 20);
   const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size());
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
@@ -59,20 +61,79 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   CHECK(on.log.device.seconds.empty());
 
   REQUIRE(on.backend.measured().size() == 3);
-  const cudnn::Measured& forward = on.backend.measured()[0];
+  const Measured& forward = on.backend.measured()[0];
   CHECK(forward.pass == Pass::forward);
-  CHECK(forward.timings.size() == 8);
-  CHECK(forward.timings[0].median == 1);
-  CHECK(forward.timings[0].least == 0.9);
-  CHECK(forward.timings.back().algorithm == "gemm");
+  CHECK(words(forward) == std::vector<std::string>{"fft_tiling", "implicit_gemm", "implicit_precomp_gemm", "direct",
+                                                   "fft", "winograd", "winograd_nonfused", "gemm refused"});
+  CHECK(forward.timings[0].rounds == Rounds(race_rounds, 2));
+  CHECK(forward.timings[0].workspace_bytes == 600);
   CHECK(forward.timings.back().refused.find("NOT_SUPPORTED") != std::string::npos);
-  CHECK_FALSE(forward.timings[0].tied);
-  CHECK(on.backend.measured()[2].timings[0].tied);
+  CHECK(words(on.backend.measured()[2]) == std::vector<std::string>{"algo_0", "algo_1 tied", "fft_tiling tied",
+                                                                    "winograd tied", "winograd_nonfused tied",
+                                                                    "fft refused"});
 
   int adding = 0;
   for (const std::string& call : on.fake.calls) adding += call.find("ConvolutionBackwardData(") == 0 ? 1 : 0;
-  CHECK(adding == 5 * (2 + static_cast<int>(samples)));
+  CHECK(adding == 5 * (1 + static_cast<int>(race_rounds)));
   CHECK(on.log.device.allocations == 0);
+}
+
+TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the race") {
+  FakeBackend on;
+  on.fake.answers[Pass::forward] = {result(0), result(1)};
+  for (int other = 2; other < 8; ++other) on.fake.workspace_status[other] = 3000;
+  on.fake.workspace = {{0, 0}, {1, 1000}};
+  tell(on.log, {always(4.8e-3), [](int round) { return round == 4 ? 5e-3 : 1e-3; }});
+  std::vector<char> lent(1 << 20);
+  Case inference = plain;
+  inference.mode = Mode::inference;
+  const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+  CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
+  CHECK_FALSE(on.backend.measured().at(0).timings.at(1).tied);
+}
+
+TEST_CASE(
+    "cudnn: an algorithm that finds no room or refuses while it runs is out, be it the rule's, and the race goes on") {
+  for (const cudnn::Status status : {4004, 3000}) {
+    FakeBackend on;
+    on.fake.fail_status = status;
+    on.fake.fail_call_of = "ConvolutionForward";
+    on.fake.fail_algorithm = 0;  // the rule's
+    Case inference = plain;
+    inference.mode = Mode::inference;
+    const Spec spec = spec_of(on, inference);
+    std::vector<char> lent(1 << 20);
+    const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size());
+    CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
+    const Measured& seen = on.backend.measured().at(0);
+    CHECK(words(seen).back() == "implicit_gemm refused");
+    CHECK(seen.timings.back().refused.find(std::to_string(status)) != std::string::npos);
+
+    on.fake.status["ConvolutionForward"] = status;  // of all
+    CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
+    CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
+                      Catch::Matchers::ContainsSubstring("nothing could be measured: implicit_gemm: "));
+  }
+}
+
+TEST_CASE("cudnn: the passes behind run a forward algorithm that can") {
+  FakeBackend on;
+  on.fake.fail_status = 4004;
+  on.fake.fail_call_of = "ConvolutionForward";
+  on.fake.fail_algorithm = 0;  // the rule's
+  std::vector<char> lent(1 << 20);
+  const Choice taken = on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size());
+  CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
+}
+
+TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
+  FakeBackend on;
+  on.fake.workspace_status[3] = 4004;  // direct
+  Case inference = plain;
+  inference.mode = Mode::inference;
+  std::vector<char> lent(1 << 20);
+  on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+  CHECK(words(on.backend.measured().at(0)).back() == "direct refused");
 }
 
 TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
@@ -108,7 +169,7 @@ TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   Graph graph("one");
   relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
   FakeBackend on;
-  for (int i = 0; i < 8; ++i) tell(on.log, i == 6 ? 1 : 5, 0.1);
+  tell(on.log, one_fast(8, 6));
   Options options;
   options.choice.measure = true;
   Plan plan(graph, on.backend, options);
@@ -123,7 +184,7 @@ TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no
     return on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size());
   };
   FakeBackend on(91900, file);
-  for (int i = 0; i < 8; ++i) tell(on.log, i == 6 ? 1 : 5, 0.1);
+  tell(on.log, one_fast(8, 6));
   const Choice first = measured(on);
   CHECK(first.algorithm[0] == "winograd");
   FakeBackend again(91900, file);

@@ -84,10 +84,6 @@ bool has_pass(const Op& op, Pass pass) {
   return false;
 }
 
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
-
 }  // namespace
 
 CudnnBackend::CudnnBackend(std::string name, std::unique_ptr<Machine> machine, Session::Open open,
@@ -159,52 +155,10 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
 }
 
 Choice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
-  return choices_.measure(*this, spec, choice, [&] { return measure_all(spec, choice, lent, lent_bytes); });
-}
-
-Choice CudnnBackend::measure_all(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
-  Choice taken = choice;
-  taken.measure = false;
-  if (!holds<Conv>(spec.op)) return taken;
-  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
-    std::string& name = taken.algorithm[static_cast<std::size_t>(pass)];
-    if (!name.empty() || (pass != Pass::forward && spec.mode == Mode::inference)) continue;
-    if (pass == Pass::backward_data && (spec.wants_dx.empty() || !spec.wants_dx[0])) continue;
-    name = measure(spec, choice, pass, lent, lent_bytes);
-  }
-  return taken;
-}
-
-std::string CudnnBackend::measure(const Spec& spec, const Choice& choice, Pass pass, void* lent,
-                                  std::size_t lent_bytes) {
-  Measured seen{spec, pass, {}};
-  Device& on = device();
-  std::string reasons;
-  for (const Algorithm& algorithm : conv_algorithms(pass)) {
-    Choice named = choice;
-    named.measure = false;
-    named.algorithm[static_cast<std::size_t>(pass)] = algorithm.name;
-    try {
-      const Lowered lowered = lower(spec, named);
-      const std::size_t tensors = tensor_bytes(spec, lowered);
-      for (const Lowered::Step& step : lowered.steps) {
-        if (!covers(step, pass)) continue;
-        const std::size_t needed = tensors + step.kernel->workspace_bytes();
-        if (needed > lent_bytes)
-          throw Unsupported("needs " + std::to_string(needed) + " bytes to be measured in, of which " +
-                            std::to_string(lent_bytes) + " are lent");
-        seen.timings.push_back(time_step(spec, lowered, step, on, lent));
-      }
-    } catch (const Unsupported& error) {
-      seen.timings.push_back({.algorithm = algorithm.name, .refused = error.what()});
-      reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
-    }
-  }
-  rank(seen.timings);
-  const Timing best = seen.timings.front();
-  measured_.push_back(std::move(seen));
-  if (!best.refused.empty()) refuse(spec.op, std::string(to_string(pass)) + ": nothing could be measured: " + reasons);
-  return best.algorithm;
+  return choices_.measure(*this, spec, choice, [&] {
+    return measure_in_turns(*this, spec, choice, lent, lent_bytes,
+                            [this](Measured seen) { measured_.push_back(std::move(seen)); });
+  });
 }
 
 }  // namespace lamina::cudnn

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "../measure.h"
-#include "measure.h"
 #include "session.h"
 
 namespace lamina::cudnn {
@@ -30,24 +29,22 @@ class CudnnBackend final : public Backend {
   /// where there is none, the workspace is the choice's limit, and said not to be exact.
   Lowered lower(const Spec&, const Choice&) override;
 
-  /// Times every algorithm of a convolution that the choice leaves open, unless the choice cache knows. Every other
-  /// unit has one way only.
+  /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache knows. Every
+  /// other unit has one way only.
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
-  /// Everything that measure() saw, in order.
+  /// Everything that measure() saw, ties and refusals included, in order.
   const std::vector<Measured>& measured() const { return measured_; }
 
  private:
-  Choice measure_all(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
-  std::string measure(const Spec&, const Choice&, Pass, void* lent, std::size_t lent_bytes);
-
   std::string name_;
   std::unique_ptr<Session> session_;
   std::vector<Measured> measured_;
   MeasuredChoices choices_;
 };
 
-/// The backend on the machine's GPU, with the cuDNN of `directory` or, where that is empty, the system's.
+/// The backend on the machine's GPU, with the cuDNN of `directory` or, where that is empty, the system's. Throws
+/// LoadError where this process has claimed another one.
 std::unique_ptr<Backend> make_backend(const std::string& name, const std::string& directory, const BackendOptions&);
 
 }  // namespace lamina::cudnn
