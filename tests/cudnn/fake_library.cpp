@@ -1,6 +1,7 @@
 // A file that says it is a cuDNN, for tests of the loader: built once per FAKE_VERSION. It has what the loader demands,
-// the numbers of its version, and one part beside it that it opens with the first convolution descriptor. Variants:
-// FAKE_LACKS_SET_STREAM has no cudnnSetStream; FAKE_OPENS names the file that is opened in place of its own part.
+// the numbers of its version, and convolutions that compute nothing. Variants: FAKE_LACKS_SET_STREAM has no
+// cudnnSetStream; FAKE_OPENS names a file that it opens with the call FAKE_OPENS_WITH (`descriptor`, `query`,
+// `forward`, `backward_params` or `backward_data`), and closes when it is closed itself.
 
 #include <dlfcn.h>
 
@@ -21,6 +22,24 @@ int destroy(void* object) {
 }
 }  // namespace
 
+#if defined(FAKE_OPENS)
+namespace {
+enum class With { descriptor, query, forward, backward_params, backward_data };
+void* part = nullptr;
+bool opened(With with) {
+  if (with == With::FAKE_OPENS_WITH && part == nullptr) part = dlopen(FAKE_OPENS, RTLD_NOW | RTLD_LOCAL);
+  return with != With::FAKE_OPENS_WITH || part != nullptr;
+}
+__attribute__((destructor)) void close_part() {
+  if (part != nullptr) dlclose(part);
+}
+}  // namespace
+#define OPEN_WITH(call) \
+  if (!opened(With::call)) return is_old ? 8 : 1008
+#else
+#define OPEN_WITH(call)
+#endif
+
 EXPORT std::size_t cudnnGetVersion() { return FAKE_VERSION; }
 EXPORT const char* cudnnGetErrorString(int status) {
   if (status == 0) return "CUDNN_STATUS_SUCCESS";
@@ -37,17 +56,20 @@ EXPORT int cudnnDestroyTensorDescriptor(void* object) { return destroy(object); 
 EXPORT int cudnnSetTensor4dDescriptorEx(void*, int, int, int, int, int, int, int, int, int) { return 0; }
 EXPORT int cudnnCreateFilterDescriptor(void** to) { return make(to); }
 EXPORT int cudnnDestroyFilterDescriptor(void* object) { return destroy(object); }
-EXPORT int cudnnSetFilter4dDescriptor(void*, int, int, int, int, int, int) { return is_old ? 9 : 3000; }
+EXPORT int cudnnSetFilter4dDescriptor(void*, int, int format, int, int, int, int) {
+  return format == 0 ? 0 : is_old ? 9 : 3000;  // NCHW alone
+}
 EXPORT int cudnnCreateConvolutionDescriptor(void** to) {
-#if defined(FAKE_OPENS)
-  if (dlopen(FAKE_OPENS, RTLD_NOW | RTLD_LOCAL) == nullptr) return is_old ? 8 : 1008;
-#endif
+  OPEN_WITH(descriptor);
   return make(to);
 }
 EXPORT int cudnnDestroyConvolutionDescriptor(void* object) { return destroy(object); }
 EXPORT int cudnnSetConvolution2dDescriptor(void*, int, int, int, int, int, int, int, int) { return 0; }
 EXPORT int cudnnSetConvolutionGroupCount(void*, int) { return 0; }
 EXPORT int cudnnSetConvolutionMathType(void*, int) { return 0; }
+EXPORT int cudnnCreateActivationDescriptor(void** to) { return make(to); }
+EXPORT int cudnnDestroyActivationDescriptor(void* object) { return destroy(object); }
+EXPORT int cudnnSetActivationDescriptor(void*, int, int, double) { return 0; }
 
 namespace {
 struct Result {
@@ -70,12 +92,56 @@ int workspace(int algorithm, std::size_t* bytes) {
 
 EXPORT int cudnnGetConvolutionForwardAlgorithmMaxCount(void*, int* count) { return *count = 8, 0; }
 EXPORT int cudnnGetConvolutionForwardAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
+  OPEN_WITH(query);
   return answer(n, m, r);
 }
 EXPORT int cudnnGetConvolutionForwardWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
                                                    std::size_t* bytes) {
   return workspace(algorithm, bytes);
 }
+
+EXPORT int cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(void*, int* count) { return *count = 7, 0; }
+EXPORT int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
+  return answer(n, m, r);
+}
+EXPORT int cudnnGetConvolutionBackwardFilterWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
+                                                          std::size_t* bytes) {
+  return workspace(algorithm, bytes);
+}
+EXPORT int cudnnGetConvolutionBackwardDataAlgorithmMaxCount(void*, int* count) { return *count = 6, 0; }
+EXPORT int cudnnGetConvolutionBackwardDataAlgorithm_v7(void*, void*, void*, void*, void*, int n, int* m, Result* r) {
+  return answer(n, m, r);
+}
+EXPORT int cudnnGetConvolutionBackwardDataWorkspaceSize(void*, void*, void*, void*, void*, int algorithm,
+                                                        std::size_t* bytes) {
+  return workspace(algorithm, bytes);
+}
+
+namespace {
+int ran = 0;
+}
+/// What ran last: 100, 200 or 300 for forward, params and data, and the algorithm.
+EXPORT int fake_ran() { return ran; }
+
+EXPORT int cudnnConvolutionForward(void*, const void*, void*, const void*, void*, const void*, void*, int algorithm,
+                                   void*, std::size_t, const void*, void*, void*) {
+  OPEN_WITH(forward);
+  ran = 100 + algorithm;
+  return 0;
+}
+EXPORT int cudnnConvolutionBackwardFilter(void*, const void*, void*, const void*, void*, const void*, void*,
+                                          int algorithm, void*, std::size_t, const void*, void*, void*) {
+  OPEN_WITH(backward_params);
+  ran = 200 + algorithm;
+  return 0;
+}
+EXPORT int cudnnConvolutionBackwardData(void*, const void*, void*, const void*, void*, const void*, void*,
+                                        int algorithm, void*, std::size_t, const void*, void*, void*) {
+  OPEN_WITH(backward_data);
+  ran = 300 + algorithm;
+  return 0;
+}
+
 #if FAKE_VERSION >= 90000
 EXPORT void cudnnGetLastErrorString(char* to, std::size_t size) {
   if (size > 0) *to = 0;

@@ -1,11 +1,14 @@
 // The loader, on files that the build made for it, one folder per version.
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 
+#include "backends/cudnn/common.h"
 #include "backends/cudnn/status.h"
 #include "cudnn/bound.h"
 #include "cudnn/host_machine.h"
@@ -31,6 +34,20 @@ struct Scratch {
     fs::remove_all(path, ignored);
   }
 };
+
+const test::Case plain = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{1, 2, 5, 5}}};
+
+/// Runs the steps [first, end) of a unit whose tensors nobody reads.
+void run_all(const Lowered& lowered, std::size_t first, std::size_t end) {
+  static std::array<double, 4096> memory{};
+  Tensor any;
+  any.data = memory.data();
+  Args args;
+  args.x = args.dx = args.w = args.dw = {any};
+  args.y = args.dy = any;
+  args.workspace = memory.data();
+  for (std::size_t i = first; i < end; ++i) lowered.steps.at(i).kernel->run(args);
+}
 
 }  // namespace
 
@@ -69,8 +86,9 @@ TEST_CASE("cudnn loader: a status means what its version says, in its own words"
   for (const auto& [status, meant] : young) CHECK(meaning(nine.api(), status) == meant);
   CHECK(refused(nine.api(), 2000));
   CHECK_FALSE(refused(nine.api(), 5000));
-  CHECK_THROWS_AS(FilterDescriptor(describe_filter(eight.api(), {.shape = {1, 1, 1, 1}})), Unsupported);
-  CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), {.shape = {1, 1, 1, 1}})), Unsupported);
+  const TensorSpec nhwc{.shape = {1, 1, 1, 1}, .layout = Layout::nhwc, .pitch = 1};  // which these refuse
+  CHECK_THROWS_AS(FilterDescriptor(describe_filter(eight.api(), nhwc)), Unsupported);
+  CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), nhwc)), Unsupported);
 }
 
 TEST_CASE("cudnn loader: what a version lacks is null, and named when it is needed") {
@@ -118,43 +136,69 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one
                                      ContainsSubstring("did not open: "));
 }
 
-TEST_CASE("cudnn loader: a library whose parts come from two directories is refused, both named") {
-  const Library mixed(folder("mixed"));
-  check_one_directory(mixed.api());  // nothing was opened yet
-  test::MachineLog log;
-  Session session(test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
-  CHECK_THROWS_AS(session.handle(), LoadError);
-  CHECK_THROWS_WITH(session.handle(), ContainsSubstring(folder("mixed")) && ContainsSubstring(folder("elsewhere")));
+TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error that names it") {
+  const Scratch scratch;
+  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch.path / "libcudnn.so.9");
+  fs::permissions(scratch.path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
+  const auto user = ::geteuid();
+  if (user == 0) REQUIRE(::seteuid(65534) == 0);  // whom permissions hold back
+  std::string said;
+  try {
+    const Library library(scratch.path.string());
+  } catch (const LoadError& error) {
+    said = error.what();
+  }
+  if (user == 0) REQUIRE(::seteuid(user) == 0);
+  fs::permissions(scratch.path, fs::perms::owner_all);
+  CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path.string()));
 }
 
-TEST_CASE("cudnn loader: a process has one cuDNN, and a second is refused with both directories") {
-  const Api& first = process_library(folder("9.19"));
-  CHECK(&process_library(folder("9.19")) == &first);
-  CHECK(&process_library(folder("9.19") + "/.") == &first);
-  CHECK_THROWS_AS(process_library(folder("8.9")), LoadError);
-  CHECK_THROWS_WITH(process_library(folder("8.9")), ContainsSubstring(folder("9.19")) &&
-                                                        ContainsSubstring(folder("8.9")) &&
-                                                        ContainsSubstring("one process"));
-  CHECK_THROWS_WITH(process_library(""), ContainsSubstring("that of the system"));
+TEST_CASE("cudnn loader: a library that opens a part of another directory is refused behind that call, both named") {
+  const Spec spec = test::spec_of(test::FakeBackend(), plain);
+  const auto said = [&](const std::string& name, auto act) {
+    const Library mixed(folder(name));
+    check_one_directory(mixed.api());  // nothing was opened yet
+    test::MachineLog log;
+    CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
+    for (int again = 0; again < 2; ++again) {  // no call behind it answers from the mixture
+      INFO(name << ", call " << again);
+      CHECK_THROWS_AS(act(backend), LoadError);
+      CHECK_THROWS_WITH(act(backend), ContainsSubstring(folder(name)) && ContainsSubstring(folder("elsewhere")));
+    }
+  };
+  said("mixed_by_descriptor", [](CudnnBackend& on) { on.device(); });
+  said("mixed_by_query", [&](CudnnBackend& on) { on.lower(spec, {}); });
+  for (const std::size_t pass : {0, 1, 2})
+    said(std::array{"mixed_by_forward", "mixed_by_backward_params", "mixed_by_backward_data"}[pass],
+         [&](CudnnBackend& on) { run_all(on.lower(spec, {}), 0, pass + 1); });
 }
 
-TEST_CASE("cudnn loader: a convolution is lowered with each version's numbers") {
+TEST_CASE("cudnn loader: a convolution is lowered and run with each version's numbers") {
+  const Spec spec = test::spec_of(test::FakeBackend(), plain);
   for (const std::string name : {"7.6", "8.9", "9.19"}) {
+    INFO(name);
     const Library library(folder(name));
     test::MachineLog log;
-    Session session(test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
-    const ConvolutionDescriptor descriptor(library.api());
-    int count = 0;
-    CHECK(library.api().GetConvolutionForwardAlgorithmMaxCount(nullptr, &count) == ok);
-    std::vector<AlgorithmResult> results(static_cast<std::size_t>(count));
-    CHECK(library.api().GetConvolutionForwardAlgorithm_v7(nullptr, nullptr, nullptr, descriptor.get(), nullptr, count,
-                                                          &count, results.data()) == ok);
-    REQUIRE(results.size() == 8);
-    CHECK(meaning(library.api(), results[0].status) == Meaning::not_supported);
-    CHECK(results[1].status == ok);
-    CHECK(results[1].algorithm == 6);
-    CHECK(results[1].workspace_bytes == 64);
-    CHECK(results[1].determinism == determinism::full);
-    CHECK(results[1].math == (library.api().major() == 7 ? math_type::standard : math_type::fma));
+    CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return library.api(); });
+    const Lowered lowered = backend.lower(spec, {});
+    // The first answer of each is refused with the version's own number.
+    REQUIRE(lowered.steps.size() == 3);
+    CHECK(lowered.steps[0].algorithm == "winograd");
+    CHECK(lowered.steps[0].kernel->workspace_bytes() == 6 * 64);
+    CHECK(lowered.steps[1].algorithm == "winograd_nonfused");
+    CHECK(lowered.steps[2].algorithm == "winograd");
+    void* const file =
+        dlopen((fs::path(folder(name)) / ("libcudnn.so." + name.substr(0, 1))).c_str(), RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE(file != nullptr);
+    const auto ran = reinterpret_cast<int (*)()>(dlsym(file, "fake_ran"));
+    REQUIRE(ran != nullptr);
+    for (const auto& [pass, number] : {std::pair{0, 106}, {1, 205}, {2, 304}}) {
+      run_all(lowered, static_cast<std::size_t>(pass), static_cast<std::size_t>(pass) + 1);
+      CHECK(ran() == number);
+    }
+    dlclose(file);
+    CHECK_THROWS_AS(
+        backend.lower(test::spec_of(test::FakeBackend(), plain, {.dtype = DType::f32, .layout = Layout::nhwc}), {}),
+        Unsupported);
   }
 }

@@ -130,9 +130,12 @@ void Library::open_parts(const std::string& directory, const std::string& front)
   // The library opens its parts by bare name: those that are open by then, from this directory, are what it gets.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
-    if (const int rank = rank_of(entry.path().filename().string(), end); rank >= 0)
-      found.emplace_back(rank, entry.path().string());
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (const int rank = rank_of(entry->path().filename().string(), end); rank >= 0)
+      found.emplace_back(rank, entry->path().string());
+  if (error) throw LoadError("cannot list the parts of cuDNN in " + directory + ": " + error.message());
   std::sort(found.begin(), found.end());
   for (const auto& part : found) {
     if (void* const opened = dlopen(part.second.c_str(), RTLD_NOW | RTLD_GLOBAL); opened != nullptr)

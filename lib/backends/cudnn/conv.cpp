@@ -44,6 +44,7 @@ class Forward {
     LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data, problem_.filter(),
                  args.w[0].data, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
                  zero(dtype), problem_.result(), args.y.data);
+    unit_.session.check_parts(Use::forward);
     if (unit_.bias)
       LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), args.w[1].data, one(dtype),
                    problem_.result(), args.y.data);
@@ -62,6 +63,7 @@ class Forward {
         args.y.data, bias_->get(), args.w[1].data, relu_.get(), problem_.result(), args.y.data);
     fused_ = meaning(unit_.api, status) != Meaning::not_supported;
     if (fused_) check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
+    unit_.session.check_parts(Use::forward);
     return fused_;
   }
 
@@ -115,10 +117,12 @@ class BackwardParams {
     const void* const dy = mask_ ? args.scratch : args.dy.data;
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
-    if (args.dw.at(0))
+    if (args.dw.at(0)) {
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardFilter, handle, one(dtype), problem_.image(), args.x[0].data,
                    problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
                    beta(dtype, unit_.adds_dw), problem_.filter(), args.dw[0].data);
+      unit_.session.check_parts(Use::backward_params);
+    }
     if (bias_ && args.dw.at(1))
       LAMINA_CUDNN(unit_.api, ConvolutionBackwardBias, handle, one(dtype), problem_.result(), dy,
                    beta(dtype, unit_.adds_dw), bias_->get(), args.dw[1].data);
@@ -143,6 +147,7 @@ class BackwardData {
     LAMINA_CUDNN(unit_.api, ConvolutionBackwardData, unit_.session.handle(), one(unit_.dtype), problem_.filter(),
                  args.w[0].data, problem_.result(), dy, problem_.convolution(), taken_.number, args.workspace,
                  taken_.workspace_bytes, beta(unit_.dtype, unit_.adds), problem_.image(), args.dx[0].data);
+    unit_.session.check_parts(Use::backward_data);
   }
 
  private:

@@ -46,6 +46,7 @@ std::vector<AlgorithmResult> ConvProblem::ask() const {
       LAMINA_CUDNN(api_, GetConvolutionBackwardDataAlgorithm_v7, handle, filter(), result(), convolution(), image(),
                    most, &count, answers.data());
   }
+  session_.check_parts(Use::query);
   answers.resize(static_cast<std::size_t>(std::clamp(count, 0, most)));
   return answers;
 }

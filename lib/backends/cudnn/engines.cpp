@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "session.h"
 
 namespace lamina::cudnn::graph {
 namespace {
@@ -167,13 +168,15 @@ const std::vector<std::string>& cudnn_note_names() {
 
 class CudnnEngines::Impl {
  public:
-  Impl(const std::string& directory, const std::string& json) : library(directory), device(device_of(library, json)) {}
+  Impl(const std::string& directory, const std::string& json)
+      : claim(directory), library(directory), device(device_of(library, json)) {}
 
   static Descriptor device_of(const cudnn::Library& library, const std::string& json) {
     check_version(library.api());
     return make_device(library.api(), json);
   }
 
+  cudnn::Claim claim;
   cudnn::Library library;
   Descriptor device;
   bool checked = false;  ///< that all parts, which open with the first answer, come from one directory
@@ -189,7 +192,8 @@ std::string CudnnEngines::directory() const { return impl_->library.api().direct
 std::vector<CudnnEngine> CudnnEngines::list(const Conv& conv, const Shape& x, Layout layout, Pass pass) const {
   const cudnn::Api& api = impl_->library.api();
   std::vector<CudnnEngine> engines = cudnn::graph::list(api, impl_->device, conv, x, layout, pass);
-  if (!std::exchange(impl_->checked, true)) cudnn::check_one_directory(api);
+  if (!impl_->checked) cudnn::check_one_directory(api);
+  impl_->checked = true;
   return engines;
 }
 

@@ -16,6 +16,33 @@ std::string canonical(const std::string& directory) {
   return error ? directory : path.string();
 }
 
+std::string named(const std::string& directory) { return directory.empty() ? "the system" : directory; }
+
+[[noreturn]] void refuse_second(const std::string& first, const std::string& second) {
+  throw LoadError("this process " + first + ", and cannot use that of " + named(second) +
+                  " as well; start one process per version");
+}
+
+/// What this process has decided on.
+struct Process {
+  std::mutex mutex;
+  // Never closed: a backend may live until the process ends, and its handle goes with it.
+  Library* library = nullptr;
+  std::string asked;    ///< for the library
+  std::string claimed;  ///< by all claims, canonical; empty: the system's
+  int claims = 0;
+
+  void check(const std::string& directory) const {
+    if (library == nullptr || directory == asked || canonical(directory) == library->api().directory) return;
+    refuse_second("uses cuDNN " + library->api().number() + " of " + library->api().directory, directory);
+  }
+};
+
+Process& this_process() {
+  static Process* const process = new Process;  // outlives backends that live to the end
+  return *process;
+}
+
 }  // namespace
 
 const Api& Session::api() {
@@ -42,21 +69,37 @@ Blas& Session::blas() {
   return machine_->blas(static_cast<int>(cuda / 1000), library.directory);
 }
 
+void Session::check_parts(Use use) {
+  bool& checked = checked_[static_cast<std::size_t>(use)];
+  if (checked) return;
+  check_one_directory(api());
+  checked = true;
+}
+
+Claim::Claim(const std::string& directory) {
+  Process& process = this_process();
+  const std::lock_guard lock(process.mutex);
+  process.check(directory);
+  if (process.claims == 0) process.claimed = canonical(directory);
+  if (process.claims > 0 && process.library == nullptr && canonical(directory) != process.claimed)
+    refuse_second("is to use the cuDNN of " + named(process.claimed), directory);
+  ++process.claims;
+}
+
+Claim::~Claim() {
+  const std::lock_guard lock(this_process().mutex);
+  --this_process().claims;
+}
+
 const Api& process_library(const std::string& directory) {
-  static std::mutex mutex;
-  // Never closed: a backend may live until the process ends, and its handle goes with it.
-  static Library* library = nullptr;
-  static std::string asked;
-  const std::lock_guard lock(mutex);
-  if (library == nullptr) {
-    library = new Library(directory);
-    asked = directory;
-  } else if (directory != asked && canonical(directory) != library->api().directory) {
-    throw LoadError("this process uses cuDNN " + library->api().number() + " of " + library->api().directory +
-                    ", and cannot use that of " + (directory.empty() ? "the system" : directory) +
-                    " as well; start one process per version");
+  Process& process = this_process();
+  const std::lock_guard lock(process.mutex);
+  process.check(directory);
+  if (process.library == nullptr) {
+    process.library = new Library(directory);
+    process.asked = directory;
   }
-  return library->api();
+  return process.library->api();
 }
 
 }  // namespace lamina::cudnn

@@ -152,7 +152,7 @@ class LAMINA_API Backend {
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
-/// it.
+/// it, LoadError for the cuDNN of another directory than one that this process has.
 LAMINA_API std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend knows, built or not.

@@ -44,9 +44,9 @@ LAMINA_API const std::vector<std::string>& cudnn_note_names();
 class LAMINA_API CudnnEngines {
  public:
   /// `directory` holds libcudnn.so.9; empty: what the system's loader finds. `device` is a set of properties as JSON,
-  /// in the form that cuDNN's device-property descriptor reads and writes. Throws LoadError (no cuDNN there, or one
-  /// before 9.8), UsageError (properties that the library does not take, with its own text), DeviceError (a call
-  /// failed).
+  /// in the form that cuDNN's device-property descriptor reads and writes. Throws LoadError (no cuDNN there, one before
+  /// 9.8, or another than this process has), UsageError (properties that the library does not take, with its own text),
+  /// DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
   CudnnEngines(const CudnnEngines&) = delete;
