@@ -7,6 +7,41 @@
 namespace lamina::test {
 namespace {
 
+MachineLog* counting = nullptr;
+
+/// The host's function behind a member of the table, which writes down its name.
+template <class Tag, class Function>
+struct Counted;
+template <class Tag, class... P>
+struct Counted<Tag, int (*)(P...)> {
+  static int call(P... p) {
+    counting->calls.emplace_back(Tag::name);
+    return (host_blas().*Tag::member)(p...);
+  }
+};
+
+struct SetWorkspace {
+  static constexpr const char* name = "cublasSetWorkspace_v2";
+  static constexpr auto member = &BlasTable::cublasSetWorkspace_v2;
+};
+struct SetMathMode {
+  static constexpr const char* name = "cublasSetMathMode";
+  static constexpr auto member = &BlasTable::cublasSetMathMode;
+};
+struct Sgemm {
+  static constexpr const char* name = "cublasSgemm_v2";
+  static constexpr auto member = &BlasTable::cublasSgemm_v2;
+};
+
+/// The host's products, each call of a pass written down.
+BlasTable counted_blas() {
+  BlasTable table = host_blas();
+  table.cublasSetWorkspace_v2 = &Counted<SetWorkspace, decltype(table.cublasSetWorkspace_v2)>::call;
+  table.cublasSetMathMode = &Counted<SetMathMode, decltype(table.cublasSetMathMode)>::call;
+  table.cublasSgemm_v2 = &Counted<Sgemm, decltype(table.cublasSgemm_v2)>::call;
+  return table;
+}
+
 class HostMachine final : public cudnn::Machine {
  public:
   explicit HostMachine(MachineLog& log) : log_(log) {}
@@ -15,7 +50,8 @@ class HostMachine final : public cudnn::Machine {
   cudnn::Stream stream() override { return nullptr; }
   Blas& blas(int cuda_major, const std::string&) override {
     log_.cuda_major = cuda_major;
-    if (!blas_) blas_.emplace(host_blas(), nullptr);
+    counting = &log_;
+    if (!blas_) blas_.emplace(table_, nullptr);
     return *blas_;
   }
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
@@ -30,6 +66,7 @@ class HostMachine final : public cudnn::Machine {
 
  private:
   MachineLog& log_;
+  BlasTable table_ = counted_blas();
   std::optional<Blas> blas_;
 };
 

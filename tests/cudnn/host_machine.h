@@ -49,7 +49,7 @@ class CountingDevice final : public Device {
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< of dropout
+  std::vector<std::string> calls;  ///< of dropout and cuBLAS
   int cuda_major = 0;              ///< that cuBLAS was wanted for
 };
 
