@@ -155,6 +155,9 @@ def fetch(wheel, folder):
     """The wheel as a verified file of `folder`; a download that was interrupted goes on where it stopped."""
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, wheel.file_name)
+    if not wheel.sha256:
+        raise WheelError(f"{wheel.file_name}: the package index promises no SHA-256 of it, so that what arrives cannot be "
+                         "verified. Name an index that does in PIP_INDEX_URL.")
     if os.path.exists(path):
         return path
     part = path + ".part"
@@ -167,7 +170,7 @@ def fetch(wheel, folder):
                     from error
             time.sleep(1 + attempt)
             continue
-        if not wheel.sha256 or digest_of(part) == wheel.sha256:
+        if digest_of(part) == wheel.sha256:
             os.replace(part, path)
             return path
         os.remove(part)  # neither whole nor a beginning of the whole

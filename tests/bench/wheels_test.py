@@ -52,6 +52,7 @@ class Index(http.server.ThreadingHTTPServer):
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.sent, self.cut, self.spoil = files, [], 0, set()
+        self.fragment = "#sha256={}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -69,7 +70,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             links = [n for n in self.server.files if n.lower().split("-")[0].replace("_", "-") == page]
             if not links:
                 return self.send_error(404)
-            text = "".join(f'<a href="/files/{n}#sha256={hashlib.sha256(self.server.files[n]).hexdigest()}">{n}</a>'
+            digests = {n: hashlib.sha256(self.server.files[n]).hexdigest() for n in links}
+            text = "".join(f'<a href="/files/{n}{self.server.fragment.format(digests[n])}">{n}</a>'
                            for n in links).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
@@ -173,6 +175,16 @@ class WheelsTest(unittest.TestCase):
         done = self.run_it("9.28")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len([s for s in self.fetched(name) if s[2] > 100000]), 2)
+
+    def test_what_no_digest_vouches_for_is_refused_before_it_is_fetched(self):
+        for fragment in ("", "#md5={}", "#sha256="):
+            self.index.fragment = fragment
+            done = self.run_it("9.28")
+            self.assertNotEqual(done.returncode, 0, fragment)
+            self.assertIn("nvidia_cudnn_cu13-9.28.0.42-py3-none-any.whl: the package index promises no SHA-256", done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(done.stdout, "")
+        self.assertEqual([s for s in self.index.sent if s[2] > 100000], [])
 
     def test_one_cuda_for_all_versions_where_there_is_one(self):
         done = self.run_it("9.19", "8.9.7", "--dry-run")
