@@ -3,11 +3,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -69,6 +71,12 @@ class File {
 
 constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double most_seconds = 60;  // of a program that is watched at every step
+#else
+constexpr double most_seconds = 10;
+#endif
+
 CudnnEngine engine(std::int64_t index, std::vector<std::string> notes, bool fallback = false) {
   return {index, fallback, std::move(notes), {}, 0};
 }
@@ -77,14 +85,18 @@ CudnnEngine engine(std::int64_t index, std::vector<std::string> notes, bool fall
 
 TEST_CASE("engines of all convolutions of the ten networks are there in seconds, strict ones without tensor cores") {
   const File file;
-  const auto start = std::chrono::steady_clock::now();
-  const Ended ended =
-      run_or_skip(std::string("--cudnn_engines=") + ten + " --device=h200 --benchmark_out=" + file.path());
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  CAPTURE(ended.said);
-  REQUIRE(ended.status == 0);
-  std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds.count());
-  REQUIRE(seconds.count() < 60);  // 10 on a quiet machine
+  double least = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {  // others may have the machine meanwhile
+    const auto start = std::chrono::steady_clock::now();
+    const Ended ended =
+        run_or_skip(std::string("--cudnn_engines=") + ten + " --device=h200 --benchmark_out=" + file.path());
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    CAPTURE(ended.said);
+    REQUIRE(ended.status == 0);
+    std::printf("ten networks, f32 with and without TF32: %.1f s\n", seconds.count());
+    least = std::min(least, seconds.count());
+  }
+  REQUIRE(least < most_seconds);
 
   const json all = file.read();
   REQUIRE(all["context"]["cudnn"].get<std::string>().substr(0, 2) == "9.");
