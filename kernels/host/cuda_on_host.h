@@ -21,8 +21,8 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 
-#define __syncthreads() ::lamina::cuda_host::host::sync_block(__LINE__)
-#define __syncthreads_count(predicate) ::lamina::cuda_host::host::sync_block(__LINE__, (predicate) ? 1 : 0)
+#define __syncthreads() ::lamina::cuda_host::host::sync_block(__FILE__, __LINE__)
+#define __syncthreads_count(predicate) ::lamina::cuda_host::host::sync_block(__FILE__, __LINE__, (predicate) ? 1 : 0)
 #define __syncthreads_or(predicate) (__syncthreads_count(predicate) != 0 ? 1 : 0)
 
 /// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "fiber.h"
@@ -24,18 +25,6 @@ constexpr unsigned warp_lanes = 32;
 constexpr std::size_t guard_bytes = 64;  // behind dynamic shared memory
 constexpr unsigned char guard_byte = 0xa5;
 
-const char* name_of(WarpPrimitive primitive) {
-  switch (primitive) {
-    case WarpPrimitive::sync: return "__syncwarp";
-    case WarpPrimitive::shuffle: return "__shfl_sync";
-    case WarpPrimitive::shuffle_up: return "__shfl_up_sync";
-    case WarpPrimitive::shuffle_down: return "__shfl_down_sync";
-    case WarpPrimitive::shuffle_xor: return "__shfl_xor_sync";
-    case WarpPrimitive::ballot: return "__ballot_sync";
-  }
-  return "a warp primitive";
-}
-
 /// Thrown in the threads of a launch that failed: it leaves their frames, so that what they own is freed.
 struct Abandoned {};
 
@@ -47,7 +36,8 @@ struct Thread {
   uint3 index{};
   State state = State::fresh;
   Worker* worker = nullptr;
-  int line = 0, value = 0;                        // of a barrier
+  const char* file = "";  // of a barrier
+  int line = 0, value = 0;
   WarpPrimitive primitive = WarpPrimitive::sync;  // of a meeting of lanes
   unsigned mask = 0;
   std::uint64_t bits = 0;
@@ -67,7 +57,7 @@ struct Worker {
 class Machine {
  public:
   void run(const Launch&, void (*thread)(void*), void* context);
-  int sync_block(int line, int value);
+  int sync_block(const char* file, int line, int value);
   std::uint64_t meet_warp(WarpPrimitive, unsigned mask, std::uint64_t bits, int operand, int width);
   unsigned char* dynamic_shared() { return shared_.data(); }
 
@@ -207,9 +197,9 @@ void Machine::release_block() {
   int sum = 0;
   for (const Thread& thread : threads_) {
     sum += thread.value;
-    if (thread.line == first.line) continue;
-    error_ = place(thread) + ": divergent barrier: it waits at line " + std::to_string(thread.line) + ", thread " +
-             text_of(first.index) + " at line " + std::to_string(first.line);
+    if (thread.line == first.line && std::string_view(thread.file) == first.file) continue;
+    error_ = place(thread) + ": divergent barrier: it waits at " + text_of(thread.file, thread.line) + ", thread " +
+             text_of(first.index) + " at " + text_of(first.file, first.line);
     return;
   }
   for (Thread& thread : threads_) thread.value = sum;
@@ -217,8 +207,9 @@ void Machine::release_block() {
   ready_ = order(0, threads_.size());
 }
 
-int Machine::sync_block(int line, int value) {
+int Machine::sync_block(const char* file, int line, int value) {
   Thread& self = *now_;
+  self.file = file;
   self.line = line;
   self.value = value;
   ++at_barrier_;
@@ -271,6 +262,9 @@ std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::ui
              lane = static_cast<unsigned>(number(self) % warp_lanes);
   if ((mask >> lane & 1U) == 0)
     misuse(std::string(name_of(primitive)) + " with a mask that leaves out the calling lane " + std::to_string(lane));
+  if (width < 1 || width > static_cast<int>(warp_lanes) || (width & (width - 1)) != 0)
+    misuse(std::string(name_of(primitive)) + " with width " + std::to_string(width) +
+           "; it is a power of two up to 32");
   self.primitive = primitive;
   self.mask = mask;
   self.bits = bits;
@@ -283,7 +277,13 @@ std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::ui
   const std::size_t first = std::size_t{warp} * warp_lanes;
   std::array<std::uint64_t, warp_lanes> results{};
   for (unsigned other = 0; other < warp_lanes; ++other)
-    if ((mask >> other & 1U) != 0) results[other] = received(threads_[first + other], warp, other);
+    if ((mask >> other & 1U) != 0) {
+      const Thread& there = threads_[first + other];
+      if (there.width != width)
+        misuse(std::string(name_of(primitive)) + " with width " + std::to_string(width) + ", and lane " +
+               std::to_string(other) + " gives " + std::to_string(there.width));
+      results[other] = received(there, warp, other);
+    }
   for (const std::size_t i : order(first, std::min<std::size_t>(warp_lanes, threads_.size() - first))) {
     if ((mask >> (i - first) & 1U) == 0) continue;
     threads_[i].bits = results[i - first];
@@ -304,7 +304,7 @@ void Machine::misuse(const std::string& what) {
 std::string Machine::standstill() const {
   const auto doing = [&](const Thread& thread) -> std::string {
     if (thread.state == State::done) return "has returned";
-    if (thread.state == State::at_barrier) return "waits at the barrier of line " + std::to_string(thread.line);
+    if (thread.state == State::at_barrier) return "waits at the barrier of " + text_of(thread.file, thread.line);
     return std::string("waits at ") + name_of(thread.primitive) + " with another mask or primitive";
   };
   for (const Thread& thread : threads_) {
@@ -324,7 +324,7 @@ std::string Machine::standstill() const {
     if (thread.state != State::at_barrier) continue;
     for (const Thread& other : threads_)
       if (other.state == State::done)
-        return place(other) + ": returned before the barrier of line " + std::to_string(thread.line) +
+        return place(other) + ": returned before the barrier of " + text_of(thread.file, thread.line) +
                ", at which thread " + text_of(thread.index) + " waits";
   }
   return std::string(launch_->name) + ": no thread can go on";
@@ -384,7 +384,7 @@ void run_grid(const Launch& launch, void (*thread)(void*), void* context) {
 }
 
 unsigned char* dynamic_shared() { return machine().dynamic_shared(); }
-int sync_block(int line, int value) { return machine().sync_block(line, value); }
+int sync_block(const char* file, int line, int value) { return machine().sync_block(file, line, value); }
 std::uint64_t meet_warp(WarpPrimitive primitive, unsigned mask, std::uint64_t bits, int operand, int width) {
   return machine().meet_warp(primitive, mask, bits, operand, width);
 }

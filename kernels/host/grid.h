@@ -53,7 +53,7 @@ void run_grid(const Launch&, void (*thread)(void*), void* context);
 unsigned char* dynamic_shared();
 
 /// Waits for every thread of the block. Returns the sum over them of `value`.
-int sync_block(int line, int value = 0);
+int sync_block(const char* file, int line, int value = 0);
 
 enum class WarpPrimitive { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ballot };
 

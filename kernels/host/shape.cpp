@@ -1,6 +1,8 @@
-// Shapes of launches.
+// What messages name, as text; and which shapes of launches a GPU would take.
 
 #include "shape.h"
+
+#include <string_view>
 
 namespace lamina::cuda_host::host {
 
@@ -9,6 +11,23 @@ std::string text_of(const dim3& d) {
 }
 std::string text_of(const uint3& i) {
   return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
+}
+
+std::string text_of(const char* file, int line) {
+  const std::string_view path = file;
+  return "line " + std::to_string(line) + " of " + std::string(path.substr(path.rfind('/') + 1));
+}
+
+const char* name_of(WarpPrimitive primitive) {
+  switch (primitive) {
+    case WarpPrimitive::sync: return "__syncwarp";
+    case WarpPrimitive::shuffle: return "__shfl_sync";
+    case WarpPrimitive::shuffle_up: return "__shfl_up_sync";
+    case WarpPrimitive::shuffle_down: return "__shfl_down_sync";
+    case WarpPrimitive::shuffle_xor: return "__shfl_xor_sync";
+    case WarpPrimitive::ballot: return "__ballot_sync";
+  }
+  return "a warp primitive";
 }
 
 void check_shape(const Launch& l) {

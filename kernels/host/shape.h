@@ -1,5 +1,5 @@
 #pragma once
-// Shapes of launches: as text, and whether a GPU would take them.
+// What messages name, as text; and whether a GPU would take the shape of a launch.
 
 #include <string>
 
@@ -9,6 +9,8 @@ namespace lamina::cuda_host::host {
 
 std::string text_of(const dim3&);
 std::string text_of(const uint3&);
+std::string text_of(const char* file, int line);  ///< without the file's folder
+const char* name_of(WarpPrimitive);
 
 /// Throws LaunchError for a grid, a block or a size of dynamic shared memory that no GPU takes.
 void check_shape(const Launch&);

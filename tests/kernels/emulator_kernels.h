@@ -106,6 +106,16 @@ __global__ void half_shuffle_kernel() {
   if (threadIdx.x < 16) __shfl_xor_sync(0xffffffffU, 1, 1);
 }
 __global__ void outside_mask_kernel() { __syncwarp(0xfffffffeU); }
+/// Lane 0 reads lane 16, which takes no part.
+__global__ void beyond_mask_kernel() {
+  if (threadIdx.x < 16) __shfl_sync(0x0000ffffU, 1, 16);
+}
+/// Of fewer than 32 threads.
+__global__ void short_block_kernel() { __syncwarp(); }
+__global__ void odd_width_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, 24); }
+__global__ void two_widths_kernel() { __shfl_down_sync(0xffffffffU, 1, 1, threadIdx.x == 5 ? 8 : 16); }
+/// Two barriers on the same line of different files.
+__global__ void two_files_kernel() { host::sync_block(threadIdx.x < 3 ? "here/one.h" : "there/two.h", 7); }
 __global__ void throwing_kernel() {
   __syncthreads();
   if (threadIdx.x == 2) throw 2;

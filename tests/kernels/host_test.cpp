@@ -132,7 +132,10 @@ TEST_CASE("a divergent barrier is named") {
   in_every_order([] {
     check_says(misuse(LAMINA_KERNEL(two_barriers_kernel)), {"two_barriers_kernel", "divergent barrier", "at line"});
     check_says(misuse(LAMINA_KERNEL(barrier_or_warp_kernel)),
-               {"barrier_or_warp_kernel", "waits at __syncwarp for lane 0", "waits at the barrier of line"});
+               {"barrier_or_warp_kernel", "waits at __syncwarp for lane 0", "waits at the barrier of line",
+                " of emulator_kernels.h"});
+    check_says(misuse(LAMINA_KERNEL(two_files_kernel)),
+               {"two_files_kernel", "divergent barrier", "line 7 of one.h", "line 7 of two.h"});
   });
 }
 
@@ -142,6 +145,18 @@ TEST_CASE("a bad mask of a shuffle is named") {
                {"half_shuffle_kernel", "__shfl_xor_sync for lane 16 of its mask", "has returned"});
     check_says(misuse(LAMINA_KERNEL(outside_mask_kernel)),
                {"outside_mask_kernel", "thread (0, 0, 0)", "leaves out the calling lane 0"});
+    check_says(misuse(LAMINA_KERNEL(beyond_mask_kernel)),
+               {"beyond_mask_kernel", "__shfl_sync reads lane 16, which its mask leaves out"});
+    check_says(misuse(LAMINA_KERNEL(short_block_kernel), 20),
+               {"short_block_kernel", "waits at __syncwarp for lane 20 of its mask, which the block does not have"});
+  });
+}
+
+TEST_CASE("a bad width of a shuffle is named") {
+  in_every_order([] {
+    check_says(misuse(LAMINA_KERNEL(odd_width_kernel)),
+               {"odd_width_kernel", "__shfl_down_sync with width 24", "a power of two up to 32"});
+    check_says(misuse(LAMINA_KERNEL(two_widths_kernel)), {"two_widths_kernel", "width 16", "8", "lane"});
   });
 }
 
