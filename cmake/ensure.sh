@@ -84,6 +84,16 @@ tell_of_cuda() {
   fi
 }
 
+# tell_of_refused_cuda TREE: where there is a device, and a CUDA compiler that the configured build tree cannot use, one
+# line with CMake's reason.
+tell_of_refused_cuda() {
+  local why
+  nvidia_device && cuda_compiler && [ -f "$1/CMakeCache.txt" ] || return 0
+  ! grep -q '^LAMINA_CUDA:[A-Z]*=OFF$' "$1/CMakeCache.txt" || return 0
+  why=$(sed -n 's/^LAMINA_CUDA_WHY:INTERNAL=//p' "$1/CMakeCache.txt")
+  [ -z "$why" ] || echo "An NVIDIA device, and no use of its toolkit: $why. The backends cuda and cudnn are left out."
+}
+
 # configure_and_build PRESET JOBS [CMAKE_OPTION...]
 configure_and_build() {
   local preset=$1 jobs=$2
