@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "grid.h"
-#include "lamina/devices.h"
 #include "lamina/error.h"
 #include "quantities.h"
 
@@ -43,22 +41,27 @@ DeviceRates rates_of(const DeviceInfo& device, Workshop& workshop, std::string& 
 
 }  // namespace
 
-std::string device_table(Workshop& workshop) {
+Grid device_grid(const std::vector<MeasuredDevice>& measured) {
   Grid grid;
   for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
                            "triad GB/s", "matrix TFLOP/s"})
     grid.columns.push_back({name, true});
-  std::string notes;
-  for (const DeviceInfo& device : devices()) {
-    const DeviceRates rates = rates_of(device, workshop, notes);
+  for (const auto& [device, rates] : measured)
     grid.rows.push_back({title(device), device.name, device.architecture,
                          amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
                          count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
                          amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                          amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
                          amount(rates.triad_bytes_per_second, giga, 1), amount(rates.matrix_flops, tera, 3)});
-  }
+  return grid;
+}
+
+std::string device_table(Workshop& workshop) {
+  std::string notes;
+  std::vector<MeasuredDevice> measured;
+  for (const DeviceInfo& device : devices()) measured.push_back({device, rates_of(device, workshop, notes)});
+  const Grid grid = device_grid(measured);
   if (workshop.options().format == Format::csv) return grid.csv();
   if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
   for (const LibraryVersion& library : device_libraries(true))
@@ -67,25 +70,25 @@ std::string device_table(Workshop& workshop) {
          "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
 }
 
+Fact gpu_fact(const DeviceInfo& device) {
+  std::string text = fmt::format("{}, {}, {}, {} SMs", device.name, device.architecture,
+                                 bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors);
+  if (device.cores > 0) text += fmt::format(", {} CUDA cores", device.cores);
+  const auto add = [&](const char* what, double peak, double unit, const char* unit_name) {
+    if (peak > 0) text += fmt::format(", {} {:.1f} {}", what, peak / unit, unit_name);
+  };
+  add("peak fp32", device.peak_fp32, tera, "TFLOP/s");
+  add("tf32", device.peak_tf32, tera, "TFLOP/s");
+  add("fp16", device.peak_fp16, tera, "TFLOP/s");
+  add("memory", device.peak_bytes_per_second, giga, "GB/s");
+  return {fmt::format("gpu_{}", device.number), text};
+}
+
 Facts device_facts() {
   Facts facts;
-  for (const DeviceInfo& device : devices()) {
-    if (device.kind == DeviceInfo::Kind::processor) {
-      facts.emplace_back("processor_cores", fmt::format("{}", device.cores));
-      continue;
-    }
-    std::string text = fmt::format("{}, {}, {}, {} SMs", device.name, device.architecture,
-                                   bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors);
-    if (device.cores > 0) text += fmt::format(", {} CUDA cores", device.cores);
-    const auto add = [&](const char* what, double peak, double unit, const char* unit_name) {
-      if (peak > 0) text += fmt::format(", {} {:.1f} {}", what, peak / unit, unit_name);
-    };
-    add("peak fp32", device.peak_fp32, tera, "TFLOP/s");
-    add("tf32", device.peak_tf32, tera, "TFLOP/s");
-    add("fp16", device.peak_fp16, tera, "TFLOP/s");
-    add("memory", device.peak_bytes_per_second, giga, "GB/s");
-    facts.emplace_back(fmt::format("gpu_{}", device.number), text);
-  }
+  for (const DeviceInfo& device : devices())
+    facts.push_back(device.kind == DeviceInfo::Kind::gpu ? gpu_fact(device)
+                                                         : Fact{"processor_cores", fmt::format("{}", device.cores)});
   if (const std::string why = why_no_gpu(); !why.empty()) facts.emplace_back("gpu", why);
   for (const LibraryVersion& library : device_libraries(false))
     facts.emplace_back(library.name == "driver" ? "nvidia_driver" : "cuda_runtime", library.version);

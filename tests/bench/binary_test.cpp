@@ -33,6 +33,20 @@ TEST_CASE("the devices are a table, measured, with what is missing below it") {
   REQUIRE_THAT(run_bench("--devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
 }
 
+TEST_CASE("rows of GPUs are listed without one, and say why they cannot run") {
+  for (const std::string backend : {"cuda", "cudnn"}) {
+    CAPTURE(backend);
+    const Ended listed =
+        run_bench("--backend=" + backend + " --benchmark_list_tests --benchmark_filter=net/mnist_mlp/total");
+    CHECK(listed.status == 0);
+    CHECK_THAT(listed.said, ContainsSubstring("net/mnist_mlp/total/" + backend + "/f32/nchw/batch:16\n"));
+    if (lamina::why_no_gpu().empty()) continue;
+    const Ended run = run_bench("--backend=" + backend + " --benchmark_filter=net/mnist_mlp/total --passes=1");
+    CHECK(run.status == 1);
+    CHECK_THAT(run.said, ContainsSubstring("Unsupported: ") && ContainsSubstring("no row could run"));
+  }
+}
+
 TEST_CASE("a device that cannot record refuses rows of CUDA graphs by name") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
