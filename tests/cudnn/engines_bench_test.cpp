@@ -1,10 +1,8 @@
 // lamina_bench --cudnn_engines: tables, files, errors, and that ten networks take seconds.
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "bench/ended.h"
 #include "engines.h"
 #include "support/catch.h"
 
@@ -20,27 +19,14 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 using nlohmann::json;
 using namespace lamina;
+using lamina::test::Ended;
+using lamina::test::run_bench;
 
 namespace {
 
-struct Ended {
-  int status;
-  std::string said;  ///< on both outputs
-};
-
-Ended run(const std::string& arguments) {
-  FILE* pipe = ::popen((LAMINA_BENCH " " + arguments + " 2>&1").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string said;
-  std::array<char, 4096> block;
-  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) said.append(block.data(), n);
-  const int status = ::pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), said};
-}
-
 /// Leaves the process where no cuDNN of 9.8 or later is installed.
 Ended run_or_skip(const std::string& arguments) {
-  Ended ended = run(arguments);
+  Ended ended = run_bench(arguments);
   if (ended.status == 1 && (ended.said.find("finds no cuDNN") != std::string::npos ||
                             ended.said.find("too old to be asked") != std::string::npos)) {
     std::printf("skipped: %s\n", ended.said.c_str());
@@ -130,10 +116,10 @@ TEST_CASE("layouts and batches are asked apart; a table, CSV or JSON goes to sta
   REQUIRE(table.status == 0);
   for (const char* part : {"mnist_cnn, batch 2, nchw", "mnist_cnn, batch 3, nhwc", "by notes alone", "first picks"})
     REQUIRE_THAT(table.said, ContainsSubstring(part));
-  const Ended csv = run(what + " --format=csv");
+  const Ended csv = run_bench(what + " --format=csv");
   REQUIRE_THAT(csv.said, StartsWith("network,batch,layout,layer,layers,pass,math,rank,list,engine,notes,knobs,"));
   REQUIRE_THAT(csv.said, ContainsSubstring("\nmnist_cnn,3,nhwc,"));
-  const json all = json::parse(run(what + " --benchmark_format=json").said);
+  const json all = json::parse(run_bench(what + " --benchmark_format=json").said);
   REQUIRE(all["convolutions"].size() == 8);  // two layers, two layouts, two batches
 }
 
@@ -161,19 +147,19 @@ TEST_CASE("a file that lacks properties is told with them and with cuDNN's own w
 
 TEST_CASE("a cuDNN that is not there, or too old, is told with what to do") {
   const std::string what = "--cudnn_engines=mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
-  const Ended missing = run(what + "/nowhere");
+  const Ended missing = run_bench(what + "/nowhere");
   REQUIRE(missing.status == 1);
   REQUIRE_THAT(missing.said, ContainsSubstring("no cuDNN in") && ContainsSubstring("--cudnn=DIR"));
-  const Ended old = run(what + "/8.9");
+  const Ended old = run_bench(what + "/8.9");
   REQUIRE(old.status == 1);
   REQUIRE_THAT(old.said, ContainsSubstring("8.9.7") && ContainsSubstring("9.8 or later"));
 }
 
 TEST_CASE("flags of the engine listing belong to it") {
-  REQUIRE_THAT(run("--device=h200").said, ContainsSubstring("--device belongs to --cudnn_engines"));
-  REQUIRE_THAT(run("--describe=alexnet --cudnn_engines=alexnet --device=h200").said,
+  REQUIRE_THAT(run_bench("--device=h200").said, ContainsSubstring("--device belongs to --cudnn_engines"));
+  REQUIRE_THAT(run_bench("--describe=alexnet --cudnn_engines=alexnet --device=h200").said,
                ContainsSubstring("exclude each other"));
-  REQUIRE_THAT(run("--cudnn_engines=alexnet --device=h200 --cudnn=a,b").said,
+  REQUIRE_THAT(run_bench("--cudnn_engines=alexnet --device=h200 --cudnn=a,b").said,
                ContainsSubstring("comparing versions runs rows"));
 }
 

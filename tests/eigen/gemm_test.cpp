@@ -9,6 +9,7 @@
 
 #include "backends/eigen/common.h"
 #include "backends/eigen/micro_kernels.h"
+#include "eigen/sets.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lamina/random.h"
@@ -16,6 +17,7 @@
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;
+using lamina::test::sets_here;
 
 namespace {
 
@@ -240,15 +242,6 @@ void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& alg
   compare("dx", dx, dx_sum, kernel * y_shape.c / conv.groups + 1, integers);
   CHECK(x.walls_stand());
   CHECK(dy.walls_stand());
-}
-
-std::vector<const eigen::InstructionSet*> sets_here() {
-  std::vector<const eigen::InstructionSet*> sets = {&eigen::instruction_set_generic};
-#if defined(__x86_64__)
-  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4})
-    if (eigen::runs_here(*set)) sets.push_back(set);
-#endif
-  return sets;
 }
 
 void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string& algorithm,

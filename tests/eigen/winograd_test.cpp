@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/eigen/micro_kernels.h"
+#include "eigen/sets.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "support/backend.h"
@@ -20,15 +21,6 @@ using namespace lamina;
 using namespace lamina::test;
 
 namespace {
-
-std::vector<const eigen::InstructionSet*> sets() {
-  std::vector<const eigen::InstructionSet*> found = {&eigen::instruction_set_generic};
-#if defined(__x86_64__)
-  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4})
-    if (eigen::runs_here(*set)) found.push_back(set);
-#endif
-  return found;
-}
 
 using Row = std::vector<double>;
 
@@ -114,7 +106,7 @@ const std::vector<Case>& cases() {
 }  // namespace
 
 TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
-  for (const eigen::InstructionSet* set : sets())
+  for (const eigen::InstructionSet* set : sets_here())
     for (const int tile : {2, 4}) {
       INFO(set->name << ", tiles of " << tile);
       const Matrices m = matrices_of(set->f64, tile);
@@ -162,7 +154,7 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
     for (const char* algorithm : {"winograd_2x2", "winograd_4x4"}) {
       const Algorithms algorithms = {algorithm, algorithm, algorithm};
       const Bounds bounds = chain_bounds(c, feed, algorithms);
-      for (const eigen::InstructionSet* set : sets())
+      for (const eigen::InstructionSet* set : sets_here())
         for (const int threads : {1, 2, 5})
           for (const DType dtype : {DType::f32, DType::f64}) {
             INFO(set->name << ", " << threads << " threads, " << to_string(dtype) << ", " << algorithm << ": "

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "columns.h"
 #include "common.h"
 #include "micro_kernels.h"
 
@@ -24,6 +25,13 @@ struct ConvProblem {
   int group_filters() const { return y.c / op.groups; }
   std::int64_t weights() const { return std::int64_t{y.c} * group_channels() * op.kernel.h * op.kernel.w; }
 };
+
+/// dy as a gradient reads it: through the mask of a fused ReLU.
+template <class T>
+Source<T> gradient_source(const ConvProblem& c, const Args& args) {
+  if (!c.relu) return {args.dy.as<T>(), args.dy.pitch};
+  return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
+}
 
 /// One pass of a convolution by one algorithm.
 Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);

@@ -237,14 +237,9 @@ Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const Micro
   return step(
       {Pass::backward_params}, "im2col_gemm",
       [c, &pool, product = std::move(product)](const Args& args) {
-        Source<T> dy{args.dy.as<T>(), args.dy.pitch};
-        if (c.relu) {
-          dy.mask = args.y.as<T>();
-          dy.mask_pitch = args.y.pitch;
-        }
         product.run(pool,
                     {.x = {args.x[0].as<T>(), args.x[0].pitch},
-                     .dy = dy,
+                     .dy = gradient_source<T>(c, args),
                      .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
                      .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
                      .add = c.add_dw},

@@ -68,13 +68,6 @@ Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const Mic
               });
 }
 
-/// dy as a gradient reads it: through the mask of a fused ReLU.
-template <class T>
-Source<T> gradient_source(const ConvProblem& c, const Args& args) {
-  if (!c.relu) return {args.dy.as<T>(), args.dy.pitch};
-  return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
-}
-
 template <class T>
 Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool inference, Pool& pool,
                            const MicroKernels<T>& kernels) {

@@ -40,6 +40,11 @@ class Strips {
   }
   std::int64_t count() const { return count_; }
   std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
+  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of strips [first, last)
+    std::int64_t sum = 0;
+    for (std::int64_t i = first; i < last; ++i) sum += (*this)[i].tiles;
+    return sum;
+  }
   Strip operator[](std::int64_t i) const {
     const std::int64_t segment = i % segments_, row = i / segments_;
     const std::int64_t first = tiles_w_ * segment / segments_, last = tiles_w_ * (segment + 1) / segments_;

@@ -97,21 +97,16 @@ template <class T>
 void WinogradParams<T>::add_block(Pool& pool, Piece strips, Piece outputs, const Operands& operands,
                                   const Buffers& buffers) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
-  const auto tiles_of = [&](std::int64_t first, std::int64_t last) {
-    std::int64_t tiles = 0;
-    for (std::int64_t i = first; i < last; ++i) tiles += strips_[i].tiles;
-    return tiles;
-  };
   pool.run([&](int part) {
     const Piece share = piece(strips.last - strips.first, 1, part, threads_);
     const Piece mine{strips.first + share.first, strips.first + share.last};
-    const std::int64_t tile = tiles_of(strips.first, mine.first);
+    const std::int64_t tile = strips_.tiles(strips.first, mine.first);
     T* const pixels = buffers.pixels + part * pixels_size_;
     transform_x(mine, tile, operands.x, pixels, buffers);
     transform_dy(mine, tile, outputs, operands.dy, pixels, buffers.bias_sums + part * round_up(e_.outputs, lanes),
                  buffers);
   });
-  const std::int64_t depth = tiles_of(strips.first, strips.last);
+  const std::int64_t depth = strips_.tiles(strips.first, strips.last);
   pool.run([&](int part) {
     const Piece positions = piece(positions_, 1, part, threads_);
     for (std::int64_t position = positions.first; position < positions.last; ++position) {

@@ -89,13 +89,6 @@ std::size_t WinogradProduct<T>::workspace_bytes(bool prepared) const {
 }
 
 template <class T>
-std::int64_t WinogradProduct<T>::tiles_of(Piece strips) const {
-  std::int64_t tiles = 0;
-  for (std::int64_t i = strips.first; i < strips.last; ++i) tiles += strips_[i].tiles;
-  return tiles;
-}
-
-template <class T>
 void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const {
   const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs;
   const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
@@ -129,7 +122,7 @@ void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group
   Source<T> source = group.operands->source;
   source.data += group.index * e_.inputs * e_.in_plane();
   if (source.mask != nullptr) source.mask += group.index * e_.inputs * e_.in_plane();
-  std::int64_t tile = tiles_of({block.first, strips.first});
+  std::int64_t tile = strips_.tiles(block.first, strips.first);
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
@@ -184,7 +177,7 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
   const Piece strips{block.first + share.first, block.first + share.last};
   if (strips.first == strips.last) return;
   const std::int64_t width = kernels_->width();
-  const std::int64_t tile = tiles_of({block.first, strips.first}), tiles = tiles_of(strips);
+  const std::int64_t tile = strips_.tiles(block.first, strips.first), tiles = strips_.tiles(strips.first, strips.last);
   T* const products = buffers.products + part * positions_ * product_position_;
   const std::size_t chunks = chunks_.size() / static_cast<std::size_t>(partition_.rows);
   for (std::size_t i = 0; i < chunks; ++i) {

@@ -22,7 +22,7 @@ class WinogradProduct {
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
-  std::int64_t tiles() const { return tiles_of({0, strips_.count()}); }     ///< of the batch
+  std::int64_t tiles() const { return strips_.tiles(0, strips_.count()); }  ///< of the batch
   std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
   void prepare(Pool&, const T* w, const T* scale, T* to) const;
 
@@ -53,7 +53,6 @@ class WinogradProduct {
   void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
   void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
   void multiply_part(int part, Piece block, const Group&, const Buffers&) const;
-  std::int64_t tiles_of(Piece strips) const;
 
   WinogradExtents e_;
   bool flipped_;
