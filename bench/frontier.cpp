@@ -56,11 +56,13 @@ class Contest {
 
   std::vector<Tried> run(const FrontierEffort& effort) {
     const std::string rule = algorithm_by_rule(workshop_, case_, spec_of(graph_, node_, case_, true), pass_);
-    for (const NamedAlgorithm& algorithm : algorithms_of(workshop_, case_, graph_, node_, pass_)) {
-      tried_.emplace_back();
-      tried_.back().algorithm = algorithm.name;
-      tried_.back().by_rule = algorithm.name == rule;
-      runs_.push_back(first_run(algorithm, effort, tried_.back()));
+    algorithms_ = algorithms_of(workshop_, case_, graph_, node_, pass_);
+    tried_.resize(algorithms_.size());
+    runs_.resize(algorithms_.size());
+    for (std::size_t i = 0; i < algorithms_.size(); ++i) {
+      tried_[i].algorithm = algorithms_[i].name;
+      tried_[i].by_rule = algorithms_[i].name == rule;
+      if (first_run(i, effort)) turn_.push_back(i);
     }
     drop_slow();
     sample_in_turns(effort.samples);
@@ -68,23 +70,42 @@ class Contest {
   }
 
  private:
-  /// Nothing, and the reason in `tried`, where it cannot run; nothing where one image told enough.
-  std::unique_ptr<LayerRun> first_run(const NamedAlgorithm& algorithm, const FrontierEffort& effort, Tried& tried) {
-    try {
-      if (hopeless(algorithm, effort, tried)) return nullptr;
-      std::unique_ptr<LayerRun> run =
-          open_layer(workshop_.backend(case_.backend), case_, graph_, node_, pass_, algorithm, demands_, reference_);
-      tried.seconds = {run->first().seconds};
-      tried.facts = run->facts();
-      fastest_ = std::min(fastest_, tried.seconds.front());
-      return run;
-    } catch (const Unsupported& error) {
-      tried.refusal = error.what();
-      tried.unsupported = true;
-    } catch (const OutOfMemory& error) {
-      tried.refusal = error.what();
+  std::unique_ptr<LayerRun> open(std::size_t i) {
+    return open_layer(workshop_.backend(case_.backend), case_, graph_, node_, pass_, algorithms_[i], demands_,
+                      reference_);
+  }
+
+  /// Whether it may be asked again. What does not fit beside the others is tried alone before it is said to be too
+  /// large, and from then on there is one plan at a time.
+  bool first_run(std::size_t i, const FrontierEffort& effort) {
+    Tried& tried = tried_[i];
+    for (;;) {
+      try {
+        if (hopeless(algorithms_[i], effort, tried)) return false;
+        std::unique_ptr<LayerRun> run = open(i);
+        tried.seconds = {run->first().seconds};
+        tried.facts = run->facts();
+        fastest_ = std::min(fastest_, tried.seconds.front());
+        if (!one_at_a_time_) runs_[i] = std::move(run);
+        return true;
+      } catch (const Unsupported& error) {
+        tried.refusal = error.what();
+        tried.unsupported = true;
+        return false;
+      } catch (const OutOfMemory& error) {
+        if (make_room()) continue;
+        tried.refusal = error.what();
+        return false;
+      }
     }
-    return nullptr;
+  }
+
+  /// Whether there were plans to let go of, so that another attempt has more room than the last.
+  bool make_room() {
+    if (std::all_of(runs_.begin(), runs_.end(), [](const auto& run) { return run == nullptr; })) return false;
+    one_at_a_time_ = true;
+    for (std::unique_ptr<LayerRun>& run : runs_) run.reset();
+    return true;
   }
 
   /// Whether one image says that the algorithm is far behind and would take too long; then `tried` has what it said.
@@ -109,27 +130,14 @@ class Contest {
   }
 
   void drop_slow() {
-    for (std::size_t i = 0; i < tried_.size(); ++i) {
-      if (runs_[i] == nullptr) continue;
-      if (tried_[i].seconds.front() > slow_factor * fastest_) {
+    std::erase_if(turn_, [&](std::size_t i) {
+      const bool slow = tried_[i].seconds.front() > slow_factor * fastest_;
+      if (slow)
         runs_[i].reset();
-        continue;
-      }
-      tried_[i].seconds.clear();  // the first run warmed up
-      turn_.push_back(i);
-    }
-  }
-
-  /// One more time; an algorithm that finds no room any more is out, with the reason.
-  void sample_once(std::size_t i) {
-    if (runs_[i] == nullptr) return;
-    try {
-      tried_[i].seconds.push_back(runs_[i]->run().seconds);
-    } catch (const OutOfMemory& error) {
-      tried_[i].seconds.clear();
-      tried_[i].refusal = error.what();
-      runs_[i].reset();
-    }
+      else
+        tried_[i].seconds.clear();  // the first run warmed up
+      return slow;
+    });
   }
 
   void sample_in_turns(int samples) {
@@ -137,8 +145,33 @@ class Contest {
       for (const std::size_t i : turn_) sample_once(i);
       std::reverse(turn_.begin(), turn_.end());
     }
-    for (const std::size_t i : turn_)
-      if (runs_[i] != nullptr) tried_[i].facts = runs_[i]->facts();
+  }
+
+  /// One more time; an algorithm that finds no room any more, not even alone, is out, with the reason.
+  void sample_once(std::size_t i) {
+    Tried& tried = tried_[i];
+    while (tried.refusal.empty()) {
+      try {
+        const std::unique_ptr<LayerRun> again = runs_[i] == nullptr ? open(i) : nullptr;
+        LayerRun& run = again == nullptr ? *runs_[i] : *again;
+        tried.seconds.push_back(run.run().seconds);
+        take_facts(tried.facts, run.facts(), again != nullptr);
+        return;
+      } catch (const OutOfMemory& error) {
+        if (make_room()) continue;
+        tried.seconds.clear();
+        tried.refusal = error.what();
+      }
+    }
+  }
+
+  /// Bits that differed in an earlier plan differ still.
+  static void take_facts(LayerFacts& facts, const LayerFacts& now, bool of_new_plan) {
+    const LayerFacts before = facts;
+    facts = now;
+    if (!of_new_plan) return;
+    facts.same_bits = before.same_bits && now.same_bits;
+    facts.runs_compared += before.runs_compared;
   }
 
   Workshop& workshop_;
@@ -148,9 +181,11 @@ class Contest {
   Pass pass_;
   Choice demands_;
   SharedReference reference_ = no_reference_yet(), reference_of_one_ = no_reference_yet();
-  std::vector<Tried> tried_;
-  std::vector<std::unique_ptr<LayerRun>> runs_;  ///< by algorithm tried; null: it is not asked again
-  std::vector<std::size_t> turn_;
+  std::vector<NamedAlgorithm> algorithms_;
+  std::vector<Tried> tried_;                     ///< by algorithm
+  std::vector<std::unique_ptr<LayerRun>> runs_;  ///< by algorithm; null: not asked again, or made anew each time
+  std::vector<std::size_t> turn_;                ///< of those that are asked again
+  bool one_at_a_time_ = false;                   ///< the device has no room for all plans at once
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 

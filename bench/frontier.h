@@ -52,8 +52,9 @@ struct FrontierEffort {
 
 /// Measures. Each algorithm runs once to warm up; one that takes more than ten times as long as the fastest has that
 /// run as its only sample, and where a run on one image says that it would and be longer than the longest, it is not
-/// run on the batch. The others take turns, first to last and last to first, for as many samples as asked. `progress`
-/// is told of each line before it is measured.
+/// run on the batch. The others take turns, first to last and last to first, for as many samples as asked; where the
+/// device has no room for the plans of all of a line's algorithms, each turn makes its plan anew. `progress` is told of
+/// each line before it is measured.
 Frontier make_frontier(Workshop&, const Case&, const FrontierEffort&,
                        const std::function<void(const std::string&)>& progress);
 

@@ -7,77 +7,18 @@
 #include <set>
 #include <thread>
 
+#include "bench/odd_backend.h"
 #include "io/files.h"
 #include "lamina/error.h"
 #include "rows.h"
-#include "support/backend.h"
 #include "support/catch.h"
-#include "support/wrapped_backend.h"
 
 using namespace lamina;
 using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
+using lamina::test::Odd;
 
 namespace {
-
-/// A kernel and something after it.
-class Then final : public Kernel {
- public:
-  Then(std::shared_ptr<Kernel> inner, std::function<void(const Args&)> after, std::size_t workspace_bytes)
-      : inner_(std::move(inner)), after_(std::move(after)), workspace_bytes_(workspace_bytes) {}
-  std::size_t workspace_bytes() const override { return std::max(workspace_bytes_, inner_->workspace_bytes()); }
-  void run(const Args& args) override {
-    inner_->run(args);
-    after_(args);
-  }
-
- private:
-  std::shared_ptr<Kernel> inner_;
-  std::function<void(const Args&)> after_;
-  std::size_t workspace_bytes_;
-};
-
-/// Eigen with one algorithm more for convolutions: "odd", which does as im2col_gemm and then something else.
-class Odd final : public test::WrappedBackend {
- public:
-  Odd() : WrappedBackend(test::oracle()) {}
-
-  std::function<void(const Args&)> after = [](const Args&) {};
-  std::size_t workspace = 0;
-  bool deterministic = true;
-  bool only_3x3 = false;
-  bool no_room_by_rule = false;
-
-  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
-    std::vector<std::string> names = WrappedBackend::algorithms(spec, pass);
-    if (takes(spec) && !names.empty()) names.emplace_back("odd");
-    return names;
-  }
-
-  Lowered lower(const Spec& spec, const Choice& choice) override {
-    if (no_room_by_rule && choice.algorithm == std::array<std::string, 3>{}) throw OutOfMemory("no room");
-    Choice plain = choice;
-    for (std::string& name : plain.algorithm)
-      if (name == "odd") name = "im2col_gemm";
-    if (plain != choice && !takes(spec)) throw Unsupported("odd: needs a 3x3 window");
-    Lowered lowered = WrappedBackend::lower(spec, plain);
-    for (Lowered::Step& step : lowered.steps) {
-      const auto pass = static_cast<std::size_t>(step.covers.front());
-      if (pass >= choice.algorithm.size() || choice.algorithm[pass] != "odd") continue;
-      step.algorithm = "odd";
-      step.deterministic = deterministic;
-      step.kernel = std::make_shared<Then>(step.kernel, after, workspace);
-      if (step.kernel->workspace_bytes() > choice.workspace_limit) throw Unsupported("odd: too much workspace");
-    }
-    return lowered;
-  }
-
- private:
-  bool takes(const Spec& spec) const {
-    const auto* conv = std::get_if<Conv>(&spec.op);
-    return conv != nullptr && (!only_3x3 || conv->kernel == Size(3));
-  }
-};
 
 Tensor result_of(const Args& args, Pass pass) {
   return pass == Pass::forward ? args.y : pass == Pass::backward_data ? args.dx[0] : args.dw[0];
@@ -109,14 +50,16 @@ struct Shop {
   Workshop workshop;
   Odd* odd;
 
-  explicit Shop(BenchOptions options = {}) : workshop((options.batches = {2}, options.width_divisor = 8, options)) {
-    auto made = std::make_unique<Odd>();
+  explicit Shop(BenchOptions options = {}, Backend& inner = test::oracle())
+      : workshop((options.batches = {2}, options.width_divisor = 8, options)) {
+    auto made = std::make_unique<Odd>(inner);
     odd = made.get();
     workshop.put("eigen", std::move(made));
   }
   static Case facts() { return {"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 2}; }
-  Frontier frontier(int samples = 3) {
-    return make_frontier(workshop, facts(), {.samples = samples}, [](const std::string&) {});
+  Frontier frontier(
+      int samples = 3, const std::function<void()>& at_each_line = [] {}) {
+    return make_frontier(workshop, facts(), {.samples = samples}, [&](const std::string&) { at_each_line(); });
   }
 };
 
@@ -168,11 +111,12 @@ TEST_CASE("an algorithm that finds no room at some run is out with the reason, a
   for (const int room : {0, 1, 2, 3, 4, 5, 6}) {
     CAPTURE(room);
     Shop shop;
-    shop.odd->after = [room, run = 0](const Args&) mutable {
+    int run = 0;  // of all plans of a line: a new plan finds no room either
+    shop.odd->after = [room, &run](const Args&) {
       if (++run > room) throw OutOfMemory("no room");
     };
     int odd = 0;
-    for (const FrontierLine& line : shop.frontier(7).lines)
+    for (const FrontierLine& line : shop.frontier(7, [&run] { run = 0; }).lines)
       for (const Tried& tried : line.tried) {
         if (tried.algorithm != "odd") {
           CHECK(tried.ran());
@@ -296,6 +240,55 @@ TEST_CASE("an algorithm far behind that would take too long runs on one image on
   }
 }
 
+TEST_CASE(
+    "where the plans of all algorithms do not fit at once, each is tried alone, and only what fails so is too large") {
+  std::size_t largest = 0;
+  Shop roomy;
+  const Graph graph = roomy.workshop.graph(Shop::facts());
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    if (!has_reference(layer.first().op)) continue;
+    for (const Pass pass : passes)
+      for (const NamedAlgorithm& algorithm : algorithms_of(roomy.workshop, Shop::facts(), graph, layer.first(), pass)) {
+        try {
+          const auto run =
+              open_layer(*roomy.odd, Shop::facts(), graph, layer.first(), pass, algorithm, {}, no_reference_yet());
+          largest = std::max(largest, run->plan().memory().total());
+        } catch (const Unsupported&) {
+          // Takes no room.
+        }
+      }
+  }
+  BackendOptions limited;
+  limited.threads = 1;
+  limited.memory_limit = largest + largest / 10;
+  const std::unique_ptr<Backend> small = make_backend("eigen", limited);
+  const bool too_large = GENERATE(false, true);
+  Shop cramped({}, *small);
+  if (too_large) cramped.odd->workspace = 2 * limited.memory_limit;
+  const Frontier all = roomy.frontier(2), here = cramped.frontier(2);
+  REQUIRE(here.lines.size() == all.lines.size());
+  int refused = 0;
+  for (std::size_t i = 0; i < here.lines.size(); ++i) {
+    REQUIRE(here.lines[i].tried.size() == all.lines[i].tried.size());
+    for (std::size_t t = 0; t < here.lines[i].tried.size(); ++t) {
+      const Tried& tried = here.lines[i].tried[t];
+      CAPTURE(here.lines[i].node, to_string(here.lines[i].pass), tried.algorithm, tried.refusal);
+      if (too_large && tried.algorithm == "odd") {
+        CHECK_FALSE(tried.ran());
+        CHECK_FALSE(tried.unsupported);
+        ++refused;
+        continue;
+      }
+      CHECK(tried.ran() == all.lines[i].tried[t].ran());
+      if (!tried.ran()) continue;
+      CHECK((tried.seconds.size() == 2 || tried.seconds.front() > 0));
+      CHECK(tried.facts.same_bits);
+      CHECK(tried.facts.error);
+    }
+  }
+  CHECK((refused > 0) == too_large);
+}
+
 TEST_CASE("limits decide what is picked") {
   Shop shop;
   shop.odd->workspace = 1 << 20;
@@ -364,19 +357,4 @@ TEST_CASE("a whole network is timed with its picks and by rule") {
       time_whole(shop.workshop, Shop::facts(), choices_of(shop.workshop, frontier, fastest_net(frontier, {})), 2);
   CHECK(whole.picked.middle > 0);
   CHECK(whole.by_rule.middle > 0);
-}
-
-TEST_CASE("names tell limits, math and choices that are not the default") {
-  BenchOptions options;
-  options.choice.deterministic = true;
-  options.choice.max_error = 1e-6;
-  options.choice.workspace_limit = 1 << 20;
-  options.choice.math = Math::tf32;
-  options.choices = "c.json";
-  const Case c{"resnet50", "eigen"};
-  CHECK(net_name(c, "total", options) ==
-        "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
-  CHECK(layer_name(c, "conv1", "forward", "direct", options) ==
-        "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
-        "workspace_limit:1048576");
 }

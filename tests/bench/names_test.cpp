@@ -106,3 +106,18 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
 TEST_CASE("a filter that is no expression is an error") {
   REQUIRE_THROWS_WITH(pick({"net/a"}, "net/(a"), ContainsSubstring("no regular expression"));
 }
+
+TEST_CASE("names tell limits, math and choices that are not the default") {
+  BenchOptions options;
+  options.choice.deterministic = true;
+  options.choice.max_error = 1e-6;
+  options.choice.workspace_limit = 1 << 20;
+  options.choice.math = Math::tf32;
+  options.choices = "c.json";
+  const Case c{"resnet50", "eigen"};
+  CHECK(net_name(c, "total", options) ==
+        "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
+  CHECK(layer_name(c, "conv1", "forward", "direct", options) ==
+        "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
+        "workspace_limit:1048576");
+}

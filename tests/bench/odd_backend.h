@@ -1,0 +1,76 @@
+#pragma once
+// Eigen with one algorithm more for convolutions, whose errors, workspace and pace a test sets.
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/wrapped_backend.h"
+
+namespace lamina::test {
+
+/// A kernel and something after it.
+class Then final : public Kernel {
+ public:
+  Then(std::shared_ptr<Kernel> inner, std::function<void(const Args&)> after, std::size_t workspace_bytes)
+      : inner_(std::move(inner)), after_(std::move(after)), workspace_bytes_(workspace_bytes) {}
+  std::size_t workspace_bytes() const override { return std::max(workspace_bytes_, inner_->workspace_bytes()); }
+  void run(const Args& args) override {
+    inner_->run(args);
+    after_(args);
+  }
+
+ private:
+  std::shared_ptr<Kernel> inner_;
+  std::function<void(const Args&)> after_;
+  std::size_t workspace_bytes_;
+};
+
+/// Eigen with one algorithm more for convolutions: "odd", which does as im2col_gemm and then something else.
+class Odd final : public WrappedBackend {
+ public:
+  explicit Odd(Backend& inner = oracle()) : WrappedBackend(inner) {}
+
+  std::function<void(const Args&)> after = [](const Args&) {};
+  std::size_t workspace = 0;
+  bool deterministic = true;
+  bool only_3x3 = false;
+  bool no_room_by_rule = false;
+
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    std::vector<std::string> names = WrappedBackend::algorithms(spec, pass);
+    if (takes(spec) && !names.empty()) names.emplace_back("odd");
+    return names;
+  }
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    if (no_room_by_rule && choice.algorithm == std::array<std::string, 3>{}) throw OutOfMemory("no room");
+    Choice plain = choice;
+    for (std::string& name : plain.algorithm)
+      if (name == "odd") name = "im2col_gemm";
+    if (plain != choice && !takes(spec)) throw Unsupported("odd: needs a 3x3 window");
+    Lowered lowered = WrappedBackend::lower(spec, plain);
+    for (Lowered::Step& step : lowered.steps) {
+      const auto pass = static_cast<std::size_t>(step.covers.front());
+      if (pass >= choice.algorithm.size() || choice.algorithm[pass] != "odd") continue;
+      step.algorithm = "odd";
+      step.deterministic = deterministic;
+      step.kernel = std::make_shared<Then>(step.kernel, after, workspace);
+      if (step.kernel->workspace_bytes() > choice.workspace_limit) throw Unsupported("odd: too much workspace");
+    }
+    return lowered;
+  }
+
+ private:
+  bool takes(const Spec& spec) const {
+    const auto* conv = std::get_if<Conv>(&spec.op);
+    return conv != nullptr && (!only_3x3 || conv->kernel == Size(3));
+  }
+};
+
+}  // namespace lamina::test
