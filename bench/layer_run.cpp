@@ -3,6 +3,7 @@
 #include "layer_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -54,6 +55,7 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
   facts_.deterministic = call->deterministic;
   facts_.math = call->math;
   facts_.guaranteed_error = call->max_error;
+  facts_.tied = call->tied;
 
   first_ = timed();
   is_short_ = first_.seconds < short_seconds;
@@ -162,6 +164,7 @@ std::string to_string(const LayerFacts& facts) {
   std::string text = fmt::format("{}, {}", to_string(facts.math), facts.deterministic ? "deterministic" : "any order");
   text += fmt::format(", {} bits in {} runs", facts.same_bits ? "same" : "other", facts.runs_compared);
   if (facts.error) text += fmt::format(", error {:.1e} of the terms", facts.error->of_terms);
+  if (!facts.tied.empty()) text += fmt::format(", tied with {}", fmt::join(facts.tied, ", "));
   return text;
 }
 

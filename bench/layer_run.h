@@ -29,6 +29,7 @@ struct LayerFacts {
   bool deterministic = true;  ///< as declared
   Math math = Math::strict;
   double guaranteed_error = no_bound;  ///< of_terms, as declared
+  std::vector<std::string> tied{};     ///< algorithms that it did not win against when it was measured to be taken
   int runs_compared = 0;               ///< whose results were compared bit by bit
   bool same_bits = true;               ///< in all of them
   std::optional<ErrorFound> error{};   ///< of the first run

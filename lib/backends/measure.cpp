@@ -241,6 +241,8 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
     if (const Timing& first = measured.timings.front(); !first.refused.empty())
       throw Unsupported(unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(measured));
     name = measured.timings.front().algorithm;
+    for (const Timing& timing : measured.timings)
+      if (timing.tied) taken.tied[index_of(pass)].push_back(timing.algorithm);
     if (measured.refused(rule)) {  // it is of no use to the passes behind, which run it too
       by_rule.algorithm[index_of(pass)] = name;
       rules = backend.lower(spec, by_rule);

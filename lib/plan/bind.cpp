@@ -58,7 +58,14 @@ class Binder {
   void call(int i, const Lowered::Step& step, Pass pass) {
     calls_.bound.push_back({step.kernel.get(), args(i, pass)});
     calls_.described.push_back({unit(i).nodes, step.covers, step.algorithm, step.kernel->workspace_bytes(),
-                                step.deterministic, step.math, step.max_error});
+                                step.deterministic, step.math, step.max_error, tied(unit(i).choice, step)});
+  }
+
+  static std::vector<std::string> tied(const Choice& choice, const Lowered::Step& step) {
+    for (const Pass pass : step.covers)
+      if (const auto p = static_cast<std::size_t>(pass); p < choice.tied.size() && !choice.tied[p].empty())
+        return choice.tied[p];
+    return {};
   }
 
   /// The tensors of a unit for one pass.

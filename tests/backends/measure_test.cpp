@@ -6,6 +6,7 @@
 
 #include "io/files.h"
 #include "lamina/error.h"
+#include "lamina/plan.h"
 #include "race_backend.h"
 #include "support/catch.h"
 #include "support/unit.h"
@@ -86,6 +87,29 @@ TEST_CASE("what differs by less than the noise keeps the rule's order") {
   }
   RaceBackend equals({{"first", always(2e-3)}, {"second", always(1e-3)}, {"third", always(1e-3)}});
   CHECK(taken(equals) == all("second"));
+}
+
+TEST_CASE("what the pick did not win against is told as tied, in the answer and in the calls of a plan") {
+  const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
+  RaceBackend backend(ways);
+  const Memory lent(1 << 16);
+  const Choice answer = measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, lent.data, lent.bytes);
+  CHECK(answer.algorithm == all("first"));
+  for (const std::vector<std::string>& tied : answer.tied) CHECK(tied == std::vector<std::string>{"second"});
+
+  Graph graph("race");
+  conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 4, .kernel = 3});
+  for (const bool measured : {false, true}) {
+    RaceBackend another(ways);
+    Options options;
+    options.choice.measure = measured;
+    const Plan plan(graph, another, options);
+    REQUIRE_FALSE(plan.calls().empty());
+    for (const Call& call : plan.calls()) {
+      CHECK(call.algorithm == (measured ? "first" : "slow"));
+      CHECK(call.tied == (measured ? std::vector<std::string>{"second"} : std::vector<std::string>{}));
+    }
+  }
 }
 
 TEST_CASE("one slow round out of nine decides nothing") {

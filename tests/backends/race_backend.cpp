@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/measure.h"
+
 namespace lamina::test {
 namespace {
 
@@ -67,6 +69,10 @@ Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
         step({Pass::prepare}, way.name, [way](const Args& args) { leave_name(way, args.prepared); }));
   }
   return lowered;
+}
+
+Choice RaceBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+  return measure_in_turns(*this, spec, choice, lent, lent_bytes);
 }
 
 }  // namespace lamina::test

@@ -88,6 +88,13 @@ TEST_CASE("an error of one in a thousand is measured as that, and none as none")
   }
 }
 
+TEST_CASE("what a row says of itself names the algorithms that noise could have picked as well") {
+  LayerFacts facts;
+  CHECK(to_string(facts) == "strict, deterministic, same bits in 0 runs");
+  facts.tied = {"direct", "gemm"};
+  CHECK(to_string(facts) == "strict, deterministic, same bits in 0 runs, tied with direct, gemm");
+}
+
 TEST_CASE("results that change from run to run are seen, and so are those that do not") {
   Odd odd;
   for (const Pass pass : passes) {

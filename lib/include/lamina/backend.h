@@ -64,6 +64,9 @@ struct Choice {
   Math math = Math::strict;
   double max_error = no_bound;                         ///< relative, as documented for the algorithm
   std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
+  /// Of an answer of Backend::measure, per pass: what the one taken did not win against, so that noise decided. Asks
+  /// for nothing.
+  std::array<std::vector<std::string>, 3> tied{};
   bool operator==(const Choice&) const = default;
 };
 
