@@ -6,6 +6,7 @@ option(LAMINA_BUILD_BENCH "Build lamina_bench" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_CUDA_HOST "Build the backend cuda-host: the CUDA kernels run on the host, for tests" ${LAMINA_BUILD_TESTS})
 option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
+option(LAMINA_COVERAGE "Count the library's lines as they are run, for gcov (see tests/coverage)" OFF)
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
