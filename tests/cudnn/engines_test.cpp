@@ -3,7 +3,12 @@
 
 #include "backends/cudnn/engines.h"
 
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <set>
 
 #include "fake_graph.h"
 #include "lamina/error.h"
@@ -153,4 +158,40 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls; b
   api.version = 90800;
   CHECK_NOTHROW(check_version(api));
   CHECK_THAT(said_by<LoadError>([&] { make_device(api, "{}"); }), ContainsSubstring("cudnnBackendCreateDescriptor"));
+}
+
+TEST_CASE("every note that has a name has one of its own, and is one that the library is understood by") {
+  const std::vector<std::string>& names = cudnn_note_names();
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
+  for (const char* name : {"tensor_core", "down_convert_inputs", "nondeterministic", "runtime_compilation"})
+    CHECK(std::count(names.begin(), names.end(), name) == 1);
+}
+
+TEST_CASE("a cuDNN of a directory is opened to be asked, and closed with its owner") {
+  const std::string folder = std::filesystem::canonical(LAMINA_TEST_FAKES "/graph").string();
+  {
+    const CudnnEngines cudnn(folder, "{}");
+    CHECK(cudnn.version() == "9.19.0");
+    CHECK(cudnn.directory() == folder);
+    const std::vector<CudnnEngine> engines = cudnn.list(grouped, input, Layout::nchw, Pass::forward);
+    REQUIRE(engines.size() == 4);
+    CHECK(engines[0].index == 30);
+    CHECK(engines[0].has("nondeterministic"));
+    CHECK_FALSE(engines[0].has("winograd"));
+    CHECK(mapped_directories() == std::vector<std::string>{folder});
+  }
+  CHECK(mapped_directories().empty());
+}
+
+TEST_CASE("a cuDNN whose parts come from two directories answers nothing, at each call anew") {
+  const std::string folder = std::filesystem::canonical(LAMINA_TEST_FAKES "/graph").string();
+  const std::string elsewhere = std::filesystem::canonical(LAMINA_TEST_FAKES "/elsewhere").string();
+  const CudnnEngines cudnn(folder, "{}");
+  void* const part = dlopen((elsewhere + "/libcudnn_cnn.so.9").c_str(), RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(part != nullptr);
+  const auto list = [&] { cudnn.list(grouped, input, Layout::nchw, Pass::forward); };
+  for (int again = 0; again < 2; ++again)
+    CHECK_THAT(said_by<LoadError>(list), ContainsSubstring(folder) && ContainsSubstring(elsewhere));
+  dlclose(part);
+  CHECK_NOTHROW(list());
 }

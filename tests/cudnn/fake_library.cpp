@@ -1,7 +1,8 @@
 // A file that says it is a cuDNN, for tests of the loader: built once per FAKE_VERSION. It has what the loader demands,
 // the numbers of its version, and convolutions that compute nothing. Variants: FAKE_LACKS_SET_STREAM has no
-// cudnnSetStream; FAKE_OPENS names a file that it opens with the call FAKE_OPENS_WITH (`descriptor`, `query`,
-// `forward`, `backward_params` or `backward_data`), and closes when it is closed itself.
+// cudnnSetStream; FAKE_GRAPH leaves the graph API to fake_graph_library.cpp; FAKE_OPENS names a file that it opens with
+// the call FAKE_OPENS_WITH (`descriptor`, `query`, `forward`, `backward_params` or `backward_data`), and closes when it
+// is closed itself.
 
 #include <dlfcn.h>
 
@@ -147,6 +148,6 @@ EXPORT void cudnnGetLastErrorString(char* to, std::size_t size) {
   if (size > 0) *to = 0;
 }
 #endif
-#if FAKE_VERSION >= 8000
+#if FAKE_VERSION >= 8000 && !defined(FAKE_GRAPH)
 EXPORT int cudnnBackendCreateDescriptor(int, void** to) { return make(to); }
 #endif

@@ -66,6 +66,13 @@ TEST_CASE("cudnn loader: versions 7.6, 8.9 and 9.19 of directories, several in o
   CHECK_FALSE(at_least(seven.api(), 8, 0));
 }
 
+TEST_CASE("cudnn loader: without a directory it is the one that the process has open") {
+  const Library first(folder("named"));
+  const Library found("");
+  CHECK(found.api().directory == folder("named"));
+  CHECK(found.api().GetVersion == first.api().GetVersion);
+}
+
 TEST_CASE("cudnn loader: a status means what its version says, in its own words") {
   const Library eight(folder("8.9")), nine(folder("9.19"));
   CHECK(meaning(eight.api(), 9) == Meaning::not_supported);
