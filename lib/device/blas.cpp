@@ -43,7 +43,10 @@ Blas& Blas::operator=(Blas&& other) noexcept {
 }
 
 void Blas::check(int status, const char* call) const {
-  if (status != cublas_number::success) throw DeviceError(std::string(call) + ": " + status_text(*table_, status));
+  if (status == cublas_number::success) return;
+  const std::string message = std::string(call) + ": " + status_text(*table_, status);
+  if (status == cublas_number::alloc_failed) throw OutOfMemory(message);
+  throw DeviceError(message);
 }
 
 void Blas::use_workspace(void* workspace, std::size_t bytes) {

@@ -68,7 +68,8 @@ class Blas {
   /// What the library asks for to run at full speed on the newest devices, with one stream and in a CUDA graph.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-  /// Takes the library's own memory on the device, and a while. The table must outlive it. Throws DeviceError.
+  /// Takes the library's own memory on the device, and a while. The table must outlive it. Throws OutOfMemory where the
+  /// library finds no room, as every call here may, and DeviceError.
   Blas(const BlasTable& table, void* stream);
   ~Blas();
   Blas(Blas&& other) noexcept;
@@ -81,7 +82,7 @@ class Blas {
   /// Whether fp32 products may round their factors to tf32; at first they may not.
   void allow_tf32(bool allowed);
 
-  /// Enqueues; does not wait. Throws DeviceError.
+  /// Enqueues; does not wait. Throws OutOfMemory, DeviceError.
   void gemm(const Gemm<float>&);
   void gemm(const Gemm<double>&);
 

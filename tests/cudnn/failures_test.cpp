@@ -66,6 +66,18 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
     }
 }
 
+TEST_CASE("cudnn: a product for which cuBLAS finds no room is out of memory, as it is of cuDNN") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}));
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data}) {
+    on.log.blas_status = cublas_number::alloc_failed;
+    CHECK_THROWS_AS(unit.run(pass), OutOfMemory);
+    CHECK_THROWS_WITH(unit.run(pass), Catch::Matchers::ContainsSubstring("CUBLAS_STATUS_ALLOC_FAILED (3)"));
+    on.log.blas_status = 0;
+    CHECK_NOTHROW(unit.run(pass));
+  }
+}
+
 TEST_CASE("cudnn: a handle that was not made is made at the next call") {
   FakeBackend on;
   on.fake.fail_call = 1;

@@ -51,6 +51,7 @@ struct MachineLog {
   std::string unavailable;
   std::vector<std::string> calls;  ///< of dropout and cuBLAS
   int cuda_major = 0;              ///< that cuBLAS was wanted for
+  int blas_status = 0;             ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

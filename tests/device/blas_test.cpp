@@ -127,11 +127,12 @@ struct Told {
 };
 Told told;
 int stream_status = 0;
+int product_status = 0;
 
 BlasTable recorder() {
   BlasTable table = host_blas();
   told = {};
-  stream_status = 0;
+  stream_status = product_status = 0;
   table.cublasSetMathMode = [](BlasTable::Handle, int mode) {
     told.modes.push_back(mode);
     return 0;
@@ -178,6 +179,36 @@ TEST_CASE("a handle that cannot be bound to its stream is given back") {
   stream_status = 7;
   CHECK_THROWS_WITH(Blas(table, nullptr), ContainsSubstring("cublasSetStream_v2"));
   CHECK(told.destroyed == 1);
+}
+
+TEST_CASE("a library that finds no room is out of memory, when a handle is made and when it multiplies") {
+  BlasTable table = recorder();
+  table.cublasSgemm_v2 = [](BlasTable::Handle, int, int, int, int, int, const float*, const float*, int, const float*,
+                            int, const float*, float*, int) { return product_status; };
+  Blas blas(table, nullptr);
+  const Gemm<float> g{.m = 1, .n = 1, .k = 1};
+  CHECK_NOTHROW(blas.gemm(g));
+  product_status = cublas_number::alloc_failed;
+  CHECK_THROWS_AS(blas.gemm(g), OutOfMemory);
+  CHECK_THROWS_WITH(blas.gemm(g),
+                    ContainsSubstring("cublasSgemm_v2") && ContainsSubstring("CUBLAS_STATUS_ALLOC_FAILED (3)"));
+  table.cublasCreate_v2 = [](BlasTable::Handle*) { return product_status; };
+  CHECK_THROWS_AS(Blas(table, nullptr), OutOfMemory);
+
+  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // whatever else fails is not a lack of memory
+    product_status = status;
+    const auto kind = [&] {
+      try {
+        blas.gemm(g);
+      } catch (const OutOfMemory&) {
+        return 'm';
+      } catch (const DeviceError&) {
+        return 'd';
+      }
+      return ' ';
+    };
+    CHECK(kind() == 'd');
+  }
 }
 
 TEST_CASE("a status is told by its number where the library is too old to name it") {
