@@ -17,8 +17,8 @@ struct BlasLibrary {
 
 /// Opens the cuBLAS of a folder; with none named, the one that the process already has, or the loader's, or that of the
 /// toolkit in CUDA_HOME or CUDA_PATH or of the build. `major` is the version wanted, that of cuDNN's build: 11, 12 or
-/// 13; 0 takes the newest. What was opened stays open. Needs no device. Throws LoadError with every place that was
-/// tried, or with the entry points that are missing.
+/// 13; 0 takes the newest. What was opened stays open. Needs no device. Throws LoadError with, from its second line on,
+/// every place that was tried, or with the entry points that are missing.
 BlasLibrary open_blas(const std::string& directory = {}, int major = 0);
 
 /// The process's one cuBLAS: that of the first call, which may fail and be repeated. Throws LoadError as open_blas

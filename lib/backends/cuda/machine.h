@@ -24,7 +24,7 @@ class Machine {
 
   static const char* backend_name();  ///< "cuda" or "cuda-host"
   std::string unavailable() const;    ///< empty, or why there is no such device here
-  std::string describe();
+  std::string describe();             ///< opens cuBLAS for its version, or tells in the same line why there is none
   Device& device();
   Stream stream();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once

@@ -52,7 +52,10 @@ std::string Machine::unavailable() const {
 std::string Machine::describe() {
   std::string text = "CUDA kernels of lamina";
   for (const LibraryVersion& library : cuda_versions()) text += ", " + library.name + " " + library.version;
-  return text;
+  const BlasLibrary* const blas = body_->find_library();
+  if (blas != nullptr) return text + ", " + blas->description();
+  const std::string& why = body_->why_no_library;
+  return text + ", without cuBLAS: " + why.substr(0, why.find('\n'));
 }
 
 Device& Machine::device() { return body_->device; }

@@ -1,0 +1,44 @@
+// What the backend cuda says of itself, with files that say they are a cuBLAS.
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+
+#include "lamina/backend.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+
+namespace {
+
+/// Opened, so that the loader finds it by its name before any that is installed.
+struct Opened {
+  void* file;
+  explicit Opened(const std::string& path) : file(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    INFO(path);
+    REQUIRE(file != nullptr);
+  }
+  ~Opened() { dlclose(file); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("the backend cuda tells the version of its cuBLAS, or in the same line why it has none") {
+  // The loader is asked for 13 before 12, and what was opened once stays open.
+  const Opened lacking(LAMINA_FAKES "/lacking/libcublas.so.12");
+  const std::string without = make_backend("cuda")->describe();
+  CHECK_THAT(without,
+             ContainsSubstring("CUDA runtime ") && ContainsSubstring(", without cuBLAS: ") &&
+                 ContainsSubstring("libcublas.so.12 is no cuBLAS that can be used: it lacks cublasDestroy_v2"));
+  CHECK(without.find('\n') == std::string::npos);
+
+  const Opened whole(LAMINA_FAKES "/whole/libcublas.so.13");
+  const auto backend = make_backend("cuda");
+  CHECK_THAT(backend->describe(), ContainsSubstring("CUDA runtime ") && EndsWith(", cuBLAS 12.9.7"));
+  CHECK(backend->describe() == backend->describe());
+}
