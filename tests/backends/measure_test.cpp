@@ -179,7 +179,7 @@ TEST_CASE("a hopeless algorithm stops, but not one that is short, and never the 
   CHECK(taken(brief, forward)[0] == "brief");
 }
 
-TEST_CASE("what does not fit into the lent memory takes no part; where the rule's pick does not, that is said") {
+TEST_CASE("what does not fit into the lent memory takes no part, and where the rule's pick does not, that is said") {
   RaceBackend backend({{"rule", always(2e-3)}, {"large", always(1e-3), 1e-6, 1000}});
   CHECK(taken(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
   CHECK(taken(backend, {.measure = true}, plain_bytes + 999) == all("rule"));

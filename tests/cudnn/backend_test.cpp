@@ -9,7 +9,7 @@ using namespace lamina;
 using namespace lamina::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("cudnn: making the backend opens nothing; it is available where device and library are") {
+TEST_CASE("cudnn: making the backend opens nothing, and it is available where device and library are") {
   FakeBackend on;
   CHECK(on.fake.count == 0);
   CHECK(on.backend.name() == "cudnn");

@@ -109,7 +109,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   REQUIRE(first_picks > static_cast<int>(all["convolutions"].size()));  // mode A has an answer, not the fallback alone
 }
 
-TEST_CASE("layouts and batches are asked apart; a table, CSV or JSON goes to standard output") {
+TEST_CASE("layouts and batches are asked apart, and a table, CSV or JSON goes to standard output") {
   const std::string what = "--cudnn_engines=mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3";
   const Ended table = run_or_skip(what);
   CAPTURE(table.said);

@@ -118,7 +118,7 @@ TEST_CASE("each call that fails ends in a DeviceError that names it, and leaves 
   }
 }
 
-TEST_CASE("heuristics that cannot do a convolution propose nothing; that is an answer") {
+TEST_CASE("heuristics that cannot do a convolution propose nothing, which is an answer") {
   const int mode = GENERATE(mode_a, mode_fallback);
   const Api api = test::fake_graph_api();
   fake_graph().refused_mode = mode;
@@ -143,7 +143,7 @@ TEST_CASE("engines are asked for the three passes of training only") {
   REQUIRE_THAT(said_by<UsageError>([&] { ask(api, Layout::nchw, Pass::prepare); }), ContainsSubstring("prepare"));
 }
 
-TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls; both are a LoadError") {
+TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: both are a LoadError") {
   const std::string folder = LAMINA_TEST_FAKES;
   const auto text = [&](const std::string& name) {
     return said_by<LoadError>([&] { const CudnnEngines cudnn(folder + name, "{}"); });

@@ -58,7 +58,7 @@ TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that t
   }
 }
 
-TEST_CASE("cudnn: max pooling is the deterministic one; means are told of the padding's share") {
+TEST_CASE("cudnn: max pooling is the deterministic one, and means are told of the padding's share") {
   FakeBackend on;
   const Case c = {"", MaxPool{.window = {2, 1}, .stride = {1, 2}, .pad = {1, 0}}, {{2, 3, 2, 3}}};
   const std::string x = "f32 2x3x2x3 / 18 6 3 1", y = "f32 2x3x3x2 / 18 6 2 1", pool = "Pooling2dDescriptor ";
@@ -176,7 +176,7 @@ TEST_CASE("cudnn: versions before 7.5 take no epsilon below 1e-5") {
   CHECK_THROWS_WITH(old.backend.lower(spec, {}), ContainsSubstring("7.4.2 takes 1e-5 or more"));
 }
 
-TEST_CASE("cudnn: a sum is one call for two, one more for each further; its gradients are copies or nothing") {
+TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its gradients are copies or nothing") {
   FakeBackend on;
   const std::string add = "OpTensorDescriptor 0 0 1";
   const Case c = {"", Add{}, {shape, shape, shape}};
@@ -233,7 +233,7 @@ TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it l
         "TransformTensor(handle, 1, f32 2x2x2x2 / 8 1 4 2, x1, 0, f32 2x2x2x2 / 12 1 6 3, y+1)");
 }
 
-TEST_CASE("cudnn: a slice copies its channels; the others' gradient is zero, or what it was") {
+TEST_CASE("cudnn: a slice copies its channels, and the others' gradient is zero, or what it was") {
   FakeBackend on;
   const Case c = {"", Slice{.first = 1, .channels = 1}, {shape}};
   const std::string part = "f32 2x1x2x2 / 4 4 2 1", within = "f32 2x1x2x2 / 12 4 2 1";
