@@ -8,30 +8,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "call_cost.h"
 #include "cases.h"
 #include "grid.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
 namespace {
-
-/// What a call does at least: the sum over its nodes and passes, and only gradients that are wanted.
-Cost cost_of(const Call& call, const Graph& graph, const std::vector<bool>& wanted, DType dtype) {
-  Cost sum;
-  for (const int n : call.nodes) {
-    const Node& node = graph.nodes()[static_cast<std::size_t>(n)];
-    for (const Pass pass : call.passes) {
-      if (pass == Pass::backward_params && node.params.empty()) continue;
-      const bool wants_dx = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                        [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
-      if (pass == Pass::backward_data && !wants_dx) continue;
-      const Cost one = cost(node.op, input_shapes(graph, node), pass, dtype);
-      sum.flops += one.flops;
-      sum.bytes += one.bytes;
-    }
-  }
-  return sum;
-}
 
 std::string layers_of(const Call& call, const Graph& graph) {
   std::string text;
@@ -84,10 +67,12 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   const std::vector<bool> wanted = wanted_gradients(plan.graph(), plan.options().input_gradient);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
-    const Cost work = cost_of(call, plan.graph(), wanted, c.dtype);
+    const Cost work = call_cost(call, plan.graph(), wanted, c.dtype);
     ledger.entries.push_back(
         {layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]), work.flops, work.bytes});
   }
+  ledger.moved = plan_cost(plan);
+  ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
   std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
                    [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
   return ledger;
@@ -123,17 +108,21 @@ std::string ledgers(Workshop& workshop) {
            memory > 0 ? percent(entry.bytes / entry.seconds / memory) : ""});
     }
     const double rate = flops / ledger.whole();
+    const double bandwidth = (ledger.moved.forward.bytes + ledger.moved.backward.bytes) / ledger.whole();
     row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", "", ""});
     row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
-         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "", "", ""});
+         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+         fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
     if (!text) continue;
     all += fmt::format(
         "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
         "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n"
-        "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor, so that what stays in a cache exceeds it.\n",
+        "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
+        "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
         all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype), passes, grid.text(),
         1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
-        Workshop::peak_description(), 1e-9 * memory);
+        Workshop::peak_description(), 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
+        1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
     grid.rows.clear();
   }
   return text ? all : grid.csv();

@@ -11,13 +11,14 @@ struct LedgerEntry {
   std::string layers;  ///< "conv1", "bn1 + relu"
   std::string pass;
   std::string algorithm;
-  double seconds = 0;  ///< median over the passes
-  double flops = 0, bytes = 0;
+  double seconds = 0;           ///< median over the passes
+  double flops = 0, bytes = 0;  ///< as call_cost() has them
 };
 
 struct Ledger {
   std::vector<LedgerEntry> entries;                  ///< biggest first
   double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
+  GraphCost moved, alone;                            ///< by the plan's calls, and by each pass of each op alone
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }
 };

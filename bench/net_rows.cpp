@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "call_cost.h"
 #include "rows.h"
 #include "stopwatch.h"
 
@@ -32,6 +33,12 @@ class NetMeasurement final : public Measurement {
 
   MemoryReport memory() const override { return plan_.memory(); }
 
+  std::vector<double> bytes() const override {
+    const GraphCost moved = plan_cost(plan_);
+    if (plan_.options().mode == Mode::inference) return {moved.forward.bytes};
+    return {moved.forward.bytes, moved.backward.bytes, moved.forward.bytes + moved.backward.bytes};
+  }
+
  private:
   /// Throws Unsupported where the device cannot. The first launch is to warm up as well.
   void record() {
@@ -51,9 +58,8 @@ std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, cons
   const bool training = mode == Mode::training;
   const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.options()).input_gradient);
   const double images = c.batch;
-  const Work forward = {images, cost.forward.flops, cost.forward.bytes};
-  const Work backward = {images, cost.backward.flops, cost.backward.bytes};
-  const Work total = {images, forward.flops + backward.flops, forward.bytes + backward.bytes};
+  const Work forward = {images, cost.forward.flops}, backward = {images, cost.backward.flops};
+  const Work total = {images, forward.flops + backward.flops};
 
   auto group = std::make_shared<Group>();
   group->title = fmt::format("{} on {}{}", c.network, c.backend, training ? "" : ", inference");

@@ -18,7 +18,7 @@ namespace lamina::bench {
 struct Work {
   double images = 0;
   double flops = 0;
-  double bytes = 0;  ///< every tensor once; 0: not known
+  double bytes = 0;  ///< every tensor once per call; 0: not known
 };
 
 /// A plan (or what makes one) that is timed: alive while its rows run.
@@ -27,6 +27,7 @@ class Measurement {
   virtual ~Measurement() = default;
   virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
   virtual MemoryReport memory() const = 0;
+  virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls tell
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
   virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
   virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one

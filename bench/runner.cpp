@@ -91,6 +91,8 @@ void Runner::measure(const Row& row, std::size_t index) {
       measurement_ = group.open();
       open_ = &group;
       group.memory = measurement_->memory();
+      const std::vector<double> bytes = measurement_->bytes();
+      for (std::size_t part = 0; part < bytes.size(); ++part) group.work[part].bytes = bytes[part];
       if (!group.first_calls) group.peak_flops = workshop_->peak_flops(backend, group.facts.dtype);
       progress_->pass_done(group);
       if (interrupted() != 0) return;

@@ -76,8 +76,8 @@ class Workshop {
   std::map<DeviceInfo::Kind, double> memory_peaks_;
 };
 
-/// Operations of a pass over a whole graph, and bytes with every tensor once: backward counts the data gradients that
-/// are wanted.
+/// Operations and bytes of a pass over a whole graph, each pass of each op by itself: backward counts the data
+/// gradients that are wanted.
 struct GraphCost {
   Cost forward, backward;
 };

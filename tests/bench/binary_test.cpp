@@ -71,6 +71,7 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name") {
         "load_average_end", "clock_MHz_start", "clock_MHz_end", "fmt", "libc", "shared_libraries"})
     REQUIRE_THAT(result["context"].value(key, std::string()), !Catch::Matchers::Equals(""));
   std::map<std::string, std::map<int, double>> seconds;
+  std::map<std::string, double> bytes;
   for (const json& run : result["benchmarks"]) {
     REQUIRE(run["time_unit"] == "ms");
     if (run["run_type"] != "iteration") continue;
@@ -80,9 +81,13 @@ TEST_CASE("every sample of a row is in the JSON, under its documented name") {
     REQUIRE(run["cpu_time"] > 0);
     REQUIRE(run["images_per_second"].get<double>() == Approx(2e3 / run["real_time"].get<double>()));
     seconds[run["name"]][run["repetition_index"]] = run["real_time"];
+    bytes[run["name"]] = 1e-3 * run["real_time"].get<double>() * run["bytes_per_second"].get<double>();
   }
   REQUIRE(seconds.size() == 4);
   const std::string tail = "/eigen/f32/nchw/batch:2";
+  REQUIRE(bytes.at("net/mnist_mlp/inference" + tail) > 0);
+  REQUIRE(bytes.at("net/mnist_mlp/total" + tail) ==
+          Approx(bytes.at("net/mnist_mlp/forward" + tail) + bytes.at("net/mnist_mlp/backward" + tail)));
   for (const auto& [name, passes] : seconds) REQUIRE(passes.size() == 4);
   for (int pass = 0; pass < 4; ++pass)
     REQUIRE(seconds.at("net/mnist_mlp/total" + tail).at(pass) ==
