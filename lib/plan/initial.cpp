@@ -13,12 +13,12 @@
 namespace lamina::planner {
 namespace {
 
-/// Sets every element of a tensor, in slices: a large network's weights are not copied whole to the host.
+/// Sets every element of a tensor, in slices of about a MiB: beside the plan itself they take no memory to speak of.
 /// `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w.
 template <class Numbers>
 void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {
   const std::int64_t image = tensor.shape.image();
-  const std::int64_t slice_elements = std::int64_t{1} << 20;
+  const std::int64_t slice_elements = std::int64_t{1} << 17;
   const auto images_at_once = static_cast<int>(std::clamp<std::int64_t>(slice_elements / image, 1, tensor.shape.n));
   std::vector<double> values(static_cast<std::size_t>(images_at_once * image));
   for (int n = 0; n < tensor.shape.n; n += images_at_once) {

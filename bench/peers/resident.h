@@ -1,0 +1,15 @@
+#pragma once
+// This process's resident memory, as Linux counts it. Elsewhere nothing is known.
+
+#include <cstdint>
+#include <optional>
+
+namespace peers {
+
+std::optional<std::int64_t> resident_bytes();       ///< now
+std::optional<std::int64_t> peak_resident_bytes();  ///< since the process began, or since reset_peak()
+
+/// Makes the present size the peak. False where the system does not allow it.
+bool reset_peak();
+
+}  // namespace peers

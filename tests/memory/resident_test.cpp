@@ -1,0 +1,67 @@
+// A plan's memory is what was predicted: counted by the system while the plan is made and runs a pass.
+
+#include <cstdlib>
+#include <iostream>
+
+#include "lamina/nets.h"
+#include "lamina/plan.h"
+#include "peers/resident.h"
+#include "support/backend.h"
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+constexpr double mebibyte = 1 << 20;
+
+/// What the system counts for every plan besides its blocks: code that runs for the first time, stacks of threads, the
+/// planner's own tables, and a block's last huge page (2 MiB) where it is not full, of which a plan has five.
+constexpr double allowance_mebibytes = 8;
+
+/// The greatest growth of this process from before a plan is made until a pass has run, in MiB, and the plan's size.
+struct Growth {
+  double measured, predicted;
+};
+
+Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
+  const double predicted = static_cast<double>(predict_memory(graph, backend, options).total()) / mebibyte;
+  REQUIRE(peers::reset_peak());
+  const std::int64_t before = peers::resident_bytes().value();
+  Plan plan(graph, backend, options);
+  plan.forward();
+  if (options.mode == Mode::training) plan.backward();
+  CHECK(static_cast<double>(plan.memory().total()) / mebibyte == predicted);
+  return {static_cast<double>(peers::peak_resident_bytes().value() - before) / mebibyte, predicted};
+}
+
+void check(const Growth& growth) {
+  INFO("predicted " << growth.predicted << " MiB, measured " << growth.measured << " MiB");
+  CHECK(growth.predicted >= 300);
+  CHECK(growth.measured >= 0.99 * growth.predicted);
+  CHECK(growth.measured <= 1.01 * growth.predicted + allowance_mebibytes);
+}
+
+}  // namespace
+
+TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted") {
+  if (!peers::resident_bytes() || !peers::peak_resident_bytes() || !peers::reset_peak()) {
+    std::cout << "skipped: this system does not tell a process's peak of resident memory\n";
+    std::exit(77);
+  }
+  const auto backend = make_backend("eigen", {.threads = 2});
+  SECTION("in training") {
+    const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
+    check(growth_of(graph, *backend, {}));
+  }
+  SECTION("in training, keeping only what is dear") {
+    const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
+    Options options;
+    options.keep = Keep::cheap;
+    check(growth_of(graph, *backend, options));
+  }
+  SECTION("in inference") {
+    const Graph graph = nets::build("resnet18", {.batch = 64, .image = 224});
+    check(growth_of(graph, *backend, {.mode = Mode::inference}));
+  }
+}
