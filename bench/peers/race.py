@@ -1,4 +1,4 @@
-"""The race: passes in the order A B C, C B A, ..., and what may be said of their times."""
+"""The race: passes in the order A B C, C B A, ..., and what may be said of their times and of their memory."""
 
 import itertools
 import random
@@ -10,6 +10,8 @@ import rows
 SETTLE_SECONDS = 0.05  # after a pass the other side's threads still spin for a moment
 DISTURBED_CORES = 0.1
 LEVEL = 0.95
+BEST = "best of all peers"
+MEBIBYTE = 2**20
 
 
 def run_quietly(subject, mode, others, retries):
@@ -40,7 +42,7 @@ def seconds(sample, what):
 
 
 def ratio(ours, theirs):
-    """Our median over the lowest median of theirs, which are one list for each layout."""
+    """Our median over the lowest median of theirs, which are one list for each layout (and peer)."""
     return statistics.median(ours) / min(statistics.median(t) for t in theirs)
 
 
@@ -57,7 +59,8 @@ def interval(ours, theirs, draws=5000):
 
 
 def judge(net, mode, subjects, samples):
-    """A line of the table for each pass and peer. Our layout, where there are several, is the faster in total."""
+    """A line of the table for each pass and peer, and, where there are several, one against the fastest of all of them.
+    Our layout, where there are several, is the faster in total."""
     def times(k, what):
         return [seconds(sample, what) for sample in samples[k]]
 
@@ -68,20 +71,46 @@ def judge(net, mode, subjects, samples):
         return [k for k, subject in enumerate(subjects) if subject.peer == peer]
 
     ours = fastest(of("lamina"), rows.passes(mode)[-1])
-    peers = [peer for peer in dict.fromkeys(subject.peer for subject in subjects) if peer != "lamina"]
+    peers = {peer: of(peer) for peer in dict.fromkeys(subject.peer for subject in subjects) if peer != "lamina"}
+    if len(peers) > 1:
+        peers[BEST] = [k for its in peers.values() for k in its]
     lines = []
-    for what, peer in itertools.product(rows.passes(mode), peers):
-        best = fastest(of(peer), what)
-        theirs = [times(k, what) for k in of(peer)]
+    for what, (peer, its) in itertools.product(rows.passes(mode), peers.items()):
+        best = fastest(its, what)
+        theirs = [times(k, what) for k in its]
         low, high = interval(times(ours, what), theirs)
         lines.append({
-            "net": net, "pass": what, "peer": peer, "layout": subjects[ours].layout,
-            "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
+            "net": net, "pass": what, "peer": peer, "fastest_peer": subjects[best].peer,
+            "layout": subjects[ours].layout, "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
             "ms": 1e3 * statistics.median(times(ours, what)), "peer_ms": 1e3 * statistics.median(times(best, what)),
             "ratio": ratio(times(ours, what), theirs), "low": low, "high": high,
-            "disturbed": max(sum(s["others_cores"] > DISTURBED_CORES for s in samples[k]) for k in [ours, *of(peer)]),
+            "disturbed": max(sum(s["others_cores"] > DISTURBED_CORES for s in samples[k]) for k in [ours, *its]),
         })
     return lines
+
+
+def judge_memory(net, mode, layout, subjects, peaks):
+    """A line for each peer, and for the best of several: our peak in `layout` against the lowest of their layouts."""
+    ours = next(peak for subject, peak in zip(subjects, peaks) if subject.peer == "lamina" and subject.layout == layout)
+    theirs = [(peak["peak_bytes"], subject) for subject, peak in zip(subjects, peaks) if subject.peer != "lamina"]
+    peers = list(dict.fromkeys(subject.peer for _, subject in theirs))
+    lines = []
+    for peer in peers + ([BEST] if len(peers) > 1 else []):
+        bytes_, subject = min((one for one in theirs if peer in (BEST, one[1].peer)), key=lambda one: one[0])
+        lines.append({
+            "net": net, "mode": mode, "peer": peer, "lowest_peer": subject.peer, "layout": layout,
+            "peer_layout": subject.layout, "peak_MiB": ours["peak_bytes"] / MEBIBYTE,
+            "plan_MiB": ours["plan_bytes"] / MEBIBYTE, "peer_peak_MiB": bytes_ / MEBIBYTE,
+            "ratio": ours["peak_bytes"] / bytes_,
+        })
+    return lines
+
+
+def above(lines, limit):
+    """Whole passes whose interval lies above the limit: against the best of all peers, where there are several."""
+    several = any(line["peer"] == BEST for line in lines)
+    return [line for line in lines if line["pass"] in ("total", "inference") and line["low"] > limit
+            and (line["peer"] == BEST or not several)]
 
 
 def summary(lines):

@@ -11,6 +11,7 @@ import json
 import sys
 import time
 
+import resident
 import rows
 import torch
 import torch_nets
@@ -79,19 +80,25 @@ def profile(subject):
 
 
 def worker(arguments):
-    """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT` or `drop MODE`."""
+    """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT`, `memory MODE LAYOUT` or `drop MODE`,
+    as worker.cpp does."""
     subjects = {}
+
+    def run(mode, layout):
+        if (mode, layout) not in subjects:
+            subjects[mode, layout] = Subject(arguments.nets, mode, layout, arguments.batch)
+        return subjects[mode, layout].run()
+
     print(json.dumps(versions(arguments.threads)), flush=True)
     for line in sys.stdin:
         command, mode, *layout = line.split()
         if command == "drop":
             subjects = {key: subject for key, subject in subjects.items() if key[0] != mode}
             answer = {}
+        elif command == "memory":
+            answer = {"peak_bytes": resident.growth_of(lambda: (run(mode, *layout), run(mode, *layout)))}
         else:
-            key = (mode, layout[0])
-            if key not in subjects:
-                subjects[key] = Subject(arguments.nets, mode, layout[0], arguments.batch)
-            answer = subjects[key].run()
+            answer = run(mode, *layout)
         print(json.dumps(answer), flush=True)
 
 

@@ -1,5 +1,8 @@
 // The child that `compare` asks for Lamina's passes, one at a time: one line in, one line of JSON out.
 //   pass training|inference nchw|nhwc   runs a pass; answers its seconds by the wall and by the process's CPU clock
+//   memory training|inference nchw|nhwc   makes what `pass` would run, and runs it twice; answers by how much the
+//   process
+//                                       grew at most meanwhile, and the plan's size, in bytes. For a process of its own
 //   drop training|inference             gives back the memory of that mode
 // usage: peer_worker NET BATCH THREADS [measure]
 
@@ -17,6 +20,7 @@
 #include "bottleneck_stack.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
+#include "resident.h"
 
 namespace {
 
@@ -45,6 +49,8 @@ class Subject {
     return sample;
   }
 
+  const lamina::Plan& plan() const { return plan_; }
+
   static lamina::nets::Protocol protocol(const std::string& net) {
     if (net == "bottleneck_stack") return {.softmax = false, .input_gradient = true};
     return lamina::nets::info(net).protocol;
@@ -67,11 +73,18 @@ class Subject {
     sample[what + "_cpu"] = cpu_seconds() - cpu;
   }
 
-  /// Fresh standard normal numbers, outside the timing.
+  /// Fresh standard normal numbers, outside the timing; image by image, so that they take no memory to speak of.
   void draw(const lamina::Tensor& to) {
-    std::vector<double> numbers(static_cast<std::size_t>(to.shape.count()));
-    lamina::fill_normal(numbers, ++draws_);
-    lamina::upload(backend_->device(), to, numbers);
+    std::vector<double> numbers(static_cast<std::size_t>(to.shape.image()));
+    lamina::Tensor image = to;
+    image.shape.n = 1;
+    const std::int64_t between = to.layout == lamina::Layout::nchw ? to.pitch : to.pitch * to.shape.plane();
+    ++draws_;
+    for (int n = 0; n < to.shape.n; ++n) {
+      image.data = to.as<float>() + n * between;
+      lamina::fill_normal(numbers, draws_, static_cast<std::uint64_t>(n * to.shape.image()));
+      lamina::upload(backend_->device(), image, numbers);
+    }
   }
 
   lamina::Backend* backend_;
@@ -91,31 +104,62 @@ lamina::Layout layout_of(const std::string& name) {
   throw lamina::UsageError("no layout '" + name + "'; there are nchw and nhwc");
 }
 
+/// The children's side of the protocol, for one network.
+class Server {
+ public:
+  Server(std::string net, int batch, int threads, bool measure)
+      : net_(std::move(net)),
+        batch_(batch),
+        measure_(measure),
+        backend_(lamina::make_backend("eigen", {.threads = threads})) {
+    std::cout << json{{"backend", backend_->describe()}, {"threads", threads}, {"measure", measure}}.dump()
+              << std::endl;
+  }
+
+  json answer(const std::string& command, const std::string& mode, const std::string& layout) {
+    if (command == "pass") return subject(mode, layout).run();
+    if (command == "memory") return memory(mode, layout);
+    if (command != "drop") throw lamina::UsageError("no command '" + command + "'; there are pass, memory and drop");
+    std::erase_if(subjects_, [&](const auto& entry) { return entry.first.first == mode; });
+    return json::object();
+  }
+
+ private:
+  Subject& subject(const std::string& mode, const std::string& layout) {
+    auto& subject = subjects_[{mode, layout}];
+    if (subject) return *subject;
+    lamina::Options options{.mode = mode_of(mode), .layout = layout_of(layout)};
+    options.choice.measure = measure_;
+    options.input_gradient = options.mode == lamina::Mode::training && Subject::protocol(net_).input_gradient;
+    options.accumulate_parameters = options.mode == lamina::Mode::training && Subject::protocol(net_).accumulate;
+    subject = std::make_unique<Subject>(net_, batch_, *backend_, options);
+    return *subject;
+  }
+
+  json memory(const std::string& mode, const std::string& layout) {
+    peers::reset_peak();
+    const auto before = peers::resident_bytes();
+    Subject& made = subject(mode, layout);
+    made.run();
+    const auto peak = peers::peak_resident_bytes();
+    if (!before || !peak) throw lamina::Unsupported("this system does not tell a process's resident memory");
+    return {{"peak_bytes", *peak - *before}, {"plan_bytes", made.plan().memory().total()}};
+  }
+
+  std::string net_;
+  int batch_;
+  bool measure_;
+  std::unique_ptr<lamina::Backend> backend_;
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Subject>> subjects_;
+};
+
 void serve(const std::string& net, int batch, int threads, bool measure) {
-  const auto backend = lamina::make_backend("eigen", {.threads = threads});
-  std::cout << json{{"backend", backend->describe()}, {"threads", threads}, {"measure", measure}}.dump() << std::endl;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Subject>> subjects;
+  Server server(net, batch, threads, measure);
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string command, mode, layout;
     words >> command >> mode >> layout;
-    json answer = json::object();
-    if (command == "pass") {
-      auto& subject = subjects[{mode, layout}];
-      if (!subject) {
-        lamina::Options options{.mode = mode_of(mode), .layout = layout_of(layout)};
-        options.choice.measure = measure;
-        options.input_gradient = options.mode == lamina::Mode::training && Subject::protocol(net).input_gradient;
-        options.accumulate_parameters = options.mode == lamina::Mode::training && Subject::protocol(net).accumulate;
-        subject = std::make_unique<Subject>(net, batch, *backend, options);
-      }
-      answer = subject->run();
-    } else if (command == "drop") {
-      std::erase_if(subjects, [&](const auto& entry) { return entry.first.first == mode; });
-    } else {
-      throw lamina::UsageError("no command '" + command + "'; there are pass and drop");
-    }
-    std::cout << answer.dump() << std::endl;
+    std::cout << server.answer(command, mode, layout).dump() << std::endl;
   }
 }
 

@@ -31,7 +31,7 @@ def used_seconds(pid):
 class Worker:
     def __init__(self, name, command, threads):
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        self.name, self.command = name, command
+        self.name, self.command, self.threads = name, command, threads
         try:
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                           env=environment)
@@ -85,6 +85,26 @@ class Subject:
         return sample
 
 
+    def memory(self, mode):
+        """Peak memory of two passes and what they need, in a child of its own: what another layout has left behind would
+        be counted, or used again."""
+        child = Worker(self.worker.name, self.worker.command, self.worker.threads)
+        try:
+            return child.ask(f"memory {mode} {self.layout}")
+        finally:
+            child.close()
+
+
+def peer_name(version, taken, alone):
+    """What a PyTorch is called in rows and tables: its version where there are several, with a number where two are
+    equal."""
+    if alone:
+        return "torch"
+    name = f"torch-{version.split('+')[0]}"
+    return name if name not in taken else next(other for other in (f"{name}#{i}" for i in range(2, 1000))
+                                               if other not in taken)
+
+
 class Team:
     """Every side of one network; its children end with the `with` block."""
 
@@ -92,25 +112,22 @@ class Team:
         common = [str(arguments.batch), str(arguments.threads)]
         self.workers, self.subjects, self.versions = [], [], {}
         try:
-            ours = self.add("lamina", [arguments.worker, net, *common, *(["measure"] if arguments.measure else [])],
-                            arguments.threads)
+            ours = Worker("lamina", [arguments.worker, net, *common, *(["measure"] if arguments.measure else [])],
+                          arguments.threads)
+            self.workers.append(ours)
+            self.versions["lamina"] = ours.versions
             self.subjects += [Subject(ours, "lamina", "eigen", layout) for layout in arguments.our_layouts.split(",")]
             for python in interpreters:
                 command = [python, os.path.join(HERE, "torch_rows.py"), "--worker", "--nets", net, "--batch", common[0],
                            "--threads", common[1]]
-                theirs = self.add(python, command, arguments.threads)
-                peer = f"torch-{theirs.versions['torch'].split('+')[0]}" if len(interpreters) > 1 else "torch"
-                self.versions[peer] = self.versions.pop(python)
+                theirs = Worker(python, command, arguments.threads)
+                self.workers.append(theirs)
+                peer = peer_name(theirs.versions["torch"], self.versions, alone=len(interpreters) == 1)
+                self.versions[peer] = theirs.versions
                 self.subjects += [Subject(theirs, peer, peer, layout) for layout in arguments.layouts.split(",")]
         except BaseException:
             self.__exit__()
             raise
-
-    def add(self, name, command, threads):
-        worker = Worker(name, command, threads)
-        self.workers.append(worker)
-        self.versions[name] = worker.versions
-        return worker
 
     def drop(self, mode):
         """Gives back the memory of a mode."""

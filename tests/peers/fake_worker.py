@@ -1,12 +1,13 @@
 """Speaks the protocols of the peers' workers without computing anything: usage: fake_worker.py SECONDS [die|refuse]
-Every pass of a layer takes SECONDS, too; there is no variant `winograd`."""
+Every pass of a layer takes SECONDS, too; there is no variant `winograd`. The peak of memory is 1000 bytes for each
+command that came before."""
 
 import json
 import sys
 
 seconds, fault = float(sys.argv[1]), sys.argv[2:]
 print(json.dumps({"torch": "0.0"}), flush=True)
-for line in sys.stdin:
+for commands, line in enumerate(sys.stdin):
     if fault == ["die"]:
         sys.exit(3)
     if fault == ["refuse"]:
@@ -17,6 +18,8 @@ for line in sys.stdin:
     answer |= dict.fromkeys(("backward_params_cpu", "backward_data_cpu"), 0)
     if line.startswith("drop"):
         answer = {}
+    elif line.startswith("memory"):
+        answer = {"peak_bytes": 1000 * commands, "plan_bytes": 7}
     elif line.startswith("open"):
         answer = {"unsupported": "none such"} if "winograd" in line else {"implementation": "fake"}
     print(json.dumps(answer), flush=True)

@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
 import pythons
 import race
+import resident
 import rows
 import workers
 
@@ -55,16 +56,91 @@ class Race(unittest.TestCase):
             self.assertEqual((line["ratio"], line["low"], line["high"]), (0.5, 0.5, 0.5))
             self.assertEqual(line["peer_layout"], "nhwc")
 
-    def test_two_peers_are_judged_apart(self):
-        subjects = [Recorder("lamina", "nchw", [], 1.0), Recorder("torch-1", "nchw", [], 4.0),
-                    Recorder("torch-2", "nchw", [], 0.5)]
-        lines = race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2))
-        self.assertEqual([line["ratio"] for line in lines if line["pass"] == "total"], [0.25, 2.0])
+    def judge_two(self, ours=1.0):
+        subjects = [Recorder("lamina", "nchw", [], ours), Recorder("torch-1", "nchw", [], 4.0),
+                    Recorder("torch-2", "nchw", [], 2.0), Recorder("torch-2", "nhwc", [], 0.5)]
+        return race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2))
+
+    def test_two_peers_are_judged_apart_and_the_best_of_all(self):
+        lines = [line for line in self.judge_two() if line["pass"] == "total"]
+        self.assertEqual([(line["peer"], line["ratio"]) for line in lines],
+                         [("torch-1", 0.25), ("torch-2", 2.0), (race.BEST, 2.0)])
+        best = lines[-1]
+        self.assertEqual((best["fastest_peer"], best["peer_layout"], best["low"], best["high"]),
+                         ("torch-2", "nhwc", 2.0, 2.0))
+
+    def test_one_peer_has_no_line_for_the_best_of_all(self):
+        subjects = [Recorder("lamina", "nchw", []), Recorder("torch", "nchw", []), Recorder("torch", "nhwc", [])]
+        lines = race.judge("net", "inference", *self.inference(subjects))
+        self.assertEqual([line["peer"] for line in lines], ["torch"])
+
+    def inference(self, subjects):
+        sample = {"inference": 1.0, "inference_cpu": 0, "others_cores": 0.0}
+        return subjects, [[sample, sample] for _ in subjects]
+
+    def test_the_best_of_all_is_chosen_anew_in_each_draw(self):
+        ours = [1.0] * 9
+        theirs = [[1.0, 3.0] * 4 + [1.0], [3.0, 1.0] * 4 + [3.0]]  # now the one is faster, now the other
+        low, high = race.interval(ours, theirs)
+        self.assertEqual((low, high), (1.0, 1.0))
+        self.assertLess(race.interval(ours, theirs[1:])[0], 0.5)  # against the second alone
+
+    def test_a_limit_is_held_against_the_best_of_all(self):
+        lines = self.judge_two()  # 0.25 of the one, 2 of the other
+        self.assertEqual([(line["peer"], line["pass"]) for line in race.above(lines, 1.5)], [(race.BEST, "total")])
+        self.assertEqual(race.above(lines, 2.5), [])
+        alone = [line | {"peer": "torch"} for line in lines if line["peer"] == "torch-2"]
+        self.assertEqual([line["pass"] for line in race.above(alone, 1.5)], ["total"])
 
     def test_means_are_geometric(self):
         line = {"peer": "torch", "pass": "total"}
         self.assertAlmostEqual(race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])[("torch", "total")], 2.0)
         self.assertEqual(race.summary([line | {"ratio": 4.0}]), {})
+
+    def test_there_is_a_mean_over_the_networks_of_the_best_of_all_for_each_mode(self):
+        lines = self.judge_two(1.0) + self.judge_two(4.0)
+        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "total")], 4.0)
+        subjects = [Recorder(peer, "nchw", []) for peer in ("lamina", "torch-1", "torch-2")]
+        lines = race.judge("net", "inference", *self.inference(subjects)) * 2
+        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "inference")], 1.0)
+
+
+class Names(unittest.TestCase):
+    def test_versions_name_the_peers_where_there_are_several(self):
+        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
+        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
+
+    def test_two_interpreters_of_one_version_have_two_names(self):
+        taken = {"lamina"}
+        for name in ("torch-2.1.0", "torch-2.1.0#2", "torch-2.1.0#3"):
+            found = workers.peer_name("2.1.0", taken, alone=False)
+            self.assertEqual(found, name)
+            taken.add(found)
+
+
+class Memory(unittest.TestCase):
+    def peak(self, mib, **more):
+        return {"peak_bytes": mib * race.MEBIBYTE} | more
+
+    def test_the_ratio_is_against_the_lowest_layout_of_each_peer_and_of_all(self):
+        subjects = [Recorder("lamina", "nchw", []), Recorder("lamina", "nhwc", []), Recorder("torch-1", "nchw", []),
+                    Recorder("torch-1", "nhwc", []), Recorder("torch-2", "nchw", [])]
+        peaks = [self.peak(80, plan_bytes=79 * race.MEBIBYTE), self.peak(60, plan_bytes=0), self.peak(200),
+                 self.peak(100), self.peak(160)]
+        lines = race.judge_memory("net", "training", "nchw", subjects, peaks)
+        self.assertEqual([(line["peer"], line["lowest_peer"], line["peer_layout"], line["ratio"]) for line in lines],
+                         [("torch-1", "torch-1", "nhwc", 0.8), ("torch-2", "torch-2", "nchw", 0.5),
+                          (race.BEST, "torch-1", "nhwc", 0.8)])
+        self.assertEqual((lines[0]["peak_MiB"], lines[0]["plan_MiB"], lines[0]["peer_peak_MiB"]), (80, 79, 100))
+        self.assertEqual(len(race.judge_memory("net", "training", "nchw", subjects[:4], peaks[:4])), 1)
+
+    def test_growth_is_the_peak_and_not_what_is_left(self):
+        def work():
+            self.assertTrue(bytearray(b"x" * (64 << 20)))
+        for _ in range(2):  # the second finds the peak of the first reset, or what it took still there
+            self.assertGreaterEqual(resident.growth_of(work), 60 << 20)
+        if os.access("/proc/self/clear_refs", os.W_OK):
+            self.assertLess(resident.growth_of(lambda: None), 4 << 20)
 
 
 class Interval(unittest.TestCase):
@@ -100,6 +176,14 @@ class Workers(unittest.TestCase):
         sample = workers.Subject(worker, "torch", "torch", "nchw").run("training")
         self.assertEqual(sample["forward"], 0.25)
         self.assertGreaterEqual(sample["others_cores"], 0.0)
+
+    def test_memory_is_measured_in_a_child_of_its_own(self):
+        worker = self.worker("0.25")
+        subject = workers.Subject(worker, "torch", "torch", "nchw")
+        subject.run("training")
+        for _ in range(2):
+            self.assertEqual(subject.memory("training")["peak_bytes"], 0)  # the first command of its child
+        self.assertGreater(worker.ask("memory training nchw")["peak_bytes"], 0)
 
     def test_a_child_that_dies_is_named_with_its_status(self):
         with self.assertRaisesRegex(workers.WorkerError, "fake ended with status 3"):
