@@ -52,12 +52,14 @@ class Owned {
   std::unique_ptr<Object, Deleter> object_;
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a class takes none
 /// The class `name`, an owner of what cudnnCreate##what makes.
 #define LAMINA_CUDNN_OWNER(name, object, what)                                 \
   class name : public Owned<object, &Api::Create##what, &Api::Destroy##what> { \
    public:                                                                     \
     explicit name(const Api& api) : Owned(api, "cudnnCreate" #what) {}         \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 LAMINA_CUDNN_OWNER(Handle, HandleObject, );
 LAMINA_CUDNN_OWNER(TensorDescriptor, TensorObject, TensorDescriptor);
