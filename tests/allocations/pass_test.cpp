@@ -1,8 +1,11 @@
 // A pass allocates nothing: whatever it needs was planned.
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "counter.h"
+#include "eigen/sets.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
@@ -11,6 +14,36 @@
 using namespace lamina;
 using lamina::test::allocations;
 
+namespace {
+
+/// How often a pass asks for memory, once the first has started the threads.
+std::size_t in_a_pass(Plan& plan) {
+  const auto pass = [&] {
+    plan.forward();
+    if (plan.options().mode == Mode::training) plan.backward();
+  };
+  pass();
+  const std::size_t before = allocations;
+  pass();
+  return allocations - before;
+}
+
+/// Wide enough for every algorithm: 3x3 with and without a ReLU, groups or a stride, 1x1, batch norm, fully connected.
+Graph wide_graph() {
+  Graph graph("wide");
+  Value x = graph.input({2, 32, 14, 14});
+  x = relu(conv(x, "conv1", {.channels = 48, .kernel = 3, .pad = 1}));
+  Value y = conv(x, "conv2", {.channels = 48, .kernel = 3, .pad = 1, .bias = false});
+  x = relu(add(batch_norm(y, "bn2"), x));
+  x = relu(conv(x, "conv3", {.channels = 64, .kernel = 3, .pad = 1, .groups = 2}));
+  x = conv(x, "conv4", {.channels = 40, .kernel = 1});
+  x = relu(conv(x, "conv5", {.channels = 32, .kernel = 3, .stride = 2, .pad = 1}));
+  fully_connected(x, "fc", {.outputs = 50});
+  return graph;
+}
+
+}  // namespace
+
 TEST_CASE("the counter of allocations counts") {
   const std::size_t before = allocations;
   std::vector<char> bytes(1000);
@@ -18,26 +51,47 @@ TEST_CASE("the counter of allocations counts") {
   CHECK(allocations > before);
 }
 
-TEST_CASE("neither forward nor backward allocates, on one thread or two, in f32 or f64") {
+TEST_CASE("no pass allocates, in training or inference, on one thread or two, in f32 or f64") {
   for (const char* net : {"alexnet", "inception_v1", "resnet18", "resnet200"}) {
     const Graph graph = nets::build(net, {.batch = 2, .image = 64, .width_divisor = 8});
     for (const int threads : {1, 2}) {
       const auto backend = make_backend("eigen", {.threads = threads});
-      for (const DType dtype : {DType::f32, DType::f64}) {
-        Options options;
-        options.dtype = dtype;
-        options.keep = threads == 1 ? Keep::all : Keep::cheap;
-        options.input_gradient = true;
-        Plan plan(graph, *backend, options);
-        plan.forward();  // the first pass starts the threads
-        plan.backward();
-        const std::size_t before = allocations;
-        plan.forward();
-        plan.backward();
-        const std::size_t in_passes = allocations - before;
-        INFO(net << ", " << threads << " threads, " << to_string(dtype));
-        CHECK(in_passes == 0);
-      }
+      for (const Mode mode : {Mode::training, Mode::inference})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+          Options options;
+          options.mode = mode;
+          options.dtype = dtype;
+          options.keep = threads == 1 ? Keep::all : Keep::cheap;
+          options.input_gradient = mode == Mode::training;
+          Plan plan(graph, *backend, options);
+          INFO(net << ", " << threads << " threads, " << to_string(dtype)
+                   << (mode == Mode::training ? ", training" : ", inference"));
+          CHECK(in_a_pass(plan) == 0);
+        }
     }
   }
+}
+
+TEST_CASE("no algorithm allocates in a pass, with any instruction set of this machine") {
+  const Graph graph = wide_graph();
+  for (const auto* set : test::sets_here())
+    for (const int threads : {1, 2}) {
+      const auto backend = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
+      for (const std::string algorithm : {"", "im2col_gemm", "winograd_2x2", "winograd_4x4", "gemm", "direct"})
+        for (const Mode mode : {Mode::training, Mode::inference}) {
+          Options options;
+          options.mode = mode;
+          options.input_gradient = mode == Mode::training;
+          options.choice.algorithm = {algorithm, algorithm, algorithm};
+          Plan plan(graph, *backend, options);
+          INFO(set->name << ", " << threads << " threads, '" << algorithm << "', "
+                         << (mode == Mode::training ? "training" : "inference"));
+          const auto taken = [&](const std::string& name) {
+            return std::any_of(plan.calls().begin(), plan.calls().end(),
+                               [&](const Call& call) { return call.algorithm == name; });
+          };
+          CHECK(taken(algorithm.empty() ? "winograd_4x4" : algorithm));
+          CHECK(in_a_pass(plan) == 0);
+        }
+    }
 }

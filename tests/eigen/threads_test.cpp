@@ -1,8 +1,13 @@
-// What the number of threads may change: who does which share of an op, but no bit of what comes out.
+// What the number of threads may change: who does which share of an op, but no bit of what comes out; of convolutions
+// and fully connected ops, whose sums are cut by shares, none as long as the number is the same.
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "lamina/nets.h"
+#include "lamina/plan.h"
 #include "support/catch.h"
 #include "support/suite.h"
 
@@ -42,7 +47,74 @@ Feed feed_of(const Case& c) {
   return feed;
 }
 
+/// Shares of columns, filters, images and groups; edges of tiles; more threads than some of them have.
+const std::vector<Case>& products() {
+  static const std::vector<Case> all = {
+      {"", Conv{.channels = 28, .kernel = 3, .pad = 1}, {{3, 25, 14, 14}}},
+      {"", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{1, 12, 29, 31}}, {{Relu{}}}},
+      {"", Conv{.channels = 48, .kernel = 3, .pad = 1, .groups = 2}, {{5, 48, 7, 7}}},
+      {"", Conv{.channels = 70, .kernel = 1}, {{3, 65, 14, 14}}, {{Relu{}}}},
+      {"", Conv{.channels = 16, .kernel = 7, .stride = 2, .pad = 3}, {{2, 3, 30, 30}}},
+      {"", Conv{.channels = 20, .kernel = 3, .stride = 2, .pad = 2, .dilation = 2}, {{1, 17, 21, 21}}},
+      {"", Conv{.channels = 30, .kernel = 3, .pad = 1, .groups = 15}, {{2, 30, 19, 19}}},
+      {"", FullyConnected{333}, {{5, 70, 3, 3}}},
+      {"", FullyConnected{10}, {{17, 600, 1, 1}}, {{Relu{}}}},
+  };
+  return all;
+}
+
+/// Everything that a plan of a narrow ResNet-18 computes in a forward and a backward pass.
+std::vector<Values> everything(Backend& backend, const Graph& graph) {
+  Plan plan(graph, backend, {.input_gradient = true});
+  plan.forward();
+  plan.backward();
+  std::vector<Tensor> tensors = {plan.output(), plan.input_gradient()};
+  for (const std::string& name : plan.parameter_names()) tensors.push_back(plan.parameter_gradient(name));
+  for (const std::string& name : plan.state_names()) tensors.push_back(plan.state(name));
+  std::vector<Values> all;
+  for (const Tensor& tensor : tensors) {
+    all.emplace_back(static_cast<std::size_t>(tensor.shape.count()));
+    download(backend.device(), std::span<double>(all.back()), tensor);
+  }
+  return all;
+}
+
 }  // namespace
+
+TEST_CASE("convolution and fully connected give the same bits on every run with the same number of threads") {
+  for (const int threads : {1, 2, 3}) {
+    const auto a = make_backend("eigen", {.threads = threads}), b = make_backend("eigen", {.threads = threads});
+    for (const Case& c : products()) {
+      const Feed feed = make_feed(c, 1);
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        const Spec spec = *make_spec(*a, c, {.dtype = dtype});
+        const auto backward = a->algorithms(spec, Pass::backward_data);
+        REQUIRE(a->algorithms(spec, Pass::backward_params) == backward);
+        REQUIRE(backward.size() >= 2);
+        for (const std::string& algorithm : a->algorithms(spec, Pass::forward)) {
+          REQUIRE(std::find(backward.begin(), backward.end(), algorithm) != backward.end());
+          INFO(to_string(c) << ' ' << to_string(dtype) << " by " << algorithm << ", " << threads << " threads");
+          const Choice choice{.algorithm = {algorithm, algorithm, algorithm}};
+          const Result first = run_unit(*a, spec, choice, feed);
+          const Result second = run_unit(*b, spec, choice, feed);
+          CHECK((second.y == first.y && second.dx == first.dx && second.dw == first.dw));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a network gives the same bits on every run with the same number of threads") {
+  const Graph graph = nets::build("resnet18", {.batch = 3, .image = 64, .width_divisor = 2});
+  for (const int threads : {1, 2, 3}) {
+    INFO(threads << " threads");
+    const auto a = make_backend("eigen", {.threads = threads}), b = make_backend("eigen", {.threads = threads});
+    const std::vector<Values> first = everything(*a, graph);
+    CHECK(first[0].size() == 3000);
+    CHECK((everything(*a, graph) == first));
+    CHECK((everything(*b, graph) == first));
+  }
+}
 
 TEST_CASE("every op but convolution and fully connected gives the same bits for any number of threads") {
   const auto one = make_backend("eigen", {.threads = 1});
