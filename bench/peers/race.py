@@ -89,19 +89,19 @@ def judge(net, mode, subjects, samples):
     return lines
 
 
-def judge_memory(net, mode, layout, subjects, peaks):
-    """A line for each peer, and for the best of several: our peak in `layout` against the lowest of their layouts."""
-    ours = next(peak for subject, peak in zip(subjects, peaks) if subject.peer == "lamina" and subject.layout == layout)
+def judge_memory(net, mode, subjects, peaks):
+    """A line for each peer, and for the best of several: our first layout's peak against the lowest of theirs."""
+    ours = next(k for k, subject in enumerate(subjects) if subject.peer == "lamina")
     theirs = [(peak["peak_bytes"], subject) for subject, peak in zip(subjects, peaks) if subject.peer != "lamina"]
     peers = list(dict.fromkeys(subject.peer for _, subject in theirs))
     lines = []
     for peer in peers + ([BEST] if len(peers) > 1 else []):
-        bytes_, subject = min((one for one in theirs if peer in (BEST, one[1].peer)), key=lambda one: one[0])
+        lowest, subject = min((one for one in theirs if peer in (BEST, one[1].peer)), key=lambda one: one[0])
         lines.append({
-            "net": net, "mode": mode, "peer": peer, "lowest_peer": subject.peer, "layout": layout,
-            "peer_layout": subject.layout, "peak_MiB": ours["peak_bytes"] / MEBIBYTE,
-            "plan_MiB": ours["plan_bytes"] / MEBIBYTE, "peer_peak_MiB": bytes_ / MEBIBYTE,
-            "ratio": ours["peak_bytes"] / bytes_,
+            "net": net, "mode": mode, "peer": peer, "lowest_peer": subject.peer, "layout": subjects[ours].layout,
+            "peer_layout": subject.layout, "peak_MiB": peaks[ours]["peak_bytes"] / MEBIBYTE,
+            "plan_MiB": peaks[ours]["plan_bytes"] / MEBIBYTE, "peer_peak_MiB": lowest / MEBIBYTE,
+            "ratio": peaks[ours]["peak_bytes"] / lowest,
         })
     return lines
 

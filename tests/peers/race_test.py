@@ -127,12 +127,12 @@ class Memory(unittest.TestCase):
                     Recorder("torch-1", "nhwc", []), Recorder("torch-2", "nchw", [])]
         peaks = [self.peak(80, plan_bytes=79 * race.MEBIBYTE), self.peak(60, plan_bytes=0), self.peak(200),
                  self.peak(100), self.peak(160)]
-        lines = race.judge_memory("net", "training", "nchw", subjects, peaks)
+        lines = race.judge_memory("net", "training", subjects, peaks)
         self.assertEqual([(line["peer"], line["lowest_peer"], line["peer_layout"], line["ratio"]) for line in lines],
                          [("torch-1", "torch-1", "nhwc", 0.8), ("torch-2", "torch-2", "nchw", 0.5),
                           (race.BEST, "torch-1", "nhwc", 0.8)])
         self.assertEqual((lines[0]["peak_MiB"], lines[0]["plan_MiB"], lines[0]["peer_peak_MiB"]), (80, 79, 100))
-        self.assertEqual(len(race.judge_memory("net", "training", "nchw", subjects[:4], peaks[:4])), 1)
+        self.assertEqual(len(race.judge_memory("net", "training", subjects[:4], peaks[:4])), 1)
 
     def test_growth_is_the_peak_and_not_what_is_left(self):
         def work():
