@@ -11,7 +11,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip = 1024;  // elements whose gradient is masked at a time
+constexpr std::int64_t strip = 512;  // elements that are looked at between two requests to memory
 
 /// What stands behind the normalisation.
 struct Tail {
@@ -49,6 +49,14 @@ T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
   return image<T>(tensor, n) + c * tensor.shape.plane();
 }
 
+/// Calls work(n, first, count) for strips of one channel's planes.
+template <class Work>
+void for_each_strip(const Shape& shape, Work&& work) {
+  const std::int64_t size = shape.plane();
+  for (std::int64_t n = 0; n < shape.n; ++n)
+    for (std::int64_t first = 0; first < size; first += strip) work(n, first, std::min(strip, size - first));
+}
+
 // ---- forward -------------------------------------------------------------------------------------------------------
 
 /// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
@@ -56,10 +64,10 @@ T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
 template <class T>
 std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
   const double origin = static_cast<double>(*plane<const T>(x, 0, c));
-  const std::int64_t size = x.shape.plane();
   TwoSums sums;
-  for (std::int64_t n = 0; n < x.shape.n; ++n) {
-    const T* from = plane<const T>(x, n, c);
+  for_each_strip(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* from = plane<const T>(x, n, c) + first;
+    prefetch_behind(from, size);
     sums.add(
         size,
         [&](std::int64_t i, Double4& sum, Double4& squares) {
@@ -72,8 +80,8 @@ std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
           sum += d;
           squares += d * d;
         });
-  }
-  const auto count = static_cast<double>(size * x.shape.n);
+  });
+  const auto count = static_cast<double>(x.shape.plane() * x.shape.n);
   const double offset = sums.first() / count;
   return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
 }
@@ -170,6 +178,13 @@ struct Gradient {
     return dy[i];
   }
 
+  /// Asks for all that a strip some way behind this one will read.
+  void prefetch(std::int64_t count) const {
+    prefetch_behind(dy, count);
+    prefetch_behind(x, count);
+    if (mask == Mask::from_y) prefetch_behind(y, count);
+  }
+
   /// The strip as it lies, or written to `room`.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none) return dy;
@@ -180,22 +195,16 @@ struct Gradient {
   }
 };
 
-/// Calls work(n, first, count) for strips of one channel's planes.
-template <class Work>
-void for_each_strip(const Shape& shape, Work&& work) {
-  const std::int64_t size = shape.plane();
-  for (std::int64_t n = 0; n < shape.n; ++n)
-    for (std::int64_t first = 0; first < size; first += strip) work(n, first, std::min(strip, size - first));
-}
-
 /// Sums over one channel of dz and of dz (x - mean).
 template <class T, Mask mask>
 TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
   TwoSums sums;
   T room[strip];
   for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
-    const T* dz = Gradient<T, mask>(args, affine, n, c, first).write(count, room);
-    const T* x = plane<const T>(args.x[0], n, c) + first;
+    const Gradient<T, mask> gradient(args, affine, n, c, first);
+    gradient.prefetch(count);
+    const T* dz = gradient.write(count, room);
+    const T* x = gradient.x;
     sums.add(
         count,
         [&](std::int64_t i, Double4& sum, Double4& products) {
