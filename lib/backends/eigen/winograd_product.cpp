@@ -127,8 +127,12 @@ void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-      kernels_->winograd.stage(pixels, window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
-                                                 strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols));
+      PixelWindow<T> window = window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
+                                        strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);
+      window.ahead = channel + lanes < e_.inputs
+                         ? lanes * e_.in_plane()
+                         : (transforms_->tile * e_.in_w - channel * e_.in_plane());
+      kernels_->winograd.stage(pixels, window);
       transforms_->patches({.at = points + tile * point_ld_ + channel,
                             .position = point_position_,
                             .tile = point_ld_,
