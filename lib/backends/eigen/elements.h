@@ -64,12 +64,10 @@ void with_flag(bool flag, Function&& function) {
 /// to = from, or to += from.
 template <class T>
 void put(T* to, const T* from, std::int64_t count, bool adds) {
-  if (adds) {
+  with_flag(adds, [&](auto add) {
     LAMINA_INDEPENDENT
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-  } else {
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
-  }
+    for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + from[i] : from[i];
+  });
 }
 
 /// Asks memory for what follows these `count` elements by some 8 KiB, be it a tensor's or not: processors whose own

@@ -14,11 +14,9 @@ inline Double4 load4(const double* from) {
   std::memcpy(&values, from, sizeof values);
   return values;
 }
-inline Double4 load4(const float* from) {
-  using Float4 = float __attribute__((vector_size(16)));
-  Float4 values;
-  std::memcpy(&values, from, sizeof values);
-  return __builtin_convertvector(values, Double4);
+inline Double4 load4(const float* from) {  // element by element: one instruction, where g++ 12 converts vectors in five
+  return Double4{static_cast<double>(from[0]), static_cast<double>(from[1]), static_cast<double>(from[2]),
+                 static_cast<double>(from[3])};
 }
 
 /// Two sums that grow together.
