@@ -60,7 +60,7 @@ Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
   for (int i = 0; i < 3; ++i) {
     std::vector<double> filter(9), to(size);
     filter[static_cast<std::size_t>(3 * i)] = 1;
-    transforms.filters(to.data(), lanes, filter.data(), 9, nullptr, 1, false);
+    transforms.filters(to.data(), lanes, filter.data(), 9, nullptr, 1, false, 0);
     Row row;
     for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
     matrices.filter.push_back(row);

@@ -45,9 +45,10 @@ struct WinogradTransforms {
   /// A^T m A + bias[lane]: pixels with `tile` rows.
   void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
   /// G g G^T for 3x3 filters: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
-  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position].
+  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position]. Meanwhile memory is asked for the
+  /// filters that lie `ahead` elements behind these.
   void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, const T* scale, int count,
-                  bool flipped);
+                  bool flipped, std::int64_t ahead);
   /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + 3 * r + s] for i < count, added if `add`.
   void (*gradients)(T* to, std::int64_t stride, const T* from, std::int64_t position, int count, bool add);
 };

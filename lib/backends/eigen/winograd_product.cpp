@@ -100,7 +100,8 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * kernels_->width(), filter_position_,
                            from + input * per_input + k * per_output, per_output,
-                           scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_);
+                           scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_,
+                           flipped_ ? 4 * per_input : 40);
     }
   }
 }
