@@ -98,11 +98,12 @@ void update_running(const Args& args, std::int64_t c, double momentum, double me
 
 template <class T, bool Adds, bool Clips>
 void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
-  const std::int64_t size = args.y.shape.plane();
-  for (std::int64_t n = 0; n < args.y.shape.n; ++n) {
-    const T* x = plane<const T>(args.x[0], n, c);
-    const T* other = Adds ? plane<const T>(args.x[1], n, c) : nullptr;
-    T* y = plane<T>(args.y, n, c);
+  for_each_strip(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* x = plane<const T>(args.x[0], n, c) + first;
+    const T* other = Adds ? plane<const T>(args.x[1], n, c) + first : nullptr;
+    T* y = plane<T>(args.y, n, c) + first;
+    prefetch_to_write(y, size);
+    if (Adds) prefetch_behind(other, size);
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < size; ++i) {
       T value = affine(x[i]);
@@ -110,7 +111,7 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
       if (Clips) value = value <= 0 ? T(0) : value;
       y[i] = value;
     }
-  }
+  });
 }
 
 template <class T>

@@ -80,6 +80,15 @@ void prefetch_behind(const T* from, std::int64_t count) {
   for (std::uintptr_t at = first; at < last; at += line) __builtin_prefetch(reinterpret_cast<const void*>(at));
 }
 
+/// Likewise for elements that are to be written.
+template <class T>
+void prefetch_to_write(const T* from, std::int64_t count) {
+  constexpr std::uintptr_t ahead = 4096, line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead;
+  const auto last = first + static_cast<std::uintptr_t>(count) * sizeof(T);
+  for (std::uintptr_t at = first; at < last; at += line) __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+}
+
 /// a b + c, rounded once where the processor does so: the same bits wherever the compiler places it.
 template <class T>
 T multiply_add(T a, T b, T c) {
