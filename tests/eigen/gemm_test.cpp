@@ -53,6 +53,7 @@ const std::vector<Case> cases = {
     {{2, 40, 9, 50}, {.channels = 12, .kernel = 3, .stride = 2, .pad = 1}},
     {{1, 3, 300, 40}, {.channels = 5, .kernel = {5, 3}, .stride = {3, 1}, .pad = 2, .dilation = {2, 1}}},
     {{1, 1, 70, 130}, {.channels = 2, .kernel = 3, .pad = 1}},
+    {{3, 4, 23, 26}, {.channels = 6, .kernel = {5, 7}, .stride = {2, 3}, .pad = {4, 6}, .groups = 2}},
     {{5, 3, 1, 1}, {.channels = 4, .kernel = 3, .pad = 4}},
     {{2, 2, 3, 3}, {.channels = 530, .kernel = 2}},
 };

@@ -13,6 +13,7 @@
 #include "conv.h"
 #include "conv_few_channels.h"
 #include "conv_fold.h"
+#include "conv_subpixel.h"
 #include "params_product.h"
 
 namespace lamina::eigen {
@@ -214,18 +215,15 @@ struct BackwardData {
 
 template <class T>
 Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
-  if (has_few_channels(c)) {
-    FewChannelsData<T> data(c, pool.threads(), kernels);
+  const auto step_of = [&pool](auto data) {
     const std::size_t bytes = data.workspace_bytes();
     return step(
         {Pass::backward_data}, "im2col_gemm",
         [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); }, bytes);
-  }
-  BackwardData<T> data(c, pool.threads(), kernels);
-  const std::size_t bytes = data.workspace_bytes();
-  return step(
-      {Pass::backward_data}, "im2col_gemm", [&pool, data = std::move(data)](const Args& args) { data.run(args, pool); },
-      bytes);
+  };
+  if (is_subpixel(c)) return step_of(SubpixelData<T>(c, pool.threads(), kernels));
+  if (has_few_channels(c)) return step_of(FewChannelsData<T>(c, pool.threads(), kernels));
+  return step_of(BackwardData<T>(c, pool.threads(), kernels));
 }
 
 // ---- backward_params ----

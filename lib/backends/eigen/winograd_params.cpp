@@ -58,10 +58,10 @@ void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, const Sourc
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-      PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
-                                        strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead = channel + lanes < e_.inputs ? lanes * e_.in_plane()
-                                                 : transforms_->tile * e_.in_w - channel * e_.in_plane();
+      PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, strip.h - e_.pad_h,
+                                        strip.w - e_.pad_w, transforms_->patch, cols);
+      window.ahead =
+          channel + lanes < e_.inputs ? lanes * e_.in_plane() : transforms_->tile * e_.in_w - channel * e_.in_plane();
       kernels_->winograd.stage(pixels, window);
       const std::int64_t width = kernels_->width();
       transforms_->patches({.at = buffers.x_points + channel / width * panel_stride_ + tile * width + channel % width,

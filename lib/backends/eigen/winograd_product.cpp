@@ -98,10 +98,9 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
     T* const made = to + bundle / kernels_->vectors * panel_stride_ + bundle % kernels_->vectors * lanes;
     const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
-      transforms_->filters(made + input * kernels_->width(), filter_position_,
-                           from + input * per_input + k * per_output, per_output,
-                           scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_,
-                           flipped_ ? 4 * per_input : 40);
+      transforms_->filters(
+          made + input * kernels_->width(), filter_position_, from + input * per_input + k * per_output, per_output,
+          scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_, flipped_ ? 4 * per_input : 40);
     }
   }
 }
@@ -130,9 +129,8 @@ void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
       PixelWindow<T> window = window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
                                         strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead = channel + lanes < e_.inputs
-                         ? lanes * e_.in_plane()
-                         : (transforms_->tile * e_.in_w - channel * e_.in_plane());
+      window.ahead =
+          channel + lanes < e_.inputs ? lanes * e_.in_plane() : (transforms_->tile * e_.in_w - channel * e_.in_plane());
       kernels_->winograd.stage(pixels, window);
       transforms_->patches({.at = points + tile * point_ld_ + channel,
                             .position = point_position_,
