@@ -17,158 +17,64 @@
 
 #include "conv_implicit_gemm.h"
 
+#include "conv_gather.h"
 #include "conv_tiles.h"
-#include "cut_at_zero.h"
-#include "elements.h"
-#include "fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
-
-/// row of `in` = index * step + base + tap * by, and where the result of `index` lies: index * out_step + out_base.
-struct ProductAxis {
-  int step, base, by;
-  int out_step, out_base;
-  int count;                    ///< of results
-  int taps, tap_first, tap_by;  ///< tap i of the product is tap_first + i tap_by of the filter
-};
-
-template <class T>
-struct GatherProduct {
-  ProductAxis rows, columns;
-  int groups, results, depth;  ///< of a group: results m, and channels to sum over
-  View<const T> in, mask;      ///< in counts only where the mask, if there is one, is above 0
-  const T* w;
-  std::int64_t w_group, w_result, w_channel;  ///< elements from one to the next
-  int w_row;                                  ///< taps of a row of the filter
-  const T* bias;
-  bool relu, adds;
-  View<T> out;
-  FastDivide by_columns, by_rows, by_taps, by_row_taps;
-  int pixels;
-  int splits, tiles_per_split;  ///< ranges of k, and their length
-  T* partial;                   ///< with more than one range: split, image, channel, pixel of the product
-};
-
-/// Where an element of k lies, relative to a pixel's place in `in` and to a filter.
-struct Tap {
-  int in, row, column, w;
-};
-
-template <class T>
-__device__ Tap tap_of(const GatherProduct<T>& product, int k) {
-  const Divided channel = divide(static_cast<unsigned>(k), product.by_taps);
-  const Divided tap = divide(channel.remainder, product.by_row_taps);
-  const int c = static_cast<int>(channel.quotient), r = static_cast<int>(tap.quotient);
-  const int s = static_cast<int>(tap.remainder), row = r * product.rows.by, column = s * product.columns.by;
-  const int filter_row = product.rows.tap_first + r * product.rows.tap_by;
-  const int filter_column = product.columns.tap_first + s * product.columns.tap_by;
-  return {static_cast<int>(c * product.in.plane()) + row * product.in.w + column, row, column,
-          static_cast<int>(c * product.w_channel) + filter_row * product.w_row + filter_column};
-}
-
-/// Image, row and column of a pixel of the product.
-struct Pixel {
-  int n, row, column;
-};
-
-template <class T>
-__device__ Pixel pixel_of(const GatherProduct<T>& product, int pixel) {
-  const Divided row = divide(static_cast<unsigned>(pixel), product.by_columns);
-  const Divided image = divide(row.quotient, product.by_rows);
-  return {static_cast<int>(image.quotient), static_cast<int>(image.remainder), static_cast<int>(row.remainder)};
-}
-
-/// Bias, ReLU, old content: one result, written where it belongs.
-template <class T>
-__device__ void finish(const GatherProduct<T>& product, const Pixel& pixel, int channel, T value) {
-  if (product.bias != nullptr) value += product.bias[channel];
-  if (product.relu) value = cut_at_zero(value);
-  const std::int64_t place = std::int64_t{pixel.row * product.rows.out_step + product.rows.out_base} * product.out.w +
-                             pixel.column * product.columns.out_step + product.columns.out_base;
-  put(product.out.at(pixel.n, channel)[place], value, product.adds);
-}
 
 /// Blocks that the compiler is to leave registers for on a multiprocessor.
 template <class Tile>
 constexpr int blocks_at_once = Tile::threads == 256 ? 2 : 3;
 
-template <class T, class Tile>
+template <class T, class Tile, class Bring>
 __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_gather_product_kernel(GatherProduct<T> product) {
   __shared__ typename Tile::Shared shared;
-  __shared__ Tap taps[2][Tile::bk];
+  __shared__ typename Bring::Shared shared_taps;
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
             first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
-  const int thread = static_cast<int>(threadIdx.x);
-
-  // This thread's pixel, to bring, and its filters.
-  constexpr int b_rows = Tile::threads / Tile::bn, a_rows = Tile::threads / Tile::bk;
-  static_assert(Tile::threads % Tile::bn == 0 && Tile::threads % Tile::bk == 0);
-  const int b_column = thread % Tile::bn, b_row = thread / Tile::bn, a_k = thread % Tile::bk, a_row = thread / Tile::bk;
-  const bool b_inside = first_pixel + b_column < product.pixels;
-  const Pixel own = pixel_of(product, b_inside ? first_pixel + b_column : 0);
-  const int in_row = own.row * product.rows.step + product.rows.base;
-  const int in_column = own.column * product.columns.step + product.columns.base;
-  const std::int64_t in_place = std::int64_t{in_row} * product.in.w + in_column;
-  const T* const in = product.in.at(own.n, group * product.depth);
-  const T* const mask = product.mask.data == nullptr ? nullptr : product.mask.at(own.n, group * product.depth);
-  const T* const filters = product.w + group * product.w_group;
+  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
+  Bring bring(product, shared_taps, group, first_result, first_pixel, first_tile);
 
   T sums[Tile::tm][Tile::tn] = {};
-  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
   Tile::run(
       shared, first_tile, min(first_tile + product.tiles_per_split, tiles), sums,
-      [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
-        const Tap* const tap = taps[tile & 1];
-        const bool a_inside = tile * Tile::bk + a_k < k_count;
-#pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) {
-          const int m = first_result + a_row + i * a_rows;
-          a[i] = a_inside && m < product.results ? filters[m * product.w_result + tap[a_k].w] : T(0);
-        }
-#pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) {
-          const int k = b_row + i * b_rows;
-          const Tap t = tap[k];
-          const bool inside = b_inside && tile * Tile::bk + k < k_count &&
-                              static_cast<unsigned>(in_row + t.row) < static_cast<unsigned>(product.in.h) &&
-                              static_cast<unsigned>(in_column + t.column) < static_cast<unsigned>(product.in.w);
-          const std::int64_t at = in_place + t.in;
-          b[i] = inside && (mask == nullptr || mask[at] > T(0)) ? in[at] : T(0);
-        }
-      },
+      [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) { bring.load(tile, a, b); },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
+        const auto& own = bring.own;
 #pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][a_k][a_row + i * a_rows] = a[i];
+        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][own.a_place + i * own.a_rows] = a[i];
 #pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][b_row + i * b_rows][b_column] = b[i];
+        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own.b_place + i * own.b_rows * to.b_pitch] = b[i];
       },
-      [&](int tile) {
-        if (thread < Tile::bk) taps[tile & 1][thread] = tap_of(product, tile * Tile::bk + thread);
-      });
+      [&](int tile) { bring.ahead(tile); });
 
-#pragma unroll
-  for (int j = 0; j < Tile::tn; ++j) {
-    const int number = first_pixel + Tile::column(j);
-    if (number >= product.pixels) continue;
-    const Pixel pixel = pixel_of(product, number);
+  const int channel = group * product.results + first_result, left = product.results - first_result;
+  if (product.bias != nullptr) {
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i) {
-      const int m = first_result + Tile::row(i);
-      if (m >= product.results) continue;
-      const int channel = group * product.results + m;
-      if (product.splits == 1) {
-        finish(product, pixel, channel, sums[i][j]);
-      } else {
-        const std::int64_t plane = std::int64_t{product.rows.count} * product.columns.count;
-        const std::int64_t image = (std::int64_t{split} * product.out.n + pixel.n) * product.out.c + channel;
-        product.partial[image * plane + std::int64_t{pixel.row} * product.columns.count + pixel.column] = sums[i][j];
-      }
+      const T bias = Tile::row(i) < left ? product.bias[channel + Tile::row(i)] : T(0);
+#pragma unroll
+      for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
     }
+  }
+  if (product.relu) {
+#pragma unroll
+    for (int i = 0; i < Tile::tm; ++i)
+#pragma unroll
+      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
+  }
+  T* const range = product.out.data + split * (product.out.n * product.out.pitch);
+  if (product.packs) {
+    product.adds ? write<Tile, widest<T>, true>(product, range, channel, left, first_pixel, sums)
+                 : write<Tile, widest<T>, false>(product, range, channel, left, first_pixel, sums);
+  } else {
+    product.adds ? write<Tile, 1, true>(product, range, channel, left, first_pixel, sums)
+                 : write<Tile, 1, false>(product, range, channel, left, first_pixel, sums);
   }
 }
 
@@ -186,12 +92,26 @@ __global__ void conv_gather_sum_kernel(GatherProduct<T> product, View<T> all) {
   });
 }
 
-/// Ranges of k, so that a large device has two blocks for each multiprocessor, but none with fewer than 16 tiles.
-int splits_of(std::int64_t results, std::int64_t pixels, std::int64_t groups, std::int64_t depth) {
-  constexpr std::int64_t blocks_wanted = 2 * large_device, least_tiles = 16, most = 16;
-  const std::int64_t blocks = (results + 63) / 64 * ((pixels + 63) / 64) * groups, tiles = (depth + 7) / 8;
-  return static_cast<int>(std::clamp<std::int64_t>(
-      std::min(blocks_wanted / std::max<std::int64_t>(blocks, 1), tiles / least_tiles), 1, most));
+constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1280, 3000, 2},
+                                          {ConvTile::tile_64x128, 64, 128, 8, 660, 1500, 3},
+                                          {ConvTile::tile_64x64, 64, 64, 16, 700, 1000, 4}};
+
+/// Tile and ranges. Without a multiple of 8 channels the largest tile has too few registers.
+template <class T>
+ConvCut cut_of(const GatherProduct<T>& product, std::int64_t pixels, ConvTile tile, int splits) {
+  const bool uneven = product.depth % 8 != 0;
+  const std::int64_t depth = std::int64_t{product.depth} * product.rows.taps * product.columns.taps;
+  const ConvCut cut =
+      conv_cut_for({product.results, pixels, product.groups, depth, 128, 16}, gather_costs, tile, splits);
+  return {uneven && cut.tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : cut.tile, cut.ranges};
+}
+
+/// Whether packs of pixels may be written at once: the product's pixels are those of `out`, in order.
+template <class T>
+bool has_packs(const GatherProduct<T>& product) {
+  const View<T>& out = product.out;
+  return product.rows.out_step == 1 && product.columns.out_step == 1 && out.plane() % widest<T> == 0 &&
+         out.pitch % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
 }
 
 template <class T>
@@ -204,20 +124,41 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
   product.by_row_taps = FastDivide(row_taps);
   product.by_taps = FastDivide(taps);
   const int depth = product.depth * product.rows.taps * product.columns.taps;
-  if (splits == 0) splits = splits_of(product.results, product.pixels, product.groups, depth);
-  product.splits = splits;
-  with_conv_tile<T, 8>(tile, product.results, product.pixels, std::int64_t{product.groups} * splits, [&](auto chosen) {
+  const ConvCut cut = cut_of(product, product.pixels, tile, splits);
+  splits = product.splits = cut.ranges;
+
+  // Ranges are written as if they were images of the product's pixels alone.
+  const int h = product.rows.count, w = product.columns.count;
+  const View<T> all{product.partial, product.out.n, product.out.c, h, w, std::int64_t{product.out.c} * h * w};
+  GatherProduct<T> made = product;
+  if (splits > 1) {
+    made.out = all;
+    made.bias = nullptr;
+    made.relu = made.adds = false;
+    made.rows.out_step = made.columns.out_step = 1;
+    made.rows.out_base = made.columns.out_base = 0;
+  }
+  made.packs = has_packs(made);
+  with_conv_tile<T, 8>(cut.tile, [&](auto chosen) {
     using Tile = decltype(chosen);
     const int tiles = (depth + Tile::bk - 1) / Tile::bk;
-    product.tiles_per_split = (tiles + splits - 1) / splits;
+    made.tiles_per_split = (tiles + splits - 1) / splits;
     const dim3 grid(static_cast<unsigned>((product.pixels + Tile::bn - 1) / Tile::bn),
                     static_cast<unsigned>((product.results + Tile::bm - 1) / Tile::bm),
                     static_cast<unsigned>(product.groups * splits));
-    launch(LAMINA_KERNEL(conv_gather_product_kernel<T, Tile>), grid, Tile::threads, 0, stream, product);
+    const auto start = [&](void (*kernel)(GatherProduct<T>)) {
+      launch(kernel, "conv_gather_product_kernel", grid, Tile::threads, 0, stream, made);
+    };
+    const bool masked = product.mask.data != nullptr;
+    if (product.depth % Tile::bk == 0) {
+      masked ? start(conv_gather_product_kernel<T, Tile, TapPerStep<T, Tile, true>>)
+             : start(conv_gather_product_kernel<T, Tile, TapPerStep<T, Tile, false>>);
+    } else if constexpr (Tile::bm * Tile::bn < 128 * 128) {
+      masked ? start(conv_gather_product_kernel<T, Tile, TapPerElement<T, Tile, true>>)
+             : start(conv_gather_product_kernel<T, Tile, TapPerElement<T, Tile, false>>);
+    }
   });
   if (splits == 1) return;
-  const int h = product.rows.count, w = product.columns.count;
-  const View<T> all{nullptr, product.out.n, product.out.c, h, w, std::int64_t{product.out.c} * h * w};
   launch(LAMINA_KERNEL(conv_gather_sum_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, product, all);
 }
 
@@ -225,8 +166,7 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
 template <class T>
 std::size_t range_bytes(const GatherProduct<T>& product, int splits) {
   const std::int64_t pixels = std::int64_t{product.out.n} * product.rows.count * product.columns.count;
-  const std::int64_t depth = std::int64_t{product.depth} * product.rows.taps * product.columns.taps;
-  if (splits == 0) splits = splits_of(product.results, pixels, product.groups, depth);
+  splits = cut_of(product, pixels, ConvTile::automatic, splits).ranges;
   if (splits == 1) return 0;
   return static_cast<std::size_t>(splits * pixels * product.out.c) * sizeof(T);
 }
@@ -261,8 +201,8 @@ GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, 
   product.depth = x.c / g.groups;
   product.in = x;
   product.w_channel = taps;
-  product.w_result = std::int64_t{product.depth} * taps;
-  product.w_group = product.results * product.w_result;
+  product.w_result = product.depth * taps;
+  product.w_group = std::int64_t{product.results} * product.w_result;
   product.w_row = g.kernel_w;
   product.out = y;
   return product;
@@ -278,8 +218,8 @@ void for_each_class(const ConvGeometry& g, const View<const T>& dy, const View<T
   product.depth = dy.c / g.groups;
   product.in = dy;
   product.w_result = taps;
-  product.w_channel = std::int64_t{product.results} * taps;
-  product.w_group = product.depth * product.w_channel;
+  product.w_channel = product.results * taps;
+  product.w_group = std::int64_t{product.depth} * product.w_channel;
   product.w_row = g.kernel_w;
   product.out = dx;
   for (int down = 0; down < std::min(g.stride_h, dx.h); ++down)

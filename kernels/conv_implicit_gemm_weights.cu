@@ -97,9 +97,9 @@ __global__ __launch_bounds__(Tile::threads) void conv_weights_product_kernel(Wei
       },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
 #pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][own_k][own_row + i * rows] = a[i];
+        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][own_k * to.a_pitch + own_row + i * rows] = a[i];
 #pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own_k][own_row + i * rows] = b[i];
+        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own_k * to.b_pitch + own_row + i * rows] = b[i];
       },
       [](int) {});
 
@@ -126,14 +126,14 @@ __global__ void conv_weights_sum_kernel(const T* partial, int splits, View<T> dw
   });
 }
 
-/// Ranges of pixels, so that a large device has two blocks for each multiprocessor, but none with fewer than 32 tiles.
+constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2930, 3700, 1},
+                                           {ConvTile::tile_64x128, 64, 128, 16, 1830, 2200, 3},
+                                           {ConvTile::tile_64x64, 64, 64, 16, 1010, 1350, 5}};
+
 template <class T>
-int splits_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy) {
-  constexpr std::int64_t blocks_wanted = 2 * large_device, least_tiles = 32;
-  const std::int64_t filters = dy.c / g.groups, weights = std::int64_t{x.c / g.groups} * g.kernel_h * g.kernel_w;
-  const std::int64_t tiles = (dy.n * dy.plane() + pixels_per_tile - 1) / pixels_per_tile;
-  const std::int64_t blocks = (filters + 63) / 64 * ((weights + 63) / 64) * g.groups;
-  return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks_wanted / blocks, tiles / least_tiles), 1, 256));
+ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
+  const std::int64_t weights = std::int64_t{x.c / g.groups} * g.kernel_h * g.kernel_w;
+  return conv_cut_for({dy.c / g.groups, weights, g.groups, dy.n * dy.plane(), 512, 256}, weights_costs, tile, splits);
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ int splits_of(const ConvGeometry& g, const View<const T>& x, const View<const T>
 template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
                                              int splits) {
-  if (splits == 0) splits = splits_of(g, x, dy);
+  splits = cut_of(g, x, dy, ConvTile::automatic, splits).ranges;
   if (splits == 1) return 0;
   const std::size_t weights = static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
                               static_cast<std::size_t>(g.kernel_h) * static_cast<std::size_t>(g.kernel_w);
@@ -151,7 +151,8 @@ std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry& g, const View<c
 template <class T>
 void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, View<const T> x, const Masked<T>& dy,
                                          T* dw, T* partial, bool adds, int splits, ConvTile tile) {
-  if (splits == 0) splits = splits_of(g, x, dy.dy);
+  const ConvCut cut = cut_of(g, x, dy.dy, tile, splits);
+  splits = cut.ranges;
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
   WeightsProduct<T> product{g,
                             dy.dy.c / g.groups,
@@ -170,7 +171,7 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   const int weights = product.channels * taps;
   const int tiles = (product.pixels + pixels_per_tile - 1) / pixels_per_tile;
   product.tiles_per_split = (tiles + splits - 1) / splits;
-  with_conv_tile<T, pixels_per_tile>(tile, product.filters, weights, std::int64_t{g.groups} * splits, [&](auto chosen) {
+  with_conv_tile<T, pixels_per_tile>(cut.tile, [&](auto chosen) {
     using Tile = decltype(chosen);
     const dim3 grid(static_cast<unsigned>((weights + Tile::bn - 1) / Tile::bn),
                     static_cast<unsigned>((product.filters + Tile::bm - 1) / Tile::bm),

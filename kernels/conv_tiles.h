@@ -1,5 +1,5 @@
 #pragma once
-// Which tile a convolution's product takes.
+// Which tile a convolution's product takes, and into how many ranges its sum is cut.
 
 #include <algorithm>
 #include <cstdint>
@@ -10,27 +10,78 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Blocks of the three tiles, and the multiply-adds per element that each reads from shared memory, decide: the largest
-/// tile that still gives every multiprocessor of a large device a block, else the smallest.
-inline ConvTile conv_tile_for(std::int64_t results, std::int64_t pixels, std::int64_t groups) {
-  const auto blocks = [&](std::int64_t bm, std::int64_t bn) {
-    return (results + bm - 1) / bm * ((pixels + bn - 1) / bn) * groups;
+/// What a block with a tile takes of a multiprocessor: cycles to issue a step and all before and after its steps, from
+/// the machine code for sm_90, and how many blocks there are at once by their registers.
+struct ConvTileCost {
+  ConvTile tile;
+  int bm, bn, step_depth;
+  int step_cycles, end_cycles, at_once;
+};
+
+struct ConvCut {
+  ConvTile tile;
+  int ranges;
+};
+
+/// A product's numbers: results by columns, sums of `depth` terms, and how short ranges may be.
+struct ConvSize {
+  std::int64_t results, columns, groups, depth, least_depth;
+  int most_ranges;
+};
+
+/// Cycles until the multiprocessor of a large device that has most blocks is done.
+inline std::int64_t cycles_of(const ConvSize& size, const ConvTileCost& cost, std::int64_t blocks, int ranges) {
+  constexpr std::int64_t latency = 700;                           // from global to shared memory, assumed
+  constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;  // of the kernel that adds ranges; per cycle
+  const std::int64_t steps = (size.depth + cost.step_depth - 1) / cost.step_depth,
+                     of_range = (steps + ranges - 1) / ranges;
+  const auto round = [&](std::int64_t at_once) {
+    return of_range * std::max(at_once * cost.step_cycles, at_once > 0 ? latency : 0) + at_once * cost.end_cycles;
   };
-  if (results > 64 && blocks(128, 128) >= large_device) return ConvTile::tile_128x128;
-  if (blocks(64, 128) >= large_device) return ConvTile::tile_64x128;
-  return ConvTile::tile_64x64;
+  const std::int64_t most = (blocks * ranges + large_device - 1) / large_device;
+  const std::int64_t cycles = most / cost.at_once * round(cost.at_once) + round(most % cost.at_once);
+  if (ranges == 1) return cycles;
+  const std::int64_t sums = size.results * size.columns * size.groups / large_device;
+  return cycles + launch + sums * std::max((200 + 5 * ranges) / lanes + 1, (ranges + 1) * 4 / bytes + 1);
 }
 
-/// Calls body(GemmTile{}) with the tile that was asked for or that the rule picks.
+/// The tile and the number of ranges that are done first: of the numbers, those that just fill some rounds of blocks.
+/// A tile or a number that is given stays. It follows from the shapes alone.
+inline ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[3], ConvTile tile, int ranges) {
+  ConvCut best{tile, ranges};
+  std::int64_t least = -1;
+  for (const ConvTileCost& cost : costs) {
+    if (tile == ConvTile::automatic ? cost.bm > 64 && size.results <= 64 : cost.tile != tile) continue;
+    const std::int64_t blocks =
+        (size.results + cost.bm - 1) / cost.bm * ((size.columns + cost.bn - 1) / cost.bn) * size.groups;
+    const std::int64_t most = std::clamp<std::int64_t>(size.depth / size.least_depth, 1, size.most_ranges);
+    int last = 0;
+    for (int rounds = 1; rounds <= 2 * cost.at_once; ++rounds) {
+      const int cut = static_cast<int>(
+          std::clamp<std::int64_t>(large_device * rounds / std::max<std::int64_t>(blocks, 1), 1, most));
+      if (cut == last) continue;
+      last = cut;
+      const int made = ranges == 0 ? cut : ranges;
+      const std::int64_t cycles = cycles_of(size, cost, blocks, made);
+      if (least >= 0 && cycles >= least) continue;
+      least = cycles;
+      best = {cost.tile, made};
+    }
+  }
+  return best;
+}
+
+/// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that few threads have much to do between two
+/// barriers; f64 has one tile.
 template <class T, int bk, class Body>
-void with_conv_tile(ConvTile tile, std::int64_t results, std::int64_t pixels, std::int64_t groups, Body body) {
+void with_conv_tile(ConvTile tile, Body body) {
   if constexpr (std::is_same_v<T, double>) {
     body(GemmTile<double, 64, 64, bk, 4, 4>());
   } else {
-    switch (tile == ConvTile::automatic ? conv_tile_for(results, pixels, groups) : tile) {
+    switch (tile) {
       case ConvTile::tile_128x128: return body(GemmTile<float, 128, 128, bk, 8, 8>());
       case ConvTile::tile_64x128: return body(GemmTile<float, 64, 128, bk, 8, 8>());
-      default: return body(GemmTile<float, 64, 64, bk, 8, 4>());
+      default: return body(GemmTile<float, 64, 64, 16, 8, 4>());
     }
   }
 }

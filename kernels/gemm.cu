@@ -55,9 +55,9 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
       },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
 #pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][BringA::k(i)][BringA::free(i)] = a[i];
+        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][BringA::k(i) * to.a_pitch + BringA::free(i)] = a[i];
 #pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][BringB::k(i)][BringB::free(i)] = b[i];
+        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][BringB::k(i) * to.b_pitch + BringB::free(i)] = b[i];
       },
       [](int) {});
 

@@ -29,13 +29,16 @@ struct GemmTile {
   static_assert(bm * bk % threads == 0 && bn * bk % threads == 0);
 
   struct alignas(16) Shared {
-    T a[2][bk][bm + width], b[2][bk][bn + width];
+    static constexpr int a_pitch = bm + width, b_pitch = bn + width;  ///< from one k to the next
+    T a[2][bk * a_pitch], b[2][bk * b_pitch];
   };
 
   /// Row, or column, of the tile that is the thread's number `i`.
   __device__ static int row(int i) {
     return i / width * (bm / (tm / width)) + static_cast<int>(threadIdx.x) / threads_n * width + i % width;
   }
+  /// row(i) = row(0) + row_step(i)
+  __device__ static constexpr int row_step(int i) { return i / width * (bm / (tm / width)) + i % width; }
   __device__ static int column(int j) {
     return j / width * (bn / (tn / width)) + static_cast<int>(threadIdx.x) % threads_n * width + j % width;
   }
@@ -46,9 +49,11 @@ struct GemmTile {
     for (int k = 0; k < bk; ++k) {
       Pack<T, width> a[tm / width], b[tn / width];
 #pragma unroll
-      for (int i = 0; i < tm / width; ++i) a[i] = load_pack<width>(&shared.a[half][k][row(i * width)]);
+      for (int i = 0; i < tm / width; ++i)
+        a[i] = load_pack<width>(&shared.a[half][k * Shared::a_pitch + row(i * width)]);
 #pragma unroll
-      for (int j = 0; j < tn / width; ++j) b[j] = load_pack<width>(&shared.b[half][k][column(j * width)]);
+      for (int j = 0; j < tn / width; ++j)
+        b[j] = load_pack<width>(&shared.b[half][k * Shared::b_pitch + column(j * width)]);
 #pragma unroll
       for (int i = 0; i < tm; ++i)
 #pragma unroll
@@ -70,8 +75,7 @@ struct GemmTile {
     load(first, a, b);
     store(shared, 0, a, b);
     __syncthreads();
-    for (int tile = first; tile < last; ++tile) {
-      const int half = (tile - first) & 1;
+    for (int tile = first, half = 0; tile < last; ++tile, half ^= 1) {
       const bool more = tile + 1 < last;
       if (more) {
         load(tile + 1, a, b);

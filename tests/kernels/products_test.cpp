@@ -29,7 +29,7 @@ std::vector<T> integers(std::int64_t count, unsigned key) {
   return values;
 }
 
-/// A convolution with its tensors; images of x and y lie a few elements further apart than they need.
+/// A convolution with its tensors; images of x and y lie `gap` elements further apart than they need.
 template <class T>
 struct Problem {
   ConvGeometry g;
@@ -39,10 +39,14 @@ struct Problem {
 
   int p = 0, q = 0;
   std::vector<T> x, w, bias, dy, mask, dx_old, dw_old;
-  static constexpr int gap = 3;
+  int gap;
 
-  Problem(const ConvGeometry& geometry, int n, int c, int h, int wide, int k, bool with_mask = false)
-      : g(geometry), x_shape{nullptr, n, c, h, wide, std::int64_t{c} * h * wide + gap}, filters(k), masked(with_mask) {
+  Problem(const ConvGeometry& geometry, int n, int c, int h, int wide, int k, bool with_mask = false, int apart = 3)
+      : g(geometry),
+        x_shape{nullptr, n, c, h, wide, std::int64_t{c} * h * wide + apart},
+        filters(k),
+        masked(with_mask),
+        gap(apart) {
     p = (h + 2 * g.pad_h - g.dilation_h * (g.kernel_h - 1) - 1) / g.stride_h + 1;
     q = (wide + 2 * g.pad_w - g.dilation_w * (g.kernel_w - 1) - 1) / g.stride_w + 1;
     x = integers<T>(n * x_shape.pitch, 1);
@@ -152,6 +156,18 @@ TEST_CASE("implicit gemm equals the definition in every tile, at the edges of bl
     check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
     check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, tile);
   }
+}
+
+TEST_CASE("implicit gemm equals the definition where a step is one tap, and where packs of pixels are written") {
+  for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
+    INFO("tile " << static_cast<int>(tile));
+    // Channels and filters of a group are multiples of every depth of a step; the last block has a few pixels or rows.
+    check_all<float>({{1, 3, 2, 1, 1, 1, 1, 1, 2}, 2, 16, 8, 10, 144, true, 4}, tile);
+    check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 64, 6, 8, 32, false, 8}, tile);
+    check_all<float>({{1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 16, 9, 7, 16, true}, tile);
+    check_all<float>({{1, 2, 2, 1, 1, 1, 0, 1, 1}, 1, 48, 5, 9, 24, false, 1}, tile);
+  }
+  check_all<double>({{2, 3, 3, 1, 1, 1, 1, 1, 1}, 2, 16, 6, 6, 32, true, 2}, ConvTile::automatic);
 }
 
 TEST_CASE("implicit gemm equals the definition with strides, dilation, groups and padding, in both types") {
