@@ -9,6 +9,7 @@
 //   TapPerElement   k counts (channel, r, s) without gaps; where its taps lie is worked out once per block and step, by
 //                   bk threads, two steps ahead. For all other numbers of channels.
 
+#include "conv_tiles.h"
 #include "cut_at_zero.h"
 #include "elements.h"
 #include "fast_divide.h"
@@ -128,15 +129,6 @@ struct Share {
            (static_cast<unsigned>(column + tap.column) < static_cast<unsigned>(product.in.w));
   }
 };
-
-/// Element `at` of `in` if it `counts`, else 0. Both loads are made at once, so that no branch waits for the mask.
-template <bool masked, class T>
-__device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
-  const T value = counts ? in[at] : T(0);
-  if constexpr (!masked) return value;
-  const T sign = counts ? mask[at] : T(0);
-  return sign > T(0) ? value : T(0);
-}
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {

@@ -3,8 +3,8 @@
 //   dw[m, (c,r,s)] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride - pad + r dilation, q likewise]
 //
 // A block makes bm filters m by bn weights (c,r,s) (gemm_tile.h). A thread keeps to one pixel of each tile while it
-// brings elements of both factors: where the pixel lies is worked out once per tile, where the block's weights lie once
-// per block, in shared memory. Neighbouring threads bring neighbouring pixels.
+// brings elements of both factors: where a tile's pixels lie is worked out once per block, two tiles ahead, where the
+// block's weights lie once per block, both in shared memory. Neighbouring threads bring neighbouring pixels.
 //
 // Filters by weights are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
 // `partial` and are added in order by a second kernel.
@@ -22,78 +22,118 @@ constexpr int pixels_per_tile = 16;
 template <class T>
 struct WeightsProduct {
   ConvGeometry g;
-  int filters, channels;  ///< of a group
+  int filters, channels, weights;  ///< of a group; weights of one filter
   View<const T> x;
   Masked<T> dy;
   T* dw;  ///< or the partial sums
   bool adds;
+  bool packs;  ///< widest<T> weights that begin at a multiple of it lie together in dw, on 16 bytes
   int pixels, tiles_per_split, splits;
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
 };
 
 /// Where a weight's factor lies in x, relative to a pixel's.
-struct WeightPlace {
+struct alignas(16) WeightPlace {
   int offset, row, column;
 };
 
-template <class T, class Tile>
-__global__ __launch_bounds__(Tile::threads) void conv_weights_product_kernel(WeightsProduct<T> product) {
+/// The first channels' elements that a pixel meets, and the row and column of x for a weight's tap at 0. What does not
+/// exist, a pixel or a weight, has a row that is far outside.
+struct PixelPlace {
+  std::int64_t dy, mask, x;
+  int row, column;
+};
+constexpr int nowhere = -(1 << 29);
+
+template <class T>
+__device__ PixelPlace place_of(const WeightsProduct<T>& product, int group, int pixel) {
+  if (pixel >= product.pixels) return {0, 0, 0, nowhere, 0};
+  const Divided row = divide(static_cast<unsigned>(pixel), product.by_columns);
+  const Divided image = divide(row.quotient, product.by_rows);
+  const int n = static_cast<int>(image.quotient);
+  const int p = static_cast<int>(image.remainder), q = static_cast<int>(row.remainder);
+  const int x_row = p * product.g.stride_h - product.g.pad_h, x_column = q * product.g.stride_w - product.g.pad_w;
+  const View<const T>&dy = product.dy.dy, &x = product.x;
+  const std::int64_t at = group * product.filters * dy.plane() + std::int64_t{p} * dy.w + q;
+  return {n * dy.pitch + at, n * product.dy.mask.pitch + at,
+          n * x.pitch + group * product.channels * x.plane() + std::int64_t{x_row} * x.w + x_column, x_row, x_column};
+}
+
+template <class T>
+__device__ WeightPlace weight_at(const WeightsProduct<T>& product, int weight) {
+  if (weight >= product.weights) return {0, nowhere, 0};
+  const Divided channel = divide(static_cast<unsigned>(weight), product.by_taps);
+  const Divided tap = divide(channel.remainder, product.by_row_taps);
+  const int row = static_cast<int>(tap.quotient) * product.g.dilation_h,
+            column = static_cast<int>(tap.remainder) * product.g.dilation_w;
+  return {static_cast<int>(channel.quotient * product.x.plane()) + row * product.x.w + column, row, column};
+}
+
+/// A thread's results, in packs of `width` weights. `left_m` and `left_n` are how many the block has.
+template <class Tile, int width, bool adds, class T>
+__device__ void write(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn]) {
+#pragma unroll
+  for (int i = 0; i < Tile::tm; ++i) {
+    if (Tile::row(i) >= left_m) continue;
+    T* const to = dw + std::int64_t{Tile::row(i)} * pitch;
+#pragma unroll
+    for (int j = 0; j < Tile::tn; j += width) {
+      if (Tile::column(j) >= left_n) continue;
+      Pack<T, width> pack;
+#pragma unroll
+      for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
+      put_pack(to + Tile::column(j), pack, adds);
+    }
+  }
+}
+
+template <class T, class Tile, bool masked>
+__global__ __launch_bounds__(Tile::threads,
+                             Tile::threads == 256 ? 2 : 3) void conv_weights_product_kernel(WeightsProduct<T> product) {
   __shared__ typename Tile::Shared shared;
   __shared__ WeightPlace weights[Tile::bn];
-  const ConvGeometry& g = product.g;
+  __shared__ PixelPlace pixels[2][Tile::bk];  // of a tile; dy, mask and x are how far it is to the next tile's
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_filter = static_cast<int>(blockIdx.y) * Tile::bm,
             first_weight = static_cast<int>(blockIdx.x) * Tile::bn;
-  const int weight_count = product.channels * g.kernel_h * g.kernel_w;
   const int thread = static_cast<int>(threadIdx.x);
-
-  for (int j = thread; j < Tile::bn; j += Tile::threads) {
-    const Divided channel = divide(static_cast<unsigned>(min(first_weight + j, weight_count - 1)), product.by_taps);
-    const Divided tap = divide(channel.remainder, product.by_row_taps);
-    const int row = static_cast<int>(tap.quotient) * g.dilation_h,
-              column = static_cast<int>(tap.remainder) * g.dilation_w;
-    weights[j] = {static_cast<int>(channel.quotient * product.x.plane()) + row * product.x.w + column, row, column};
-  }
+  for (int j = thread; j < Tile::bn; j += Tile::threads) weights[j] = weight_at(product, first_weight + j);
 
   constexpr int rows = Tile::threads / Tile::bk;
   static_assert(Tile::threads % Tile::bk == 0);
   const int own_k = thread % Tile::bk, own_row = thread / Tile::bk;
   const int tiles = (product.pixels + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
-  const std::int64_t plane = product.dy.dy.plane();
+  const int filters = product.filters - first_filter - own_row;  // of the block, from own_row on
+  const unsigned plane = static_cast<unsigned>(product.dy.dy.h) * static_cast<unsigned>(product.dy.dy.w);
+
+  // Of the next step to load. That the loop carries them keeps them in registers (conv_gather.h).
+  const PixelPlace first = place_of(product, group, first_tile * Tile::bk + own_k);
+  const std::int64_t first_plane = std::int64_t{min(first_filter + own_row, product.filters - 1)} * plane;
+  const T* dy = product.dy.dy.data + (first.dy + first_plane);
+  const T* mask = masked ? product.dy.mask.data + (first.mask + first_plane) : nullptr;
+  const T* x = product.x.data + first.x;
 
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
       shared, first_tile, min(first_tile + product.tiles_per_split, tiles), sums,
       [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
-        const int pixel = tile * Tile::bk + own_k;
-        const bool inside = pixel < product.pixels;
-        const Divided row = divide(static_cast<unsigned>(inside ? pixel : 0), product.by_columns);
-        const Divided image = divide(row.quotient, product.by_rows);
-        const int n = static_cast<int>(image.quotient);
-        const int p = static_cast<int>(image.remainder), q = static_cast<int>(row.remainder);
-        const std::int64_t at = std::int64_t{p} * product.dy.dy.w + q;
-        const T* const dy = product.dy.dy.at(n, group * product.filters) + at;
-        const T* const mask =
-            product.dy.mask.data == nullptr ? nullptr : product.dy.mask.at(n, group * product.filters) + at;
+        const PixelPlace pixel = pixels[tile & 1][own_k];
+        const int left = pixel.row == nowhere ? 0 : filters;
 #pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) {
-          const int m = first_filter + own_row + i * rows;
-          const bool counts = inside && m < product.filters && (mask == nullptr || mask[m * plane] > T(0));
-          a[i] = counts ? dy[m * plane] : T(0);
-        }
-        const int x_row = p * g.stride_h - g.pad_h, x_column = q * g.stride_w - g.pad_w;
-        const T* const x = product.x.at(n, group * product.channels);
-        const std::int64_t x_place = std::int64_t{x_row} * product.x.w + x_column;
+        for (int i = 0; i < Tile::loads_a; ++i)
+          a[i] = bring<masked>(dy, mask, std::uint64_t{plane} * (i * rows), i * rows < left);
 #pragma unroll
         for (int i = 0; i < Tile::loads_b; ++i) {
-          const int j = own_row + i * rows;
-          const WeightPlace place = weights[j];
-          const bool counts = inside && first_weight + j < weight_count &&
-                              static_cast<unsigned>(x_row + place.row) < static_cast<unsigned>(product.x.h) &&
-                              static_cast<unsigned>(x_column + place.column) < static_cast<unsigned>(product.x.w);
-          b[i] = counts ? x[x_place + place.offset] : T(0);
+          const WeightPlace weight = weights[own_row + i * rows];
+          const bool counts =
+              (static_cast<unsigned>(pixel.row + weight.row) < static_cast<unsigned>(product.x.h)) &
+              (static_cast<unsigned>(pixel.column + weight.column) < static_cast<unsigned>(product.x.w));
+          b[i] = counts ? x[weight.offset] : T(0);
         }
+        dy += pixel.dy;
+        if constexpr (masked) mask += pixel.mask;
+        x += pixel.x;
       },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
 #pragma unroll
@@ -101,19 +141,23 @@ __global__ __launch_bounds__(Tile::threads) void conv_weights_product_kernel(Wei
 #pragma unroll
         for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own_k * to.b_pitch + own_row + i * rows] = b[i];
       },
-      [](int) {});
+      [&](int tile) {
+        if (thread >= Tile::bk) return;
+        const PixelPlace here = place_of(product, group, tile * Tile::bk + thread),
+                         next = place_of(product, group, (tile + 1) * Tile::bk + thread);
+        pixels[tile & 1][thread] = {next.dy - here.dy, next.mask - here.mask, next.x - here.x, here.row, here.column};
+      });
 
-  const std::int64_t all = std::int64_t{product.dy.dy.c} * weight_count;
-  T* const dw = product.dw + split * all + std::int64_t{group} * product.filters * weight_count;
-#pragma unroll
-  for (int i = 0; i < Tile::tm; ++i) {
-    const int m = first_filter + Tile::row(i);
-    if (m >= product.filters) continue;
-#pragma unroll
-    for (int j = 0; j < Tile::tn; ++j) {
-      const int weight = first_weight + Tile::column(j);
-      if (weight < weight_count) put(dw[std::int64_t{m} * weight_count + weight], sums[i][j], product.adds);
-    }
+  const std::int64_t all = std::int64_t{product.dy.dy.c} * product.weights;
+  T* const dw = product.dw + split * all + (std::int64_t{group} * product.filters + first_filter) * product.weights +
+                first_weight;
+  const int left_m = product.filters - first_filter, left_n = product.weights - first_weight;
+  if (product.packs) {
+    product.adds ? write<Tile, widest<T>, true>(dw, product.weights, left_m, left_n, sums)
+                 : write<Tile, widest<T>, false>(dw, product.weights, left_m, left_n, sums);
+  } else {
+    product.adds ? write<Tile, 1, true>(dw, product.weights, left_m, left_n, sums)
+                 : write<Tile, 1, false>(dw, product.weights, left_m, left_n, sums);
   }
 }
 
@@ -154,13 +198,18 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   const ConvCut cut = cut_of(g, x, dy.dy, tile, splits);
   splits = cut.ranges;
   const int row_taps = g.kernel_w, taps = g.kernel_h * g.kernel_w;
+  const int weights = x.c / g.groups * taps;
+  T* const made = splits == 1 ? dw : partial;
+  const bool packs = weights % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(made) % 16 == 0;
   WeightsProduct<T> product{g,
                             dy.dy.c / g.groups,
                             x.c / g.groups,
+                            weights,
                             x,
                             dy,
-                            splits == 1 ? dw : partial,
+                            made,
                             adds && splits == 1,
+                            packs,
                             static_cast<int>(dy.dy.n * dy.dy.plane()),
                             0,
                             splits,
@@ -168,7 +217,6 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
                             FastDivide(dy.dy.h),
                             FastDivide(taps),
                             FastDivide(row_taps)};
-  const int weights = product.channels * taps;
   const int tiles = (product.pixels + pixels_per_tile - 1) / pixels_per_tile;
   product.tiles_per_split = (tiles + splits - 1) / splits;
   with_conv_tile<T, pixels_per_tile>(cut.tile, [&](auto chosen) {
@@ -176,7 +224,11 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
     const dim3 grid(static_cast<unsigned>((weights + Tile::bn - 1) / Tile::bn),
                     static_cast<unsigned>((product.filters + Tile::bm - 1) / Tile::bm),
                     static_cast<unsigned>(g.groups * splits));
-    launch(LAMINA_KERNEL(conv_weights_product_kernel<T, Tile>), grid, Tile::threads, 0, stream, product);
+    const auto start = [&](void (*kernel)(WeightsProduct<T>)) {
+      launch(kernel, "conv_weights_product_kernel", grid, Tile::threads, 0, stream, product);
+    };
+    dy.mask.data == nullptr ? start(conv_weights_product_kernel<T, Tile, false>)
+                            : start(conv_weights_product_kernel<T, Tile, true>);
   });
   if (splits == 1) return;
   const View<T> sum{dw, 1, dy.dy.c, product.channels, taps, std::int64_t{dy.dy.c} * weights};

@@ -1,5 +1,5 @@
 #pragma once
-// Which tile a convolution's product takes, and into how many ranges its sum is cut.
+// Which tile a convolution's product takes, into how many ranges its sum is cut, and how masked elements are brought.
 
 #include <algorithm>
 #include <cstdint>
@@ -69,6 +69,15 @@ inline ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[3]
     }
   }
   return best;
+}
+
+/// Element `at` of a tensor if it `counts`, else 0. Both loads are made at once, so that no branch waits for the mask.
+template <bool masked, class T>
+__device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
+  const T value = counts ? in[at] : T(0);
+  if constexpr (!masked) return value;
+  const T sign = counts ? mask[at] : T(0);
+  return sign > T(0) ? value : T(0);
 }
 
 /// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that few threads have much to do between two
