@@ -219,15 +219,7 @@ struct TapPerElement {
   }
 };
 
-/// Bias, ReLU, old content: one result, written where it belongs.
-template <class T>
-__device__ void finish(const GatherProduct<T>& product, const Pixel& pixel, int channel, T value) {
-  if (product.bias != nullptr) value += product.bias[channel];
-  if (product.relu) value = cut_at_zero(value);
-  put(product.out.at(pixel.n, channel)[place_of(product, pixel)], value, product.adds);
-}
-
-/// The same for all results of a thread, which lie in packs of pixels of a multiple of `width`, or singly if that is 1.
+/// Writes all results of a thread, which lie in packs of pixels of a multiple of `width`, or singly if that is 1.
 /// `channel` and `left` are the block's first channel and how many it has from there on.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const GatherProduct<T>& product, T* range, int channel, int left, int first_pixel,

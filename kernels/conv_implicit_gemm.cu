@@ -78,23 +78,34 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-/// The ranges' sums of every result, added in order. `all` is what one range has of them.
-template <class T>
+/// The ranges' sums of every result, added in order, with bias, ReLU and old content; `width` pixels at once. `all` is
+/// what one range has of them.
+template <class T, int width>
 __global__ void conv_gather_sum_kernel(GatherProduct<T> product, View<T> all) {
-  for_each_element(all, [&](int n, std::int64_t i) {
+  for_each_pack<width>(Extent{all.n, all.image()}, [&](int n, std::int64_t i) {
     const Divided row = divide(static_cast<unsigned>(i), product.by_columns);
     const Divided channel = divide(row.quotient, product.by_rows);
-    T sum = T(0);
-    for (int split = 0; split < product.splits; ++split)
-      sum += product.partial[(std::int64_t{split} * all.n + n) * all.pitch + i];
-    finish(product, {n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)},
-           static_cast<int>(channel.quotient), sum);
+    const auto number = static_cast<int>(channel.quotient);
+    const T* from = all.at(n, 0) + i;
+    Pack<T, width> sum{};
+    for (int split = 0; split < product.splits; ++split, from += all.n * all.pitch) {
+      const Pack<T, width> range = load_pack<width>(from);
+      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
+    }
+    if (product.bias != nullptr) {
+      const T bias = product.bias[number];
+      for (int k = 0; k < width; ++k) sum.v[k] += bias;
+    }
+    if (product.relu)
+      for (int k = 0; k < width; ++k) sum.v[k] = cut_at_zero(sum.v[k]);
+    const Pixel pixel{n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)};
+    put_pack(product.out.at(n, number) + place_of(product, pixel), sum, product.adds);
   });
 }
 
-constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1280, 3000, 2},
-                                          {ConvTile::tile_64x128, 64, 128, 8, 660, 1500, 3},
-                                          {ConvTile::tile_64x64, 64, 64, 16, 700, 1000, 4}};
+constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 1330, 2},
+                                          {ConvTile::tile_64x128, 64, 128, 8, 656, 720, 3},
+                                          {ConvTile::tile_64x64, 64, 64, 16, 705, 560, 4}};
 
 /// Tile and ranges. Without a multiple of 8 channels the largest tile has too few registers.
 template <class T>
@@ -159,7 +170,12 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
     }
   });
   if (splits == 1) return;
-  launch(LAMINA_KERNEL(conv_gather_sum_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, product, all);
+  const auto add = [&](void (*kernel)(GatherProduct<T>, View<T>), int width) {
+    launch(kernel, "conv_gather_sum_kernel", grid_of_packs({all.n, all.image()}, width), pack_threads, 0, stream,
+           product, all);
+  };
+  made.packs&& has_packs(product) ? add(conv_gather_sum_kernel<T, widest<T>>, widest<T>)
+                                  : add(conv_gather_sum_kernel<T, 1>, 1);
 }
 
 /// Bytes of the sums of a product's ranges.

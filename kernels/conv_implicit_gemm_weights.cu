@@ -161,18 +161,23 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-template <class T>
-__global__ void conv_weights_sum_kernel(const T* partial, int splits, View<T> dw, bool adds) {
-  for_each_element(dw, [&](int, std::int64_t i) {
-    T sum = partial[i];
-    for (int split = 1; split < splits; ++split) sum += partial[split * dw.pitch + i];
-    put(dw.data[i], sum, adds);
+template <class T, int width>
+__global__ void conv_weights_sum_kernel(const T* partial, int splits, Extent results, T* dw, bool adds) {
+  for_each_pack<width>(results, [&](int, std::int64_t i) {
+    const T* from = partial + i;
+    Pack<T, width> sum = load_pack<width>(from);
+    for (int split = 1; split < splits; ++split) {
+      from += results.size;
+      const Pack<T, width> range = load_pack<width>(from);
+      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
+    }
+    put_pack(dw + i, sum, adds);
   });
 }
 
-constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2930, 3700, 1},
-                                           {ConvTile::tile_64x128, 64, 128, 16, 1830, 2200, 3},
-                                           {ConvTile::tile_64x64, 64, 64, 16, 1010, 1350, 5}};
+constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2500, 1480, 2},
+                                           {ConvTile::tile_64x128, 64, 128, 16, 1331, 915, 3},
+                                           {ConvTile::tile_64x64, 64, 64, 16, 730, 690, 5}};
 
 template <class T>
 ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
@@ -232,8 +237,14 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
   });
   if (splits == 1) return;
   const View<T> sum{dw, 1, dy.dy.c, product.channels, taps, std::int64_t{dy.dy.c} * weights};
-  launch(LAMINA_KERNEL(conv_weights_sum_kernel<T>), grid_of_elements(sum), elements_per_block, 0, stream, partial,
-         splits, sum, adds);
+  const View<T> range{partial, 1, sum.c, sum.h, sum.w, sum.pitch};
+  with_packs<T>(
+      true,
+      [&](auto width, const Extent& results) {
+        launch(LAMINA_KERNEL(conv_weights_sum_kernel<T, width()>), grid_of_packs(results, width), pack_threads, 0,
+               stream, partial, splits, results, dw, adds);
+      },
+      sum, range);
 }
 
 template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,

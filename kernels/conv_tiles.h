@@ -42,7 +42,7 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvTileCost& cost, st
   const std::int64_t cycles = most / cost.at_once * round(cost.at_once) + round(most % cost.at_once);
   if (ranges == 1) return cycles;
   const std::int64_t sums = size.results * size.columns * size.groups / large_device;
-  return cycles + launch + sums * std::max((200 + 5 * ranges) / lanes + 1, (ranges + 1) * 4 / bytes + 1);
+  return cycles + launch + sums * std::max((30 + 2 * ranges) * 100 / lanes, (ranges + 1) * 400 / bytes) / 100;
 }
 
 /// The tile and the number of ranges that are done first: of the numbers, those that just fill some rounds of blocks.
@@ -56,7 +56,7 @@ inline ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[3]
         (size.results + cost.bm - 1) / cost.bm * ((size.columns + cost.bn - 1) / cost.bn) * size.groups;
     const std::int64_t most = std::clamp<std::int64_t>(size.depth / size.least_depth, 1, size.most_ranges);
     int last = 0;
-    for (int rounds = 1; rounds <= 2 * cost.at_once; ++rounds) {
+    for (int rounds = 1; rounds <= 12; ++rounds) {
       const int cut = static_cast<int>(
           std::clamp<std::int64_t>(large_device * rounds / std::max<std::int64_t>(blocks, 1), 1, most));
       if (cut == last) continue;

@@ -1,31 +1,41 @@
-// Columns of a convolution and their sum back into an image. One thread writes one element: of the columns a copy or
-// 0, of the image a sum over its at most R x S copies, in a fixed order, so that no atomics are needed and the bits
-// are the same in every run.
+// Columns of a convolution and their sum back into an image. Of the columns, a thread writes what one pixel sees of one
+// channel, R x S elements, each a copy or 0: where the pixel lies is worked out once for all of them. Of the image, a
+// thread writes one element, a sum over its at most R x S copies in a fixed order, so that no atomics are needed and
+// the bits are the same in every run.
 
 #include "im2col.h"
 
 #include "elements.h"
 #include "fast_divide.h"
+#include "packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Divisions of an element's number: by the plane and row of its image, by the taps of a filter and of its row.
+/// Divisions of a pixel's number in all channels: by the pixels of a channel and of a row.
 struct ColumnDivisors {
-  FastDivide plane, width, taps, row_taps;
+  FastDivide plane, width;
 };
 
 template <class T>
 __global__ void im2col_kernel(ConvGeometry g, ColumnDivisors by, View<const T> x, View<T> columns) {
-  for_each_element(columns, [&](int n, std::int64_t i) {
-    const Divided line = divide(static_cast<unsigned>(i), by.plane), pixel = divide(line.remainder, by.width);
-    const Divided channel = divide(line.quotient, by.taps), tap = divide(channel.remainder, by.row_taps);
-    const auto c = static_cast<int>(channel.quotient), r = static_cast<int>(tap.quotient);
-    const auto s = static_cast<int>(tap.remainder);
-    const int row = static_cast<int>(pixel.quotient) * g.stride_h - g.pad_h + r * g.dilation_h;
-    const int column = static_cast<int>(pixel.remainder) * g.stride_w - g.pad_w + s * g.dilation_w;
-    const bool inside = row >= 0 && row < x.h && column >= 0 && column < x.w;
-    columns.at(n, 0)[i] = inside ? x.at(n, c)[std::int64_t{row} * x.w + column] : T(0);
+  const std::int64_t plane = columns.plane();
+  for_each_pack<1>(Extent{x.n, x.c * plane}, [&](int n, std::int64_t i) {
+    const Divided channel = divide(static_cast<unsigned>(i), by.plane), pixel = divide(channel.remainder, by.width);
+    const auto c = static_cast<int>(channel.quotient);
+    const int first_row = static_cast<int>(pixel.quotient) * g.stride_h - g.pad_h;
+    const int first_column = static_cast<int>(pixel.remainder) * g.stride_w - g.pad_w;
+    const T* const from = x.at(n, c);
+    T* to = columns.at(n, c * g.kernel_h * g.kernel_w) + channel.remainder;
+    for (int r = 0; r < g.kernel_h; ++r) {
+      const int row = first_row + r * g.dilation_h;
+      const bool inside = static_cast<unsigned>(row) < static_cast<unsigned>(x.h);
+      const T* const line = from + (inside ? std::int64_t{row} * x.w : 0);
+      for (int s = 0; s < g.kernel_w; ++s, to += plane) {
+        const int column = first_column + s * g.dilation_w;
+        *to = inside & (static_cast<unsigned>(column) < static_cast<unsigned>(x.w)) ? line[column] : T(0);
+      }
+    }
   });
 }
 
@@ -62,9 +72,9 @@ __global__ void col2im_kernel(ConvGeometry g, ImageDivisors by, View<const T> co
 
 template <class T>
 void im2col(Stream stream, const ConvGeometry& g, View<const T> x, View<T> columns) {
-  const ColumnDivisors by{FastDivide(columns.h * columns.w), FastDivide(columns.w), FastDivide(g.kernel_h * g.kernel_w),
-                          FastDivide(g.kernel_w)};
-  launch(LAMINA_KERNEL(im2col_kernel<T>), grid_of_elements(columns), elements_per_block, 0, stream, g, by, x, columns);
+  const ColumnDivisors by{FastDivide(columns.h * columns.w), FastDivide(columns.w)};
+  launch(LAMINA_KERNEL(im2col_kernel<T>), grid_of_packs({x.n, x.c * columns.plane()}, 1), pack_threads, 0, stream, g,
+         by, x, columns);
 }
 
 template <class T>
