@@ -27,14 +27,14 @@ __global__ void im2col_kernel(ConvGeometry g, ColumnDivisors by, View<const T> x
     const int first_column = static_cast<int>(pixel.remainder) * g.stride_w - g.pad_w;
     const T* const from = x.at(n, c);
     T* to = columns.at(n, c * g.kernel_h * g.kernel_w) + channel.remainder;
-    for (int r = 0; r < g.kernel_h; ++r) {
-      const int row = first_row + r * g.dilation_h;
-      const bool inside = static_cast<unsigned>(row) < static_cast<unsigned>(x.h);
-      const T* const line = from + (inside ? std::int64_t{row} * x.w : 0);
-      for (int s = 0; s < g.kernel_w; ++s, to += plane) {
-        const int column = first_column + s * g.dilation_w;
-        *to = inside & (static_cast<unsigned>(column) < static_cast<unsigned>(x.w)) ? line[column] : T(0);
-      }
+    // A row of taps is short: unrolled, it would be remainders.
+#pragma unroll 1
+    for (int r = 0, row = first_row; r < g.kernel_h; ++r, row += g.dilation_h) {
+      const int width = static_cast<unsigned>(row) < static_cast<unsigned>(x.h) ? x.w : 0;  // of what there is to see
+      const T* const line = from + std::int64_t{row} * width;
+#pragma unroll 1
+      for (int s = 0, column = first_column; s < g.kernel_w; ++s, column += g.dilation_w, to += plane)
+        *to = static_cast<unsigned>(column) < static_cast<unsigned>(width) ? line[column] : T(0);
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../../kernels/conv_cut.h"
 #include "../../kernels/conv_direct.h"
 #include "../../kernels/conv_implicit_gemm.h"
 #include "../../kernels/gemm.h"
@@ -203,6 +204,25 @@ TEST_CASE("gemm equals the definition in every orientation and tile") {
     }
   check_gemm<float>(1, 1, 1, true, true, false);
   check_gemm<float>(1450, 1420, 9, true, false, true);  // blocks enough for the largest tile
+}
+
+TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a large device") {
+  // Every block takes as long as its share of the sum; one at a time.
+  const ConvTileCost costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 4000, 0, 1},
+                                 {ConvTile::tile_64x128, 64, 128, 8, 2000, 0, 1},
+                                 {ConvTile::tile_64x64, 64, 64, 8, 1000, 0, 1}};
+  const auto cut = [&](std::int64_t results, std::int64_t columns, std::int64_t depth) {
+    return conv_cut_for({results, columns, 1, depth, 512, 256}, costs, ConvTile::tile_128x128, 0).ranges;
+  };
+  // 144 blocks are two rounds of 132; in 11 ranges they are 12 whole ones.
+  CHECK(cut(512, 4608, 100000) == 11);
+  CHECK(cut(512, 4608, 1023) == 1);    // a range has 512 terms at least
+  CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
+  CHECK(cut(128, 128, 100000) == 132);
+  CHECK(cut(128, 128, 512 * 100) == 100);
+  // Few results take small tiles, and a number that is given stays.
+  CHECK(conv_cut_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
+  CHECK(conv_cut_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
 }
 
 TEST_CASE("implicit gemm refuses filters whose weights it cannot count, and says how many there are") {
