@@ -87,9 +87,15 @@ __device__ void write(T* dw, int pitch, int left_m, int left_n, const T (&sums)[
   }
 }
 
+/// Blocks that the compiler is to leave registers for on a multiprocessor.
+template <class Tile>
+constexpr int blocks_at_once = Tile::threads == 256       ? 2
+                               : Tile::tm* Tile::tn == 64 ? 3
+                                                          : 5;
+
 template <class T, class Tile, bool masked>
 __global__ __launch_bounds__(Tile::threads,
-                             Tile::threads == 256 ? 2 : 3) void conv_weights_product_kernel(WeightsProduct<T> product) {
+                             blocks_at_once<Tile>) void conv_weights_product_kernel(WeightsProduct<T> product) {
   __shared__ typename Tile::Shared shared;
   __shared__ WeightPlace weights[Tile::bn];
   __shared__ PixelPlace pixels[2][Tile::bk];  // of a tile; dy, mask and x are how far it is to the next tile's
@@ -177,7 +183,7 @@ __global__ void conv_weights_sum_kernel(const T* partial, int splits, Extent res
 
 constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2500, 1480, 2},
                                            {ConvTile::tile_64x128, 64, 128, 16, 1331, 915, 3},
-                                           {ConvTile::tile_64x64, 64, 64, 16, 730, 690, 5}};
+                                           {ConvTile::tile_64x64, 64, 64, 16, 737, 690, 5}};
 
 template <class T>
 ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, ConvTile tile, int splits) {
