@@ -140,7 +140,8 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                         .panel_stride = panel_stride,
                         .ldb = ldb,
                         .columns = padded_images(),
-                        .begins = k == 0},
+                        .begins = k == 0,
+                        .a_is_far = true},
                RowMajor<T>{buffers.sums, padded_images()});
     }
     for (std::int64_t n = 0; n < images_; ++n) {
@@ -231,7 +232,8 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
                           .ldb = width(),
                           .columns = columns,
                           .add = c_.add_dw,
-                          .begins = n == 0},
+                          .begins = n == 0,
+                          .c_is_far = true},
                  RowMajor<T>{dw + own.first * features_ + j, features_});
       }
     }

@@ -34,6 +34,8 @@ struct Block {
   bool ends = true;          ///< and the last
   T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
   std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
+  bool a_is_far = false;     ///< a is read once, from memory: its next rows are asked for ahead of time
+  bool c_is_far = false;     ///< c goes to memory: so are the columns to be written next
 };
 
 /// Multiplies a block. `place` knows where c lies:
@@ -72,11 +74,13 @@ void multiply(const Block<T>& block, const Place& place) {
         tile.bias = block.begins ? bias : nullptr;
         tile.add = block.add || !block.begins;
         tile.relu = block.relu && block.ends;
+        if (block.c_is_far) tile.c_ahead = width;
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + j;
         tile.ldc = block.sums_ld;
         tile.add = !block.begins;
       }
+      if (block.a_is_far) tile.a_ahead = kernels.rows * block.lda;
       (block.a_is_columns ? kernels.tile_of_columns : kernels.tile)[half][vectors - 1](tile);
       if (direct != nullptr || (keeps && !block.ends)) continue;
       place.scatter(Finished<T>{.to = nullptr,

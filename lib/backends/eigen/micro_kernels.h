@@ -32,6 +32,8 @@ struct Tile {
   const T* bias;   ///< likewise
   bool add;        ///< c is read and added to; otherwise it is only written
   bool relu;
+  std::int64_t a_ahead = 0;  ///< elements from those of a to others that memory is asked for meanwhile; 0: none
+  std::int64_t c_ahead = 0;  ///< likewise of c, to be written; 0: none
 };
 
 /// Rows of `length` elements, one behind the other: `zeros` zeros, then from[i * step] for i below count (0 where mask
