@@ -70,23 +70,26 @@ void put(T* to, const T* from, std::int64_t count, bool adds) {
   });
 }
 
-/// Asks memory for what follows these `count` elements by some 8 KiB, be it a tensor's or not: processors whose own
-/// prefetching is weak, as behind hypervisors, otherwise wait for a line after the other.
-template <class T>
-void prefetch_behind(const T* from, std::int64_t count) {
-  constexpr std::uintptr_t ahead = 8192, line = 64;
-  const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead;
+/// Asks memory for elements that are to be read soon, or written, be they a tensor's or not: a processor whose own
+/// prefetching is weak, as behind hypervisors, otherwise waits for one line after the other.
+template <bool Writes = false, class T>
+void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0) {
+  constexpr std::uintptr_t line = 64;
+  const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead_bytes;
   const auto last = first + static_cast<std::uintptr_t>(count) * sizeof(T);
-  for (std::uintptr_t at = first; at < last; at += line) __builtin_prefetch(reinterpret_cast<const void*>(at));
+  for (std::uintptr_t at = first; at < last; at += line) {
+    __builtin_prefetch(reinterpret_cast<const void*>(at), Writes ? 1 : 0);
+  }
 }
 
-/// Likewise for elements that are to be written.
+/// Asks for what follows these elements by some distance: what a loop that goes on behind them will read, or write.
+template <class T>
+void prefetch_behind(const T* from, std::int64_t count) {
+  prefetch(from, count, 8192);
+}
 template <class T>
 void prefetch_to_write(const T* from, std::int64_t count) {
-  constexpr std::uintptr_t ahead = 4096, line = 64;
-  const auto first = reinterpret_cast<std::uintptr_t>(from) + ahead;
-  const auto last = first + static_cast<std::uintptr_t>(count) * sizeof(T);
-  for (std::uintptr_t at = first; at < last; at += line) __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+  prefetch<true>(from, count, 4096);
 }
 
 /// a b + c, rounded once where the processor does so: the same bits wherever the compiler places it.
