@@ -157,6 +157,10 @@ class Contest {
         tried.seconds.push_back(run.run().seconds);
         take_facts(tried.facts, run.facts(), again != nullptr);
         return;
+      } catch (const Unsupported& error) {
+        tried.seconds.clear();
+        tried.refusal = error.what();
+        tried.unsupported = true;
       } catch (const OutOfMemory& error) {
         if (make_room()) continue;
         tried.seconds.clear();

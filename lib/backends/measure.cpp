@@ -228,6 +228,7 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
   fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
   const std::unique_ptr<Timer> timer = device.timer();
   Choice taken = by_rule;
+  taken.tied = {};
   for (const Pass pass : passes) {
     std::string& name = taken.algorithm[index_of(pass)];
     if (!name.empty() || algorithm_of(rules, pass).empty()) continue;

@@ -5,7 +5,7 @@
 // With h + pad = S i + a and r = a + S u (likewise along w, with j, b, s and v):
 //   dx[c][h][w] = sums[(c, a, b)][(i, j)] = sum over k, u, v of w[k][c][r][s] * dy[k][i - u][j - v]
 // Rows (c, a, b) fill the register tiles that channels alone would leave empty; all of them read the same columns. Taps
-// that a residue lacks are weights of 0.
+// that a residue lacks are weights of 0, and so an infinite dy makes NaN of pixels near by that its definition spares.
 
 #include <cstddef>
 

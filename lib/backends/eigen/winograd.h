@@ -62,6 +62,19 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
   return tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
 }
 
+/// Elements from a strip's window at `channel`, one of [first, last), to the window that is turned over after it: that
+/// of the next channels or, behind the last of them, of the next strip. 0: none.
+template <class T>
+std::int64_t to_next_window(const Strips& strips, std::int64_t i, const Source<T>& source, std::int64_t channel,
+                            std::int64_t first, std::int64_t last, int lanes, int plane_h, int plane_w) {
+  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
+  if (channel + lanes < last) return lanes * plane;
+  if (i + 1 == strips.count()) return 0;
+  const Strip here = strips[i], next = strips[i + 1];
+  return (next.image - here.image) * source.pitch + std::int64_t{next.h - here.h} * plane_w + (next.w - here.w) -
+         (channel - first) * plane;
+}
+
 /// The `lanes` channels from `channel` on of a window of an image, h and w being its first row and column.
 template <class T>
 PixelWindow<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels,

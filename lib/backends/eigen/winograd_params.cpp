@@ -60,8 +60,7 @@ void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, const Sourc
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
       PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, strip.h - e_.pad_h,
                                         strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead =
-          channel + lanes < e_.inputs ? lanes * e_.in_plane() : transforms_->tile * e_.in_w - channel * e_.in_plane();
+      window.ahead = to_next_window(strips_, i, x, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
       const std::int64_t width = kernels_->width();
       transforms_->patches({.at = buffers.x_points + channel / width * panel_stride_ + tile * width + channel % width,
@@ -84,8 +83,7 @@ void WinogradParams<T>::transform_dy(Piece strips, std::int64_t tile, Piece outp
     for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
       PixelWindow<T> window = window_of(dy, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
                                         transforms_->tile, cols);
-      window.ahead = k + lanes < outputs.last ? lanes * e_.out_plane()
-                                              : transforms_->tile * e_.out_w - (k - outputs.first) * e_.out_plane();
+      window.ahead = to_next_window(strips_, i, dy, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
       kernels_->winograd.stage(pixels, window);
       alignas(64) T sums[64 / sizeof(T)] = {};
       transforms_->tiles({.at = buffers.dy_points + tile * dy_ld_ + k - outputs.first,

@@ -9,6 +9,7 @@ constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread
 constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
 constexpr std::int64_t most_panels = 2;          // of a chunk
+constexpr std::int64_t inputs_ahead = 4;         // whose filters memory is asked for while those of one are transformed
 constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
 /// The cut of a block that makes the largest piece smallest; pieces that share outputs transform their filters twice.
@@ -100,7 +101,7 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(
           made + input * kernels_->width(), filter_position_, from + input * per_input + k * per_output, per_output,
-          scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_, flipped_ ? 4 * per_input : 40);
+          scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_, inputs_ahead * per_input);
     }
   }
 }
@@ -129,8 +130,7 @@ void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
       PixelWindow<T> window = window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
                                         strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead =
-          channel + lanes < e_.inputs ? lanes * e_.in_plane() : (transforms_->tile * e_.in_w - channel * e_.in_plane());
+      window.ahead = to_next_window(strips_, i, source, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
       transforms_->patches({.at = points + tile * point_ld_ + channel,
                             .position = point_position_,

@@ -59,7 +59,7 @@ struct Call {
   bool deterministic = true;  ///< these three as in Lowered::Step
   Math math = Math::strict;
   double max_error = no_bound;
-  std::vector<std::string> tied{};  ///< algorithms that the measured pick did not win against
+  std::vector<std::string> tied{};  ///< algorithms that the measured pick did not win against, of its first pass
 };
 
 /// A graph bound to memory of a backend's device.
