@@ -21,7 +21,7 @@ enum class Part { value, gradient, parameter, parameter_gradient, state };
 class Border {
  public:
   Border(const std::vector<int>& unit, const Graph& graph, const std::vector<bool>& wanted, DType dtype)
-      : unit_(unit), graph_(&graph), wanted_(&wanted), dtype_(dtype) {}
+      : unit_(unit), graph_(graph), wanted_(wanted), dtype_(dtype) {}
 
   double bytes() const { return bytes_; }
 
@@ -36,9 +36,9 @@ class Border {
   }
 
  private:
-  const Node& node(int i) const { return graph_->nodes()[static_cast<std::size_t>(i)]; }
+  const Node& node(int i) const { return graph_.nodes()[static_cast<std::size_t>(i)]; }
   const Op& op(std::size_t place) const { return node(unit_[place]).op; }
-  bool wanted(int i) const { return (*wanted_)[static_cast<std::size_t>(i)]; }
+  bool wanted(int i) const { return wanted_[static_cast<std::size_t>(i)]; }
 
   /// Whether the value is made and used up within the unit.
   bool inside(int value) const { return std::find(unit_.begin(), unit_.end() - 1, value) != unit_.end() - 1; }
@@ -117,8 +117,8 @@ class Border {
   }
 
   const std::vector<int>& unit_;
-  const Graph* graph_;
-  const std::vector<bool>* wanted_;
+  const Graph& graph_;
+  const std::vector<bool>& wanted_;
   DType dtype_;
   std::set<std::tuple<Part, int, std::size_t>> touched_;
   double bytes_ = 0;

@@ -68,7 +68,7 @@ const std::vector<Case>& products() {
   return all;
 }
 
-/// Everything that a plan of a narrow ResNet-18 computes in a forward and a backward pass.
+/// Everything that a plan of the graph computes in a forward and a backward pass in training.
 std::vector<Values> everything(Backend& backend, const Graph& graph) {
   Plan plan(graph, backend, {.input_gradient = true});
   plan.forward();
