@@ -90,9 +90,13 @@ def judge(net, mode, subjects, samples):
 
 
 def judge_memory(net, mode, subjects, peaks):
-    """A line for each peer, and for the best of several: our first layout's peak against the lowest of theirs."""
+    """A line for each peer, and for the best of several: our first layout's peak against the lowest of theirs. A side
+    whose answer is "unsupported" has none."""
     ours = next(k for k, subject in enumerate(subjects) if subject.peer == "lamina")
-    theirs = [(peak["peak_bytes"], subject) for subject, peak in zip(subjects, peaks) if subject.peer != "lamina"]
+    if "unsupported" in peaks[ours]:
+        return []
+    theirs = [(peak["peak_bytes"], subject) for subject, peak in zip(subjects, peaks)
+              if subject.peer != "lamina" and "unsupported" not in peak]
     peers = list(dict.fromkeys(subject.peer for _, subject in theirs))
     lines = []
     for peer in peers + ([BEST] if len(peers) > 1 else []):
@@ -104,6 +108,11 @@ def judge_memory(net, mode, subjects, peaks):
             "ratio": peaks[ours]["peak_bytes"] / lowest,
         })
     return lines
+
+
+def unknown_memory(subjects, peaks):
+    """{peer: why its peak is not known}, of those whose answer is "unsupported"."""
+    return {subject.peer: peak["unsupported"] for subject, peak in zip(subjects, peaks) if "unsupported" in peak}
 
 
 def above(lines, limit):

@@ -1,21 +1,29 @@
 """This process's resident memory, as Linux counts it."""
 
-import contextlib
+
+class Unsupported(Exception):
+    """This system does not tell a process's peak of memory; the message says why."""
 
 
 def status_bytes(field):
     """VmRSS: resident now. VmHWM: at most, since the process began or since reset_peak()."""
-    with open("/proc/self/status") as file:
-        for line in file:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    raise OSError(f"/proc/self/status has no {field}")
+    try:
+        with open("/proc/self/status") as file:
+            for line in file:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError as error:
+        raise Unsupported(f"this system does not tell a process's resident memory: {error}") from error
+    raise Unsupported(f"this system does not tell a process's resident memory: /proc/self/status has no {field}")
 
 
 def reset_peak():
-    """Makes the present size the peak, where the system allows it."""
-    with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
+    """Makes the present size the peak."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError as error:
+        raise Unsupported(f"this system does not set back a process's peak of resident memory: {error}") from error
 
 
 def growth_of(work):

@@ -96,7 +96,10 @@ def worker(arguments):
             subjects = {key: subject for key, subject in subjects.items() if key[0] != mode}
             answer = {}
         elif command == "memory":
-            answer = {"peak_bytes": resident.growth_of(lambda: (run(mode, *layout), run(mode, *layout)))}
+            try:
+                answer = {"peak_bytes": resident.growth_of(lambda: (run(mode, *layout), run(mode, *layout)))}
+            except resident.Unsupported as error:
+                answer = {"unsupported": str(error)}
         else:
             answer = run(mode, *layout)
         print(json.dumps(answer), flush=True)

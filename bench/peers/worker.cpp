@@ -1,9 +1,10 @@
 // The child that `compare` asks for Lamina's passes, one at a time: one line in, one line of JSON out.
-//   pass training|inference nchw|nhwc   runs a pass; answers its seconds by the wall and by the process's CPU clock
-//   memory training|inference nchw|nhwc   makes what `pass` would run, and runs it twice; answers by how much the
-//   process
-//                                       grew at most meanwhile, and the plan's size, in bytes. For a process of its own
-//   drop training|inference             gives back the memory of that mode
+//   pass training|inference nchw|nhwc
+//       runs a pass; answers its seconds by the wall and by the process's CPU clock
+//   memory training|inference nchw|nhwc
+//       makes what `pass` would run, and runs it twice; answers by how much the process grew at most meanwhile, and the
+//       plan's size, in bytes, or why this system does not tell ("unsupported"). For a process of its own
+//   drop training|inference   gives back the memory of that mode
 // usage: peer_worker NET BATCH THREADS [measure]
 
 #include <ctime>
@@ -137,12 +138,13 @@ class Server {
   }
 
   json memory(const std::string& mode, const std::string& layout) {
-    peers::reset_peak();
+    if (!peers::reset_peak())
+      return json{{"unsupported", "this system does not set back a process's peak of resident memory"}};
     const auto before = peers::resident_bytes();
     Subject& made = subject(mode, layout);
     made.run();
     const auto peak = peers::peak_resident_bytes();
-    if (!before || !peak) throw lamina::Unsupported("this system does not tell a process's resident memory");
+    if (!before || !peak) return json{{"unsupported", "this system does not tell a process's resident memory"}};
     return {{"peak_bytes", *peak - *before}, {"plan_bytes", made.plan().memory().total()}};
   }
 

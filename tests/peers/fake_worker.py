@@ -1,4 +1,4 @@
-"""Speaks the protocols of the peers' workers without computing anything: usage: fake_worker.py SECONDS [die|refuse]
+"""Speaks the protocols of the peers' workers without computing anything: usage: fake_worker.py SECONDS [die|refuse|unsupported]
 Every pass of a layer takes SECONDS, too; there is no variant `winograd`. The peak of memory is 1000 bytes for each
 command that came before."""
 
@@ -18,6 +18,8 @@ for commands, line in enumerate(sys.stdin):
     answer |= dict.fromkeys(("backward_params_cpu", "backward_data_cpu"), 0)
     if line.startswith("drop"):
         answer = {}
+    elif line.startswith("memory") and fault == ["unsupported"]:
+        answer = {"unsupported": "no such file"}
     elif line.startswith("memory"):
         answer = {"peak_bytes": 1000 * commands, "plan_bytes": 7}
     elif line.startswith("open"):

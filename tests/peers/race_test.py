@@ -3,9 +3,11 @@
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
@@ -134,13 +136,37 @@ class Memory(unittest.TestCase):
         self.assertEqual((lines[0]["peak_MiB"], lines[0]["plan_MiB"], lines[0]["peer_peak_MiB"]), (80, 79, 100))
         self.assertEqual(len(race.judge_memory("net", "training", subjects[:4], peaks[:4])), 1)
 
+    def test_a_side_without_a_peak_has_no_line_and_is_named_with_the_reason(self):
+        subjects = [Recorder("lamina", "nchw", []), Recorder("torch-1", "nchw", []), Recorder("torch-2", "nchw", [])]
+        ours, refusal = self.peak(80, plan_bytes=79 * race.MEBIBYTE), {"unsupported": "no such file"}
+        lines = race.judge_memory("net", "training", subjects, [ours, refusal, self.peak(100)])
+        self.assertEqual([(line["peer"], line["ratio"]) for line in lines], [("torch-2", 0.8)])
+        self.assertEqual(race.judge_memory("net", "training", subjects, [ours, refusal, refusal]), [])
+        self.assertEqual(race.judge_memory("net", "training", subjects, [refusal, ours, ours]), [])
+        self.assertEqual(race.unknown_memory(subjects, [ours, refusal, ours]), {"torch-1": "no such file"})
+        self.assertEqual(race.unknown_memory(subjects, [ours, ours, ours]), {})
+
     def test_growth_is_the_peak_and_not_what_is_left(self):
         def work():
             self.assertTrue(bytearray(b"x" * (64 << 20)))
-        for _ in range(2):  # the second finds the peak of the first reset, or what it took still there
+        try:
+            resident.reset_peak()
+        except resident.Unsupported as error:
+            self.skipTest(str(error))
+        for _ in range(2):  # the second finds the peak of the first reset
             self.assertGreaterEqual(resident.growth_of(work), 60 << 20)
-        if os.access("/proc/self/clear_refs", os.W_OK):
-            self.assertLess(resident.growth_of(lambda: None), 4 << 20)
+        self.assertLess(resident.growth_of(lambda: None), 4 << 20)
+
+    def test_there_is_no_growth_where_the_peak_cannot_be_reset(self):
+        def refused(path, *mode):
+            if path == "/proc/self/clear_refs":
+                raise PermissionError(13, "Permission denied", path)
+            return open(path, *mode)
+        work = mock.Mock()
+        with mock.patch.object(resident, "open", refused, create=True):
+            with self.assertRaisesRegex(resident.Unsupported, "does not set back .* peak .*: .*Permission denied"):
+                resident.growth_of(work)
+        work.assert_not_called()
 
 
 class Interval(unittest.TestCase):
@@ -185,6 +211,11 @@ class Workers(unittest.TestCase):
             self.assertEqual(subject.memory("training")["peak_bytes"], 0)  # the first command of its child
         self.assertGreater(worker.ask("memory training nchw")["peak_bytes"], 0)
 
+    def test_a_refused_peak_is_an_answer_and_no_end_of_the_race(self):
+        subject = workers.Subject(self.worker("0.25", "unsupported"), "torch", "torch", "nchw")
+        self.assertEqual(subject.memory("training"), {"unsupported": "no such file"})
+        self.assertEqual(subject.run("training")["forward"], 0.25)
+
     def test_a_child_that_dies_is_named_with_its_status(self):
         with self.assertRaisesRegex(workers.WorkerError, "fake ended with status 3"):
             self.worker("1", "die").ask("pass training nchw")
@@ -196,6 +227,15 @@ class Workers(unittest.TestCase):
     def test_a_program_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(workers.WorkerError, "cannot start /no/such/program"):
             workers.Worker("fake", ["/no/such/program"], 1)
+
+
+class Flags(unittest.TestCase):
+    def test_a_limit_without_times_is_refused(self):
+        compare = os.path.join(HERE, "../../bench/peers/compare")
+        done = subprocess.run([sys.executable, "-B", compare, "--memory", "only", "--limit", "2"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--limit is held against times, which --memory only leaves out", done.stderr)
 
 
 class Files(unittest.TestCase):
