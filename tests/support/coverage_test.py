@@ -50,7 +50,7 @@ def ended(words):
 
 def measured(words, counts):
     """The command on counts that are told, without a build."""
-    with mock.patch.multiple(coverage, configure=mock.DEFAULT, find_gcov=mock.DEFAULT, build=lambda *_: [],
+    with mock.patch.multiple(coverage, configure=mock.DEFAULT, find_gcov=mock.DEFAULT, build=lambda *_: {},
                              run_tests=mock.DEFAULT, count_lines=lambda *_: counts):
         return ended(words)
 
@@ -100,6 +100,39 @@ class CoverageTest(unittest.TestCase):
         self.assertIn("machine_cuda.cpp", said)
         status, said, wrong = measured(["lib/graph"], of_cudnn(1, 0))
         self.assertEqual((status, said, wrong), (1, "", "tests/coverage: nothing of lib/graph is in this build\n"))
+
+    def test_a_source_is_built_only_where_an_object_of_its_own_path_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            entries = []
+            for place in ("eigen", "cuda"):
+                os.mkdir(os.path.join(folder, place))
+                output = os.path.join(place, "backend.cpp.o")
+                entries.append({"directory": folder, "file": f"{place}/backend.cpp",
+                                "command": f"c++ -o {output} -c {place}/backend.cpp"})
+                for name in ("backend.cpp", *(["backend.cpp.gcno"] if place == "eigen" else [])):
+                    with open(os.path.join(folder, place, name), "w", encoding="utf-8"):
+                        pass
+            built = coverage.built_objects(entries)
+            self.assertEqual(built, {os.path.join(folder, "eigen/backend.cpp.gcno"):
+                                     os.path.realpath(os.path.join(folder, "eigen/backend.cpp"))})
+            sources = set(built.values())
+            self.assertEqual(coverage.left_out(os.path.join(folder, "eigen"), sources), [])
+            self.assertEqual(coverage.left_out(os.path.join(folder, "cuda"), sources), ["backend.cpp"])
+
+    def test_a_build_with_no_program_or_two_of_a_name_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(coverage, "ROOT", folder):
+            for count in (0, 1, 2):
+                if count > 0:
+                    path = os.path.join(folder, coverage.BUILD, "tests", str(count), "test_add")
+                    os.makedirs(os.path.dirname(path))
+                    with open(path, "w", encoding="utf-8"):
+                        pass
+                if count == 1:
+                    self.assertEqual(coverage.program_of("add"), path)
+                    continue
+                with self.assertRaisesRegex(coverage.Failure, f"^{count} programs test_add below build/coverage/tests, "
+                                            "where one is expected; remove build/coverage and run this again$"):
+                    coverage.run_tests(["add"])
 
     def test_a_folder_that_is_not_there_and_a_compiler_without_gcov_are_named(self):
         for name in ("lib/nowhere", os.path.dirname(coverage.ROOT)):
