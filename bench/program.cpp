@@ -141,7 +141,16 @@ int run_rows(Workshop& workshop) {
   return written && runner.any_measured() && !runner.any_failed() ? 0 : 1;
 }
 
+/// A cuDNN that is named is there, whether or not a device is found that could use it.
+void check_cudnn_exists(const BenchOptions& options) {
+  for (const auto& directory : options.cudnn)
+    if (!std::filesystem::exists(directory))
+      throw UsageError(
+          fmt::format("--cudnn={}: there is no such directory", std::filesystem::path(directory).string()));
+}
+
 int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments, const MakeBackend& make) {
+  if (options.task == Task::run && options.programs.empty()) check_cudnn_exists(options);
   if (options.compares()) return run_variants(options, arguments);
   Workshop workshop(options, make);
   switch (options.task) {

@@ -148,6 +148,8 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--math=fast", "strict");
   wrong("--choices=none.json", "none.json");
   wrong("--choice_cache=c.json", "--measure");
+  wrong("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
+  wrong("--cudnn=.,no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--frontier=alexnet --measure", "--frontier measures by itself");
 }
 
