@@ -3,6 +3,7 @@
 #include "lamina/plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "bind.h"
@@ -11,6 +12,7 @@
 #include "layout.h"
 #include "memory.h"
 #include "support/near.h"
+#include "support/turn.h"
 
 namespace lamina {
 
@@ -104,6 +106,7 @@ struct Plan::Body {
   planner::Memory memory;
   planner::Calls calls;
   bool ready_for_backward = false;
+  std::atomic<bool> running{false};
 
   Body(const Graph& g, Backend& b, const Options& o)
       : graph(copy(g)),
@@ -118,6 +121,8 @@ struct Plan::Body {
   const std::string& name(int node) const { return nodes()[static_cast<std::size_t>(node)].name; }
   int output() const { return static_cast<int>(nodes().size()) - 1; }
 
+  Turn turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
+
   void run(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) {
     for (std::size_t i = first; i < last; ++i) {
       if (before != nullptr) (*before)(i);
@@ -127,6 +132,7 @@ struct Plan::Body {
   }
 
   void forward(const std::function<void(std::size_t)>* before) {
+    const Turn mine = turn();
     ready_for_backward = false;  // and stays so if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
@@ -135,6 +141,7 @@ struct Plan::Body {
   void backward(const std::function<void(std::size_t)>* before) {
     if (options.mode == Mode::inference)
       throw UsageError("backward() of a plan in inference mode; make it with Mode::training");
+    const Turn mine = turn();
     if (!ready_for_backward) throw UsageError("backward() needs a forward() before it, one for each backward()");
     ready_for_backward = false;
     run(calls.forward, calls.bound.size(), before);
@@ -278,6 +285,7 @@ std::vector<std::string> Plan::parameter_names() const { return body_->names(fal
 std::vector<std::string> Plan::state_names() const { return body_->names(true); }
 
 void Plan::parameters_changed() {
+  const Turn mine = body_->turn();
   for (const auto& call : body_->calls.prepare) call.kernel->run(call.args);
 }
 

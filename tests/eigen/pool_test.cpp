@@ -2,13 +2,18 @@
 
 #include "backends/eigen/pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -141,6 +146,72 @@ TEST_CASE("the same pool splits the same range the same way") {
   };
   const auto once = shares();
   for (int round = 0; round < 10; ++round) CHECK(shares() == once);
+}
+
+TEST_CASE("a second caller of a pool is refused, and the first is none the worse for it") {
+  Pool pool(2);
+  std::atomic<int> refused = 0;
+  std::vector<int> runs(2);
+  pool.run([&](int part) {
+    ++runs[static_cast<std::size_t>(part)];
+    if (part != 0) return;
+    std::thread([&] {
+      try {
+        pool.run([&](int) { FAIL("the second caller's work ran"); });
+      } catch (const lamina::UsageError& error) {
+        if (std::string(error.what()).find("two callers at once") != std::string::npos) ++refused;
+      }
+    }).join();
+  });
+  CHECK(refused == 1);
+  CHECK(runs == std::vector<int>{1, 1});
+  pool.run([&](int part) { ++runs[static_cast<std::size_t>(part)]; });
+  CHECK(runs == std::vector<int>{2, 2});
+}
+
+TEST_CASE("a pool's own work cannot ask for it again, on one thread or more") {
+  for (const int threads : {1, 2}) {
+    Pool pool(threads);
+    CHECK_THROWS_AS(pool.run([&](int part) {
+      if (part == 0) pool.run([](int) {});
+    }),
+                    lamina::UsageError);
+    std::atomic<int> runs = 0;
+    pool.run([&](int) { ++runs; });
+    CHECK(runs == threads);
+  }
+}
+
+TEST_CASE("quotas of processor time are whole threads, rounded up, and the smallest around the process counts") {
+  namespace fs = std::filesystem;
+  const fs::path groups = fs::temp_directory_path() / ("lamina_groups_" + std::to_string(::getpid()));
+  const auto write = [](const fs::path& file, const std::string& text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  const auto threads = [&] { return lamina::eigen::quota_threads(groups, groups / "own"); };
+  CHECK(threads() == 0);  // nothing can be read
+  write(groups / "own", "1:name=systemd:/elsewhere\n0::/outer/inner\n");
+  CHECK(threads() == 0);
+  const fs::path inner = groups / "outer" / "inner" / "cpu.max", outer = groups / "outer" / "cpu.max";
+  write(inner, "max 100000\n");
+  CHECK(threads() == 0);
+  write(inner, "300000 100000\n");
+  CHECK(threads() == 3);
+  write(inner, "250000 100000\n");
+  CHECK(threads() == 3);
+  write(inner, "1000 100000\n");
+  CHECK(threads() == 1);
+  write(inner, "800000 100000\n");
+  write(outer, "150000 50000\n");
+  CHECK(threads() == 3);
+  write(groups / "cpu.max", "200000 100000\n");  // as a container sees its own
+  CHECK(threads() == 2);
+  for (const char* nonsense : {"", "max", "-1 100000", "100000 0", "1e30 1 1", "many few"}) {
+    write(groups / "cpu.max", nonsense);
+    CHECK(threads() == 3);  // the next smallest
+  }
+  fs::remove_all(groups);
 }
 
 TEST_CASE("a pool takes the cores of the process by default and refuses absurd numbers") {

@@ -7,6 +7,7 @@
 #include <climits>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "lamina/error.h"
 #include "support/backend.h"
@@ -149,6 +150,30 @@ TEST_CASE("stamps come before every call and behind the last") {
   plan.backward([&](std::size_t i) { stamps.push_back(i); });
   CHECK(stamps.back() == plan.calls().size());
   CHECK(stamps.size() == plan.calls().size() + 2);
+}
+
+TEST_CASE("a plan that runs refuses a second caller, and its pass is none the worse for it") {
+  Graph graph("small");
+  conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3});
+  Plan plan(graph, backend());
+  plan.forward();
+  const Values want = read(backend().device(), plan.output());
+  int refused = 0;
+  plan.forward([&](std::size_t) {
+    std::thread([&] {
+      for (const auto& call : {&Plan::parameters_changed, static_cast<void (Plan::*)()>(&Plan::forward),
+                               static_cast<void (Plan::*)()>(&Plan::backward)}) {
+        try {
+          (plan.*call)();
+        } catch (const UsageError& error) {
+          if (std::string(error.what()).find("another runs this plan") != std::string::npos) ++refused;
+        }
+      }
+    }).join();
+  });
+  CHECK(refused == 6);  // three calls, ahead of the convolution and behind it
+  CHECK(read(backend().device(), plan.output()) == want);
+  plan.backward();
 }
 
 TEST_CASE("sums go from the producer of a value to every batch norm that reads it") {

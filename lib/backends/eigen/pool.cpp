@@ -3,11 +3,15 @@
 
 #include "pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -17,6 +21,7 @@
 #include <sched.h>
 #endif
 
+#include "../../support/turn.h"
 #include "lamina/error.h"
 
 namespace lamina::eigen {
@@ -25,7 +30,7 @@ namespace {
 constexpr int most_threads = 1024;
 constexpr auto spin_time = std::chrono::microseconds(30);
 
-int usable_threads() {
+int cores() {
 #if defined(__linux__)
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -36,6 +41,21 @@ int usable_threads() {
 #endif
   const unsigned count = std::thread::hardware_concurrency();
   return count == 0 ? 1 : static_cast<int>(count);
+}
+
+int usable_threads() {
+  const int quota = quota_threads("/sys/fs/cgroup", "/proc/self/cgroup");
+  return quota == 0 ? cores() : std::min(cores(), quota);
+}
+
+/// Threads that one group's quota lets run; 0: it has none.
+int quota_of(const std::filesystem::path& group) {
+  std::ifstream file(group / "cpu.max");
+  std::string quota;  // "max": none
+  double microseconds = 0, period = 0;
+  if (!(file >> quota >> period) || period <= 0 || !(std::istringstream(quota) >> microseconds) || microseconds <= 0)
+    return 0;
+  return static_cast<int>(std::clamp(std::ceil(microseconds / period), 1.0, static_cast<double>(most_threads)));
 }
 
 void relax() {
@@ -140,7 +160,26 @@ Pool::~Pool() {
   if (!body_->workers.empty()) body_->end();
 }
 
+int quota_threads(const std::filesystem::path& groups, const std::filesystem::path& own) {
+  std::ifstream file(own);
+  int least = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::/")) continue;  // of version 2
+    std::filesystem::path group = line.substr(4);
+    for (;; group = group.parent_path()) {
+      const int threads = quota_of(groups / group);
+      if (threads != 0 && (least == 0 || threads < least)) least = threads;
+      if (group.empty()) break;
+    }
+  }
+  return least;
+}
+
 void Pool::run_erased(Erased call, void* work) {
+  const Turn turn(
+      busy_,
+      "the threads of this eigen backend are at work for another; run the plans of one backend one after the "
+      "other, or make a backend for each thread of your own");
   if (threads_ == 1) {
     call(work, 0);
     return;

@@ -1,7 +1,9 @@
 #pragma once
 // Worker threads with a fixed partition of work: the same thread count does the same work in the same places.
 
+#include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <type_traits>
 
@@ -11,7 +13,7 @@ namespace lamina::eigen {
 /// Threads start with the first run() and end with the pool.
 class Pool {
  public:
-  explicit Pool(int threads);  ///< 0: as many as this process may use (its affinity mask)
+  explicit Pool(int threads);  ///< 0: as many as this process may use (its affinity mask, its groups' quota of time)
   ~Pool();
   Pool(const Pool&) = delete;  // workers hold its address
   Pool& operator=(const Pool&) = delete;
@@ -20,6 +22,7 @@ class Pool {
 
   /// Calls work(part) once for every part in [0, threads), each on its own thread; returns when all have returned.
   /// An exception of any part is rethrown here. `work` is not copied, nothing is allocated.
+  /// Throws UsageError, and runs nothing, while another call runs: of another thread, or around this one.
   template <class Work>
   void run(Work&& work) {
     run_erased([](void* w, int part) { (*static_cast<std::remove_reference_t<Work>*>(w))(part); },
@@ -48,7 +51,13 @@ class Pool {
   void run_erased(Erased call, void* work);
   struct Body;
   int threads_;
+  std::atomic<bool> busy_{false};
   std::unique_ptr<Body> body_;
 };
+
+/// As many threads as the quotas of processor time let run all the time, rounded up: the least of `cpu.max` in the
+/// group that `own` names (a file as /proc/self/cgroup) and in those around it, below `groups` (as /sys/fs/cgroup,
+/// version 2). 0: no quota, or none to be read.
+int quota_threads(const std::filesystem::path& groups, const std::filesystem::path& own);
 
 }  // namespace lamina::eigen

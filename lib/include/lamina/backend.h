@@ -114,7 +114,7 @@ struct Lowered {
 };
 
 struct BackendOptions {
-  int threads = 0;  ///< 0: every core this process may use
+  int threads = 0;  ///< 0: every core this process may use, or as many as its quota of processor time keeps busy
   int device = 0;   ///< which of the backend's devices, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
   std::string choice_cache{};                                          ///< file of measured choices; empty: none
