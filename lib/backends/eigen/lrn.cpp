@@ -13,6 +13,11 @@ constexpr std::int64_t strip = 64;  // pixels
 constexpr std::int64_t ahead = 4;   // channels whose strips memory is asked for before they are needed
 
 template <class T>
+std::uintptr_t bytes_of(std::int64_t elements) {
+  return static_cast<std::uintptr_t>(elements) * sizeof(T);
+}
+
+template <class T>
 struct Window {
   std::int64_t below, above;  // channels that the window of c reaches: c - below to c + above
   T k, alpha_per_cell, beta;
@@ -80,8 +85,8 @@ void forward(Pool& pool, const Args& args, const Window<T>& window) {
     T* y = image<T>(args.y, n) + first;
     Strip<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
-      prefetch(x + (c + window.above + ahead) * plane, pixels);
-      prefetch<true>(y + (c + ahead) * plane, pixels);
+      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + ahead) * plane));
+      prefetch<true>(y + c * plane, pixels, bytes_of<T>(ahead * plane));
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
       const T *from = x + c * plane, *factor = power.data();
@@ -108,8 +113,8 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
     T* const ratio = direct + shape.c * strip;  // dy x scale^(-beta - 1)
     Strip<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
-      prefetch(x + (c + window.above + ahead) * plane, pixels);
-      prefetch(dy + (c + ahead) * plane, pixels);
+      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + ahead) * plane));
+      prefetch(dy + c * plane, pixels, bytes_of<T>(ahead * plane));
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
       const T *x_row = x + c * plane, *dy_row = dy + c * plane, *p = power.data(), *s = scale.data();
@@ -126,7 +131,7 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
       const std::int64_t last = std::min<std::int64_t>(shape.c - 1, c + window.below);
       for (std::int64_t j = std::max<std::int64_t>(0, c - window.above); j <= last; ++j)
         for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * strip + i];
-      prefetch<true>(dx + (c + ahead) * plane, pixels);
+      prefetch<true>(dx + c * plane, pixels, bytes_of<T>(ahead * plane));
       const T *x_row = x + c * plane, *direct_row = direct + c * strip;
       T* dx_row = dx + c * plane;
       with_flag(adds, [&](auto add) {
