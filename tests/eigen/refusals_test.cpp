@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,6 +81,26 @@ TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
       CHECK_THROWS_WITH(oracle().lower(spec, {.algorithm = {"quick", "", ""}}),
                         ContainsSubstring("quick") && ContainsSubstring(known));
   }
+}
+
+TEST_CASE("eigen says under which name it has an implicit product") {
+  const Spec spec = f32_spec(one_of_each()[0]);
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+    Choice choice;
+    choice.algorithm[pass] = "implicit_gemm";
+    CHECK_THROWS_AS(oracle().lower(spec, choice), UsageError);
+    CHECK_THROWS_WITH(oracle().lower(spec, choice),
+                      ContainsSubstring("implicit_gemm and im2col_gemm are one algorithm here") &&
+                          ContainsSubstring("name it im2col_gemm"));
+  }
+  Graph graph("one");
+  conv(graph.input({1, 2, 5, 5}), "first", {.channels = 2, .kernel = 3});
+  Options options;
+  options.choice.algorithm = {"implicit_gemm", "", ""};
+  CHECK_THROWS_WITH(Plan(graph, oracle(), options), ContainsSubstring("im2col_gemm"));
+  options.choice_of["first"] = std::exchange(options.choice, {});
+  CHECK_THROWS_WITH(Plan(graph, oracle(), options),
+                    ContainsSubstring("first") && ContainsSubstring("name it im2col_gemm"));
 }
 
 TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {

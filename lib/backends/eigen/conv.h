@@ -37,9 +37,12 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
 Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);
 Lowered::Step im2col_gemm_step(const ConvProblem&, DType, Pass, const Context&);
 
-/// What a pass guarantees of |computed - exact| / (sum of |terms|), by the worst case of its sums: a product sums in
-/// the element type, `direct` in double.
-double product_error(const ConvProblem&, DType, Pass);
+/// What sums guarantee of |computed - exact| / (sum of |terms|) where no term meets more than so many roundings on its
+/// way into the result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
+double error_of_roundings(double roundings, DType);
+
+/// The same of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.
+double im2col_gemm_error(const ConvProblem&, DType, Pass, int threads);
 double direct_error(const ConvProblem&, DType, Pass);
 
 }  // namespace lamina::eigen

@@ -6,9 +6,11 @@
 // direct            the convolution whose kernel is the whole plane, by its definition
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "conv.h"
+#include "elements.h"
 #include "gemm.h"
 
 namespace lamina::eigen {
@@ -27,6 +29,8 @@ class FullyConnectedProduct {
     carve_shared(pass, shared);
     return shared.used_bytes() + static_cast<std::size_t>(threads_) * part_bytes(pass);
   }
+
+  double error(Pass) const;
 
   void forward(const Args& args, Pool& pool) const;
   void backward_data(const Args& args, Pool& pool) const;
@@ -98,12 +102,10 @@ class FullyConnectedProduct {
       T* const last = buffers.panels + columns / width() * panel_stride;
       std::fill(last, last + depth * width(), T{0});
     }
-    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));  // elements of a line of cache
-    constexpr std::int64_t ahead = 2;                                         // rows
+    constexpr std::int64_t ahead = 2;  // rows
     for (std::int64_t k = 0; k < depth; ++k) {
-      if (k + ahead < depth) {  // a row is too short for the processor to see it coming
-        for (std::int64_t j = 0; j < columns; j += line) __builtin_prefetch(from + (k + ahead) * ld + j);
-      }
+      if (k + ahead < depth)
+        prefetch(from + (k + ahead) * ld, columns);  // too short for the processor to see it coming
       kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count);
     }
   }
@@ -113,6 +115,20 @@ class FullyConnectedProduct {
   const MicroKernels<T>* kernels_;
   std::int64_t images_, features_, outputs_;
 };
+
+/// A term meets a rounding for itself and for each later one of its block, for each later block, and at the end.
+template <class T>
+double FullyConnectedProduct<T>::error(Pass pass) const {
+  const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {
+    return static_cast<double>(block + divide_up(depth, block) - 1 + (last ? 1 : 0));
+  };
+  constexpr DType dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+  switch (pass) {
+    case Pass::forward: return error_of_roundings(roundings(features_, feature_block(), c_.op.bias), dtype);
+    case Pass::backward_params: return error_of_roundings(roundings(images_, depth_block(images_), c_.add_dw), dtype);
+    default: return error_of_roundings(roundings(outputs_, depth_block(outputs_), c_.add_dx), dtype);
+  }
+}
 
 template <class T>
 void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
@@ -258,6 +274,12 @@ Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, cons
   });
 }
 
+double gemm_error(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    return FullyConnectedProduct<T>(problem, context.pool.threads(), context.set.of<T>()).error(pass);
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass pass) {
@@ -276,11 +298,11 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
                             .add_dw = spec.adds_dw};
   const DType dtype = spec.y.dtype;
   return assemble(spec, [&](Pass pass) {
-    return pick(
-        unit, pass, choice,
-        {{"gemm", product_error(problem, dtype, pass), [&, pass] { return gemm_step(problem, dtype, pass, context); }},
-         {"direct", direct_error(problem, dtype, pass),
-          [&, pass] { return direct_step(problem, dtype, pass, context); }}});
+    return pick(unit, pass, choice,
+                {{"gemm", gemm_error(problem, dtype, pass, context),
+                  [&, pass] { return gemm_step(problem, dtype, pass, context); }},
+                 {"direct", direct_error(problem, dtype, pass),
+                  [&, pass] { return direct_step(problem, dtype, pass, context); }}});
   });
 }
 

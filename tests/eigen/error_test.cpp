@@ -1,0 +1,208 @@
+// What the algorithms of the backend "eigen" guarantee of their errors: that sums come near it, that no layer of a
+// network breaks it, and what a limit of error then picks.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/eigen/micro_kernels.h"
+#include "eigen/sets.h"
+#include "lamina/nets.h"
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/plans.h"
+#include "support/suite.h"
+#include "support/winograd_bounds.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr std::size_t passes = 3;  // forward, backward_params, backward_data
+constexpr const char* made[passes] = {"y", "dw", "dx"};
+
+/// Of each pass: the algorithm that was taken, and what it guarantees.
+struct Taken {
+  std::string algorithm;
+  double max_error = no_bound;
+};
+std::array<Taken, passes> taken(Backend& backend, const Spec& spec, const Choice& choice) {
+  std::array<Taken, passes> all;
+  for (const Lowered::Step& step : backend.lower(spec, choice).steps)
+    for (const Pass pass : step.covers)
+      if (static_cast<std::size_t>(pass) < passes)
+        all[static_cast<std::size_t>(pass)] = {step.algorithm, step.max_error};
+  return all;
+}
+
+const Values& result_of(const Result& result, std::size_t pass) {
+  return pass == 0 ? result.y : pass == 1 ? result.dw[0] : result.dx[0];
+}
+const Bound& bound_of(const Bounds& bounds, std::size_t pass) {
+  return pass == 0 ? bounds.y : pass == 1 ? bounds.dw[0] : bounds.dx[0];
+}
+
+/// Greatest |got - want| / terms; elements without terms must be equal.
+double worst(const Values& got, const Values& want, const Values& terms) {
+  double largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::abs(got[i] - want[i]);
+    if (error > 0 || std::isnan(error)) largest = std::max(largest, terms[i] > 0 ? error / terms[i] : no_bound);
+    if (std::isnan(error)) return no_bound;
+  }
+  return largest;
+}
+
+/// 1 and then numbers so small that each is lost when it is added to 1 alone: a sum in order rounds as far as it can.
+Values lossy(std::int64_t count, std::int64_t each) {
+  Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
+  std::fill(values.begin(), values.begin() + each, 1.0);
+  return values;
+}
+
+/// A case of which one pass sums `x` (or dy) over a long dimension, with factors of 1.
+struct Long {
+  Case c;
+  std::size_t pass;
+  bool through_dy;    // dy is lossy, else x
+  std::int64_t each;  // elements that count as the first term
+};
+
+/// The convolutions and fully connected ops of a network as its own numbers reach them: x, w and dy of a pass in f64,
+/// rounded to f32.
+struct Layer {
+  std::string name;
+  Case c;
+  Feed feed;
+};
+std::vector<Layer> layers_of(const Graph& graph, Backend& backend) {
+  Plan plan(graph, backend,
+            {.dtype = DType::f64, .choice = direct(), .fuse = false, .keep_values = true, .input_gradient = true});
+  plan.forward();
+  plan.backward();
+  const auto rounded = [&](const Tensor& tensor) {
+    Values values = read(backend.device(), tensor);
+    for (double& value : values) value = static_cast<float>(value);
+    return values;
+  };
+  std::vector<Layer> layers;
+  std::vector<Case> seen;
+  for (const Node& node : graph.nodes()) {
+    if (!std::holds_alternative<Conv>(node.op) && !std::holds_alternative<FullyConnected>(node.op)) continue;
+    const Node& input = graph.nodes()[static_cast<std::size_t>(node.inputs[0])];
+    const Case c{node.name, node.op, {input.shape}};
+    const auto same = [&](const Case& other) { return other.op == c.op && other.x == c.x; };
+    if (std::any_of(seen.begin(), seen.end(), same)) continue;
+    seen.push_back(c);
+    Feed feed;
+    feed.x.push_back(rounded(std::holds_alternative<Input>(input.op) ? plan.input() : plan.value(input.name)));
+    for (std::size_t i = 0; i < node.params.size(); ++i)
+      feed.w.push_back(rounded(plan.parameter(node.name + (i == 0 ? ".weight" : ".bias"))));
+    const bool last = node.name == graph.nodes().back().name;
+    feed.dy = rounded(last ? plan.output_gradient() : plan.gradient(node.name));
+    layers.push_back({node.name, c, feed});
+  }
+  return layers;
+}
+
+Graph small(const std::string& name) {
+  return nets::build(name, {.batch = 2, .image = name == "vgg16" ? 32 : 64, .width_divisor = 2});
+}
+
+}  // namespace
+
+TEST_CASE("a product guarantees what its sums come near") {
+  const Conv one_by_one{.channels = 1, .kernel = 1, .bias = false};
+  const std::vector<Long> all = {
+      {{"", one_by_one, {{1, 4015, 1, 1}}}, 0, false, 1},
+      {{"", Conv{.channels = 1, .kernel = 3, .bias = false}, {{1, 500, 3, 3}}}, 0, false, 1},
+      {{"", one_by_one, {{1, 1, 56, 56}}}, 1, false, 1},
+      {{"", one_by_one, {{60, 1, 7, 7}}}, 1, false, 1},
+      {{"", Conv{.channels = 4015, .kernel = 1, .bias = false}, {{1, 5, 1, 1}}}, 2, true, 1},
+      {{"", Conv{.channels = 4000, .kernel = 3, .stride = 2, .bias = false}, {{1, 5, 5, 5}}}, 2, true, 1},
+      {{"", Conv{.channels = 4000, .kernel = 2, .stride = 2, .bias = false}, {{1, 3, 2, 2}}}, 2, true, 1},
+      {{"", Conv{.channels = 4000, .kernel = 3, .stride = 3, .bias = false}, {{1, 3, 3, 3}}}, 2, true, 1},
+      {{"", FullyConnected{.outputs = 3, .bias = false}, {{2, 9000, 1, 1}}}, 0, false, 1},
+      {{"", FullyConnected{.outputs = 3, .bias = false}, {{1000, 1200, 1, 1}}}, 1, false, 1200},
+      {{"", FullyConnected{.outputs = 600, .bias = false}, {{2, 1200, 1, 1}}}, 2, true, 1},
+  };
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const auto eigen = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
+    for (const Long& l : all) {
+      const Spec spec = *make_spec(*eigen, l.c, {.dtype = DType::f32});
+      const Shape& x = l.c.x[0];
+      const Shape y = spec.y.shape;
+      Feed feed;
+      feed.x.push_back(l.through_dy ? Values(static_cast<std::size_t>(x.count()), 1.0) : lossy(x.count(), l.each));
+      feed.w.emplace_back(static_cast<std::size_t>(spec.w[0].shape.count()), 1.0);
+      feed.dy = l.through_dy ? lossy(y.count(), l.each) : Values(static_cast<std::size_t>(y.count()), 1.0);
+      Choice named;
+      named.algorithm[l.pass] = std::holds_alternative<Conv>(l.c.op) ? "im2col_gemm" : "gemm";
+      const Taken step = taken(*eigen, spec, named)[l.pass];
+      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << set->name);
+      const Result want = reference(l.c, feed);  // every term is positive: the sum of |terms|, too
+      const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
+                                 result_of(want, l.pass));
+      CHECK(error <= step.max_error);
+      CHECK(error >= 0.75 * step.max_error);
+    }
+  }
+}
+
+TEST_CASE("every layer of a network is within what the algorithm picked for it is documented to keep") {
+  const auto eigen = make_backend("eigen");
+  const double u = std::ldexp(1.0, -24);
+  for (const char* network : {"resnet18", "vgg16"}) {
+    int transformed = 0, products = 0;
+    for (const Layer& layer : layers_of(small(network), *eigen)) {
+      const Spec spec = *make_spec(*eigen, layer.c, {.dtype = DType::f32});
+      const Result want = reference(layer.c, layer.feed);
+      const Bounds terms = bounds_of(layer.c, layer.feed);
+      for (const Choice& choice : {Choice{}, Choice{.max_error = 1e-4}, Choice{.max_error = 1e-6}}) {
+        const std::array<Taken, passes> steps = taken(*eigen, spec, choice);
+        const Result got = run_unit(*eigen, spec, choice, layer.feed);
+        for (std::size_t pass = 0; pass < passes; ++pass) {
+          const Taken& step = steps[pass];
+          INFO(network << ' ' << layer.name << ", " << made[pass] << " by " << step.algorithm << ", which keeps "
+                       << step.max_error << ", at most " << choice.max_error << " wanted");
+          CHECK(step.max_error <= choice.max_error);
+          if (step.max_error == no_bound) {
+            REQUIRE(winograd_named(step.algorithm));
+            const Bounds documented = bounds_of(layer.c, layer.feed, {step.algorithm, step.algorithm, step.algorithm});
+            const Bound& bound = bound_of(documented, pass);
+            CHECK(worst(result_of(got, pass), result_of(want, pass), bound.terms) <= bound.count * u);
+            ++transformed;
+          } else {
+            CHECK(worst(result_of(got, pass), result_of(want, pass), bound_of(terms, pass).terms) <= step.max_error);
+            ++products;
+          }
+        }
+      }
+    }
+    CHECK(transformed >= 12);
+    CHECK(products >= 12);
+  }
+}
+
+TEST_CASE("a limit of 2e-4 leaves every layer of the networks its product, one of 1e-6 takes what keeps it") {
+  const auto eigen = make_backend("eigen", {.threads = 2});
+  for (const char* network : {"resnet50", "vgg16", "alexnet"}) {
+    const Graph graph = nets::build(network, {.batch = 16});
+    for (const Node& node : graph.nodes()) {
+      if (!std::holds_alternative<Conv>(node.op) && !std::holds_alternative<FullyConnected>(node.op)) continue;
+      const Case c{node.name, node.op, {graph.nodes()[static_cast<std::size_t>(node.inputs[0])].shape}};
+      const Spec spec = *make_spec(*eigen, c, {.dtype = DType::f32});
+      INFO(network << ' ' << node.name);
+      for (const Taken& step : taken(*eigen, spec, {.max_error = 2e-4})) {
+        CHECK(step.max_error <= 2e-4);
+        CHECK(step.algorithm.ends_with("gemm"));
+      }
+      for (const Taken& step : taken(*eigen, spec, {.max_error = 1e-6})) CHECK(step.max_error <= 1e-6);
+    }
+  }
+}
