@@ -7,6 +7,9 @@
 
 namespace lamina::bench {
 
+/// The networks there are: what each was made for, the smallest image it takes, and where it is from.
+std::string list_networks(const BenchOptions&);
+
 /// Layers of each network with output, parameters, multiply-adds and bytes per image, and the totals.
 /// Throws UsageError for an unknown network.
 std::string describe(Workshop&);

@@ -193,6 +193,31 @@ class Contest {
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 
+/// A layer and pass that algorithms compete for.
+struct Contested {
+  const Node* node;
+  int layers;
+  Pass pass;
+  Cost work;
+};
+
+std::vector<Contested> contested(Workshop& workshop, const Case& c, const Graph& graph) {
+  const std::vector<bool> wanted = wanted_gradients(graph, protocol_of(c, workshop.options()).input_gradient);
+  const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
+  std::vector<Contested> lines;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    const Node& node = layer.first();
+    if (!has_reference(node.op)) continue;
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
+      const int layers = pass == Pass::backward_data
+                             ? static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx))
+                             : layer.count();
+      if (layers > 0) lines.push_back({&node, layers, pass, cost(node.op, input_shapes(graph, node), pass, c.dtype)});
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 Offer Tried::offer() const {
@@ -213,24 +238,30 @@ std::vector<Offer> FrontierLine::offers() const {
   return offers;
 }
 
+double guessed_seconds(Workshop& workshop, const Case& c, const FrontierEffort& effort) {
+  constexpr double share_of_peak = 0.5;
+  const double peak = workshop.peak_flops(c.backend, c.dtype);
+  if (peak <= 0) return 0;
+  const Graph graph = workshop.graph(c);
+  double flops = 0;
+  for (const Contested& line : contested(workshop, c, graph)) {
+    const double algorithms = static_cast<double>(algorithms_of(workshop, c, graph, *line.node, line.pass).size());
+    const double passes = line.pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
+    flops += line.work.flops * passes * algorithms * (effort.samples + 1);
+  }
+  return flops / (share_of_peak * peak);
+}
+
 Frontier make_frontier(Workshop& workshop, const Case& c, const FrontierEffort& effort,
                        const std::function<void(const std::string&)>& progress) {
   const Graph graph = workshop.graph(c);
-  const std::vector<bool> wanted = wanted_gradients(graph, protocol_of(c, workshop.options()).input_gradient);
-  const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
   Frontier frontier{c, {}};
-  for (const DistinctLayer& layer : distinct_layers(graph)) {
-    const Node& node = layer.first();
-    if (!has_reference(node.op)) continue;
-    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
-      FrontierLine line{node.name, layer.count(), pass, cost(node.op, input_shapes(graph, node), pass, c.dtype), {}};
-      if (pass == Pass::backward_data)
-        line.layers = static_cast<int>(std::count_if(layer.nodes.begin(), layer.nodes.end(), wants_dx));
-      if (line.layers == 0) continue;
-      progress(fmt::format("{} of {} on {}, {}", node.name, c.network, c.backend, to_string(pass)));
-      line.tried = Contest(workshop, c, graph, node, pass).run(effort);
-      frontier.lines.push_back(std::move(line));
-    }
+  const std::vector<Contested> lines = contested(workshop, c, graph);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [node, layers, pass, work] = lines[i];
+    progress(fmt::format("[{}/{}] {} of {} on {}, {}", i + 1, lines.size(), node->name, c.network, c.backend,
+                         to_string(pass)));
+    frontier.lines.push_back({node->name, layers, pass, work, Contest(workshop, c, graph, *node, pass).run(effort)});
   }
   return frontier;
 }

@@ -50,6 +50,9 @@ struct FrontierEffort {
   double longest_seconds = 5;  ///< of a run of an algorithm that is far behind
 };
 
+/// How long measuring will take at half the peak, or 0 where that is not known. Slow algorithms come on top.
+double guessed_seconds(Workshop&, const Case&, const FrontierEffort&);
+
 /// Measures. Each algorithm runs once to warm up; one that takes more than ten times as long as the fastest has that
 /// run as its only sample, and where a run on one image says that it would and be longer than the longest, it is not
 /// run on the batch. The others take turns, first to last and last to first, for as many samples as asked; where the

@@ -165,6 +165,11 @@ std::string frontiers(Workshop& workshop) {
   if (options.passes > 0) effort.samples = options.passes;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   std::string all;
+  double seconds = 0;
+  for (const Case& c : cases(workshop)) seconds += guessed_seconds(workshop, c, effort);
+  if (seconds > 0)
+    fmt::print(stderr, "{} samples of each algorithm: at least about {} in all, more where some are slow\n",
+               effort.samples, seconds_text(seconds));
   for (const Case& c : cases(workshop)) {
     const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");

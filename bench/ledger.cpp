@@ -115,12 +115,13 @@ std::string ledgers(Workshop& workshop) {
          fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
     if (!text) continue;
     all += fmt::format(
-        "{}{} on {}, batch {}, {}, medians of {} passes\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-        "backward {:.3f} ms. The calls sum to {:+.2f} % of it.\nPeak: {:.1f} GFLOP/s, the {}.\n"
+        "{}{} on {}, batch {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
+        "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\nPeak: {:.1f} GFLOP/s, the {}.\n"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
-        all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype), passes, grid.text(),
-        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * (sum / ledger.whole() - 1), 1e-9 * peak,
+        all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype),
+        passes == 1 ? std::string("one pass") : fmt::format("medians of {} passes", passes), grid.text(),
+        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), 1e-9 * peak,
         Workshop::peak_description(), 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
         1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
     grid.rows.clear();

@@ -105,7 +105,17 @@ std::string setup_name(const Case& c, std::string_view part, const BenchOptions&
   return fmt::format("setup/{}/{}/{}/{}{}", c.network, part, c.backend, tail(c, options), variants(c, options));
 }
 
-std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter) {
+std::string too_small_for(const BenchOptions& options) {
+  std::vector<std::string> texts;
+  for (const nets::Info& info : nets::list())
+    if (options.image != 0 && options.image < info.smallest_image)
+      texts.push_back(fmt::format("{} ({})", info.name, info.smallest_image));
+  if (texts.empty()) return {};
+  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", options.image,
+                     fmt::join(texts, ", "));
+}
+
+std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter, const std::string& left_out) {
   std::vector<bool> picked(names.size());
   try {
     const std::regex expression(filter);
@@ -115,8 +125,8 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
   }
   if (std::find(picked.begin(), picked.end(), true) == picked.end())
     throw UsageError(fmt::format(
-        "--benchmark_filter \"{}\" matches none of {} rows; the nearest are{}\n--benchmark_list_tests prints all",
-        filter, names.size(), nearest(names, filter)));
+        "--benchmark_filter \"{}\" matches none of {} rows; the nearest are{}\n--benchmark_list_tests prints all{}",
+        filter, names.size(), nearest(names, filter), left_out));
   return picked;
 }
 

@@ -34,8 +34,13 @@ std::string layer_name(const Case&, std::string_view node, std::string_view pass
 std::string setup_name(const Case&, std::string_view part, const BenchOptions&);
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks.
-/// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names.
-std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter);
+/// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names and then `left_out`.
+std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter,
+                       const std::string& left_out = {});
+
+/// A line on the networks that have no rows because --image is too small for them, with the least they take; or
+/// nothing.
+std::string too_small_for(const BenchOptions&);
 
 /// The expression of the rows that are run when none is given: the ten networks of cnn-benchmarks, or three of them.
 std::string default_filter(bool quick);

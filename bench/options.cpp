@@ -3,10 +3,13 @@
 #include "options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <charconv>
 #include <cstdio>
+#include <limits>
 
 #include "lamina/error.h"
 #include "quantities.h"
@@ -31,25 +34,55 @@ constexpr const char* names_help =
 
 /// What is done instead of timing rows: one of them.
 constexpr std::array task_flags = {
-    "--benchmark_list_tests", "--describe", "--memory", "--ledger", "--frontier", "--devices", "--cudnn_engines"};
+    "--benchmark_list_tests", "--networks", "--describe", "--memory", "--ledger", "--frontier", "--devices",
+    "--cudnn_engines"};
 
 /// Text of a flag until it is read: CLI11 knows nothing of lamina's types.
 struct Raw {
   std::vector<std::string> describe, memory, ledger, frontier, engines;
   std::vector<std::string> context;
   std::string filter, out_format = "json", memory_limit, workspace_limit, math = "strict";
-  bool list = false, devices = false, unfused = false, softmax = false, input_gradient = false, accumulate = false;
+  bool list = false, networks = false, devices = false, unfused = false, softmax = false, input_gradient = false,
+       accumulate = false;
 };
 
-/// Takes the names of an enumeration's values; help shows them as "text|csv".
+/// Takes the names of an enumeration's values; help shows them as "csv|text".
 template <class T>
 CLI::Validator names_of(const std::map<std::string, T>& known) {
-  std::string shown;
-  for (const auto& [name, value] : known) {
-    if (!shown.empty()) shown += "|";
-    shown += name;
-  }
-  return CLI::CheckedTransformer(known, CLI::ignore_case).description(shown);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known) names.push_back(name);
+  const auto to_value = [known, names](std::string& text) {
+    const auto found = known.find(CLI::detail::to_lower(text));
+    if (found == known.end()) return fmt::format("there is no \"{}\", but {}", text, fmt::join(names, ", "));
+    text = fmt::format("{}", static_cast<int>(found->second));
+    return std::string();
+  };
+  return CLI::Validator(to_value, fmt::format("{}", fmt::join(names, "|")));
+}
+
+/// Takes the whole numbers from 1.
+CLI::Validator counts() {
+  return CLI::Validator(
+      [](std::string& text) {
+        constexpr int most = std::numeric_limits<int>::max();
+        int value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc() && end == text.data() + text.size() && value >= 1) return std::string();
+        return fmt::format("takes whole numbers from 1 to {}, not \"{}\"", most, text);
+      },
+      "N");
+}
+
+/// Takes numbers above 0.
+CLI::Validator above_zero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        return CLI::detail::lexical_cast(text, value) && value > 0
+                   ? std::string()
+                   : fmt::format("takes numbers above 0, not \"{}\"", text);
+      },
+      "E");
 }
 
 void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
@@ -58,6 +91,8 @@ void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {
   };
   app.add_flag("--benchmark_list_tests", raw.list, "Print the names of the rows")->group("Instead of timing rows");
   nets("--describe", raw.describe, "Layer table: name, op, output, parameters, multiply-adds, bytes; per image");
+  app.add_flag("--networks", raw.networks, "Print the networks there are: names, images, sources")
+      ->group("Instead of timing rows");
   nets("--memory", raw.memory,
        "What training and inference take at a batch, by kind; the largest batch within a limit");
   nets("--ledger", raw.ledger, "Time per layer and pass, biggest first, and their sum against the whole");
@@ -111,23 +146,21 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
   app.add_option("--backend", options.backends, "Default: every one that can run here (cuda-host only by name)")
       ->delimiter(',')
       ->group(group);
-  app.add_option("--batch", options.batches, "Images per pass")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->group(group);
+  app.add_option("--batch", options.batches, "Images per pass")->delimiter(',')->check(counts())->group(group);
   app.add_option("--image", options.image, "Rows and columns of the input; default: the network's own")
-      ->check(CLI::PositiveNumber)
+      ->check(counts())
       ->group(group);
   app.add_option("--width_divisor", options.width_divisor, "Divides every hidden width: narrow networks for trials")
-      ->check(CLI::PositiveNumber)
+      ->check(counts())
       ->group(group);
   app.add_option("--passes,--benchmark_repetitions", options.passes,
                  "Timed passes per row, after one to warm up; default: 10 on a GPU, 3 on a processor")
-      ->check(CLI::PositiveNumber)
+      ->check(counts())
       ->group(group);
-  app.add_option("--threads", options.threads, "Of a processor's backend; default: all")
-      ->check(CLI::PositiveNumber)
+  app.add_flag("--long_run", options.long_run,
+               "Begin even if it will take hours on cuda-host, which is for tests and not for timing")
       ->group(group);
+  app.add_option("--threads", options.threads, "Of a processor's backend; default: all")->check(counts())->group(group);
   app.add_option("--instruction_set", options.instruction_set,
                  "Of eigen's products: generic, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(group);
@@ -165,7 +198,7 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
   app.add_option("--max_error", options.choice.max_error,
                  "Only algorithms that guarantee it, relative to the sum of |terms|; of --frontier: that are measured "
                  "to hold it")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->group(group);
   app.add_option("--workspace_limit", raw.workspace_limit, "Of one call, 0 or as 64MiB; default: 1GiB")->group(group);
   app.add_flag("--measure", options.choice.measure,
@@ -207,6 +240,7 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   for (const char* flag : task_flags) tasks += int{given(flag)};
   if (tasks > 1) throw UsageError(fmt::format("{} exclude each other", fmt::join(task_flags, ", ")));
   if (raw.list) options.task = Task::list;
+  if (raw.networks) options.task = Task::networks;
   if (raw.devices) options.task = Task::devices;
   const auto take = [&](const char* flag, Task task, const std::vector<std::string>& networks) {
     if (!given(flag)) return;

@@ -13,13 +13,13 @@
 
 namespace lamina::bench {
 
-enum class Task { run, list, describe, memory, ledger, frontier, devices, engines };
+enum class Task { run, list, networks, describe, memory, ledger, frontier, devices, engines };
 enum class Format { text, csv };
 enum class Screen { console, json };  ///< what goes to standard output while rows run
 
 struct BenchOptions {
   Task task = Task::run;
-  std::vector<std::string> networks{};  ///< of all but run and list
+  std::vector<std::string> networks{};  ///< of describe, memory, ledger, frontier, engines
   Format format = Format::text;         ///< of their tables
 
   std::optional<std::string> filter{};
@@ -46,6 +46,7 @@ struct BenchOptions {
   std::vector<Layout> layouts = {Layout::nchw};
   Keep keep = Keep::all;
   bool fuse = true;
+  bool long_run = false;    ///< of cuda-host: hours are meant
   bool cuda_graph = false;  ///< a network's passes recorded once and launched whole
   std::optional<bool> softmax{}, input_gradient{}, accumulate{};  ///< unset: as the published tables did
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();

@@ -30,10 +30,10 @@
 namespace lamina::bench {
 namespace {
 
-std::vector<Row> picked(std::vector<Row> rows, const std::string& filter) {
+std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const std::string& left_out) {
   std::vector<std::string> names;
   for (const Row& row : rows) names.push_back(row.name);
-  const std::vector<bool> chosen = pick(names, filter);
+  const std::vector<bool> chosen = pick(names, filter, left_out);
   std::vector<Row> kept;
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (chosen[i]) kept.push_back(std::move(rows[i]));
@@ -42,7 +42,8 @@ std::vector<Row> picked(std::vector<Row> rows, const std::string& filter) {
 
 int list_rows(Workshop& workshop) {
   std::vector<Row> rows = all_rows(workshop);
-  if (workshop.options().filter) rows = picked(std::move(rows), *workshop.options().filter);
+  if (workshop.options().filter)
+    rows = picked(std::move(rows), *workshop.options().filter, too_small_for(workshop.options()));
   std::string text;
   for (const Row& row : rows) text += row.name + "\n";
   fmt::print("{}", text);
@@ -99,6 +100,19 @@ bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& t
   return written;
 }
 
+/// An emulator is not started for hours by a filter that was left out.
+void check_duration(const Progress& progress, const std::vector<Row>& rows) {
+  constexpr double hour = 3600;
+  const double seconds = progress.guessed_seconds();
+  const bool emulated =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->facts.backend == "cuda-host"; });
+  if (emulated && seconds > hour)
+    throw UsageError(fmt::format(
+        "this would take about {}, for cuda-host emulates a GPU, for tests: give a narrower "
+        "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run, if it is meant",
+        seconds_text(seconds)));
+}
+
 int run_rows(Workshop& workshop) {
   const BenchOptions& options = workshop.options();
   const Facts start = passing_facts("start");
@@ -108,8 +122,10 @@ int run_rows(Workshop& workshop) {
   if (!out.empty()) check_writable(out);
   if (options.table) check_writable(table_stem.string() + ".txt");
 
-  std::vector<Row> rows = picked(all_rows(workshop), options.filter.value_or(default_filter(options.quick)));
+  std::vector<Row> rows =
+      picked(all_rows(workshop), options.filter.value_or(default_filter(options.quick)), too_small_for(options));
   Progress progress(workshop, rows);
+  if (!options.long_run) check_duration(progress, rows);
   Runner runner(workshop, std::move(rows), progress);
   announce(progress, runner, workshop);
 
@@ -156,6 +172,7 @@ int dispatch(const BenchOptions& options, const std::vector<std::string>& argume
   switch (options.task) {
     case Task::run: return run_rows(workshop);
     case Task::list: return list_rows(workshop);
+    case Task::networks: fmt::print("{}", list_networks(options)); return 0;
     case Task::describe: fmt::print("{}", describe(workshop)); return 0;
     case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
     case Task::devices: fmt::print("{}", device_table(workshop)); return 0;

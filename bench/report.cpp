@@ -129,7 +129,10 @@ void Report::show(const Row& row) {
   }
   const std::vector<double> seconds = seconds_of(group.samples[row.part]);
   if (!group.failure.empty() || seconds.empty()) {
-    fmt::print("{:<{}} {}\n", row.name, name_width_, group.failure);
+    std::string& before = refused_[group.facts.backend];  // a backend that cannot run says so once
+    const bool again = group.unsupported && group.failure == before;
+    fmt::print("{:<{}} {}\n", row.name, name_width_, again ? "Unsupported, as above" : group.failure);
+    if (group.unsupported) before = group.failure;
   } else {
     const double middle = median(seconds);
     const Work& work = group.work[row.part];

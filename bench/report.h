@@ -31,6 +31,7 @@ class Report final : public benchmark::BenchmarkReporter {
   void show(const Row&);
 
   std::map<std::string, const Row*> rows_;
+  std::map<std::string, std::string> refused_;  ///< by backend: the last refusal shown
   std::size_t name_width_ = 0;
   ResultFile* file_;
   Screen screen_;

@@ -138,8 +138,13 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--memory=vgg61", "vgg16");
   wrong("--backend=eigne", "eigen");
   wrong("--memory_limit=lots", "4GiB");
-  wrong("--batch=0", "--batch");
-  wrong("--dtype=f16", "--dtype");
+  wrong("--batch=0", "--batch: takes whole numbers from 1 to 2147483647, not \"0\"");
+  wrong("--threads=two", "--threads: takes whole numbers from 1 to 2147483647, not \"two\"");
+  wrong("--max_error=-1", "--max_error: takes numbers above 0, not \"-1\"");
+  wrong("--dtype=f16", "--dtype: there is no \"f16\", but f32, f64");
+  wrong("--networks --format=xml", "--format: there is no \"xml\", but csv, text");
+  wrong("--image=5 --benchmark_filter=net/vgg16/total", "--image=5 leaves out networks that need larger ones: ");
+  wrong("--image=5 --benchmark_filter=net/vgg16/total", "vgg16 (32)");
   wrong("--describe=alexnet --ledger=alexnet", "exclude each other");
   wrong("--quick", "--table");
   wrong("--frontier=resnet5", "resnet50");
@@ -151,6 +156,30 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--cudnn=.,no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--frontier=alexnet --measure", "--frontier measures by itself");
+}
+
+TEST_CASE("the networks there are can be listed") {
+  const Ended ended = run_bench("--networks --format=csv");
+  REQUIRE(ended.status == 0);
+  std::istringstream stream(ended.said);
+  std::vector<std::string> names;
+  for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "networks")) {
+    names.push_back(row.at("network"));
+    CHECK(std::to_string(lamina::nets::info(names.back()).smallest_image) == row.at("smallest"));
+  }
+  CHECK(names.size() == lamina::nets::list().size());
+}
+
+TEST_CASE("hours of an emulated GPU are not begun unless they are meant") {
+  try {
+    lamina::make_backend("cuda-host");
+  } catch (const lamina::Unsupported&) {
+    return;  // not built
+  }
+  const Ended ended = run_bench("--backend=cuda-host");
+  CHECK(ended.status == 2);
+  CHECK_THAT(ended.said, ContainsSubstring("this would take about") && ContainsSubstring("--long_run") &&
+                             ContainsSubstring("--benchmark_filter"));
 }
 
 TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
@@ -180,6 +209,12 @@ TEST_CASE("a refusal is a row, and nothing but refusals is a failure") {
   const Ended none = run_bench("--benchmark_filter=net/mnist_mlp/total --backend=cudnn");
   REQUIRE_THAT(none.said, ContainsSubstring("Unsupported: ") && ContainsSubstring("no row could run"));
   REQUIRE(none.status == 1);
+  // One reason for many rows is said once.
+  const Ended many = run_bench("--benchmark_filter=net/mnist_mlp --backend=eigen --layout=nhwc --batch=2 --passes=1");
+  const std::size_t first = many.said.find("Unsupported: ");
+  REQUIRE(first != std::string::npos);
+  CHECK(many.said.find("Unsupported: ", first + 1) == std::string::npos);
+  CHECK_THAT(many.said, ContainsSubstring("Unsupported, as above"));
 }
 
 TEST_CASE("a memory limit below need is a failed row beside others") {

@@ -237,6 +237,13 @@ class Flags(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--limit is held against times, which --memory only leaves out", done.stderr)
 
+    def test_a_limit_on_layers_is_refused(self):
+        compare = os.path.join(HERE, "../../bench/peers/compare")
+        done = subprocess.run([sys.executable, "-B", compare, "--layers", "--limit", "2"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--limit is held against the totals of networks, which --layers does not race", done.stderr)
+
 
 class Files(unittest.TestCase):
     def test_rows_have_the_form_of_google_benchmark(self):

@@ -83,13 +83,9 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, const Context& contex
   }
   unit.backward_reads_y = relu;
   with_type(spec.y.dtype, [&]<class T>() {
-    const auto run_forward = [&pool = context.pool, relu](const Args& args) { forward<T>(pool, args, relu); };
-    unit.steps.push_back(step({Pass::forward}, "direct", run_forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(step({Pass::recompute}, "direct", run_forward));
-    unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool = context.pool, adds, relu](const Args& args) {
-      backward<T>(pool, args, adds, relu);
-    }));
+    add_steps(
+        unit, spec, [&pool = context.pool, relu](const Args& args) { forward<T>(pool, args, relu); },
+        [&pool = context.pool, adds, relu](const Args& args) { backward<T>(pool, args, adds, relu); });
   });
   return unit;
 }

@@ -124,18 +124,12 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
   with_type(spec.y.dtype, [&]<class T>() {
     Pool& pool = context.pool;
     const std::size_t workspace = Rows<T>::bytes(g) * static_cast<std::size_t>(pool.threads());
-    const auto run_forward = [&pool, g, counts = op.count_padding](const Args& args) {
-      forward<T>(pool, args, g, counts);
-    };
-    unit.steps.push_back(step({Pass::forward}, "direct", run_forward, workspace));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(step({Pass::recompute}, "direct", run_forward, workspace));
-    unit.steps.push_back(step(
-        {Pass::backward_data}, "direct",
+    add_steps(
+        unit, spec, [&pool, g, counts = op.count_padding](const Args& args) { forward<T>(pool, args, g, counts); },
         [&pool, g, counts = op.count_padding, adds = adds_dx(spec, 0)](const Args& args) {
           backward<T>(pool, args, g, counts, adds);
         },
-        workspace));
+        workspace);
   });
   return unit;
 }

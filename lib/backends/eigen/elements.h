@@ -51,6 +51,16 @@ void split_planes(Pool& pool, const Shape& shape, Work&& work) {
   });
 }
 
+/// The steps of an op that is done in one way: forward; in training recompute, which is the same, and backward.
+template <class Forward, class Backward>
+void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
+               std::size_t workspace_bytes = 0) {
+  unit.steps.push_back(step({Pass::forward}, "direct", forward, workspace_bytes));
+  if (spec.mode == Mode::inference) return;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward, workspace_bytes));
+  unit.steps.push_back(step({Pass::backward_data}, "direct", backward, workspace_bytes));
+}
+
 /// Calls function(std::true_type) or function(std::false_type): a flag that the compiler sees.
 template <class Function>
 void with_flag(bool flag, Function&& function) {

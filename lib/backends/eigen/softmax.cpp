@@ -124,13 +124,9 @@ Lowered lower(const Softmax&, const Spec& spec, const Choice&, const Context& co
   unit.recompute_reads_x[0] = true;
   unit.backward_reads_y = true;
   with_type(spec.y.dtype, [&]<class T>() {
-    const auto run_forward = [&pool = context.pool](const Args& args) { forward<T>(pool, args); };
-    unit.steps.push_back(step({Pass::forward}, "direct", run_forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(step({Pass::recompute}, "direct", run_forward));
-    unit.steps.push_back(
-        step({Pass::backward_data}, "direct",
-             [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, adds); }));
+    add_steps(
+        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
+        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, adds); });
   });
   return unit;
 }
