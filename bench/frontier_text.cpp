@@ -168,8 +168,9 @@ std::string frontiers(Workshop& workshop) {
   double seconds = 0;
   for (const Case& c : cases(workshop)) seconds += guessed_seconds(workshop, c, effort);
   if (seconds > 0)
-    fmt::print(stderr, "{} samples of each algorithm: at least about {} in all, more where some are slow\n",
-               effort.samples, seconds_text(seconds));
+    fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
+               effort.samples == 1 ? std::string("One sample") : fmt::format("{} samples", effort.samples),
+               seconds_text(seconds));
   for (const Case& c : cases(workshop)) {
     const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");

@@ -75,8 +75,9 @@ void announce(const Progress& progress, const Runner& runner, Workshop& workshop
     for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
   const std::string& backend = runner.rows().front().group->facts.backend;
   const double seconds = progress.guessed_seconds();
-  fmt::print(stderr, "{} measurements, a pass to warm up and {} timed ones each{}\n", groups.size(),
-             workshop.passes(backend), seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
+  fmt::print(stderr, "{} measurement{}, each of one pass to warm up and {} timed{}\n", groups.size(),
+             groups.size() == 1 ? "" : "s", workshop.passes(backend),
+             seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
 }
 
 /// Writes what is left to write. True if all could be written.
