@@ -68,8 +68,9 @@ struct Call {
 /// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
 /// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
 /// The plan copies what it needs of the graph; the backend must outlive the plan.
-/// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while another
-/// of them runs. The plans of one backend take turns, too: a caller with threads of its own makes a backend for each.
+/// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while
+/// another of them runs. The plans of one backend take turns, too: a caller with threads of its own makes a backend for
+/// each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
