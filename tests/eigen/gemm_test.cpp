@@ -56,6 +56,10 @@ const std::vector<Case> cases = {
     {{3, 4, 23, 26}, {.channels = 6, .kernel = {5, 7}, .stride = {2, 3}, .pad = {4, 6}, .groups = 2}},
     {{5, 3, 1, 1}, {.channels = 4, .kernel = 3, .pad = 4}},
     {{2, 2, 3, 3}, {.channels = 530, .kernel = 2}},
+    // 1x1 on planes of whole vectors, which are read in place: groups, several blocks of depth, of columns
+    {{5, 12, 4, 8}, {.channels = 10, .kernel = 1, .groups = 2}},
+    {{2, 400, 4, 4}, {.channels = 9, .kernel = 1, .bias = false}},
+    {{2, 110, 28, 52}, {.channels = 7, .kernel = 1}},
 };
 
 /// Numbers in a tensor with a pitch, between and behind its images a pattern that must stay.

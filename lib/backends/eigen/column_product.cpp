@@ -44,15 +44,6 @@ struct GridPlace {
   }
 };
 
-/// Asks for what is copied next: runs are too short for the processor to see them coming.
-template <class T>
-void prefetch(const T* from, const Segment* segments, std::int64_t count) {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-  for (const Segment* s = segments; s != segments + count; ++s) {
-    for (std::int64_t i = 0; i < s->count; i += line) __builtin_prefetch(from + s->from + i);
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -60,7 +51,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
     : kernels_(&kernels),
       columns_(std::move(columns)),
       rows_(rows),
-      partition_(partition(columns_.count(), rows, threads, kernels.lanes, kernels.rows)) {
+      partition_(partition(columns_.count(), rows, threads, kernels.lanes, kernels.rows)),
+      in_place_(!columns_.staged() && columns_.grid() % kernels.lanes == 0) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns_.taps(), depth = columns_.depth();
   const std::int64_t target = strip_bytes / size;
@@ -72,7 +64,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   block_channels_ = unit == taps ? block_depth_ / taps : std::min(depth / taps, block_depth_ / taps + 2);
   const std::int64_t width = kernels.width();
   const std::int64_t fit = std::clamp<std::int64_t>(panel_bytes / size / block_depth_ / width, 2, 64) * width;
-  const std::int64_t share = divide_up(divide_up(columns_.count(), kernels.lanes), partition_.columns) * kernels.lanes;
+  const std::int64_t part = divide_up(divide_up(columns_.count(), kernels.lanes), partition_.columns) * kernels.lanes;
+  const std::int64_t share = in_place_ ? std::min(part, columns_.grid()) : part;
   block_columns_ = round_up(divide_up(share, divide_up(share, fit)), width);
   Carver counter;
   carve(counter);
@@ -83,7 +76,7 @@ template <class T>
 auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   Buffers buffers;
-  buffers.panels = carver.take<T>(block_columns_ / width * (block_depth_ * width + lanes));
+  buffers.panels = carver.take<T>(in_place_ ? 0 : block_columns_ / width * (block_depth_ * width + lanes));
   buffers.staged = carver.take<T>(columns_.staged_bound(block_columns_, kernels_->lanes) * block_channels_ + lanes);
   // Sums that wait for further blocks; as many rows as the largest part has.
   const std::int64_t tallest = divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
@@ -111,15 +104,22 @@ void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::in
     T* const last = buffers.panels + range.count / width * (block_depth_ * width + kernels_->lanes);
     std::fill(last, last + depth * width, T{0});
   }
-  const auto copy = columns_.staged() ? kernels_->copy : kernels_->copy_exact;
   for (std::int64_t k = 0; k < depth; ++k) {
-    if (!columns_.staged() && k + 1 < depth) {
-      prefetch(from + columns_.start(first + k + 1, 0, 0, 0, kernels_->lanes), buffers.segments, segments);
-    }
     const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
-    copy(buffers.panels + k * width, from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes),
-         buffers.segments, segments);
+    T* const to = buffers.panels + k * width;
+    const T* const row = from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes);
+    if (columns_.staged()) {
+      kernels_->copy(to, row, buffers.segments, segments);
+    } else {
+      kernels_->copy_exact(to, row, buffers.segments, segments, columns_.plane());
+    }
   }
+}
+
+template <class T>
+ColumnRange ColumnProduct<T>::range_from(std::int64_t first, std::int64_t last) const {
+  const std::int64_t end = in_place_ ? std::min(last, (first / columns_.grid() + 1) * columns_.grid()) : last;
+  return {first, std::min(block_columns_, end - first)};
 }
 
 template <class T>
@@ -134,32 +134,35 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
   const std::int64_t panel_stride = block_depth_ * width + kernels_->lanes;
   GridOutput<T> output = operands.output;
   output.data += rows.first * output.plane;
-  for (std::int64_t first = columns.first; first < columns.last; first += block_columns_) {
-    const ColumnRange range{first, std::min(block_columns_, columns.last - first)};
-    const std::int64_t segments =
-        columns_.segments(range, width, panel_stride, operands.source.pitch, kernels_->lanes, buffers.segments);
+  for (ColumnRange range = range_from(columns.first, columns.last); range.count > 0;
+       range = range_from(range.first + range.count, columns.last)) {
+    const std::int64_t segments = in_place_ ? 0
+                                            : columns_.segments(range, width, panel_stride, operands.source.pitch,
+                                                                kernels_->lanes, buffers.segments);
     const GridPlace<T> place{&columns_, output, range, output.plane};
     for (std::int64_t k = 0; k < depth; k += block_depth_) {
       const std::int64_t count = std::min(block_depth_, depth - k);
-      pack(range, operands, k, count, buffers, segments);
-      multiply(Block<T>{.kernels = kernels_,
-                        .a = operands.a + rows.first * depth + k,
-                        .lda = depth,
-                        .rows = rows.last - rows.first,
-                        .depth = count,
-                        .panels = buffers.panels,
-                        .panel_stride = panel_stride,
-                        .ldb = width,
-                        .columns = range.count,
-                        .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
-                        .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
-                        .add = operands.add,
-                        .relu = operands.relu,
-                        .begins = k == 0,
-                        .ends = k + count == depth,
-                        .sums = buffers.sums,
-                        .sums_ld = block_columns_},
-               place);
+      if (!in_place_) pack(range, operands, k, count, buffers, segments);
+      const T* const image = operands.source.data + range.first / columns_.grid() * operands.source.pitch;
+      multiply(
+          Block<T>{.kernels = kernels_,
+                   .a = operands.a + rows.first * depth + k,
+                   .lda = depth,
+                   .rows = rows.last - rows.first,
+                   .depth = count,
+                   .panels = in_place_ ? image + k * columns_.plane() + range.first % columns_.grid() : buffers.panels,
+                   .panel_stride = in_place_ ? width : panel_stride,
+                   .ldb = in_place_ ? columns_.plane() : width,
+                   .columns = range.count,
+                   .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
+                   .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
+                   .add = operands.add,
+                   .relu = operands.relu,
+                   .begins = k == 0,
+                   .ends = k + count == depth,
+                   .sums = buffers.sums,
+                   .sums_ld = block_columns_},
+          place);
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Weights times the matrix of columns: the product behind a convolution's forward pass and its data gradient.
+// Weights times the matrix of columns: the product behind a convolution's forward pass and its data gradient. Columns
+// that are an image as it lies, of whole vectors (1x1 with stride 1), are read in place; others are packed.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,8 @@ class ColumnProduct {
     Segment* segments;
   };
   Buffers carve(Carver&) const;
+  /// The block of columns that starts here, of those before `last`; in place it ends with its image.
+  ColumnRange range_from(std::int64_t first, std::int64_t last) const;
   void pack(ColumnRange, const Operands&, std::int64_t first, std::int64_t depth, const Buffers&,
             std::int64_t segments) const;
 
@@ -53,6 +56,7 @@ class ColumnProduct {
   Columns columns_;
   std::int64_t rows_;
   Partition partition_;
+  bool in_place_;  // columns are runs of memory as it is
   std::int64_t block_depth_, block_columns_;
   std::int64_t block_channels_;  // that a block of this depth can touch
   std::size_t workspace_bytes_;

@@ -61,6 +61,7 @@ class Columns {
 
   bool staged() const { return staged_; }
   std::int64_t channels() const { return channels_; }
+  std::int64_t plane() const { return plane_; }  ///< elements from channel to channel
   /// Copies channels [first, last) of what the range reads into `to`, staged_size() elements for each.
   template <class T>
   void stage(ColumnRange, const Source<T>&, std::int64_t first, std::int64_t last, const MicroKernels<T>&, T* to) const;

@@ -104,9 +104,7 @@ class FullyConnectedProduct {
     }
     constexpr std::int64_t ahead = 2;  // rows
     for (std::int64_t k = 0; k < depth; ++k) {
-      if (k + ahead < depth)
-        prefetch(from + (k + ahead) * ld, columns);  // too short for the processor to see it coming
-      kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count);
+      kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count, ahead * ld);
     }
   }
 

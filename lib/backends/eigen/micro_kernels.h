@@ -73,8 +73,8 @@ struct MicroKernels {
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
-  /// Copies segments in order and touches nothing else.
-  void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count);
+  /// Copies segments in order and touches nothing else; asks memory for what lies `ahead` elements behind each.
+  void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t ahead);
   /// Makes staged rows. May write a vector less one element beyond the last.
   void (*stage)(T* to, const Staged<T>&);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].

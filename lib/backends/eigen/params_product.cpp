@@ -229,7 +229,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::int6
         kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
       } else {
         kernels_->copy_exact(to, left.data + left_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments,
-                             segments);
+                             segments, left_.start(kernels_->rows, tap, 0, 0, kernels_->lanes));
       }
     }
     multiply(block, RowMajor<T>{share.partial + i * ld() + first, ld()});
