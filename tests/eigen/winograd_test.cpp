@@ -97,6 +97,9 @@ const std::vector<Case>& cases() {
       {"several blocks", Conv{.channels = 60, .kernel = 3, .pad = 1}, {{1, 20, 72, 72}}},
       {"groups", Conv{.channels = 36, .kernel = 3, .pad = 1, .groups = 2}, {{2, 38, 7, 6}}},
       {"ReLU", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 14, 14}}, {{Relu{}}}},
+      {"squares that overlap", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 36, 6, 21}}, {{Relu{}}}},
+      {"squares in a plane cut off", Conv{.channels = 33, .kernel = 3, .pad = {3, 4}}, {{1, 17, 5, 18}}},
+      {"several blocks of groups", Conv{.channels = 64, .kernel = 3, .pad = 1, .groups = 2}, {{1, 96, 70, 70}}},
       {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
       {"inference of many tiles", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 29, 30}}, {}, Mode::inference},
   };
@@ -169,6 +172,24 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
               check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(dtype));
           }
     }
+  }
+}
+
+// In f64, points of 92 tiles and 400 channels are more than a block of inputs may have, and 400 x 400 sums would be six
+// blocks of outputs.
+TEST_CASE("Winograd's weight gradient of many channels and few tiles is within its bounds") {
+  const Case c{"several blocks of inputs", Conv{.channels = 400, .kernel = 3, .pad = 1}, {{1, 400, 1, 368}}};
+  const Feed feed = make_feed(c, 1);
+  const Result want = reference(c, feed);
+  const Algorithms algorithms = {"winograd_4x4", "winograd_4x4", "winograd_4x4"};
+  const Bounds bounds = chain_bounds(c, feed, algorithms);
+  for (const int threads : {1, 2}) {
+    INFO(threads << " threads");
+    const auto eigen = make_backend("eigen", {.threads = threads});
+    const Spec spec = *make_spec(*eigen, c, {.dtype = DType::f64});
+    const Result got = run_unit(*eigen, spec, {.algorithm = algorithms}, feed);
+    for (std::size_t i = 0; i < got.dw.size(); ++i)
+      check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(DType::f64));
   }
 }
 

@@ -62,6 +62,33 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
   return tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
 }
 
+/// Columns of the panels that hold so many channels: three vectors, but two for four, since a product with a single
+/// vector waits for its own sums.
+template <class T>
+std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) {
+  const std::int64_t vectors = divide_up(channels, kernels.lanes), most = kernels.vectors;
+  return std::min(vectors, vectors == most + 1 ? most - 1 : most) * kernels.lanes;
+}
+
+/// c = a * panels (+ c), rows x columns: `tile` is the first register tile, and its ldb the width of a panel.
+template <class T>
+void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::int64_t columns,
+                     std::int64_t panel_stride, bool a_is_columns) {
+  const T *const a = tile.a, *const panels = tile.b;
+  T* const c = tile.c;
+  const std::int64_t width = tile.ldb;
+  for (std::int64_t i = 0; i < rows; i += kernels.rows) {
+    tile.rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, rows - i));
+    tile.a = a + (a_is_columns ? i : i * tile.lda);
+    const auto& functions = (a_is_columns ? kernels.tile_of_columns : kernels.tile)[tile.rows <= kernels.rows / 2];
+    for (std::int64_t j = 0; j < columns; j += width) {
+      tile.b = panels + j / width * panel_stride;
+      tile.c = c + i * tile.ldc + j;
+      functions[divide_up(std::min(width, columns - j), kernels.lanes) - 1](tile);
+    }
+  }
+}
+
 /// Elements from a strip's window at `channel`, one of [first, last), to the window that is turned over after it: that
 /// of the next channels or, behind the last of them, of the next strip. 0: none.
 template <class T>

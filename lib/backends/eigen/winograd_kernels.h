@@ -22,7 +22,7 @@ struct PixelWindow {
   int h, w;            ///< of a plane
   int first_h, first_w;
   int rows, cols;
-  std::int64_t ahead = 0;  ///< elements from data to that of the window to come, which stage() asks memory for; 0: none
+  std::int64_t ahead = 0;  ///< elements from data to that of the window to come, which memory is asked for; 0: none
 };
 
 /// A row of tiles before or behind a transform. Position (i, j) of tile t starts at at[(i * patch + j) * position + t *

@@ -5,8 +5,12 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t sums_bytes = 8 << 20;    // of a block of outputs: what should stay in the third-level cache
+// What should stay in the third-level cache. Where blocks of tiles follow each other:
+constexpr std::int64_t sums_bytes = 8 << 20;    // of a block of outputs
 constexpr std::int64_t points_bytes = 8 << 20;  // of a block of tiles, x and dy
+// Where one block holds all tiles:
+constexpr std::int64_t x_bytes = 10 << 20;       // points of a block of inputs
+constexpr std::int64_t outputs_bytes = 4 << 20;  // sums, and points of dy, of a block of outputs
 
 }  // namespace
 
@@ -19,20 +23,33 @@ WinogradParams<T>::WinogradParams(const WinogradExtents& extents, int tile, int 
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t lanes = kernels.lanes, width = kernels.width();
+  const std::int64_t lanes = kernels.lanes, longest = strips_.longest(), per_element = size * positions_;
   const std::int64_t unit = std::max<std::int64_t>(lanes, kernels.rows);  // one is a multiple of the other
-  const std::int64_t fit = std::max(unit, sums_bytes / size / positions_ / e_.inputs);
-  block_outputs_ = round_up(divide_up(e_.outputs, divide_up(e_.outputs, fit)), unit);
-  sums_ld_ = round_up(e_.inputs, lanes) + lanes;
-  sums_position_ = block_outputs_ * sums_ld_ + lanes;
-  dy_ld_ = block_outputs_ + lanes;
-  const std::int64_t longest = strips_.longest();
-  const std::int64_t tiles = points_bytes / size / positions_ / (e_.inputs + block_outputs_);
+  const auto block = [](std::int64_t count, std::int64_t fit, std::int64_t grain) {
+    return round_up(divide_up(count, divide_up(count, std::max(grain, fit))), grain);
+  };
+  block_inputs_ = round_up(e_.inputs, lanes);
+  block_outputs_ = block(e_.outputs, sums_bytes / per_element / e_.inputs, unit);
+  const std::int64_t tiles = points_bytes / per_element / (e_.inputs + block_outputs_);
   const std::int64_t strips = std::max<std::int64_t>(1, tiles / longest);
   block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), strips));
+  // x is transformed for every block of outputs, unless one block holds all tiles; then dy is for every block of
+  // inputs.
+  const std::int64_t all = strips_.count() * longest, inputs = block(e_.inputs, x_bytes / per_element / all, lanes);
+  const std::int64_t channels = divide_up(e_.outputs, block_outputs_) * e_.inputs + e_.outputs;
+  const std::int64_t fewer = e_.inputs + divide_up(e_.inputs, inputs) * e_.outputs;
+  if (inputs * all * per_element <= x_bytes && 2 * fewer <= channels) {
+    block_inputs_ = inputs;
+    block_outputs_ = block(e_.outputs, outputs_bytes / per_element / (inputs + all), unit);
+    block_strips_ = strips_.count();
+  }
+  width_ = panel_width(block_inputs_, kernels);
+  sums_ld_ = block_inputs_ + lanes;
+  sums_position_ = block_outputs_ * sums_ld_ + lanes;
+  dy_ld_ = block_outputs_ + lanes;
   dy_position_ = block_strips_ * longest * dy_ld_ + lanes;
-  panel_stride_ = block_strips_ * longest * width + lanes;
-  x_position_ = divide_up(e_.inputs, width) * panel_stride_ + lanes;
+  panel_stride_ = block_strips_ * longest * width_ + lanes;
+  x_position_ = divide_up(block_inputs_, width_) * panel_stride_ + lanes;
   pixels_size_ = transforms_->patch * (longest * tile + 2) * lanes;
   Carver counter;
   carve(counter);
@@ -51,21 +68,21 @@ auto WinogradParams<T>::carve(Carver& carver) const -> Buffers {
 }
 
 template <class T>
-void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, const Source<T>& x, T* pixels,
+void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>& x, T* pixels,
                                     const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
-    for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
+    for (std::int64_t channel = inputs.first; channel < inputs.last; channel += lanes) {
       PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, strip.h - e_.pad_h,
                                         strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead = to_next_window(strips_, i, x, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
+      window.ahead = to_next_window(strips_, i, x, channel, inputs.first, inputs.last, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
-      const std::int64_t width = kernels_->width();
-      transforms_->patches({.at = buffers.x_points + channel / width * panel_stride_ + tile * width + channel % width,
+      const std::int64_t column = channel - inputs.first;
+      transforms_->patches({.at = buffers.x_points + column / width_ * panel_stride_ + tile * width_ + column % width_,
                             .position = x_position_,
-                            .tile = width,
+                            .tile = width_,
                             .tiles = strip.tiles},
                            pixels, cols);
     }
@@ -91,54 +108,56 @@ void WinogradParams<T>::transform_dy(Piece strips, std::int64_t tile, Piece outp
                           .tile = dy_ld_,
                           .tiles = strip.tiles},
                          pixels, cols, sums);
-      for (int lane = 0; lane < lanes; ++lane) bias_sums[k + lane] += static_cast<double>(sums[lane]);
+      for (int lane = 0; bias_sums != nullptr && lane < lanes; ++lane)
+        bias_sums[k + lane] += static_cast<double>(sums[lane]);
     }
     tile += strip.tiles;
   }
 }
 
 template <class T>
-void WinogradParams<T>::add_block(Pool& pool, Piece strips, Piece outputs, const Operands& operands,
-                                  const Buffers& buffers) const {
-  const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
+void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
+  const bool x_stays = block_strips_ == strips_.count() && cut.outputs.first > 0;
   pool.run([&](int part) {
-    const Piece share = piece(strips.last - strips.first, 1, part, threads_);
-    const Piece mine{strips.first + share.first, strips.first + share.last};
-    const std::int64_t tile = strips_.tiles(strips.first, mine.first);
+    const Piece share = piece(cut.strips.last - cut.strips.first, 1, part, threads_);
+    const Piece mine{cut.strips.first + share.first, cut.strips.first + share.last};
+    const std::int64_t tile = strips_.tiles(cut.strips.first, mine.first);
     T* const pixels = buffers.pixels + part * pixels_size_;
-    transform_x(mine, tile, operands.x, pixels, buffers);
-    transform_dy(mine, tile, outputs, operands.dy, pixels, buffers.bias_sums + part * round_up(e_.outputs, lanes),
-                 buffers);
+    if (!x_stays) transform_x(mine, tile, cut.inputs, operands.x, pixels, buffers);
+    double* const bias_sums = buffers.bias_sums + part * round_up(e_.outputs, kernels_->lanes);
+    transform_dy(mine, tile, cut.outputs, operands.dy, pixels, cut.inputs.first == 0 ? bias_sums : nullptr, buffers);
   });
-  const std::int64_t depth = strips_.tiles(strips.first, strips.last);
+  const std::int64_t tiles = strips_.tiles(cut.strips.first, cut.strips.last);
   pool.run([&](int part) {
     const Piece positions = piece(positions_, 1, part, threads_);
     for (std::int64_t position = positions.first; position < positions.last; ++position) {
-      multiply(Block<T>{.kernels = kernels_,
-                        .a = buffers.dy_points + position * dy_position_,
-                        .lda = dy_ld_,
-                        .rows = outputs.last - outputs.first,
-                        .depth = depth,
-                        .panels = buffers.x_points + position * x_position_,
-                        .panel_stride = panel_stride_,
-                        .ldb = width,
-                        .columns = round_up(e_.inputs, lanes),
-                        .a_is_columns = true,
-                        .begins = strips.first == 0},
-               RowMajor<T>{buffers.sums + position * sums_position_, sums_ld_});
+      multiply_panels(*kernels_,
+                      {.depth = tiles,
+                       .a = buffers.dy_points + position * dy_position_,
+                       .lda = dy_ld_,
+                       .rows = 0,
+                       .b = buffers.x_points + position * x_position_,
+                       .ldb = width_,
+                       .c = buffers.sums + position * sums_position_,
+                       .ldc = sums_ld_,
+                       .scale = nullptr,
+                       .bias = nullptr,
+                       .add = cut.strips.first > 0,
+                       .relu = false},
+                      cut.outputs.last - cut.outputs.first, cut.inputs.last - cut.inputs.first, panel_stride_, true);
     }
   });
 }
 
 template <class T>
-void WinogradParams<T>::write(Pool& pool, Piece outputs, const Operands& operands, const Buffers& buffers) const {
+void WinogradParams<T>::write(Pool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
   if (operands.dw == nullptr) return;
   const std::int64_t lanes = kernels_->lanes;
-  pool.split(outputs.last - outputs.first, 1, [&](std::int64_t first, std::int64_t last) {
+  pool.split(cut.outputs.last - cut.outputs.first, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {
-      for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-        transforms_->gradients(operands.dw + ((outputs.first + k) * e_.inputs + channel) * 9, 9,
-                               buffers.sums + k * sums_ld_ + channel, sums_position_,
+      for (std::int64_t channel = cut.inputs.first; channel < cut.inputs.last; channel += lanes) {
+        transforms_->gradients(operands.dw + ((cut.outputs.first + k) * e_.inputs + channel) * 9, 9,
+                               buffers.sums + k * sums_ld_ + channel - cut.inputs.first, sums_position_,
                                static_cast<int>(std::min(lanes, e_.inputs - channel)), operands.add);
       }
     }
@@ -149,12 +168,17 @@ template <class T>
 void WinogradParams<T>::run_group(Pool& pool, const Operands& operands, const Buffers& buffers) const {
   const std::int64_t bias_ld = round_up(e_.outputs, kernels_->lanes);
   std::fill(buffers.bias_sums, buffers.bias_sums + threads_ * bias_ld, 0.0);
-  for (std::int64_t k = 0; k < e_.outputs; k += block_outputs_) {
-    const Piece outputs{k, std::min<std::int64_t>(k + block_outputs_, e_.outputs)};
-    for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {
-      add_block(pool, {first, std::min(first + block_strips_, strips_.count())}, outputs, operands, buffers);
+  for (std::int64_t c = 0; c < e_.inputs; c += block_inputs_) {
+    for (std::int64_t k = 0; k < e_.outputs; k += block_outputs_) {
+      Cut cut{.strips = {},
+              .inputs = {c, std::min<std::int64_t>(c + block_inputs_, e_.inputs)},
+              .outputs = {k, std::min<std::int64_t>(k + block_outputs_, e_.outputs)}};
+      for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {
+        cut.strips = {first, std::min(first + block_strips_, strips_.count())};
+        add_block(pool, cut, operands, buffers);
+      }
+      write(pool, cut, operands, buffers);
     }
-    write(pool, outputs, operands, buffers);
   }
   for (std::int64_t k = 0; operands.db != nullptr && k < e_.outputs; ++k) {
     double sum = operands.add ? static_cast<double>(operands.db[k]) : 0.0;

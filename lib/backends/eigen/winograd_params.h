@@ -9,8 +9,12 @@
 
 namespace lamina::eigen {
 
-/// One product per position: (points of dy)^T [outputs][tiles] * points of x [tiles][inputs], summed over blocks of
-/// tiles. Holds no memory. Threads share the transforms by strips and the products by positions.
+/// One product per position: (points of dy)^T [outputs][tiles] * points of x [tiles][inputs]. Holds no memory. Threads
+/// share the transforms by strips and the products by positions.
+///
+/// Either blocks of tiles are summed up, one block of outputs after the other, or one block holds all tiles; then there
+/// are blocks of inputs, too, and in each the points of x stay while blocks of outputs pass. What transforms fewer
+/// channels is taken.
 template <class T>
 class WinogradParams {
  public:
@@ -29,20 +33,24 @@ class WinogradParams {
     T *pixels, *x_points, *dy_points, *sums;
     double* bias_sums;
   };
+  struct Cut {
+    Piece strips, inputs, outputs;
+  };
   Buffers carve(Carver&) const;
-  void transform_x(Piece strips, std::int64_t tile, const Source<T>&, T* pixels, const Buffers&) const;
+  void transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>&, T* pixels, const Buffers&) const;
   void transform_dy(Piece strips, std::int64_t tile, Piece outputs, const Source<T>&, T* pixels, double* bias_sums,
                     const Buffers&) const;
   void run_group(Pool&, const Operands&, const Buffers&) const;
-  void add_block(Pool&, Piece strips, Piece outputs, const Operands&, const Buffers&) const;
-  void write(Pool&, Piece outputs, const Operands&, const Buffers&) const;
+  void add_block(Pool&, const Cut&, const Operands&, const Buffers&) const;
+  void write(Pool&, const Cut&, const Operands&, const Buffers&) const;
 
   WinogradExtents e_;
   const MicroKernels<T>* kernels_;
   const WinogradTransforms<T>* transforms_;
   Strips strips_;
   int threads_, positions_;
-  std::int64_t block_strips_, block_outputs_;
+  std::int64_t block_strips_, block_inputs_, block_outputs_;
+  std::int64_t width_;  // of a panel
   std::int64_t pixels_size_, panel_stride_, x_position_, dy_ld_, dy_position_, sums_ld_, sums_position_;
   std::size_t workspace_bytes_;
 };

@@ -8,19 +8,20 @@ namespace {
 constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread
 constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
-constexpr std::int64_t most_panels = 2;          // of a chunk
+constexpr std::int64_t most_vectors = 6;         // of outputs in a chunk
 constexpr std::int64_t inputs_ahead = 4;         // whose filters memory is asked for while those of one are transformed
 constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
-/// The cut of a block that makes the largest piece smallest; pieces that share outputs transform their filters twice.
-Partition cut(std::int64_t strips, std::int64_t longest, std::int64_t outputs, int threads, int lanes) {
+/// The cut of a block that makes the largest piece smallest; pieces that share outputs transform their filters twice,
+/// unless that has been done ahead.
+Partition cut(std::int64_t strips, std::int64_t longest, std::int64_t outputs, int threads, int lanes, bool ahead) {
   Partition best;
   std::int64_t best_cost = 0;
   for (int row_parts = 1; row_parts <= threads; ++row_parts) {
     if (threads % row_parts != 0) continue;
     const int column_parts = threads / row_parts;
     const std::int64_t tallest = divide_up(divide_up(outputs, lanes), row_parts) * lanes;
-    const std::int64_t cost = tallest * (divide_up(strips, column_parts) * longest + filter_worth);
+    const std::int64_t cost = tallest * (divide_up(strips, column_parts) * longest + (ahead ? 0 : filter_worth));
     if (row_parts == 1 || cost < best_cost) {
       best = {column_parts, row_parts};
       best_cost = cost;
@@ -42,40 +43,48 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t lanes = kernels.lanes, width = kernels.width(), longest = strips_.longest();
+  const std::int64_t lanes = kernels.lanes, longest = strips_.longest();
   // A vector more than is needed from row to row and position to position, so that they fall into different sets.
   point_ld_ = round_up(e_.inputs, lanes) + lanes;
   const std::int64_t tiles = std::min(points_bytes / size / positions_ / point_ld_, threads * thread_tiles);
   const std::int64_t fit = std::max<std::int64_t>(1, tiles / longest);
   block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), fit));
+  const bool light = e_.groups * positions_ * e_.inputs * round_up(e_.outputs, lanes) * size <= filters_bytes;
+  partition_ = cut(block_strips_, longest, e_.outputs, threads, kernels.lanes, light);
+  apart_ = partition_.rows == 1;
+  if (apart_) {
+    const std::int64_t share = divide_up(strips_.count(), threads);
+    block_strips_ = divide_up(share, divide_up(share, std::max<std::int64_t>(1, fit / threads)));
+    partition_ = {};
+  }
+  ahead_ = light && block_strips_ < strips_.count();
   point_position_ = block_strips_ * longest * point_ld_ + lanes;
-  partition_ = cut(block_strips_, longest, e_.outputs, threads, kernels.lanes);
 
-  panel_stride_ = e_.inputs * width + lanes;
-  const std::int64_t panels =
-      std::clamp<std::int64_t>(filters_bytes / size / positions_ / panel_stride_, 1, most_panels);
   const std::int64_t tallest = divide_up(divide_up(e_.outputs, lanes), partition_.rows) * lanes;
-  const std::int64_t chunks = divide_up(tallest, panels * width);
+  width_ = panel_width(tallest, kernels);
+  panel_stride_ = e_.inputs * width_ + lanes;
+  const std::int64_t panels =
+      std::clamp<std::int64_t>(filters_bytes / size / positions_ / panel_stride_, 1, most_vectors * lanes / width_);
+  const std::int64_t chunks = divide_up(tallest, panels * width_);
   for (int row = 0; row < partition_.rows; ++row) {
     const Piece outputs = piece(e_.outputs, lanes, row, partition_.rows);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      const std::int64_t first = std::min(outputs.first + chunk * panels * width, outputs.last);
-      chunks_.push_back({first, std::min(first + panels * width, outputs.last)});
+      const std::int64_t first = std::min(outputs.first + chunk * panels * width_, outputs.last);
+      chunks_.push_back({first, std::min(first + panels * width_, outputs.last)});
     }
   }
-  const std::int64_t widest = std::min(tallest, panels * width);
-  filter_position_ = divide_up(widest, width) * panel_stride_ + lanes;
+  const std::int64_t widest = std::min(tallest, panels * width_);
+  filter_position_ = divide_up(widest, width_) * panel_stride_ + lanes;
   chunk_size_ = positions_ * filter_position_;
   product_ld_ = round_up(widest, lanes) + lanes;
   product_position_ = divide_up(block_strips_, partition_.columns) * longest * product_ld_ + lanes;
   pixels_size_ = transforms_->patch * (longest * tile + 2) * lanes;
-  ahead_ = block_strips_ < strips_.count() && prepared_count() * size <= filters_bytes;
 }
 
 template <class T>
 auto WinogradProduct<T>::carve(Carver& carver, bool prepared) const -> Buffers {
   Buffers buffers;
-  buffers.points = carver.take<T>(positions_ * point_position_);
+  buffers.points = carver.take<T>((apart_ ? threads_ : 1) * positions_ * point_position_);
   buffers.pixels = carver.take<T>(threads_ * pixels_size_);
   buffers.filters = carver.take<T>(prepared ? 0 : ahead_ ? prepared_count() : threads_ * chunk_size_);
   buffers.products = carver.take<T>(threads_ * positions_ * product_position_);
@@ -95,13 +104,13 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
   const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
   const T* const from = w + group * inputs * e_.outputs * 9;
   for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
-    const std::int64_t bundle = (k - outputs.first) / lanes;
-    T* const made = to + bundle / kernels_->vectors * panel_stride_ + bundle % kernels_->vectors * lanes;
+    const std::int64_t column = k - outputs.first;
+    T* const made = to + column / width_ * panel_stride_ + column % width_;
     const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
-      transforms_->filters(
-          made + input * kernels_->width(), filter_position_, from + input * per_input + k * per_output, per_output,
-          scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_, inputs_ahead * per_input);
+      transforms_->filters(made + input * width_, filter_position_, from + input * per_input + k * per_output,
+                           per_output, scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_,
+                           inputs_ahead * per_input);
     }
   }
 }
@@ -163,10 +172,10 @@ void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Gr
                             .tile = product_ld_,
                             .tiles = strip.tiles},
                            bias);
-      kernels_->winograd.unstage(pixels,
-                                 window_of(to, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
-                                           transforms_->tile, cols),
-                                 operands.add, operands.relu);
+      PixelWindow<T> window = window_of(to, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
+                                        transforms_->tile, cols);
+      window.ahead = to_next_window(strips_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
+      kernels_->winograd.unstage(pixels, window, operands.add, operands.relu);
     }
     tile += strip.tiles;
   }
@@ -179,7 +188,6 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
   const Piece share = piece(block.last - block.first, 1, part % partition_.columns, partition_.columns);
   const Piece strips{block.first + share.first, block.first + share.last};
   if (strips.first == strips.last) return;
-  const std::int64_t width = kernels_->width();
   const std::int64_t tile = strips_.tiles(block.first, strips.first), tiles = strips_.tiles(strips.first, strips.last);
   T* const products = buffers.products + part * positions_ * product_position_;
   const std::size_t chunks = chunks_.size() / static_cast<std::size_t>(partition_.rows);
@@ -196,16 +204,20 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
       filters = made;
     }
     for (int position = 0; position < positions_; ++position) {
-      multiply(Block<T>{.kernels = kernels_,
-                        .a = buffers.points + position * point_position_ + tile * point_ld_,
-                        .lda = point_ld_,
-                        .rows = tiles,
-                        .depth = e_.inputs,
-                        .panels = filters + position * filter_position_,
-                        .panel_stride = panel_stride_,
-                        .ldb = width,
-                        .columns = round_up(outputs.last - outputs.first, kernels_->lanes)},
-               RowMajor<T>{products + position * product_position_, product_ld_});
+      multiply_panels(*kernels_,
+                      {.depth = e_.inputs,
+                       .a = buffers.points + position * point_position_ + tile * point_ld_,
+                       .lda = point_ld_,
+                       .rows = 0,
+                       .b = filters + position * filter_position_,
+                       .ldb = width_,
+                       .c = products + position * product_position_,
+                       .ldc = product_ld_,
+                       .scale = nullptr,
+                       .bias = nullptr,
+                       .add = false,
+                       .relu = false},
+                      tiles, outputs.last - outputs.first, panel_stride_, false);
     }
     transform_outputs(strips, outputs, group, buffers.pixels + part * pixels_size_, products);
   }
@@ -220,6 +232,32 @@ void WinogradProduct<T>::run(Pool& pool, const Operands& given, void* workspace)
     prepare(pool, operands.w, operands.scale, buffers.filters);
     operands.prepared = buffers.filters;
   }
+  if (apart_) {
+    pool.run([&](int part) { run_apart(part, operands, buffers); });
+  } else {
+    run_together(pool, operands, buffers);
+  }
+}
+
+template <class T>
+void WinogradProduct<T>::run_apart(int part, const Operands& operands, Buffers buffers) const {
+  // The one part of a block takes these buffers as its own.
+  buffers.points += part * positions_ * point_position_;
+  buffers.pixels += part * pixels_size_;
+  buffers.filters += ahead_ ? 0 : part * chunk_size_;
+  buffers.products += part * positions_ * product_position_;
+  const Piece share = piece(strips_.count(), 1, part, threads_);
+  for (int g = 0; g < e_.groups; ++g) {
+    for (std::int64_t first = share.first; first < share.last; first += block_strips_) {
+      const Piece block{first, std::min(first + block_strips_, share.last)};
+      transform_inputs(block, block, {g, &operands}, buffers.pixels, buffers.points);
+      multiply_part(0, block, {g, &operands}, buffers);
+    }
+  }
+}
+
+template <class T>
+void WinogradProduct<T>::run_together(Pool& pool, const Operands& operands, const Buffers& buffers) const {
   for (int g = 0; g < e_.groups; ++g) {
     const Group group{g, &operands};
     for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {

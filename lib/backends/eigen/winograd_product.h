@@ -12,9 +12,10 @@ namespace lamina::eigen {
 
 /// One product per position: points [tiles][inputs] * filters [inputs][outputs]. Holds no memory.
 ///
-/// Block by block of tiles, all threads transform patches into the block's points; then each takes some of the outputs,
-/// of the tiles, or both, and goes through its outputs in chunks: transforms their filters, multiplies, and transforms
-/// the products. Filters are transformed ahead of all blocks where that takes little memory.
+/// Block by block of tiles, patches are transformed into the block's points; then outputs are gone through in chunks:
+/// their filters are transformed, multiplied, and the products transformed. Where outputs need not be shared out,
+/// threads go through blocks of their own, apart, and meet only at the end; else they share each block's patches and
+/// then its outputs, its tiles, or both. Filters are transformed ahead of all blocks where that takes little memory.
 template <class T>
 class WinogradProduct {
  public:
@@ -40,7 +41,7 @@ class WinogradProduct {
   void run(Pool&, const Operands&, void* workspace) const;
 
  private:
-  struct Buffers {  // one of each per thread, but for the points
+  struct Buffers {  // one of each per thread, but for points of blocks that are shared
     T *points, *pixels, *filters, *products;
   };
   struct Group {
@@ -52,6 +53,8 @@ class WinogradProduct {
   void transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const;
   void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
   void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
+  void run_apart(int part, const Operands&, Buffers) const;
+  void run_together(Pool&, const Operands&, const Buffers&) const;
   void multiply_part(int part, Piece block, const Group&, const Buffers&) const;
 
   WinogradExtents e_;
@@ -61,9 +64,11 @@ class WinogradProduct {
   Strips strips_;
   int threads_, positions_;
   std::int64_t block_strips_;
+  bool apart_;
   bool ahead_;                 // filters are transformed before the first block
   Partition partition_;        // of a block
   std::vector<Piece> chunks_;  // of outputs; each row part has as many, the last ones perhaps empty
+  std::int64_t width_;         // of a panel
   std::int64_t panel_stride_, filter_position_, chunk_size_;
   std::int64_t point_ld_, point_position_, product_ld_, product_position_, pixels_size_;
 };
