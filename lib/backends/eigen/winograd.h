@@ -70,7 +70,8 @@ std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) 
   return std::min(vectors, vectors == most + 1 ? most - 1 : most) * kernels.lanes;
 }
 
-/// c = a * panels (+ c), rows x columns: `tile` is the first register tile, and its ldb the width of a panel.
+/// c = a * panels (+ c), rows x columns: `tile` is the first register tile, and its ldb the width of a panel. Rows of a
+/// are asked for ahead of time: they come from the third-level cache, and this loop meets them first.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::int64_t columns,
                      std::int64_t panel_stride, bool a_is_columns) {
@@ -84,6 +85,7 @@ void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t 
     for (std::int64_t j = 0; j < columns; j += width) {
       tile.b = panels + j / width * panel_stride;
       tile.c = c + i * tile.ldc + j;
+      tile.a_ahead = a_is_columns || j > 0 ? 0 : kernels.rows * tile.lda;
       functions[divide_up(std::min(width, columns - j), kernels.lanes) - 1](tile);
     }
   }

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread
 constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
-constexpr std::int64_t most_vectors = 6;         // of outputs in a chunk
+constexpr std::int64_t most_vectors = 4;         // of outputs in a chunk
 constexpr std::int64_t inputs_ahead = 4;         // whose filters memory is asked for while those of one are transformed
 constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
