@@ -70,7 +70,7 @@ CLI::Validator counts() {
         if (error == std::errc() && end == text.data() + text.size() && value >= 1) return std::string();
         return fmt::format("takes whole numbers from 1 to {}, not \"{}\"", most, text);
       },
-      "N");
+      "1 or more");
 }
 
 /// Takes numbers above 0.
@@ -82,7 +82,7 @@ CLI::Validator above_zero() {
                    ? std::string()
                    : fmt::format("takes numbers above 0, not \"{}\"", text);
       },
-      "E");
+      "above 0");
 }
 
 void add_tasks(CLI::App& app, Raw& raw, BenchOptions& options) {

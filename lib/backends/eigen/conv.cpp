@@ -119,7 +119,7 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
       found.insert(first(),
                    {name, no_bound, [=, &c] { return winograd_step(c, tile, dtype, pass, inference, *context); }});
     else if (named == name)
-      throw Unsupported(where + name + " " + refused);
+      throw Unsupported(std::string(where).append(name).append(" ").append(refused));
   }
   return found;
 }
