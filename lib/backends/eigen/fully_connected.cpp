@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "conv.h"
-#include "elements.h"
 #include "gemm.h"
 
 namespace lamina::eigen {
