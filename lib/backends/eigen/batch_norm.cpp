@@ -254,6 +254,7 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
   for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
     const Gradient<T, mask> gradient(args, affine, n, c, first);
     T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
+    if (wants_x) prefetch_to_write(dx, count);
     if (wants_x && !wants_other) return write_data_gradient(gradient, gradient.x, dx, data, count, adds[0]);
     // Either may lie on dy; the one that does must not be written while the other still reads it.
     const T* dz = gradient.write(count, room);
