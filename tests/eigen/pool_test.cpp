@@ -2,6 +2,7 @@
 
 #include "backends/eigen/pool.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,30 @@ TEST_CASE("workers that fell asleep wake up") {
   }
   CHECK(runs == 10);
 }
+
+#if defined(__linux__)
+TEST_CASE("workers that have slept start on processors of their own, and may leave them") {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+  constexpr int rounds = 10;
+  Pool pool(2);
+  int apart = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    int cpu[2];
+    cpu_set_t mask[2];
+    pool.run([&](int part) {
+      cpu[part] = sched_getcpu();
+      CPU_ZERO(&mask[part]);
+      (void)sched_getaffinity(0, sizeof mask[part], &mask[part]);
+    });
+    if (cpu[0] != cpu[1]) ++apart;
+    for (const cpu_set_t& of_part : mask) CHECK(CPU_EQUAL(&of_part, &allowed));
+  }
+  if (CPU_COUNT(&allowed) > 1) CHECK(apart > rounds / 2);  // a busy machine may move the caller meanwhile
+}
+#endif
 
 TEST_CASE("a caller that finishes early waits for slow workers") {
   Pool pool(2);

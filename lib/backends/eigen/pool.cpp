@@ -23,12 +23,14 @@
 
 #include "../../support/turn.h"
 #include "lamina/error.h"
+#include "placement.h"
 
 namespace lamina::eigen {
 namespace {
 
 constexpr int most_threads = 1024;
 constexpr auto spin_time = std::chrono::microseconds(30);
+constexpr auto long_sleep = std::chrono::milliseconds(1);
 
 int cores() {
 #if defined(__linux__)
@@ -99,6 +101,8 @@ struct Pool::Body {
   void* work = nullptr;
   std::vector<std::exception_ptr> errors;  // one per part
   std::vector<std::thread> workers;
+  Placement placement;  // published by `round`
+  std::chrono::steady_clock::time_point last_end;
 
   void run_part(int part) noexcept {
     try {
@@ -125,6 +129,7 @@ struct Pool::Body {
       }
       ++seen;
       if (stop) return;
+      placement.release(static_cast<std::size_t>(part) - 1);
       run_part(part);
       if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         const std::lock_guard lock(mutex);
@@ -135,6 +140,7 @@ struct Pool::Body {
 
   void start(int threads) {
     errors.resize(static_cast<std::size_t>(threads));
+    placement.resize(static_cast<std::size_t>(threads) - 1);
     workers.reserve(static_cast<std::size_t>(threads) - 1);
     try {
       for (int part = 1; part < threads; ++part) workers.emplace_back([this, part] { serve(part); });
@@ -189,6 +195,7 @@ void Pool::run_erased(Erased call, void* work) {
   body.call = call;
   body.work = work;
   body.pending.store(threads_ - 1, std::memory_order_relaxed);
+  if (std::chrono::steady_clock::now() - body.last_end > long_sleep) body.placement.bind(body.workers);
   body.next_round();
   body.run_part(0);
 
@@ -197,6 +204,7 @@ void Pool::run_erased(Erased call, void* work) {
     std::unique_lock lock(body.mutex);
     body.done.wait(lock, finished);
   }
+  body.last_end = std::chrono::steady_clock::now();
   std::exception_ptr first;
   for (std::exception_ptr& error : body.errors) {
     if (error && !first) first = error;
