@@ -9,6 +9,7 @@ constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread
 constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
 constexpr std::int64_t most_vectors = 4;         // of outputs in a chunk
+constexpr std::int64_t panel_bytes = 3 << 20;    // of filters in a panel of three vectors
 constexpr std::int64_t inputs_ahead = 4;         // whose filters memory is asked for while those of one are transformed
 constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
@@ -62,6 +63,7 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
 
   const std::int64_t tallest = divide_up(divide_up(e_.outputs, lanes), partition_.rows) * lanes;
   width_ = panel_width(tallest, kernels);
+  if (width_ > 2 * lanes && positions_ * e_.inputs * width_ * size > panel_bytes) width_ = 2 * lanes;
   panel_stride_ = e_.inputs * width_ + lanes;
   const std::int64_t panels =
       std::clamp<std::int64_t>(filters_bytes / size / positions_ / panel_stride_, 1, most_vectors * lanes / width_);
