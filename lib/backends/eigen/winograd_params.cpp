@@ -7,7 +7,7 @@ namespace {
 
 // What should stay in the third-level cache. Where blocks of tiles follow each other:
 constexpr std::int64_t sums_bytes = 8 << 20;    // of a block of outputs
-constexpr std::int64_t points_bytes = 6 << 20;  // of a block of tiles, x and dy
+constexpr std::int64_t points_bytes = 5 << 20;  // of a block of tiles, x and dy
 // Where one block holds all tiles:
 constexpr std::int64_t x_bytes = 10 << 20;       // points of a block of inputs
 constexpr std::int64_t outputs_bytes = 4 << 20;  // sums, and points of dy, of a block of outputs
