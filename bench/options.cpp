@@ -162,7 +162,7 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->group(group);
   app.add_option("--threads", options.threads, "Of a processor's backend; default: all")->check(counts())->group(group);
   app.add_option("--instruction_set", options.instruction_set,
-                 "Of eigen's products: generic, x86-64-v3, x86-64-v4; default: the fastest here")
+                 "Of eigen: generic, x86-64-v2, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(group);
   app.add_option("--dtype", options.dtypes, "f32, f64")
       ->delimiter(',')

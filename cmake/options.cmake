@@ -7,6 +7,8 @@ option(LAMINA_CUDA_HOST "Build the backend cuda-host: the CUDA kernels run on th
 option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
 option(LAMINA_COVERAGE "Count the library's lines as they are run, for gcov (see tests/coverage)" OFF)
+set(LAMINA_INSTRUCTION_SETS x86-64-v2 x86-64-v3 x86-64-v4 CACHE STRING
+    "Instruction sets that the ops of eigen are compiled for on x86-64, besides what every processor has")
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -10,13 +10,11 @@
 #include "backends/eigen/common.h"
 #include "backends/eigen/micro_kernels.h"
 #include "eigen/sets.h"
-#include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lamina/random.h"
 #include "support/catch.h"
 
 using namespace lamina;
-using Catch::Matchers::ContainsSubstring;
 using lamina::test::sets_here;
 
 namespace {
@@ -184,15 +182,7 @@ void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& alg
   Choice choice;
   choice.algorithm = {algorithm, algorithm, algorithm};
   const eigen::Context context{pool, set};
-  const Lowered lowered = std::visit(
-      [&](const auto& o) -> Lowered {
-        if constexpr (std::is_same_v<std::decay_t<decltype(o)>, Conv> ||
-                      std::is_same_v<std::decay_t<decltype(o)>, FullyConnected>) {
-          return eigen::lower(o, spec, choice, context);
-        }
-        return {};
-      },
-      op);
+  const Lowered lowered = set.lower(spec, choice, context);
   REQUIRE(lowered.steps.size() == 3);
   Args args;
   args.x = {x.tensor()};
@@ -268,7 +258,7 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
 TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
   for (const eigen::InstructionSet* set : sets_here())
     for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm", *set);
-  for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct", eigen::instruction_set_generic);
+  for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct", *eigen::instruction_sets().back());
 }
 
 TEST_CASE("a fully connected layer is the convolution over its whole plane") {
@@ -280,18 +270,6 @@ TEST_CASE("a fully connected layer is the convolution over its whole plane") {
   for (const auto& [x, op] : layers) {
     const Conv conv{.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias};
     for (const eigen::InstructionSet* set : sets_here()) check_all(op, conv, x, "gemm", *set);
-    check_all(op, conv, x, "direct", eigen::instruction_set_generic);
+    check_all(op, conv, x, "direct", *eigen::instruction_sets().back());
   }
-}
-
-TEST_CASE("the instruction set of products is the fastest here, or the one that is asked for") {
-  const std::string fastest = eigen::fastest_instruction_set().name;
-  CHECK(eigen::runs_here(eigen::fastest_instruction_set()));
-  CHECK_THAT(make_backend("eigen")->describe(), ContainsSubstring("products in " + fastest));
-  for (const eigen::InstructionSet* set : sets_here())
-    CHECK_THAT(make_backend("eigen", {.instruction_set = set->name})->describe(),
-               ContainsSubstring(std::string("products in ") + set->name));
-  CHECK_THROWS_WITH(make_backend("eigen", {.instruction_set = "mmx"}),
-                    ContainsSubstring("mmx") && ContainsSubstring("generic"));
-  CHECK_THROWS_AS(make_backend("eigen", {.instruction_set = "mmx"}), UsageError);
 }

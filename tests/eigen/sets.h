@@ -1,18 +1,16 @@
 #pragma once
-// The instruction sets that this processor runs.
+// The instruction sets that this processor runs, widest first.
 
 #include <vector>
 
-#include "backends/eigen/micro_kernels.h"
+#include "backends/eigen/instruction_set.h"
 
 namespace lamina::test {
 
 inline std::vector<const eigen::InstructionSet*> sets_here() {
-  std::vector<const eigen::InstructionSet*> sets = {&eigen::instruction_set_generic};
-#if defined(__x86_64__)
-  for (const eigen::InstructionSet* set : {&eigen::instruction_set_v3, &eigen::instruction_set_v4})
+  std::vector<const eigen::InstructionSet*> sets;
+  for (const eigen::InstructionSet* set : eigen::instruction_sets())
     if (eigen::runs_here(*set)) sets.push_back(set);
-#endif
   return sets;
 }
 

@@ -1,5 +1,5 @@
 // Which processor, which units, which tensors: what the backend "eigen" answers before any op's file is asked.
-// Compiled for any processor, unlike the ops, so that the refusal runs where they cannot.
+// Compiled once, for every processor, unlike the ops.
 
 #include "backend.h"
 
@@ -7,33 +7,15 @@
 
 #include <variant>
 
-#include "micro_kernels.h"
+#include "instruction_set.h"
 
 namespace lamina::eigen {
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
-template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;
 
 template <class T>
 bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
-
-/// What this processor lacks of the instructions that the ops' files were compiled for, or nothing.
-#if defined(LAMINA_EIGEN_X86_64_V3)
-std::string missing_instructions() {
-  if (runs_here(instruction_set_v3)) return {};
-  return "eigen: this processor lacks AVX2, FMA or BMI, for which this build was compiled (x86-64-v3); use a processor "
-         "of 2013 or later, or remove -march from lib/backends/eigen/CMakeLists.txt";
-}
-#else
-std::string missing_instructions() { return {}; }
-#endif
 
 void check_tensor(const TensorSpec& tensor, DType dtype) {
   with_type(tensor.dtype, []<class T>() {});
@@ -72,6 +54,9 @@ void check_spec(const Spec& spec, const Choice& choice) {
   if (spec.sums_wanted || spec.sums_given) throw Unsupported("eigen: no batch norm sums from their producer");
   check_tail(spec);
 }
+
+/// Whether there are several ways of doing the op.
+bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
 /// For ops with one way of doing things: nothing else could be picked.
 void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& choice) {
@@ -112,29 +97,17 @@ EigenBackend::EigenBackend(const BackendOptions& options)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
 }
 
-std::string EigenBackend::available() const { return missing_instructions(); }
-
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
   return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION) + ", products in " + context_.set.name + ", " + std::to_string(threads) +
-         (threads == 1 ? " thread" : " threads");
-}
-
-Device& EigenBackend::device() {
-  if (const std::string reason = available(); !reason.empty()) throw DeviceError(reason);
-  return device_;
+         std::to_string(EIGEN_MINOR_VERSION) + ", instruction set " + context_.set.name + ", " +
+         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {
-  return std::visit(Overloaded{[](const Input&) { return std::vector<std::string>{}; },
-                               [&](const Conv& op) { return conv_algorithms(op, spec, pass); },
-                               [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
-                               [&](const auto&) {
-                                 return has_pass(spec.op, pass) ? std::vector<std::string>{"direct"}
-                                                                : std::vector<std::string>{};
-                               }},
-                    spec.op);
+  if (has_algorithms(spec.op)) return context_.set.algorithms(spec, pass);
+  if (!holds<Input>(spec.op) && has_pass(spec.op, pass)) return {"direct"};
+  return {};
 }
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
@@ -145,17 +118,11 @@ bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
-  return std::visit(
-      Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
-                 [&](const Conv& op) { return eigen::lower(op, spec, choice, context_); },
-                 [&](const FullyConnected& op) { return eigen::lower(op, spec, choice, context_); },
-                 [&](const auto& op) {
-                   check_names(spec.op, choice);
-                   Lowered lowered = eigen::lower(op, spec, choice, context_);
-                   check_workspace(lowered, spec, choice);
-                   return lowered;
-                 }},
-      spec.op);
+  if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
+  check_names(spec.op, choice);
+  Lowered lowered = context_.set.lower(spec, choice, context_);
+  check_workspace(lowered, spec, choice);
+  return lowered;
 }
 
 Choice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {

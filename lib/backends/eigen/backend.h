@@ -10,14 +10,14 @@ namespace lamina::eigen {
 class EigenBackend final : public Backend {
  public:
   /// Throws UsageError for a number of threads that makes no sense, for a device other than 0 and for an instruction
-  /// set that is unknown, Unsupported for one that this processor lacks, FileError for a choice cache that cannot be
-  /// read. Starts no thread: the first kernel does.
+  /// set that this build lacks, Unsupported for one that this processor lacks, FileError for a choice cache that cannot
+  /// be read. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
-  std::string available() const override;
-  std::string describe() override;  ///< "Eigen 3.4.0, products in x86-64-v4, 2 threads"
-  Device& device() override;        ///< throws DeviceError where available() gives a reason
+  std::string available() const override { return {}; }
+  std::string describe() override;  ///< "Eigen 3.4.0, instruction set x86-64-v4, 2 threads"
+  Device& device() override { return device_; }
 
   std::vector<std::string> algorithms(const Spec&, Pass) const override;
   bool fuses(const Spec&, const Node& next, int operand) const override;

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "../lowering.h"
+#include "instruction_set.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "micro_kernels.h"
 #include "pool.h"
 
 namespace lamina::eigen {
@@ -15,7 +15,7 @@ namespace lamina::eigen {
 /// What lowering needs to know of the backend it happens in. Outlives every kernel.
 struct Context {
   Pool& pool;
-  const InstructionSet& set;  ///< of the products
+  const InstructionSet& set;
 };
 
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.

@@ -1,27 +1,66 @@
-// Which instruction set's micro-kernels are taken.
+// Which of the instruction sets that the ops were compiled for is taken.
+
+#include "instruction_set.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <string>
-#include <vector>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "lamina/error.h"
-#include "micro_kernels.h"
 
 namespace lamina::eigen {
+
+// Each is what an object or a joined object of ops shows.
+extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v2, instruction_set_x86_64_v3,
+    instruction_set_x86_64_v4;
+
 namespace {
 
 constexpr double worth_narrowing = 1.1;
+constexpr int narrowest_bytes = 16;  // of a vector
 
 // Widest first.
-const InstructionSet* const sets[] = {
-#if defined(__x86_64__)
-    &instruction_set_v4,
-    &instruction_set_v3,
+constexpr const InstructionSet* sets[] = {
+#if defined(LAMINA_WITH_X86_64_V4)
+    &instruction_set_x86_64_v4,
+#endif
+#if defined(LAMINA_WITH_X86_64_V3)
+    &instruction_set_x86_64_v3,
+#endif
+#if defined(LAMINA_WITH_X86_64_V2)
+    &instruction_set_x86_64_v2,
 #endif
     &instruction_set_generic,
 };
+
+#if defined(__x86_64__)
+/// Whether all these bits of register c are set in the processor's answer.
+bool has(unsigned leaf, unsigned bits) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c & bits) == bits;
+}
+
+bool runs_v2() {
+  return has(1, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B) &&
+         has(0x80000001, bit_LAHF_LM);
+}
+
+// The compiler's own questions: whether the system saves the wide registers is part of them.
+bool runs_v3() {
+  return runs_v2() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         has(1, bit_F16C | bit_MOVBE) && has(0x80000001, bit_LZCNT);
+}
+
+bool runs_v4() {
+  return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
 
 /// Of one register tile over a panel that stays in the first-level cache, the best of several runs.
 double multiply_adds_per_second(const InstructionSet& set) {
@@ -53,19 +92,21 @@ double multiply_adds_per_second(const InstructionSet& set) {
   return best;
 }
 
+int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
+
 }  // namespace
 
+std::span<const InstructionSet* const> instruction_sets() { return sets; }
+
 bool runs_here(const InstructionSet& set) {
-#if defined(__x86_64__)
-  if (&set == &instruction_set_v4) {
-    return runs_here(instruction_set_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-  }
-  if (&set == &instruction_set_v3) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2");
-  }
+#if defined(LAMINA_WITH_X86_64_V4)
+  if (&set == &instruction_set_x86_64_v4) return runs_v4();
+#endif
+#if defined(LAMINA_WITH_X86_64_V3)
+  if (&set == &instruction_set_x86_64_v3) return runs_v3();
+#endif
+#if defined(LAMINA_WITH_X86_64_V2)
+  if (&set == &instruction_set_x86_64_v2) return runs_v2();
 #endif
   return &set == &instruction_set_generic;
 }
@@ -79,7 +120,7 @@ const InstructionSet& instruction_set(const std::string& name) {
     }
     known += std::string(known.empty() ? "" : ", ") + set->name;
   }
-  throw UsageError("eigen: unknown instruction set '" + name + "'; there are " + known);
+  throw UsageError("eigen: no instruction set '" + name + "' in this build; there are " + known);
 }
 
 const InstructionSet& fastest_instruction_set() {
@@ -88,7 +129,7 @@ const InstructionSet& fastest_instruction_set() {
     double best_rate = 0;
     for (const InstructionSet* set : sets) {
       if (!runs_here(*set)) continue;
-      if (set == &instruction_set_generic && best != nullptr) break;  // never the faster one
+      if (vector_bytes(*set) == narrowest_bytes) return best == nullptr ? *set : *best;  // never the faster one
       const double rate = multiply_adds_per_second(*set);
       if (best == nullptr || rate > worth_narrowing * best_rate) {
         best = set;

@@ -1,11 +1,7 @@
 #pragma once
-// The innermost loops of every product, once per instruction set: a table of functions for each, chosen at run time.
-//
-// The files that fill the tables are compiled for processors that may not be at hand, so they define nothing that a
-// linker could merge with code of other files: no inline function and no template instance with external linkage.
+// The innermost loops of every product: tables of functions, which each instruction set fills with vectors of its own.
 
 #include <cstdint>
-#include <string>
 
 #include "winograd_kernels.h"
 
@@ -87,36 +83,8 @@ struct MicroKernels {
   int width() const { return vectors * lanes; }
 };
 
-/// One instruction set's tables.
-struct InstructionSet {
-  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
-  MicroKernels<float> f32;
-  MicroKernels<double> f64;
-
-  template <class T>
-  const MicroKernels<T>& of() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      return f32;
-    } else {
-      return f64;
-    }
-  }
-};
-
-extern const InstructionSet instruction_set_generic;
-#if defined(__x86_64__)
-extern const InstructionSet instruction_set_v3;
-extern const InstructionSet instruction_set_v4;
-#endif
-
-/// Whether this processor can run the set.
-bool runs_here(const InstructionSet&);
-
-/// The set of this name. Throws UsageError for one that is unknown and Unsupported for one that does not run here.
-const InstructionSet& instruction_set(const std::string& name);
-
-/// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
-/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond.
-const InstructionSet& fastest_instruction_set();
+/// Those of the instruction set that the including file is compiled for.
+extern const MicroKernels<float> micro_kernels_f32;
+extern const MicroKernels<double> micro_kernels_f64;
 
 }  // namespace lamina::eigen

@@ -1,0 +1,36 @@
+// What one instruction set offers. Compiled, like the ops, once for each set, with LAMINA_SET_NAME and LAMINA_SET.
+
+#include <variant>
+
+#include "common.h"
+
+namespace lamina::eigen {
+namespace {
+
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+Lowered lower_op(const Spec& spec, const Choice& choice, const Context& context) {
+  return std::visit(
+      Overloaded{[](const Input&) -> Lowered { throw UsageError("eigen: an input computes nothing to be lowered"); },
+                 [&](const auto& op) { return lower(op, spec, choice, context); }},
+      spec.op);
+}
+
+std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
+  return std::visit(Overloaded{[&](const Conv& op) { return conv_algorithms(op, spec, pass); },
+                               [&](const FullyConnected& op) { return fully_connected_algorithms(op, spec, pass); },
+                               [](const auto&) { return std::vector<std::string>{}; }},
+                    spec.op);
+}
+
+}  // namespace
+
+extern const InstructionSet LAMINA_SET;
+const InstructionSet LAMINA_SET = {LAMINA_SET_NAME, micro_kernels_f32, micro_kernels_f64, lower_op, algorithms};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,46 @@
+# What the objects of the ops, compiled for several instruction sets, may show a linker; and what the others may hold.
+# usage: cmake -DNM=... -DREADELF=... -DJOINED=<objects> -P objects.cmake
+#        cmake -DOBJDUMP=... -DPLAIN=<objects> -P objects.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# One symbol each, and of this backend they want the thread pool alone: whatever else they named would be another set's.
+foreach(object IN LISTS JOINED)
+  execute_process(COMMAND ${NM} --defined-only --extern-only ${object} OUTPUT_VARIABLE shown COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT shown MATCHES "^[0-9a-f]+ [DR] _ZN6lamina5eigen[0-9]+instruction_set_[a-z0-9_]+E\n$")
+    message(SEND_ERROR "${object} shows more, or less, than its set:\n${shown}")
+  endif()
+  execute_process(COMMAND ${NM} --undefined-only ${object} OUTPUT_VARIABLE wanted COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "_ZNK?6lamina5eigen[^\n]*" wanted "${wanted}")
+  list(FILTER wanted EXCLUDE REGEX "^_ZNK?6lamina5eigen4Pool")
+  if(wanted)
+    message(SEND_ERROR "${object} takes from other sets: ${wanted}")
+  endif()
+  execute_process(COMMAND ${READELF} --section-groups --wide ${object} OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT groups MATCHES "There are no section groups in this file")
+    message(SEND_ERROR "${object} has sections that a linker may take for another's:\n${groups}")
+  endif()
+endforeach()
+
+# Nothing that a processor may lack: no AVX (v...), masks (k...), FMA, BMI, or SSE beyond 2.
+set(beyond_sse2 "v[a-z0-9]+|k[a-z]+[bwdq]|andn|bextr|bls[ir]|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|sh[lr]x|lzcnt|popcnt|movbe"
+                "crc32[bwlq]?|palignr|pshufb|pabs[bwd]|ph(add|sub)[wd]|h(add|sub)p[sd]|addsubp[sd]|movddup|movs[hl]dup|lddqu"
+                "pmul(ld|dq)|p(min|max)(sb|sd|ud|uw)|p?blendv?[bwp][sd]?|round[sp][sd]|p(extr|insr)[bdq]|insertps|extractps"
+                "dpp[sd]|ptest|pcmp(eq|gt)q|pmov[sz]x[bwd][wdq]|packusdw")
+list(JOIN beyond_sse2 "|" beyond_sse2)
+foreach(object IN LISTS PLAIN)
+  execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object}
+                  COMMAND grep -E -m 5 "^ *[0-9a-f]+:[[:space:]]+(${beyond_sse2})([[:space:]]|$)"
+                  OUTPUT_VARIABLE found RESULTS_VARIABLE status)
+  list(GET status 1 status)
+  if(NOT status EQUAL 1)
+    message(SEND_ERROR "${object} has instructions that not every processor has:\n${found}")
+  endif()
+endforeach()
+
+list(LENGTH JOINED joined)
+list(LENGTH PLAIN plain)
+math(EXPR count "${joined} + ${plain}")
+if(count EQUAL 0)
+  message(FATAL_ERROR "no objects")
+endif()
+message(STATUS "${count} objects read")
