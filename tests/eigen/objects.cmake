@@ -15,17 +15,18 @@ foreach(object IN LISTS JOINED)
   if(wanted)
     message(SEND_ERROR "${object} takes from other sets: ${wanted}")
   endif()
-  execute_process(COMMAND ${READELF} --section-groups --wide ${object} OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${READELF} --section-groups --wide ${object} OUTPUT_VARIABLE groups
+                  COMMAND_ERROR_IS_FATAL ANY)
   if(NOT groups MATCHES "There are no section groups in this file")
     message(SEND_ERROR "${object} has sections that a linker may take for another's:\n${groups}")
   endif()
 endforeach()
 
 # Nothing that a processor may lack: no AVX (v...), masks (k...), FMA, BMI, or SSE beyond 2.
-set(beyond_sse2 "v[a-z0-9]+|k[a-z]+[bwdq]|andn|bextr|bls[ir]|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|sh[lr]x|lzcnt|popcnt|movbe"
-                "crc32[bwlq]?|palignr|pshufb|pabs[bwd]|ph(add|sub)[wd]|h(add|sub)p[sd]|addsubp[sd]|movddup|movs[hl]dup|lddqu"
-                "pmul(ld|dq)|p(min|max)(sb|sd|ud|uw)|p?blendv?[bwp][sd]?|round[sp][sd]|p(extr|insr)[bdq]|insertps|extractps"
-                "dpp[sd]|ptest|pcmp(eq|gt)q|pmov[sz]x[bwd][wdq]|packusdw")
+set(beyond_sse2 v[a-z0-9]+ k[a-z]+[bwdq] andn bextr bls[ir] blsmsk bzhi mulx pdep pext rorx sarx sh[lr]x lzcnt popcnt
+                movbe crc32[bwlq]? palignr pshufb pabs[bwd] "ph(add|sub)[wd]" "h(add|sub)p[sd]" addsubp[sd] movddup
+                movs[hl]dup lddqu "pmul(ld|dq)" "p(min|max)(sb|sd|ud|uw)" p?blendv?[bwp][sd]? round[sp][sd]
+                "p(extr|insr)[bdq]" insertps extractps dpp[sd] ptest "pcmp(eq|gt)q" pmov[sz]x[bwd][wdq] packusdw)
 list(JOIN beyond_sse2 "|" beyond_sse2)
 foreach(object IN LISTS PLAIN)
   execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${object}
