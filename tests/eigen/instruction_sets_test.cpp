@@ -25,8 +25,7 @@ Graph every_op() {
   Graph graph("every op");
   Value x = conv(graph.input({2, 3, 22, 21}), "conv1", {.channels = 6, .kernel = 5, .stride = 2, .pad = 2});
   x = max_pool(lrn(relu(x), "lrn", {.size = 3, .alpha = 0.5}), "pool1", {.window = 3, .stride = 1, .pad = 1});
-  const Value left =
-      relu(batch_norm(conv(x, "conv2", {.channels = 20, .kernel = 3, .pad = 1, .bias = false}), "bn2"));
+  const Value left = relu(batch_norm(conv(x, "conv2", {.channels = 20, .kernel = 3, .pad = 1, .bias = false}), "bn2"));
   const Value right = batch_norm(conv(x, "conv3", {.channels = 20, .kernel = 1, .bias = false}), "bn3");
   x = relu(add(left, right));
   x = concat({average_pool(x, "pool2", {.window = 3, .stride = 2}),
