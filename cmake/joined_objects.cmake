@@ -28,9 +28,11 @@ function(lamina_try_joining reason)
         set(unique -fno-gnu-unique)
       endif()
       execute_process(COMMAND ${CMAKE_CXX_COMPILER} -fPIC -fno-lto ${unique} -c test.cpp -o test.o
-                      COMMAND_ERROR_IS_FATAL ANY WORKING_DIRECTORY ${scratch})
-      execute_process(COMMAND ${lamina_join_command} -o all.o test.o
                       WORKING_DIRECTORY ${scratch} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+      if(status EQUAL 0)
+        execute_process(COMMAND ${lamina_join_command} -o all.o test.o
+                        WORKING_DIRECTORY ${scratch} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+      endif()
       if(status EQUAL 0)
         execute_process(COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=shown all.o one.o
                         WORKING_DIRECTORY ${scratch} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -60,6 +62,7 @@ function(lamina_join_objects target objects symbol)
                      COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=${symbol} ${all} ${joined}
                      COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of ${objects}")
   add_custom_target(${objects}_joined DEPENDS ${joined})
+  add_dependencies(${objects}_joined ${objects})
   add_dependencies(${target} ${objects}_joined)
   target_sources(${target} PRIVATE ${joined})
   set_source_files_properties(${joined} TARGET_DIRECTORY ${target} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -1,4 +1,4 @@
-// The one error that may be made of numbers.
+// What the kinds of errors have outside their header.
 
 #include "lamina/error.h"
 
@@ -13,5 +13,14 @@ OutOfMemory::OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes)
       free_bytes_(free_bytes) {}
 
 OutOfMemory::OutOfMemory(const std::string& message) : DeviceError(message) {}
+
+Error::~Error() = default;
+ShapeError::~ShapeError() = default;
+Unsupported::~Unsupported() = default;
+DeviceError::~DeviceError() = default;
+OutOfMemory::~OutOfMemory() = default;
+LoadError::~LoadError() = default;
+FileError::~FileError() = default;
+UsageError::~UsageError() = default;
 
 }  // namespace lamina

@@ -2,6 +2,7 @@
 
 #include "backends/eigen/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/eigen/placement.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 
@@ -72,6 +74,66 @@ TEST_CASE("workers that fell asleep wake up") {
 }
 
 #if defined(__linux__)
+namespace {
+
+cpu_set_t mask_of(pthread_t thread) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  REQUIRE(pthread_getaffinity_np(thread, sizeof mask, &mask) == 0);
+  return mask;
+}
+
+/// The threads' masks after Placement::bind() in a caller that may run on these processors; then they release.
+std::vector<cpu_set_t> bound_masks(std::size_t threads, int& own) {
+  lamina::eigen::Placement placement;
+  placement.resize(threads);
+  std::atomic<bool> go = false;
+  std::vector<std::thread> workers;
+  for (std::size_t i = 0; i < threads; ++i) {
+    workers.emplace_back([&, i] {
+      while (!go) std::this_thread::yield();
+      placement.release(i);
+    });
+  }
+  own = sched_getcpu();
+  placement.bind(workers);
+  std::vector<cpu_set_t> masks;
+  for (std::thread& worker : workers) masks.push_back(mask_of(worker.native_handle()));
+  go = true;
+  for (std::thread& worker : workers) worker.join();
+  return masks;
+}
+
+}  // namespace
+
+TEST_CASE("workers are bound to processors of their own where a pool takes all of them, and those left over to none") {
+  const cpu_set_t before = mask_of(pthread_self());
+  const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(sched_getcpu(), &here);
+  const auto single = [](const cpu_set_t& mask) {
+    int cpu = 0;
+    while (CPU_COUNT(&mask) == 1 && !CPU_ISSET(cpu, &mask)) ++cpu;
+    return CPU_COUNT(&mask) == 1 ? cpu : -1;
+  };
+  int own = -1;
+  const std::vector<cpu_set_t> masks = bound_masks(processors, own);
+  std::set<int> taken;
+  for (std::size_t i = 0; i + 1 < processors; ++i) {
+    const int cpu = single(masks[i]);
+    CHECK(cpu >= 0);
+    CHECK(taken.insert(cpu).second);
+  }
+  CHECK(CPU_EQUAL(&masks.back(), &before));
+  if (processors > 2) {
+    for (const cpu_set_t& mask : bound_masks(processors - 2, own)) CHECK(CPU_EQUAL(&mask, &before));
+  }
+  REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
+  for (const cpu_set_t& mask : bound_masks(2, own)) CHECK(CPU_EQUAL(&mask, &here));
+  REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
 TEST_CASE("workers that have slept start on processors of their own, and may leave them") {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

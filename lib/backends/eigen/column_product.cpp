@@ -9,7 +9,6 @@ namespace lamina::eigen {
 namespace {
 
 constexpr std::int64_t panel_bytes = 512 * 1024;  // of packed columns: half of a second-level cache
-constexpr std::int64_t strip_bytes = 1536;        // of one row of a: eight rows fill a quarter of a first-level cache
 
 /// Columns of one range, in the layout of the output.
 template <class T>
@@ -55,7 +54,7 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
       in_place_(!columns_.staged() && columns_.grid() % kernels.lanes == 0) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns_.taps(), depth = columns_.depth();
-  const std::int64_t target = strip_bytes / size;
+  const std::int64_t target = column_strip_bytes / size;
   // Whole channels in a block, unless one alone is too deep; blocks of even depth.
   const std::int64_t unit = taps <= 2 * target ? taps : 1;
   const std::int64_t units = depth / unit;

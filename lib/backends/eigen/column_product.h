@@ -10,6 +10,10 @@
 
 namespace lamina::eigen {
 
+/// Of one row of a in a block: eight rows fill a quarter of a first-level cache. The depth of a block follows from it,
+/// and what a product promises of its error.
+constexpr std::int64_t column_strip_bytes = 1536;
+
 /// Where column (n, p, q) of row m goes: data[n * pitch + m * plane + p * row_pitch + q * step], q below row_length.
 template <class T>
 struct GridOutput {

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "column_product.h"
 #include "conv_few_channels.h"
 #include "conv_fold.h"
 #include "conv_subpixel.h"
 #include "conv_winograd.h"
+#include "params_product.h"
 
 namespace lamina::eigen {
 namespace {
@@ -58,10 +60,11 @@ double terms(const ConvProblem& c, Pass pass) {
   }
 }
 
-/// Roundings of a finished sum: a folded batch norm's scale and its product, the bias, an old content.
+/// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
+/// bias, an old content.
 int last_roundings(const ConvProblem& c, Pass pass) {
   switch (pass) {
-    case Pass::forward: return (c.folded ? 2 : 0) + (c.op.bias ? 1 : 0) + (c.add_y ? 1 : 0);
+    case Pass::forward: return (c.folded ? 4 : 0) + (c.op.bias ? 1 : 0) + (c.add_y ? 1 : 0);
     case Pass::backward_params: return c.add_dw ? 1 : 0;
     default: return c.add_dx ? 1 : 0;
   }
@@ -75,7 +78,7 @@ std::int64_t meeting_taps(int kernel, int stride, int dilation) {
 /// Roundings that a term meets where `channels` of `taps` terms each are summed by a ColumnProduct: one for it and for
 /// each later term of its block, one for each later block. Blocks are of whole channels.
 std::int64_t column_roundings(std::int64_t channels, std::int64_t taps, DType dtype) {
-  const std::int64_t target = 1536 / static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t target = column_strip_bytes / static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t in_block = std::max<std::int64_t>(1, target / taps);  // channels
   const std::int64_t deepest = std::min(channels * taps, std::clamp(taps, target, 2 * target));
   const std::int64_t blocks = taps <= 2 * target ? divide_up(channels, in_block) : divide_up(channels * taps, target);
@@ -85,7 +88,7 @@ std::int64_t column_roundings(std::int64_t channels, std::int64_t taps, DType dt
 /// Likewise where positions are summed by a ParamsProduct, whose blocks may end with each image, and whose threads may
 /// each have a partial sum.
 std::int64_t position_roundings(const ConvProblem& c, DType dtype, int threads) {
-  const std::int64_t target = 1280 / static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t target = position_strip_bytes / static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t grid = c.y.plane(), positions = c.y.n * grid;
   const std::int64_t blocks = 2 * grid >= target ? c.y.n * divide_up(grid, target) : divide_up(positions, target);
   return std::min(positions, target) + blocks - 1 + threads - 1;

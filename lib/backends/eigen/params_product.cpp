@@ -8,8 +8,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip_bytes = 1280;    // of one row of columns
-constexpr std::int64_t panel_channels = 512;  // with strip_bytes: the packed side fills about half a second-level cache
+constexpr std::int64_t panel_channels =
+    512;  // with position_strip_bytes: the packed side fills about half a second-level cache
 constexpr std::int64_t staged_bytes = 128 * 1024;
 constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
 
@@ -80,7 +80,7 @@ ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int thr
       dy_group_(c.group_filters() * c.y.plane()),
       partition_(cut<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t target = strip_bytes / size;
+  const std::int64_t target = position_strip_bytes / size;
   const std::int64_t share = divide_up(left_.count(), partition_.columns);
   in_place_ = !left_.staged() && left_.grid() >= target / 2;
   const std::int64_t whole = in_place_ ? std::min(left_.grid(), share) : share;

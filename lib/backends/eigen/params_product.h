@@ -16,6 +16,9 @@
 
 namespace lamina::eigen {
 
+/// Of one row of columns in a block, whose depth follows from it, and what a product promises of its error.
+constexpr std::int64_t position_strip_bytes = 1280;
+
 template <class T>
 class ParamsProduct {
  public:

@@ -13,31 +13,32 @@
 namespace lamina::eigen {
 
 #if defined(__linux__)
-/// Workers that have slept for long start on processors of their own. A virtual machine's scheduler takes processors
-/// that were long idle for taken, and would start them on the caller's, for milliseconds.
+/// Workers that have slept for long start on processors of their own, where a pool takes all that its caller may use. A
+/// virtual machine's scheduler takes processors that were long idle for taken, and would start workers on the caller's.
 class Placement {
  public:
   void resize(std::size_t workers) { masks_.resize(workers); }
 
-  /// Binds each worker to a processor that neither the caller nor another worker was given, if its mask has one.
+  /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, while there is
+  /// one.
   void bind(std::vector<std::thread>& workers) {
-    cpu_set_t taken;
-    CPU_ZERO(&taken);
+    cpu_set_t all;
     const int own = sched_getcpu();
-    if (own < 0 || own >= CPU_SETSIZE) return;
-    CPU_SET(own, &taken);
+    // Fails where there are more than CPU_SETSIZE processors.
+    if (own < 0 || own >= CPU_SETSIZE || pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return;
+    if (workers.size() + 1 < static_cast<std::size_t>(CPU_COUNT(&all))) return;  // others may want the rest
+    int cpu = own;
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      cpu_set_t& mask = masks_[i].before;
-      if (pthread_getaffinity_np(workers[i].native_handle(), sizeof mask, &mask) != 0) return;  // more than 1024
-      for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &mask) || CPU_ISSET(cpu, &taken)) continue;
-        CPU_SET(cpu, &taken);
-        cpu_set_t only;
-        CPU_ZERO(&only);
-        CPU_SET(cpu, &only);
-        masks_[i].bound = pthread_setaffinity_np(workers[i].native_handle(), sizeof only, &only) == 0;
-        break;
-      }
+      Mask& mask = masks_[i];
+      if (pthread_getaffinity_np(workers[i].native_handle(), sizeof mask.before, &mask.before) != 0) return;
+      do {
+        cpu = (cpu + 1) % CPU_SETSIZE;
+      } while (cpu != own && !CPU_ISSET(cpu, &mask.before));
+      if (cpu == own) return;
+      cpu_set_t only;
+      CPU_ZERO(&only);
+      CPU_SET(cpu, &only);
+      mask.bound = pthread_setaffinity_np(workers[i].native_handle(), sizeof only, &only) == 0;
     }
   }
 

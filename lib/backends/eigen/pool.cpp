@@ -171,7 +171,7 @@ int quota_threads(const std::filesystem::path& groups, const std::filesystem::pa
   int least = 0;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("0::/")) continue;  // of version 2
-    std::filesystem::path group = line.substr(4);
+    std::filesystem::path group = std::filesystem::path(line.substr(4)).relative_path();
     for (;; group = group.parent_path()) {
       const int threads = quota_of(groups / group);
       if (threads != 0 && (least == 0 || threads < least)) least = threads;

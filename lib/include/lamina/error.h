@@ -9,26 +9,35 @@
 
 namespace lamina {
 
-/// Base of everything this library throws on purpose.
+/// Base of everything this library throws on purpose. The destructors are the library's, so that one typeinfo stands
+/// for a kind wherever it is thrown.
 class LAMINA_API Error : public std::runtime_error {
+ public:
   using std::runtime_error::runtime_error;
+  ~Error() override;
 };
 
 /// The network is wrong. The message names the node, the op and every shape.
 class LAMINA_API ShapeError : public Error {
+ public:
   using Error::Error;
+  ~ShapeError() override;
 };
 
 /// The backend refuses, rightly: no such op, algorithm, layout or data type. Tests and
 /// benchmarks turn this one, and only this one, into "skipped, because ...".
 class LAMINA_API Unsupported : public Error {
+ public:
   using Error::Error;
+  ~Unsupported() override;
 };
 
 /// A call to a device or to its library failed. The message holds the call, the status by name and
 /// number, the library's own text, file and line.
 class LAMINA_API DeviceError : public Error {
+ public:
   using Error::Error;
+  ~DeviceError() override;
 };
 
 /// The device has no room. For a benchmark this is a result, not a failure.
@@ -36,6 +45,7 @@ class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
   explicit OutOfMemory(const std::string& message);  ///< of a library that does not say how much: both are 0
+  ~OutOfMemory() override;
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
 
@@ -46,17 +56,23 @@ class LAMINA_API OutOfMemory : public DeviceError {
 
 /// A shared library is missing, lacks an entry point that is needed now, or is a mixture of versions.
 class LAMINA_API LoadError : public Error {
+ public:
   using Error::Error;
+  ~LoadError() override;
 };
 
 /// A file is not what it claims to be: which file, which entry, what was expected.
 class LAMINA_API FileError : public Error {
+ public:
   using Error::Error;
+  ~FileError() override;
 };
 
 /// A caller's option, name or order of calls is wrong; the message says what would be right.
 class LAMINA_API UsageError : public Error {
+ public:
   using Error::Error;
+  ~UsageError() override;
 };
 
 }  // namespace lamina
