@@ -25,10 +25,9 @@ struct Block {
   std::int64_t panel_stride;
   std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
   std::int64_t columns;
-  const T* scale = nullptr;   ///< of the sums, one per row of a
-  const T* bias = nullptr;    ///< likewise
-  bool a_is_columns = false;  ///< a lies column-major, `lda` from k to k, with whole register tiles of readable rows
-  bool add = false;           ///< to what c held before the product
+  const T* scale = nullptr;  ///< of the sums, one per row of a
+  const T* bias = nullptr;   ///< likewise
+  bool add = false;          ///< to what c held before the product
   bool relu = false;
   bool begins = true;        ///< the first block of its sums along k
   bool ends = true;          ///< and the last
@@ -57,7 +56,7 @@ void multiply(const Block<T>& block, const Place& place) {
       const std::int64_t vectors = (count + kernels.lanes - 1) / kernels.lanes;
       T* const direct = vectors * kernels.lanes == count ? place.direct(j, count) : nullptr;
       Tile<T> tile{.depth = block.depth,
-                   .a = block.a + (block.a_is_columns ? i : i * block.lda),
+                   .a = block.a + i * block.lda,
                    .lda = block.lda,
                    .rows = rows,
                    .b = block.panels + j / width * block.panel_stride,
@@ -81,7 +80,7 @@ void multiply(const Block<T>& block, const Place& place) {
         tile.add = !block.begins;
       }
       if (block.a_is_far) tile.a_ahead = kernels.rows * block.lda;
-      (block.a_is_columns ? kernels.tile_of_columns : kernels.tile)[half][vectors - 1](tile);
+      kernels.tile[half][vectors - 1](tile);
       if (direct != nullptr || (keeps && !block.ends)) continue;
       place.scatter(Finished<T>{.to = nullptr,
                                 .ldc = place.ld,
