@@ -141,7 +141,6 @@ Facts lasting_facts(Workshop& workshop) {
   facts.emplace_back("protocol",
                      "one pass to warm up; x and dy drawn anew for each pass of a network, outside of what "
                      "is timed; no weight update; caches as the pass before left them");
-  facts.emplace_back("peak_is", Workshop::peak_description());
   return facts;
 }
 

@@ -24,44 +24,51 @@ std::string title(const DeviceInfo& device) {
 }
 
 /// What the device reaches, or, below the table, why that is not known.
-DeviceRates rates_of(const DeviceInfo& device, Workshop& workshop, std::string& notes) {
-  DeviceRates rates;
+MeasuredDevice measured(const DeviceInfo& device, Workshop& workshop, std::string& notes) {
+  MeasuredDevice result{device};
+  DeviceRates& rates = result.rates;
   try {
     rates = measure(device);
     if (device.kind == DeviceInfo::Kind::processor) {
-      rates.matrix_flops = workshop.peak_flops("eigen", DType::f32);
-      rates.matrix_by = fmt::format("backend eigen, {}", Workshop::peak_description());
+      if (const Peak& peak = workshop.peak("eigen", DType::f32); peak.in_registers) {
+        result.units_flops = peak.flops;
+        notes += fmt::format("Units of {}: {}, {}\n", title(device), workshop.backend("eigen").describe(),
+                             peak.description());
+      }
+      rates.matrix_flops = workshop.product_flops("eigen", DType::f32);
+      rates.matrix_by = fmt::format("backend eigen, {}", Workshop::product_description());
     }
     if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
   } catch (const Error& error) {
     notes += fmt::format("Not measured, {}: {}\n", title(device), error.what());
   }
-  return rates;
+  return result;
 }
 
 }  // namespace
 
-Grid device_grid(const std::vector<MeasuredDevice>& measured) {
+Grid device_grid(const std::vector<MeasuredDevice>& all) {
   Grid grid;
   for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
-                           "triad GB/s", "matrix TFLOP/s"})
+                           "triad GB/s", "units TFLOP/s", "matrix TFLOP/s"})
     grid.columns.push_back({name, true});
-  for (const auto& [device, rates] : measured)
+  for (const auto& [device, rates, units_flops] : all)
     grid.rows.push_back({title(device), device.name, device.architecture,
                          amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
                          count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
                          amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                          amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
-                         amount(rates.triad_bytes_per_second, giga, 1), amount(rates.matrix_flops, tera, 3)});
+                         amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
+                         amount(rates.matrix_flops, tera, 3)});
   return grid;
 }
 
 std::string device_table(Workshop& workshop) {
   std::string notes;
-  std::vector<MeasuredDevice> measured;
-  for (const DeviceInfo& device : devices()) measured.push_back({device, rates_of(device, workshop, notes)});
-  const Grid grid = device_grid(measured);
+  std::vector<MeasuredDevice> all;
+  for (const DeviceInfo& device : devices()) all.push_back(measured(device, workshop, notes));
+  const Grid grid = device_grid(all);
   if (workshop.options().format == Format::csv) return grid.csv();
   if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
   for (const LibraryVersion& library : device_libraries(true))

@@ -90,7 +90,8 @@ std::string ledgers(Workshop& workshop) {
   std::string all;
   for (const Case& c : cases(workshop)) {
     const int passes = workshop.passes(c.backend);
-    const double peak = workshop.peak_flops(c.backend, c.dtype);
+    const Peak& units = workshop.peak(c.backend, c.dtype);
+    const double peak = units.flops;
     const double memory = workshop.peak_bytes_per_second(c.backend);
     const Ledger ledger = make_ledger(workshop, c, passes);
     const double sum = ledger.sum();
@@ -114,16 +115,20 @@ std::string ledgers(Workshop& workshop) {
          fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
          fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
     if (!text) continue;
+    std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, units.description());
+    if (units.in_registers)
+      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n",
+                             1e-9 * workshop.product_flops(c.backend, c.dtype), Workshop::product_description());
     all += fmt::format(
         "{}{} on {}, batch {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-        "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\nPeak: {:.1f} GFLOP/s, the {}.\n"
+        "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
         all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype),
         passes == 1 ? std::string("one pass") : fmt::format("medians of {} passes", passes), grid.text(),
-        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), 1e-9 * peak,
-        Workshop::peak_description(), 1e-9 * memory, 1e-9 * ledger.moved.forward.bytes,
-        1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes, 1e-9 * ledger.alone.backward.bytes);
+        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), reached, 1e-9 * memory,
+        1e-9 * ledger.moved.forward.bytes, 1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes,
+        1e-9 * ledger.alone.backward.bytes);
     grid.rows.clear();
   }
   return text ? all : grid.csv();

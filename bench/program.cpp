@@ -52,8 +52,10 @@ int list_rows(Workshop& workshop) {
 
 Facts peak_facts(const Workshop& workshop) {
   Facts facts;
-  for (const auto& [key, peak] : workshop.peaks())
-    facts.emplace_back("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak));
+  for (const auto& [key, peak] : workshop.peaks()) {
+    facts.emplace_back("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak.flops));
+    facts.emplace_back("peak_is_" + key, peak.description());
+  }
   return facts;
 }
 

@@ -1,4 +1,4 @@
-// What measurements share: backends by name, graphs, plans' options, and the peak that a backend reaches here.
+// What measurements share: backends by name, graphs, plans' options, and the rates that a backend reaches here.
 
 #include "workshop.h"
 
@@ -14,7 +14,7 @@
 namespace lamina::bench {
 namespace {
 
-constexpr int peak_batch = 2, peak_channels = 512, peak_image = 56, peak_tries = 9;
+constexpr int product_batch = 2, product_channels = 512, product_image = 56, product_tries = 9;
 
 /// By the processor's clock: there is no device yet whose timer could tell.
 template <class Work>
@@ -26,16 +26,16 @@ void add_time(Sample& sum, Work&& work) {
   sum.cpu_seconds += cpu_seconds() - cpu_start;
 }
 
-double measured_peak(Backend& backend, DType dtype) {
-  Graph graph("peak");
-  const Value x = graph.input({peak_batch, peak_channels, peak_image, peak_image});
-  conv(x, "product", {.channels = peak_channels, .kernel = 1, .bias = false});
+double measured_product(Backend& backend, DType dtype) {
+  Graph graph("product");
+  const Value x = graph.input({product_batch, product_channels, product_image, product_image});
+  conv(x, "product", {.channels = product_channels, .kernel = 1, .bias = false});
   Plan plan(graph, backend, {.mode = Mode::inference, .dtype = dtype});
   Stopwatch stopwatch(backend.device());
   plan.forward();
   double best = std::numeric_limits<double>::infinity();
   // An emulated device takes seconds, beside which noise is little.
-  for (int i = 0; i < peak_tries && (i == 0 || best < 1); ++i)
+  for (int i = 0; i < product_tries && (i == 0 || best < 1); ++i)
     best = std::min(best, stopwatch.time([&] { plan.forward(); }).seconds);
   return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
 }
@@ -157,17 +157,32 @@ Options Workshop::plan_options(const Case& c, Mode mode) {
   return plan;
 }
 
-double Workshop::peak_flops(const std::string& backend_name, DType dtype) {
+const Peak& Workshop::peak(const std::string& backend_name, DType dtype) {
   const std::string key = fmt::format("{}/{}", backend_name, to_string(dtype));
   const auto known = peaks_.find(key);
   if (known != peaks_.end()) return known->second;
-  double peak = 0;
+  Peak peak;
   try {
-    peak = measured_peak(backend(backend_name), dtype);
+    peak.flops = backend(backend_name).peak_flops(dtype);
+    peak.in_registers = peak.flops > 0;
   } catch (const Error&) {
     // A type or device that fails here fails its rows too, and there with its text.
   }
+  if (!peak.in_registers) peak.flops = product_flops(backend_name, dtype);
   return peaks_[key] = peak;
+}
+
+double Workshop::product_flops(const std::string& backend_name, DType dtype) {
+  const std::string key = fmt::format("{}/{}", backend_name, to_string(dtype));
+  const auto known = products_.find(key);
+  if (known != products_.end()) return known->second;
+  double rate = 0;
+  try {
+    rate = measured_product(backend(backend_name), dtype);
+  } catch (const Error&) {
+    // As above.
+  }
+  return products_[key] = rate;
 }
 
 double Workshop::peak_bytes_per_second(const std::string& backend_name) {
@@ -188,9 +203,13 @@ double Workshop::peak_bytes_per_second(const std::string& backend_name) {
   return memory_peaks_[kind] = peak;
 }
 
-std::string Workshop::peak_description() {
+std::string Peak::description() const {
+  return in_registers ? "multiply-adds in registers, on every thread" : Workshop::product_description();
+}
+
+std::string Workshop::product_description() {
   return fmt::format("fastest of at most {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}",
-                     peak_tries, peak_channels, peak_channels, peak_batch, peak_image, peak_image);
+                     product_tries, product_channels, product_channels, product_batch, product_image, product_image);
 }
 
 std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {

@@ -1,5 +1,5 @@
 #pragma once
-// What measurements share: backends by name, graphs, plans' options, and the peak that a backend reaches here.
+// What measurements share: backends by name, graphs, plans' options, and the rates that a backend reaches here.
 
 #include <functional>
 #include <map>
@@ -19,6 +19,13 @@ namespace lamina::bench {
 
 /// How backends are made: make_backend, or what a test has in its place.
 using MakeBackend = std::function<std::unique_ptr<Backend>(const std::string& name, const BackendOptions&)>;
+
+/// The rate that no pass can exceed, or what stands for it.
+struct Peak {
+  double flops = 0;           ///< operations per second; 0: could not be measured
+  bool in_registers = false;  ///< the units' own, by multiply-adds in registers; else a large product's
+  std::string description() const;
+};
 
 class Workshop {
  public:
@@ -48,11 +55,15 @@ class Workshop {
   /// network on this backend and device.
   Options plan_options(const Case&, Mode);
 
+  /// What the backend's units reach by its own measurement or, where it has none, a large product; measured at the
+  /// first call.
+  const Peak& peak(const std::string& backend, DType);
+  double peak_flops(const std::string& backend, DType dtype) { return peak(backend, dtype).flops; }
+  const std::map<std::string, Peak>& peaks() const { return peaks_; }  ///< by "eigen/f32": those that were asked for
   /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution; measured
   /// at the first call. 0 where it cannot be measured.
-  double peak_flops(const std::string& backend, DType);
-  const std::map<std::string, double>& peaks() const { return peaks_; }  ///< by "eigen/f32"
-  static std::string peak_description();
+  double product_flops(const std::string& backend, DType);
+  static std::string product_description();
   /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates; measured at
   /// the first call. 0 where it cannot be measured.
   double peak_bytes_per_second(const std::string& backend);
@@ -72,7 +83,8 @@ class Workshop {
   std::map<std::string, std::unique_ptr<Backend>> backends_;
   std::map<std::string, Opening> openings_;
   std::vector<std::string> names_, left_out_;
-  std::map<std::string, double> peaks_;
+  std::map<std::string, Peak> peaks_;
+  std::map<std::string, double> products_;
   std::map<DeviceInfo::Kind, double> memory_peaks_;
 };
 

@@ -25,4 +25,6 @@ Choice Backend::measure(const Spec&, const Choice&, void*, std::size_t) {
   throw Unsupported(std::string(name()) + ": picks algorithms by rule only; leave Choice::measure off or name one");
 }
 
+double Backend::peak_flops(DType) { return 0; }
+
 }  // namespace lamina

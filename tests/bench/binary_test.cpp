@@ -27,6 +27,9 @@ TEST_CASE("the devices are a table, measured, with what is missing below it") {
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   REQUIRE_THAT(ended.said, ContainsSubstring("copy GB/s") && ContainsSubstring("\nprocessor"));
+  REQUIRE_THAT(ended.said, ContainsSubstring("\nUnits of processor: Eigen ") &&
+                               ContainsSubstring(", multiply-adds in registers, on every thread\n") &&
+                               ContainsSubstring("\nMatrix rate of processor: backend eigen, fastest of "));
   const std::string why = lamina::why_no_gpu();
   REQUIRE_THAT(ended.said, ContainsSubstring(why.empty() ? "\ngpu 0" : "\nGPU: " + why + "\n"));
   REQUIRE_THAT(ended.said, !ContainsSubstring("Not measured, processor"));
@@ -112,6 +115,7 @@ TEST_CASE("rows of first calls run before the others, and before the peak is mea
                                           "setup/mnist_mlp/first_pass", "setup/mnist_mlp/first_pass",
                                           "net/mnist_mlp/total", "net/mnist_mlp/total"});
   CHECK(both["context"].contains("peak_GFLOPs_eigen/f32"));
+  CHECK(both["context"]["peak_is_eigen/f32"] == "multiply-adds in registers, on every thread");
   REQUIRE(run_bench(flags + "'setup/mnist_mlp/'").status == 0);
   CHECK_FALSE(read(out)["context"].contains("peak_GFLOPs_eigen/f32"));
 }

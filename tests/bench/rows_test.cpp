@@ -170,6 +170,37 @@ TEST_CASE("rows of first calls come before all others, and no peak is measured b
   CHECK(workshop.peaks().size() == 1);
 }
 
+namespace {
+
+/// A backend that says what its units reach.
+class Rated final : public test::WrappedBackend {
+ public:
+  explicit Rated(double flops) : WrappedBackend(test::oracle()), flops_(flops) {}
+  double peak_flops(DType dtype) override { return dtype == DType::f32 ? flops_ : 3 * flops_; }
+
+ private:
+  double flops_;
+};
+
+}  // namespace
+
+TEST_CASE("the peak is what a backend measures of its units, or a large product's rate where it measures nothing") {
+  Workshop workshop{BenchOptions{}};
+  workshop.put("rated", std::make_unique<Rated>(7e9));
+  workshop.put("unrated", std::make_unique<Rated>(0));
+  const Peak &f32 = workshop.peak("rated", DType::f32), &f64 = workshop.peak("rated", DType::f64);
+  CHECK(f32.in_registers);
+  CHECK(f32.flops == 7e9);
+  CHECK(f64.flops == 21e9);
+  CHECK_THAT(f32.description(), ContainsSubstring("registers"));
+  const double product = workshop.product_flops("unrated", DType::f32);
+  CHECK(product > 0);
+  CHECK(workshop.peak_flops("unrated", DType::f32) == product);  // measured once
+  CHECK_FALSE(workshop.peak("unrated", DType::f32).in_registers);
+  CHECK(workshop.peaks().at("unrated/f32").description() == Workshop::product_description());
+  CHECK(workshop.peak_flops("unrated", DType::f16) == 0);
+}
+
 TEST_CASE("setup: opening library and device is timed once, whoever opens them, and told by every pass") {
   BenchOptions options;
   options.backends = {"eigen"};

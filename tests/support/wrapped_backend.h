@@ -36,6 +36,7 @@ class WrappedBackend : public Backend {
   bool takes_pitch(const Spec& spec) const override { return !refuse_pitch && inner_.takes_pitch(spec); }
   Lowered lower(const Spec&, const Choice&) override;
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  double peak_flops(DType dtype) override { return inner_.peak_flops(dtype); }
 
  private:
   Backend& inner_;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "instruction_set.h"
+#include "peak.h"
 
 namespace lamina::eigen {
 namespace {
@@ -124,6 +125,8 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_workspace(lowered, spec, choice);
   return lowered;
 }
+
+double EigenBackend::peak_flops(DType dtype) { return eigen::peak_flops(pool_, context_.set, dtype); }
 
 Choice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, lent, lent_bytes);

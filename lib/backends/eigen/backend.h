@@ -23,6 +23,7 @@ class EigenBackend final : public Backend {
   bool fuses(const Spec&, const Node& next, int operand) const override;
   bool takes_pitch(const Spec&) const override { return true; }
   Lowered lower(const Spec&, const Choice&) override;
+  double peak_flops(DType) override;
 
   /// In turns; what came of it goes to the choice cache, which is asked first.
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;

@@ -8,6 +8,7 @@
 
 #include "lamina/backend.h"
 #include "micro_kernels.h"
+#include "register_sums.h"
 
 namespace lamina::eigen {
 
@@ -18,6 +19,8 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
+  const RegisterSums<float>& sums_f32;
+  const RegisterSums<double>& sums_f64;
   /// Of any op but an input.
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// Of a convolution or a fully connected op, best guess first.
@@ -29,6 +32,14 @@ struct InstructionSet {
       return f32;
     } else {
       return f64;
+    }
+  }
+  template <class T>
+  const RegisterSums<T>& sums() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return sums_f32;
+    } else {
+      return sums_f64;
     }
   }
 };

@@ -151,6 +151,11 @@ class LAMINA_API Backend {
   /// Times the candidates that `choice` leaves open inside memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
   virtual Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+
+  /// Operations per second, a multiply-add counts as two, that the device's units reach in strict math on operands in
+  /// registers; measured at every call. 0: this backend cannot tell. Throws Unsupported for a type that it lacks.
+  /// Default: 0.
+  virtual double peak_flops(DType);
 };
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.

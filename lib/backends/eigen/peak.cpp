@@ -1,0 +1,41 @@
+// The rate of multiply-adds in registers. Compiled once, for every processor, unlike what it measures.
+
+#include "peak.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr double long_enough = 2e-3;  // seconds, beside which starting and ending a round is nothing
+constexpr int runs = 25;
+
+/// Seconds of one round of all threads.
+template <class T>
+double seconds_of(Pool& pool, const RegisterSums<T>& sums, std::int64_t steps) {
+  const auto start = std::chrono::steady_clock::now();
+  pool.run([&](int) {
+    [[maybe_unused]] const volatile double used = sums.total(steps, T(0.5), T(0.5));  // towards 1: of normal size
+  });
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <class T>
+double measured(Pool& pool, const RegisterSums<T>& sums) {
+  std::int64_t steps = 1024;
+  while (seconds_of(pool, sums, steps) < long_enough) steps *= 2;
+  double best = seconds_of(pool, sums, steps);
+  for (int run = 1; run < runs; ++run) best = std::min(best, seconds_of(pool, sums, steps));
+  return 2.0 * static_cast<double>(steps * sums.count * pool.threads()) / best;
+}
+
+}  // namespace
+
+double peak_flops(Pool& pool, const InstructionSet& set, DType dtype) {
+  return with_type(dtype, [&]<class T>() { return measured(pool, set.sums<T>()); });
+}
+
+}  // namespace lamina::eigen

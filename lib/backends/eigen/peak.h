@@ -1,0 +1,14 @@
+#pragma once
+// The rate of multiply-adds that the processor's units reach: what no kernel can exceed.
+
+#include "instruction_set.h"
+#include "lamina/shape.h"
+#include "pool.h"
+
+namespace lamina::eigen {
+
+/// Operations per second, a multiply-add counts as two, of the set's sums in registers on every thread of the pool: the
+/// best of several runs, in some 60 milliseconds. Throws Unsupported for a type that the backend lacks.
+double peak_flops(Pool&, const InstructionSet&, DType);
+
+}  // namespace lamina::eigen

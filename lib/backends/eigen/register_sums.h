@@ -1,0 +1,20 @@
+#pragma once
+// Multiply-adds that nothing but the units holds up: all operands stay in registers. Compiled for each instruction set.
+
+#include <cstdint>
+
+namespace lamina::eigen {
+
+/// Sums that grow side by side, so many that no unit waits for the one before.
+template <class T>
+struct RegisterSums {
+  std::int64_t count;  ///< of sums, each of which takes one multiply-add per step
+  /// sum = sum * a + b, `steps` times for each of 0, 1, ..., count - 1; answers their total.
+  double (*total)(std::int64_t steps, T a, T b);
+};
+
+/// Those of the instruction set that the including file is compiled for.
+extern const RegisterSums<float> register_sums_f32;
+extern const RegisterSums<double> register_sums_f64;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,101 @@
+// The measured rate of multiply-adds in registers: that it counts what is done, on every thread, by the set in use, and
+// that no product exceeds it.
+
+#include "backends/eigen/peak.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "eigen/sets.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+template <class T>
+void check_count(const eigen::RegisterSums<T>& sums) {
+  const auto count = static_cast<double>(sums.count);
+  const double start = sums.total(0, T(1), T(1));
+  CHECK(start == count * (count - 1) / 2);
+  for (const int steps : {1, 2, 7, 1000}) CHECK(sums.total(steps, T(1), T(1)) - start == steps * count);
+  CHECK(sums.total(100, T(0.5), T(0.5)) == count);
+}
+
+std::mutex mutex;
+std::set<std::thread::id> seen;
+
+/// 10 operations, in a microsecond a step.
+double slowly(std::int64_t steps, float, float) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(steps);
+  {
+    const std::lock_guard lock(mutex);
+    seen.insert(std::this_thread::get_id());
+  }
+  std::this_thread::sleep_until(end);
+  return 0;
+}
+
+/// Operations per second of the fastest of some passes of a product that fits into the caches.
+double product_flops(Backend& backend) {
+  Graph graph("product");
+  conv(graph.input({1, 256, 24, 24}), "conv", {.channels = 256, .kernel = 1, .bias = false});
+  Plan plan(graph, backend, {.mode = Mode::inference});
+  double best = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    plan.forward();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, 2 * static_cast<double>(graph.multiply_adds()) / seconds.count());
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("sums in registers take one multiply-add each per step, on every instruction set") {
+  for (const eigen::InstructionSet* set : sets_here()) {
+    INFO(set->name);
+    check_count(set->sums<float>());
+    check_count(set->sums<double>());
+  }
+}
+
+TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
+  const eigen::InstructionSet& real = *eigen::instruction_sets().back();
+  constexpr int count = 5, threads = 3;
+  const eigen::RegisterSums<float> slow = {count, slowly};
+  const eigen::InstructionSet fake = {"fake", real.f32, real.f64, slow, real.sums_f64, real.lower, real.algorithms};
+  eigen::Pool pool(threads);
+  seen.clear();
+  const double rate = eigen::peak_flops(pool, fake, DType::f32), exact = 2e6 * count * threads;
+  CHECK(seen.size() == threads);
+  CHECK(rate <= exact);        // no sleep is too short
+  CHECK(rate > 0.75 * exact);  // nor much too long every time; without a thread it were two thirds
+  CHECK_THROWS_AS(eigen::peak_flops(pool, fake, DType::f16), Unsupported);
+}
+
+#if defined(__OPTIMIZE__)
+TEST_CASE("a backend's peak is that of its instruction set, and no product exceeds it") {
+  constexpr double noise = 0.1;
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
+    eigen::Pool pool(1);
+    double peak = 0, of_set = 0, product = 0;
+    for (int round = 0; round < 3; ++round) {  // in turns: what else runs here slows all of them
+      peak = std::max(peak, backend->peak_flops(DType::f32));
+      of_set = std::max(of_set, eigen::peak_flops(pool, *set, DType::f32));
+      product = std::max(product, product_flops(*backend));
+    }
+    INFO(set->name << ": peak " << peak << ", of the set " << of_set << ", a product " << product);
+    CHECK(peak == Approx(of_set).epsilon(noise));
+    CHECK(product < peak * (1 + noise));
+  }
+}
+#endif
