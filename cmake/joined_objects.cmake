@@ -2,16 +2,46 @@
 # inline function or template of another object: a linker keeps the first it meets. In a joined object all of them are
 # local, so that it cannot.
 #
-# Takes the linker GNU ld and an objcopy, GNU's or LLVM's, and objects in ELF.
+# Takes the linker GNU ld and an objcopy, GNU's or LLVM's, objects in ELF, and a generator of one configuration.
 include_guard()
 
-set(lamina_join_command ${CMAKE_CXX_COMPILER} -fuse-ld=bfd -r -nostdlib -Wl,--force-group-allocation)
 # Objects of a link-time optimiser are no code yet; unique symbols are beyond objcopy's reach.
 set(lamina_joinable_flags -fno-lto $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 
-# Sets `reason` to why objects cannot be joined here, or to nothing.
+# Sets `command` to a compiler as CMake itself would call it: for the target, with the root of headers and libraries, and
+# with the flags that the build was given.
+function(lamina_compiler_command command)
+  set(all ${CMAKE_CXX_COMPILER})
+  separate_arguments(more UNIX_COMMAND "${CMAKE_CXX_COMPILER_ARG1}")
+  list(APPEND all ${more})
+  foreach(kind IN ITEMS TARGET EXTERNAL_TOOLCHAIN)
+    if(CMAKE_CXX_COMPILER_${kind} AND CMAKE_CXX_COMPILE_OPTIONS_${kind})
+      list(APPEND all ${CMAKE_CXX_COMPILE_OPTIONS_${kind}}${CMAKE_CXX_COMPILER_${kind}})
+    endif()
+  endforeach()
+  if(CMAKE_SYSROOT AND CMAKE_CXX_COMPILE_OPTIONS_SYSROOT)
+    list(APPEND all ${CMAKE_CXX_COMPILE_OPTIONS_SYSROOT}${CMAKE_SYSROOT})
+  endif()
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" config)
+  separate_arguments(more UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${config}}")
+  set(${command} ${all} ${more} PARENT_SCOPE)
+endfunction()
+
+# Sets `command` to what joins objects into one: neither an optimiser nor a sanitizer's library takes part, whatever the
+# flags say.
+function(lamina_join_command command)
+  lamina_compiler_command(compiler)
+  set(${command} ${compiler} -fno-lto -fno-sanitize=all -fuse-ld=bfd -r -nostdlib -Wl,--force-group-allocation
+      PARENT_SCOPE)
+endfunction()
+
+# Sets `reason` to why objects cannot be joined here, or to nothing. Asks the tools again where they or their flags are
+# others than the last time.
 function(lamina_try_joining reason)
-  if(NOT DEFINED LAMINA_WHY_NO_JOINING)
+  lamina_compiler_command(compiler)
+  lamina_join_command(join)
+  set(asked "${compiler};${join};${CMAKE_OBJCOPY};${CMAKE_NM};${CMAKE_GENERATOR};${CMAKE_CXX_COMPILER_VERSION}")
+  if(NOT DEFINED LAMINA_WHY_NO_JOINING OR NOT asked STREQUAL LAMINA_JOINING_ASKED)
     set(why "")
     set(scratch ${CMAKE_BINARY_DIR}/CMakeFiles/lamina_joining)
     file(WRITE ${scratch}/test.cpp
@@ -27,10 +57,11 @@ function(lamina_try_joining reason)
       if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         set(unique -fno-gnu-unique)
       endif()
-      execute_process(COMMAND ${CMAKE_CXX_COMPILER} -fPIC -fno-lto ${unique} -c test.cpp -o test.o
+      file(REMOVE ${scratch}/test.o ${scratch}/all.o ${scratch}/one.o)
+      execute_process(COMMAND ${compiler} -fPIC -fno-lto ${unique} -c test.cpp -o test.o
                       WORKING_DIRECTORY ${scratch} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
       if(status EQUAL 0)
-        execute_process(COMMAND ${lamina_join_command} -o all.o test.o
+        execute_process(COMMAND ${join} -o all.o test.o
                         WORKING_DIRECTORY ${scratch} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
       endif()
       if(status EQUAL 0)
@@ -47,6 +78,7 @@ function(lamina_try_joining reason)
       endif()
     endif()
     set(LAMINA_WHY_NO_JOINING "${why}" CACHE INTERNAL "Why objects cannot be joined; empty: they can")
+    set(LAMINA_JOINING_ASKED "${asked}" CACHE INTERNAL "The commands that this was asked of")
   endif()
   set(${reason} "${LAMINA_WHY_NO_JOINING}" PARENT_SCOPE)
 endfunction()
@@ -55,10 +87,11 @@ endfunction()
 # shows <symbol>, a mangled name, and nothing else.
 function(lamina_join_objects target objects symbol)
   target_compile_options(${objects} PRIVATE ${lamina_joinable_flags})
+  lamina_join_command(join)
   set(all ${CMAKE_CURRENT_BINARY_DIR}/${objects}_all.o)
   set(joined ${CMAKE_CURRENT_BINARY_DIR}/${objects}.o)
   add_custom_command(OUTPUT ${joined} BYPRODUCTS ${all} DEPENDS $<TARGET_OBJECTS:${objects}>
-                     COMMAND ${lamina_join_command} -o ${all} $<TARGET_OBJECTS:${objects}>
+                     COMMAND ${join} -o ${all} $<TARGET_OBJECTS:${objects}>
                      COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=${symbol} ${all} ${joined}
                      COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of ${objects}")
   add_custom_target(${objects}_joined DEPENDS ${joined})
