@@ -103,19 +103,6 @@ bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& t
   return written;
 }
 
-/// An emulator is not started for hours by a filter that was left out.
-void check_duration(const Progress& progress, const std::vector<Row>& rows) {
-  constexpr double hour = 3600;
-  const double seconds = progress.guessed_seconds();
-  const bool emulated =
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->facts.backend == "cuda-host"; });
-  if (emulated && seconds > hour)
-    throw UsageError(fmt::format(
-        "this would take about {}, for cuda-host emulates a GPU, for tests: give a narrower "
-        "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run, if it is meant",
-        seconds_text(seconds)));
-}
-
 int run_rows(Workshop& workshop) {
   const BenchOptions& options = workshop.options();
   const Facts start = passing_facts("start");
@@ -128,7 +115,7 @@ int run_rows(Workshop& workshop) {
   std::vector<Row> rows =
       picked(all_rows(workshop), options.filter.value_or(default_filter(options.quick)), too_small_for(options));
   Progress progress(workshop, rows);
-  if (!options.long_run) check_duration(progress, rows);
+  if (!options.long_run) check_duration(progress);
   Runner runner(workshop, std::move(rows), progress);
   announce(progress, runner, workshop);
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <set>
 
+#include "lamina/error.h"
 #include "quantities.h"
 
 namespace lamina::bench {
@@ -24,7 +25,6 @@ int passes_with_warm_up(const Workshop& workshop, const Group& group) {
 
 Progress::Progress(Workshop& workshop, const std::vector<Row>& rows) : terminal_(isatty(STDERR_FILENO) == 1) {
   std::set<const Group*> seen;
-  double seconds = 0;
   const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
   for (const Row& row : rows) {
     const Group& group = *row.group;
@@ -33,11 +33,29 @@ Progress::Progress(Workshop& workshop, const std::vector<Row>& rows) : terminal_
     total_ += flops;
     if (first_calls) continue;  // which measuring a peak would be
     const double peak = workshop.peak_flops(group.facts.backend, group.facts.dtype);
-    if (peak > 0) seconds += flops / (guessed_share_of_peak * peak);
+    if (peak > 0) guessed_seconds_of_[group.facts.backend] += flops / (guessed_share_of_peak * peak);
   }
   group_count_ = seen.size();
+  double seconds = 0;
+  for (const auto& [backend, its] : guessed_seconds_of_) seconds += its;
   guessed_rate_ = seconds > 0 ? total_ / seconds : 0;
   start_ = std::chrono::steady_clock::now();
+}
+
+double Progress::guessed_seconds_of(const std::string& backend) const {
+  const auto guessed = guessed_seconds_of_.find(backend);
+  return guessed == guessed_seconds_of_.end() ? 0 : guessed->second;
+}
+
+void check_duration(const Progress& progress) {
+  constexpr double hour = 3600;
+  const double seconds = progress.guessed_seconds_of("cuda-host");
+  if (seconds <= hour) return;
+  const double others = progress.guessed_seconds() - seconds;
+  throw UsageError(fmt::format(
+      "the rows of cuda-host, which emulates a GPU, for tests, would take about {}{}: give a narrower "
+      "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run, if it is meant",
+      seconds_text(seconds), others >= 1 ? fmt::format(", and all others about {}", seconds_text(others)) : ""));
 }
 
 double Progress::left_seconds() const {

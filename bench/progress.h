@@ -2,6 +2,7 @@
 // Which row runs, and how long the rest will take, on standard error.
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ class Progress {
   Progress(Workshop&, const std::vector<Row>& rows);
 
   double guessed_seconds() const { return left_seconds(); }
+  double guessed_seconds_of(const std::string& backend) const;  ///< of its rows alone, at the start; 0: not known
   void show(const Row&, int pass,
             int passes);  ///< pass 0 warms up; a line that is written over (terminal), or one per group
   void pass_done(const Group&);
@@ -27,10 +29,14 @@ class Progress {
   bool terminal_;
   double total_ = 0, done_ = 0;  ///< floating-point operations
   double guessed_rate_ = 0;      ///< operations per second
+  std::map<std::string, double> guessed_seconds_of_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const Group* shown_ = nullptr;
   std::size_t group_count_ = 0, group_ = 0;
 };
+
+/// Throws UsageError where the rows of cuda-host, an emulator, would take more than an hour: a filter may be missing.
+void check_duration(const Progress&);
 
 /// Passes of a group with the one that warms up.
 int passes_with_warm_up(const Workshop&, const Group&);

@@ -182,8 +182,9 @@ TEST_CASE("hours of an emulated GPU are not begun unless they are meant") {
   }
   const Ended ended = run_bench("--backend=cuda-host");
   CHECK(ended.status == 2);
-  CHECK_THAT(ended.said, ContainsSubstring("this would take about") && ContainsSubstring("--long_run") &&
-                             ContainsSubstring("--benchmark_filter"));
+  CHECK_THAT(ended.said,
+             ContainsSubstring("the rows of cuda-host, which emulates a GPU, for tests, would take about") &&
+                 ContainsSubstring("--long_run") && ContainsSubstring("--benchmark_filter"));
 }
 
 TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {

@@ -201,6 +201,34 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
   CHECK(workshop.peak_flops("unrated", DType::f16) == 0);
 }
 
+TEST_CASE("hours of cuda-host are refused as what they are, and hours of another backend are not") {
+  Workshop workshop{BenchOptions{}};
+  std::vector<Row> rows;
+  for (const char* backend : {"eigen", "cuda-host"})
+    for (Row& row : net_rows(workshop, {"mnist_mlp", backend})) rows.push_back(std::move(row));
+  const auto put = [&](double eigen_flops, double emulator_flops) {
+    workshop = Workshop{BenchOptions{}};
+    workshop.put("eigen", std::make_unique<Rated>(eigen_flops));
+    workshop.put("cuda-host", std::make_unique<Rated>(emulator_flops));
+  };
+  put(1e9, 1e9);
+  const double work = 1e9 * Progress(workshop, rows).guessed_seconds_of("eigen");  // seconds at a peak of one a second
+  put(work / 36000, 1e12);
+  const Progress slow_eigen(workshop, rows);
+  CHECK(slow_eigen.guessed_seconds() == Approx(36000).epsilon(0.01));
+  CHECK(slow_eigen.guessed_seconds_of("eigen") == Approx(36000));
+  CHECK_NOTHROW(check_duration(slow_eigen));
+  put(work / 600, work / 7200);
+  const Progress slow_emulator(workshop, rows);
+  CHECK(slow_emulator.guessed_seconds_of("cuda-host") == Approx(7200));
+  CHECK_THROWS_AS(check_duration(slow_emulator), UsageError);
+  CHECK_THROWS_WITH(check_duration(slow_emulator), ContainsSubstring("cuda-host") && ContainsSubstring("2 h") &&
+                                                       ContainsSubstring("all others about 10 min") &&
+                                                       ContainsSubstring("--long_run"));
+  put(work / 600, work / 3000);
+  CHECK_NOTHROW(check_duration(Progress(workshop, rows)));
+}
+
 TEST_CASE("setup: opening library and device is timed once, whoever opens them, and told by every pass") {
   BenchOptions options;
   options.backends = {"eigen"};
