@@ -83,10 +83,12 @@ cpu_set_t mask_of(pthread_t thread) {
   return mask;
 }
 
+using lamina::eigen::Placement;
+
 /// The threads' masks after Placement::bind() in a caller that may run on these processors; then they release.
-std::vector<cpu_set_t> bound_masks(std::size_t threads, int& own) {
-  lamina::eigen::Placement placement;
-  placement.resize(threads);
+std::vector<cpu_set_t> bound_masks(std::size_t threads, int& own, std::size_t processors = Placement::usable()) {
+  Placement placement;
+  placement.start(threads, processors);
   std::atomic<bool> go = false;
   std::vector<std::thread> workers;
   for (std::size_t i = 0; i < threads; ++i) {
@@ -129,9 +131,20 @@ TEST_CASE("workers are bound to processors of their own where a pool takes all o
   if (processors > 2) {
     for (const cpu_set_t& mask : bound_masks(processors - 2, own)) CHECK(CPU_EQUAL(&mask, &before));
   }
+  REQUIRE(Placement::usable() == processors);
   REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
+  CHECK(Placement::usable() == 1);
   for (const cpu_set_t& mask : bound_masks(2, own)) CHECK(CPU_EQUAL(&mask, &here));
   REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+}
+
+TEST_CASE("whether workers are bound is decided when they start, by the processors that there are then") {
+  const cpu_set_t before = mask_of(pthread_self());
+  const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
+  if (processors == 1) return;  // none to be bound to
+  int own = -1;
+  for (const cpu_set_t& mask : bound_masks(1, own, 3)) CHECK(CPU_EQUAL(&mask, &before));
+  for (const cpu_set_t& mask : bound_masks(1, own, 2)) CHECK(CPU_COUNT(&mask) == 1);
 }
 
 TEST_CASE("workers that have slept start on processors of their own, and may leave them") {

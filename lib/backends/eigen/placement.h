@@ -2,6 +2,7 @@
 // Which processors workers start on.
 
 #include <cstddef>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -17,16 +18,18 @@ namespace lamina::eigen {
 /// virtual machine's scheduler takes processors that were long idle for taken, and would start workers on the caller's.
 class Placement {
  public:
-  void resize(std::size_t workers) { masks_.resize(workers); }
+  /// Decides, once, whether these workers and their caller take all of its processors.
+  void start(std::size_t workers, std::size_t processors = usable()) {
+    binds_ = workers + 1 >= processors;  // otherwise others may want the rest
+    masks_.resize(workers);
+  }
 
   /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, while there is
-  /// one.
+  /// one. Asks the system for nothing where start() decided against it.
   void bind(std::vector<std::thread>& workers) {
-    cpu_set_t all;
+    if (!binds_) return;
     const int own = sched_getcpu();
-    // Fails where there are more than CPU_SETSIZE processors.
-    if (own < 0 || own >= CPU_SETSIZE || pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return;
-    if (workers.size() + 1 < static_cast<std::size_t>(CPU_COUNT(&all))) return;  // others may want the rest
+    if (own < 0 || own >= CPU_SETSIZE) return;
     int cpu = own;
     for (std::size_t i = 0; i < workers.size(); ++i) {
       Mask& mask = masks_[i];
@@ -49,17 +52,26 @@ class Placement {
     mask.bound = false;
   }
 
+  /// Processors that the calling thread may use; more than any pool has where that cannot be told, as where there are
+  /// more than CPU_SETSIZE.
+  static std::size_t usable() {
+    cpu_set_t all;
+    if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return std::numeric_limits<std::size_t>::max();
+    return static_cast<std::size_t>(CPU_COUNT(&all));
+  }
+
  private:
   struct Mask {
     cpu_set_t before;
     bool bound = false;
   };
   std::vector<Mask> masks_;
+  bool binds_ = false;
 };
 #else
 class Placement {
  public:
-  void resize(std::size_t) {}
+  void start(std::size_t) {}
   void bind(std::vector<std::thread>&) {}
   void release(std::size_t) {}
 };

@@ -140,7 +140,7 @@ struct Pool::Body {
 
   void start(int threads) {
     errors.resize(static_cast<std::size_t>(threads));
-    placement.resize(static_cast<std::size_t>(threads) - 1);
+    placement.start(static_cast<std::size_t>(threads) - 1);
     workers.reserve(static_cast<std::size_t>(threads) - 1);
     try {
       for (int part = 1; part < threads; ++part) workers.emplace_back([this, part] { serve(part); });
