@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -124,7 +125,7 @@ TEST_CASE("a product guarantees what its sums come near") {
       {{"", one_by_one, {{1, 4015, 1, 1}}}, 0, false, 1},
       {{"", Conv{.channels = 1, .kernel = 3, .bias = false}, {{1, 500, 3, 3}}}, 0, false, 1},
       {{"", one_by_one, {{1, 1, 56, 56}}}, 1, false, 1},
-      {{"", one_by_one, {{60, 1, 7, 7}}}, 1, false, 1},
+      {{"", one_by_one, {{96, 1, 7, 7}}}, 1, false, 1},
       {{"", Conv{.channels = 4015, .kernel = 1, .bias = false}, {{1, 5, 1, 1}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 3, .stride = 2, .bias = false}, {{1, 5, 5, 5}}}, 2, true, 1},
       {{"", Conv{.channels = 4000, .kernel = 2, .stride = 2, .bias = false}, {{1, 3, 2, 2}}}, 2, true, 1},
@@ -133,9 +134,10 @@ TEST_CASE("a product guarantees what its sums come near") {
       {{"", FullyConnected{.outputs = 3, .bias = false}, {{1000, 1200, 1, 1}}}, 1, false, 1200},
       {{"", FullyConnected{.outputs = 600, .bias = false}, {{2, 1200, 1, 1}}}, 2, true, 1},
   };
-  for (const eigen::InstructionSet* set : sets_here()) {
-    const auto eigen = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
+  const auto check = [&](int threads, const eigen::InstructionSet* set) {
+    const auto eigen = make_backend("eigen", {.threads = threads, .instruction_set = set->name});
     for (const Long& l : all) {
+      if (threads > 1 && l.pass != 1) continue;  // no other pass adds up what threads made
       const Spec spec = *make_spec(*eigen, l.c, {.dtype = DType::f32});
       const Shape& x = l.c.x[0];
       const Shape y = spec.y.shape;
@@ -146,12 +148,54 @@ TEST_CASE("a product guarantees what its sums come near") {
       Choice named;
       named.algorithm[l.pass] = std::holds_alternative<Conv>(l.c.op) ? "im2col_gemm" : "gemm";
       const Taken step = taken(*eigen, spec, named)[l.pass];
-      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << set->name);
+      INFO(to_string(l.c) << ", " << made[l.pass] << " by " << set->name << " on " << threads << " threads");
       const Result want = reference(l.c, feed);  // every term is positive: the sum of |terms|, too
       const double error = worst(result_of(run_unit(*eigen, spec, named, feed), l.pass), result_of(want, l.pass),
                                  result_of(want, l.pass));
       CHECK(error <= step.max_error);
       CHECK(error >= 0.75 * step.max_error);
+    }
+  };
+  for (const eigen::InstructionSet* set : sets_here())
+    for (const int threads : {1, 4}) check(threads, set);
+}
+
+TEST_CASE(
+    "a batch norm and an Add in a convolution are within its guarantee, and beyond that of the convolution alone") {
+  const double u = std::ldexp(1.0, -24);
+  const BatchNorm norm{.epsilon = static_cast<float>(2 * u)};
+  const Conv one_by_one{.channels = 1, .kernel = 1, .bias = false}, three{.channels = 1, .kernel = 3, .bias = false};
+  const std::vector<std::vector<Link>> tails = {{{norm}}, {{Add{}}}, {{norm}, {Add{}}}};
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const auto eigen = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
+    for (const auto& [op, x] : {std::pair{one_by_one, Shape{1, 24, 1, 1}}, std::pair{three, Shape{1, 3, 3, 3}}}) {
+      for (const std::vector<Link>& tail : tails) {
+        const bool folds = std::holds_alternative<BatchNorm>(tail[0].op), adds = tail.size() == 2 || !folds;
+        const Case c{"", op, {x}, tail, Mode::inference};
+        // Each rounding loses u beside a sum of 1 + 2^-11: that of the first product, (1 + 2^-12)^2, those of the
+        // further terms, of the batch norm's factor, 1 + u, and shift, and of the Add's other operand.
+        Feed feed;
+        feed.x.push_back(lossy(x.count(), 1));
+        feed.w.emplace_back(static_cast<std::size_t>(x.count()), 1.0);
+        feed.x[0][0] = feed.w[0][0] = 1 + std::ldexp(1.0, -12);
+        if (folds) {
+          feed.w.push_back({1 + 2 * u});
+          feed.w.push_back({u});
+          feed.state = {{0.0}, {1.0}};
+        }
+        if (adds) feed.x.push_back({u});
+        Choice named;
+        named.algorithm[0] = "im2col_gemm";
+        const Spec spec = *make_spec(*eigen, c, {.dtype = DType::f32});
+        const Spec alone = *make_spec(*eigen, {"", op, {x}, {}, Mode::inference}, {.dtype = DType::f32});
+        const double promised = taken(*eigen, spec, named)[0].max_error;
+        INFO(to_string(c) << " by " << set->name);
+        const Values want = reference(c, feed).y;  // every term is positive: the sum of |terms|, too
+        const double error = worst(run_unit(*eigen, spec, named, feed).y, want, want);
+        CHECK(error <= promised);
+        CHECK(error >= 0.75 * promised);
+        CHECK(error > taken(*eigen, alone, named)[0].max_error);
+      }
     }
   }
 }
