@@ -31,7 +31,7 @@ struct Affine {
   T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
 };
 
-/// Mean and inverse standard deviation per channel: what forward saves, or what inference makes of the running ones.
+/// Mean and inverse standard deviation per channel: what forward saves in training.
 struct Statistics {
   double mean, inverse_deviation;
 };
@@ -115,8 +115,7 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
 }
 
 template <class T>
-void write_channel(const Args& args, Tail tail, const Statistics& statistics, std::int64_t c) {
-  const Affine<T> affine = affine_of<T>(args, statistics, c);
+void write_channel(const Args& args, Tail tail, const Affine<T>& affine, std::int64_t c) {
   with_flag(tail.add, [&](auto adds) {
     with_flag(tail.relu,
               [&](auto clips) { write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, affine, c); });
@@ -137,17 +136,25 @@ void forward_training(Pool& pool, const Args& args, const BatchNorm& op, Tail ta
     Statistics& statistics = saved_statistics(args, c);
     statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
     update_running<T>(args, c, op.momentum, mean, variance);
-    write_channel<T>(args, tail, statistics, c);
+    write_channel(args, tail, affine_of<T>(args, statistics, c), c);
   });
 }
 
+/// Makes of parameters and running statistics what a pass in inference computes with.
 template <class T>
-void forward_inference(Pool& pool, const Args& args, const BatchNorm& op, Tail tail) {
-  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+void prepare(const Args& args, const BatchNorm& op) {
+  auto* const prepared = static_cast<Affine<T>*>(args.prepared);
+  for (std::int64_t c = 0; c < args.w[0].shape.count(); ++c) {
     const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
     const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
-    write_channel<T>(args, tail, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
-  });
+    prepared[c] = affine_of<T>(args, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
+  }
+}
+
+template <class T>
+void forward_inference(Pool& pool, const Args& args, Tail tail) {
+  const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
+  split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
 }
 
 // ---- backward ------------------------------------------------------------------------------------------------------
@@ -317,14 +324,17 @@ Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Contex
       unit.steps.push_back(step(std::move(passes), "direct", function));
     };
     if (spec.mode == Mode::inference) {
-      emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_inference<T>(pool, args, op, tail); });
+      unit.prepared_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Affine<T>);
+      emit({Pass::prepare}, [op](const Args& args) { prepare<T>(args, op); });
+      emit({Pass::forward}, [&pool, tail](const Args& args) { forward_inference<T>(pool, args, tail); });
       return;
     }
     unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);
     emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_training<T>(pool, args, op, tail); });
     emit({Pass::recompute}, [&pool, tail](const Args& args) {
-      split_channels(pool, args.y.shape,
-                     [&](std::int64_t c) { write_channel<T>(args, tail, saved_statistics(args, c), c); });
+      split_channels(pool, args.y.shape, [&](std::int64_t c) {
+        write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), c);
+      });
     });
     const auto emit_backward = [&]<Mask mask>() {
       const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
