@@ -10,8 +10,9 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr double long_enough = 2e-3;  // seconds, beside which starting and ending a round is nothing
-constexpr int runs = 25;
+// Seconds, beside which starting and ending a round is nothing, and in which another process seldom takes a turn.
+constexpr double long_enough = 0.5e-3;
+constexpr int runs = 100;
 
 /// Seconds of one round of all threads.
 template <class T>
