@@ -34,11 +34,11 @@ double total(std::int64_t steps, T a, T b) {
     for (int lane = 0; lane < lanes<T>; ++lane) sum[v][lane] = static_cast<T>(v * lanes<T> + lane);
   for (std::int64_t step = 0; step < steps; ++step) {
 #pragma GCC unroll 32
-    for (int v = 0; v < vectors; ++v) sum[v] = sum[v] * factor + addend;
+    for (Vector& each : sum) each = each * factor + addend;
   }
   double all = 0;
-  for (int v = 0; v < vectors; ++v)
-    for (int lane = 0; lane < lanes<T>; ++lane) all += static_cast<double>(sum[v][lane]);
+  for (const Vector& each : sum)
+    for (int lane = 0; lane < lanes<T>; ++lane) all += static_cast<double>(each[lane]);
   return all;
 }
 
