@@ -8,35 +8,49 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t panel_bytes = 512 * 1024;  // of packed columns: half of a second-level cache
+constexpr std::int64_t strip_bytes = 2048;        // of one row of a: eight rows fill a third of a first-level cache
+constexpr std::int64_t panel_bytes = 512 * 1024;  // of a block's columns: half of a second-level cache
+constexpr std::int64_t page_bytes = 4096;
 
-/// Columns of one range, in the layout of the output.
+/// How the terms of a sum are cut along k: whole channels in a block, unless one alone is too deep; blocks of even
+/// depth.
+struct Depths {
+  std::int64_t block, blocks;
+};
+template <class T>
+Depths cut_depth(std::int64_t channels, std::int64_t taps) {
+  const std::int64_t target = strip_bytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t unit = taps <= 2 * target ? taps : 1;
+  const std::int64_t units = channels * taps / unit;
+  const std::int64_t in_block = divide_up(units, divide_up(units, std::max<std::int64_t>(1, target / unit)));
+  return {in_block * unit, divide_up(units, in_block)};
+}
+
+/// Columns of one section, in the layout of the output.
 template <class T>
 struct GridPlace {
-  const Columns* columns;
+  std::int64_t length, offset;  // of the section in an image
   GridOutput<T> output;
-  ColumnRange range;
-  std::int64_t ld;  // plane
+
+  bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
 
   T* direct(std::int64_t column, std::int64_t count) const {
-    const std::int64_t first = range.first + column, grid = columns->grid();
-    const std::int64_t image = first / grid, at = first - image * grid;
-    if (output.step != 1 || at + count > grid) return nullptr;
-    if (output.row_pitch == output.row_length) return output.data + image * output.pitch + at;
+    const std::int64_t image = column / length, within = column - image * length;
+    if (output.step != 1 || within + count > length) return nullptr;
+    const std::int64_t at = offset + within;
+    T* const to = output.data + image * output.pitch;
+    if (whole()) return to + at;
     const std::int64_t row = at / output.row_length, q = at - row * output.row_length;
-    if (q + count > output.row_length) return nullptr;
-    return output.data + image * output.pitch + row * output.row_pitch + q;
+    return q + count > output.row_length ? nullptr : to + row * output.row_pitch + q;
   }
 
-  void scatter(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
-    const std::int64_t grid = columns->grid(), length = output.row_length, count = tile.count;
-    const bool whole = output.step == 1 && output.row_pitch == length;  // an image's columns are one run
+  void put(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+    const std::int64_t count = tile.count;
     tile.step = output.step;
     for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
-      const std::int64_t at = range.first + column + j;
-      const std::int64_t image = at / grid, within = at - image * grid;
-      const std::int64_t p = within / length, q = within - p * length;
-      tile.count = std::min(whole ? grid - within : length - q, count - j);
+      const std::int64_t image = (column + j) / length, within = (column + j) - image * length;
+      const std::int64_t at = offset + within, p = at / output.row_length, q = at - p * output.row_length;
+      tile.count = std::min({whole() ? length - within : output.row_length - q, length - within, count - j});
       tile.to = output.data + image * output.pitch + row * output.plane + p * output.row_pitch + q * output.step;
       kernels.put(tile);
     }
@@ -46,124 +60,197 @@ struct GridPlace {
 }  // namespace
 
 template <class T>
+std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t taps) {
+  const Depths depths = cut_depth<T>(channels, taps);
+  return depths.block + depths.blocks - 1;
+}
+
+template <class T>
+struct ColumnProduct<T>::Work {
+  const Operands& operands;
+  int column_part;
+  Piece rows;
+  Buffers buffers;
+};
+
+template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels),
-      columns_(std::move(columns)),
+      depth_(columns.depth()),
       rows_(rows),
-      partition_(partition(columns_.count(), rows, threads, kernels.lanes, kernels.rows)),
-      in_place_(!columns_.staged() && columns_.grid() % kernels.lanes == 0) {
+      partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t taps = columns_.taps(), depth = columns_.depth();
-  const std::int64_t target = column_strip_bytes / size;
-  // Whole channels in a block, unless one alone is too deep; blocks of even depth.
-  const std::int64_t unit = taps <= 2 * target ? taps : 1;
-  const std::int64_t units = depth / unit;
-  const std::int64_t blocks = divide_up(units, std::max<std::int64_t>(1, target / unit));
-  block_depth_ = divide_up(units, blocks) * unit;
-  block_channels_ = unit == taps ? block_depth_ / taps : std::min(depth / taps, block_depth_ / taps + 2);
-  const std::int64_t width = kernels.width();
-  const std::int64_t fit = std::clamp<std::int64_t>(panel_bytes / size / block_depth_ / width, 2, 64) * width;
-  const std::int64_t part = divide_up(divide_up(columns_.count(), kernels.lanes), partition_.columns) * kernels.lanes;
-  const std::int64_t share = in_place_ ? std::min(part, columns_.grid()) : part;
-  block_columns_ = round_up(divide_up(share, divide_up(share, fit)), width);
+  const std::int64_t taps = columns.taps(), grid = columns.grid();
+  block_depth_ = cut_depth<T>(columns.channels(), taps).block;
+  block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
+  // Rows whole pages apart would meet in few sets of a cache; and a panel of one vector is slow.
+  const std::int64_t body = grid / kernels.lanes * kernels.lanes;
+  const bool in_place = !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
+  if (in_place) {
+    sections_.push_back({columns.part(body), 0, true});
+    if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
+  } else {
+    sections_.push_back({std::move(columns), 0, false});
+  }
+  for (Section& section : sections_) section.block_columns = block_columns(section);
   Carver counter;
   carve(counter);
   workspace_bytes_ = counter.used_bytes();
 }
 
 template <class T>
+std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
+  const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
+  const std::int64_t fit =
+      std::clamp<std::int64_t>(panel_bytes / static_cast<std::int64_t>(sizeof(T)) / block_depth_ / width, 2, 64) *
+      width;
+  const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
+  if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
+  const std::int64_t share = section.in_place ? std::min(part, grid) : part;
+  return round_up(divide_up(share, divide_up(share, fit)), width);
+}
+
+template <class T>
 auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
+  std::int64_t packed = 0, staged = 0, widest = 0, segments = 0, panels = 0;
+  for (const Section& section : sections_) {
+    const std::int64_t block = section.block_columns;
+    widest = std::max(widest, round_up(block, lanes));
+    // Every image of a block may end with panels of its own.
+    panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
+    if (section.in_place) continue;
+    packed = std::max(packed, block / width * panel_stride());
+    staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * block_channels_);
+    segments = std::max(segments, section.columns.segment_bound(block, width));
+  }
   Buffers buffers;
-  buffers.panels = carver.take<T>(in_place_ ? 0 : block_columns_ / width * (block_depth_ * width + lanes));
-  buffers.staged = carver.take<T>(columns_.staged_bound(block_columns_, kernels_->lanes) * block_channels_ + lanes);
+  buffers.panels = carver.take<T>(packed);
+  buffers.staged = carver.take<T>(staged + lanes);
   // Sums that wait for further blocks; as many rows as the largest part has.
   const std::int64_t tallest = divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
-  buffers.sums = carver.take<T>(block_depth_ < columns_.depth() ? tallest * block_columns_ : 0);
-  buffers.segments = carver.take<Segment>(columns_.segment_bound(block_columns_, width));
+  buffers.sums = carver.take<T>(block_depth_ < depth_ ? tallest * widest : 0);
+  buffers.segments = carver.take<Segment>(segments);
+  buffers.list = carver.take<Panel<T>>(panels);
   return buffers;
 }
 
 template <class T>
-void ColumnProduct<T>::pack(ColumnRange range, const Operands& operands, std::int64_t first, std::int64_t depth,
-                            const Buffers& buffers, std::int64_t segments) const {
-  const std::int64_t width = kernels_->width(), taps = columns_.taps();
+std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range,
+                                                        const Work& work) const {
+  const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
+  GridOutput<T> output = work.operands.output;
+  output.data += work.rows.first * output.plane;
+  const GridPlace<T> place{grid, section.offset, output};
+  const Source<T>& source = work.operands.source;
+  Panel<T>* const list = work.buffers.list;
+  Panel<T>* end = list;
+  const T* packed = work.buffers.panels;
+  for (std::int64_t column = range.first; column < last; column = end[-1].column + end[-1].count) {
+    if (section.in_place) {
+      const std::int64_t image = column / grid, at = column - image * grid;
+      const std::int64_t left = std::min(grid - at, last - column) / lanes;
+      const std::int64_t count = panel_vectors(left, *kernels_) * lanes;
+      *end++ = {source.data + image * source.pitch + section.offset + at, place.direct(column, count), column, count};
+    } else {
+      const std::int64_t count = std::min<std::int64_t>(kernels_->width(), last - column);
+      *end++ = {packed, count % lanes == 0 ? place.direct(column, count) : nullptr, column, count};
+      packed += panel_stride();
+    }
+  }
+  return {list, end};
+}
+
+template <class T>
+void ColumnProduct<T>::pack(const Section& section, ColumnRange range, const Work& work, std::int64_t first,
+                            std::int64_t depth, std::int64_t segments) const {
+  const Columns& columns = section.columns;
+  const Buffers& buffers = work.buffers;
+  const std::int64_t width = kernels_->width(), taps = columns.taps();
   const std::int64_t first_channel = first / taps;
-  const T* from = operands.source.data;
+  Source<T> source = work.operands.source;
+  source.data += section.offset;
+  const T* from = source.data;
   std::int64_t size = 0, rows = 0, origin = 0;
-  if (columns_.staged()) {
+  if (columns.staged()) {
     const std::int64_t last_channel = (first + depth - 1) / taps + 1;
-    columns_.stage(range, operands.source, first_channel, last_channel, *kernels_, buffers.staged);
+    columns.stage(range, source, first_channel, last_channel, *kernels_, buffers.staged);
     from = buffers.staged;
     origin = first_channel;
-    size = columns_.staged_size(range, kernels_->lanes);
-    rows = columns_.staged_rows(range);
+    size = columns.staged_size(range, kernels_->lanes);
+    rows = columns.staged_rows(range);
   }
   if (range.count % width != 0) {  // what no segment fills must still be numbers
-    T* const last = buffers.panels + range.count / width * (block_depth_ * width + kernels_->lanes);
+    T* const last = buffers.panels + range.count / width * panel_stride();
     std::fill(last, last + depth * width, T{0});
   }
   for (std::int64_t k = 0; k < depth; ++k) {
     const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
     T* const to = buffers.panels + k * width;
-    const T* const row = from + columns_.start(channel - origin, tap, size, rows, kernels_->lanes);
-    if (columns_.staged()) {
+    const T* const row = from + columns.start(channel - origin, tap, size, rows, kernels_->lanes);
+    if (columns.staged()) {
       kernels_->copy(to, row, buffers.segments, segments);
     } else {
-      kernels_->copy_exact(to, row, buffers.segments, segments, columns_.plane());
+      kernels_->copy_exact(to, row, buffers.segments, segments, columns.plane());
     }
   }
 }
 
 template <class T>
-ColumnRange ColumnProduct<T>::range_from(std::int64_t first, std::int64_t last) const {
-  const std::int64_t end = in_place_ ? std::min(last, (first / columns_.grid() + 1) * columns_.grid()) : last;
-  return {first, std::min(block_columns_, end - first)};
+void ColumnProduct<T>::run(const Section& section, const Work& work) const {
+  const Columns& columns = section.columns;
+  const Operands& operands = work.operands;
+  const Piece rows = work.rows;
+  const Piece share = piece(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
+  GridOutput<T> output = operands.output;
+  output.data += rows.first * output.plane;
+  const GridPlace<T> place{columns.grid(), section.offset, output};
+  const auto put = [&](const Finished<T>& tile, std::int64_t row, std::int64_t column) {
+    place.put(tile, row, column, *kernels_);
+  };
+  for (ColumnRange range{share.first, 0}; range.first < share.last; range.first += range.count) {
+    range.count = std::min(section.block_columns, share.last - range.first);
+    if (section.in_place && section.block_columns < columns.grid()) {  // parts of one image
+      range.count = std::min(range.count, columns.grid() - range.first % columns.grid());
+    }
+    const std::int64_t segments = section.in_place
+                                      ? 0
+                                      : columns.segments(range, kernels_->width(), panel_stride(),
+                                                         operands.source.pitch, kernels_->lanes, work.buffers.segments);
+    const std::span<const Panel<T>> panels = list_panels(section, range, work);
+    for (std::int64_t k = 0; k < depth_; k += block_depth_) {
+      const std::int64_t depth = std::min(block_depth_, depth_ - k);
+      if (!section.in_place) pack(section, range, work, k, depth, segments);
+      multiply(Block<T>{.kernels = kernels_,
+                        .a = operands.a + rows.first * depth_ + k,
+                        .lda = depth_,
+                        .rows = rows.last - rows.first,
+                        .depth = depth,
+                        .panels = panels,
+                        .b_offset = section.in_place ? k * columns.plane() : 0,
+                        .ldb = section.in_place ? columns.plane() : kernels_->width(),
+                        .ldc = output.plane,
+                        .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
+                        .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
+                        .add = operands.add,
+                        .relu = operands.relu,
+                        .begins = k == 0,
+                        .ends = k + depth == depth_,
+                        .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
+                        .sums_ld = section.block_columns},
+               put);
+    }
+  }
 }
 
 template <class T>
 void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) const {
   if (part >= partition_.parts()) return;
-  const Piece columns = piece(columns_.count(), kernels_->lanes, part % partition_.columns, partition_.columns);
   const Piece rows = piece(rows_, kernels_->rows, part / partition_.columns, partition_.rows);
   if (rows.first == rows.last) return;
   Carver carver(workspace);
-  const Buffers buffers = carve(carver);
-  const std::int64_t width = kernels_->width(), depth = columns_.depth();
-  const std::int64_t panel_stride = block_depth_ * width + kernels_->lanes;
-  GridOutput<T> output = operands.output;
-  output.data += rows.first * output.plane;
-  for (ColumnRange range = range_from(columns.first, columns.last); range.count > 0;
-       range = range_from(range.first + range.count, columns.last)) {
-    const std::int64_t segments = in_place_ ? 0
-                                            : columns_.segments(range, width, panel_stride, operands.source.pitch,
-                                                                kernels_->lanes, buffers.segments);
-    const GridPlace<T> place{&columns_, output, range, output.plane};
-    for (std::int64_t k = 0; k < depth; k += block_depth_) {
-      const std::int64_t count = std::min(block_depth_, depth - k);
-      if (!in_place_) pack(range, operands, k, count, buffers, segments);
-      const T* const image = operands.source.data + range.first / columns_.grid() * operands.source.pitch;
-      multiply(
-          Block<T>{.kernels = kernels_,
-                   .a = operands.a + rows.first * depth + k,
-                   .lda = depth,
-                   .rows = rows.last - rows.first,
-                   .depth = count,
-                   .panels = in_place_ ? image + k * columns_.plane() + range.first % columns_.grid() : buffers.panels,
-                   .panel_stride = in_place_ ? width : panel_stride,
-                   .ldb = in_place_ ? columns_.plane() : width,
-                   .columns = range.count,
-                   .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
-                   .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
-                   .add = operands.add,
-                   .relu = operands.relu,
-                   .begins = k == 0,
-                   .ends = k + count == depth,
-                   .sums = buffers.sums,
-                   .sums_ld = block_columns_},
-          place);
-    }
-  }
+  const Work work{operands, part % partition_.columns, rows, carve(carver)};
+  for (const Section& section : sections_) run(section, work);
 }
 
 template class ColumnProduct<float>;

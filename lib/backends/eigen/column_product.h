@@ -1,18 +1,17 @@
 #pragma once
 // Weights times the matrix of columns: the product behind a convolution's forward pass and its data gradient. Columns
-// that are an image as it lies, of whole vectors (1x1 with stride 1), are read in place; others are packed.
+// that are an image as it lies (1x1 with stride 1) are read in place, as far as they are whole vectors; others are
+// packed.
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "columns.h"
 #include "gemm.h"
 
 namespace lamina::eigen {
-
-/// Of one row of a in a block: eight rows fill a quarter of a first-level cache. The depth of a block follows from it,
-/// and what a product promises of its error.
-constexpr std::int64_t column_strip_bytes = 1536;
 
 /// Where column (n, p, q) of row m goes: data[n * pitch + m * plane + p * row_pitch + q * step], q below row_length.
 template <class T>
@@ -27,13 +26,17 @@ class ColumnProduct {
  public:
   ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels);
 
-  const Columns& columns() const { return columns_; }
+  /// Roundings that a term meets where `channels` of `taps` terms each are summed: one for it and for each later term
+  /// of its block, one for each later block.
+  static std::int64_t roundings(std::int64_t channels, std::int64_t taps);
+
+  std::int64_t depth() const { return depth_; }
   std::int64_t rows() const { return rows_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< of one part
   int parts() const { return partition_.parts(); }
 
   struct Operands {
-    const T* a;  ///< rows x columns.depth()
+    const T* a;  ///< rows x depth()
     Source<T> source;
     GridOutput<T> output;
     const T* scale = nullptr;  ///< of the sums, one per row
@@ -44,24 +47,35 @@ class ColumnProduct {
   void run(int part, const Operands&, void* workspace) const;
 
  private:
+  /// Columns of every image that are taken alike.
+  struct Section {
+    Columns columns;
+    std::int64_t offset;  // of the first one in an image
+    bool in_place;        // a panel is some columns of the source as it is
+    std::int64_t block_columns = 0;
+  };
   struct Buffers {
     T* panels;
     T* staged;
     T* sums;
     Segment* segments;
+    Panel<T>* list;
   };
+  struct Work;  // one part's
+
   Buffers carve(Carver&) const;
-  /// The block of columns that starts here, of those before `last`; in place it ends with its image.
-  ColumnRange range_from(std::int64_t first, std::int64_t last) const;
-  void pack(ColumnRange, const Operands&, std::int64_t first, std::int64_t depth, const Buffers&,
+  std::int64_t block_columns(const Section&) const;
+  std::int64_t panel_stride() const { return block_depth_ * kernels_->width() + kernels_->lanes; }
+  void run(const Section&, const Work&) const;
+  std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&) const;
+  void pack(const Section&, ColumnRange, const Work&, std::int64_t first, std::int64_t depth,
             std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
-  Columns columns_;
-  std::int64_t rows_;
+  std::int64_t depth_, rows_;
   Partition partition_;
-  bool in_place_;  // columns are runs of memory as it is
-  std::int64_t block_depth_, block_columns_;
+  std::vector<Section> sections_;
+  std::int64_t block_depth_;
   std::int64_t block_channels_;  // that a block of this depth can touch
   std::size_t workspace_bytes_;
 };

@@ -44,6 +44,13 @@ class Columns {
   Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
           std::int64_t plane = 0);
 
+  /// Those of `columns` columns of each image, where nothing has to be copied out: columns that an offset into the
+  /// source chooses.
+  Columns part(std::int64_t columns) const {
+    return {
+        {images_, channels_, 1, static_cast<int>(columns)}, 1, static_cast<int>(columns), 1, {{0, 0}}, false, plane_};
+  }
+
   std::int64_t depth() const { return std::int64_t{channels_} * taps(); }  ///< rows of the matrix
   std::int64_t count() const { return std::int64_t{images_} * rows_ * cols_; }
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }

@@ -8,14 +8,9 @@
 #include "conv.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "column_product.h"
-#include "conv_few_channels.h"
 #include "conv_fold.h"
-#include "conv_subpixel.h"
 #include "conv_winograd.h"
-#include "params_product.h"
 
 namespace lamina::eigen {
 namespace {
@@ -60,40 +55,6 @@ double terms(const ConvProblem& c, Pass pass) {
   }
 }
 
-/// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
-/// bias, an old content.
-int last_roundings(const ConvProblem& c, Pass pass) {
-  switch (pass) {
-    case Pass::forward: return (c.folded ? 4 : 0) + (c.op.bias ? 1 : 0) + (c.add_y ? 1 : 0);
-    case Pass::backward_params: return c.add_dw ? 1 : 0;
-    default: return c.add_dx ? 1 : 0;
-  }
-}
-
-/// Taps along an axis of the kernel that meet one position of x, at most: the others lie between strides.
-std::int64_t meeting_taps(int kernel, int stride, int dilation) {
-  return divide_up(kernel, stride / std::gcd(stride, dilation));
-}
-
-/// Roundings that a term meets where `channels` of `taps` terms each are summed by a ColumnProduct: one for it and for
-/// each later term of its block, one for each later block. Blocks are of whole channels.
-std::int64_t column_roundings(std::int64_t channels, std::int64_t taps, DType dtype) {
-  const std::int64_t target = column_strip_bytes / static_cast<std::int64_t>(size_of(dtype));
-  const std::int64_t in_block = std::max<std::int64_t>(1, target / taps);  // channels
-  const std::int64_t deepest = std::min(channels * taps, std::clamp(taps, target, 2 * target));
-  const std::int64_t blocks = taps <= 2 * target ? divide_up(channels, in_block) : divide_up(channels * taps, target);
-  return deepest + blocks - 1;
-}
-
-/// Likewise where positions are summed by a ParamsProduct, whose blocks may end with each image, and whose threads may
-/// each have a partial sum.
-std::int64_t position_roundings(const ConvProblem& c, DType dtype, int threads) {
-  const std::int64_t target = position_strip_bytes / static_cast<std::int64_t>(size_of(dtype));
-  const std::int64_t grid = c.y.plane(), positions = c.y.n * grid;
-  const std::int64_t blocks = 2 * grid >= target ? c.y.n * divide_up(grid, target) : divide_up(positions, target);
-  return std::min(positions, target) + blocks - 1 + threads - 1;
-}
-
 std::string unit_text(const Conv& op) { return "eigen: " + to_string(Op(op)); }
 
 /// Those that can do this pass, best guess first. Throws Unsupported where the choice names one that cannot, and
@@ -108,9 +69,8 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
                      "image and never written as a matrix; name it im2col_gemm");
   const DType dtype = spec.y.dtype;
   const bool inference = spec.mode == Mode::inference;
-  const int threads = context == nullptr ? 1 : context->pool.threads();
   std::vector<Candidate> found = {
-      {"im2col_gemm", im2col_gemm_error(c, dtype, pass, threads),
+      {"im2col_gemm", context == nullptr ? no_bound : im2col_gemm_error(c, dtype, pass, *context),
        [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
       {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
   if (prefers_direct(c)) std::swap(found[0], found[1]);
@@ -148,23 +108,12 @@ double error_of_roundings(double roundings, DType dtype) {
   return sum < 1 ? sum / (1 - sum) : no_bound;
 }
 
-double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, int threads) {
-  const Conv& op = c.op;
-  std::int64_t roundings = last_roundings(c, pass);
+int last_roundings(const ConvProblem& c, Pass pass) {
   switch (pass) {
-    case Pass::forward:
-      roundings += column_roundings(c.group_channels(), std::int64_t{op.kernel.h} * op.kernel.w, dtype);
-      break;
-    case Pass::backward_params: roundings += position_roundings(c, dtype, threads); break;
-    default: {
-      const std::int64_t taps =
-          meeting_taps(op.kernel.h, op.stride.h, op.dilation.h) * meeting_taps(op.kernel.w, op.stride.w, op.dilation.w);
-      // Few channels: a product per tap, added up where they meet.
-      roundings += is_subpixel(c) || !has_few_channels(c) ? column_roundings(c.group_filters(), taps, dtype)
-                                                          : column_roundings(c.group_filters(), 1, dtype) + taps;
-    }
+    case Pass::forward: return (c.folded ? 4 : 0) + (c.op.bias ? 1 : 0) + (c.add_y ? 1 : 0);
+    case Pass::backward_params: return c.add_dw ? 1 : 0;
+    default: return c.add_dx ? 1 : 0;
   }
-  return error_of_roundings(static_cast<double>(roundings), dtype);
 }
 
 double direct_error(const ConvProblem& c, DType dtype, Pass pass) {

@@ -37,12 +37,16 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
 Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);
 Lowered::Step im2col_gemm_step(const ConvProblem&, DType, Pass, const Context&);
 
+/// Roundings of a finished sum: a folded batch norm's scale (an addition, a root, a division) and its product, the
+/// bias, an old content.
+int last_roundings(const ConvProblem&, Pass);
+
 /// What sums guarantee of |computed - exact| / (sum of |terms|) where no term meets more than so many roundings on its
 /// way into the result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
 /// The same of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.
-double im2col_gemm_error(const ConvProblem&, DType, Pass, int threads);
+double im2col_gemm_error(const ConvProblem&, DType, Pass, const Context&);
 double direct_error(const ConvProblem&, DType, Pass);
 
 }  // namespace lamina::eigen

@@ -5,6 +5,8 @@
 //                   meet it
 // backward_params   see params_product.h
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,7 +50,7 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
           void* const workspace = static_cast<std::byte*>(args.workspace) + static_cast<std::size_t>(part) * part_bytes;
           for (int g = 0; g < c.op.groups; ++g) {
             product.run(part,
-                        {.a = filters.w + g * product.rows() * product.columns().depth(),
+                        {.a = filters.w + g * product.rows() * product.depth(),
                          .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
                          .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
                          .scale = filters.scale == nullptr ? nullptr : filters.scale + g * c.group_filters(),
@@ -246,7 +248,46 @@ Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const Micro
       bytes);
 }
 
+// ---- errors ----
+
+/// Roundings that a term of dx meets.
+template <class T>
+std::int64_t data_roundings(const ConvProblem& c) {
+  const Conv& op = c.op;
+  const std::int64_t filters = c.group_filters();
+  if (is_subpixel(c)) {
+    return ColumnProduct<T>::roundings(filters,
+                                       divide_up(op.kernel.h, op.stride.h) * divide_up(op.kernel.w, op.stride.w));
+  }
+  std::int64_t most = 0, most_taps = 0;
+  for (int h = 0; h < op.stride.h; ++h) {
+    for (int w = 0; w < op.stride.w; ++w) {
+      const auto taps =
+          static_cast<std::int64_t>(meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h).size() *
+                                    meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w).size());
+      if (taps == 0) continue;
+      most = std::max(most, ColumnProduct<T>::roundings(filters, taps));
+      most_taps = std::max(most_taps, taps);
+    }
+  }
+  // Few channels: a product per tap, added up where they meet.
+  return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + most_taps : most;
+}
+
 }  // namespace
+
+double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Context& context) {
+  const std::int64_t sum = with_type(dtype, [&]<class T>() {
+    const std::int64_t taps = std::int64_t{c.op.kernel.h} * c.op.kernel.w;
+    switch (pass) {
+      case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
+      case Pass::backward_params:
+        return ParamsProduct<T>(c, forward_columns(c), context.pool.threads(), context.set.of<T>()).roundings();
+      default: return data_roundings<T>(c);
+    }
+  });
+  return error_of_roundings(static_cast<double>(sum + last_roundings(c, pass)), dtype);
+}
 
 Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {

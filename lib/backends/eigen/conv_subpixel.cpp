@@ -39,7 +39,7 @@ ColumnProduct<T> SubpixelData<T>::product(int threads, const MicroKernels<T>& ke
 template <class T>
 auto SubpixelData<T>::carve(Carver& carver) const -> Buffers {
   Buffers buffers{};
-  buffers.weights = carver.take<T>(c_.op.groups * rows() * product_.columns().depth());
+  buffers.weights = carver.take<T>(c_.op.groups * rows() * product_.depth());
   buffers.sums = carver.take<T>(image_parts_ * rows() * grid());
   const std::int64_t part_bytes = round_up(static_cast<std::int64_t>(product_.workspace_bytes()), 64);
   buffers.parts = carver.take<std::byte>(image_parts_ * share_parts_ * part_bytes);
@@ -57,7 +57,7 @@ std::size_t SubpixelData<T>::workspace_bytes() const {
 template <class T>
 void SubpixelData<T>::sort_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
   const std::int64_t filters = c_.group_filters(), channels = c_.group_channels();
-  const std::int64_t depth = product_.columns().depth();
+  const std::int64_t depth = product_.depth();
   for (std::int64_t row = first; row < last; ++row) {
     const std::int64_t group = row / rows(), m = row % rows();
     const auto b = static_cast<int>(m % w_.stride), a = static_cast<int>(m / w_.stride % h_.stride);
@@ -127,7 +127,7 @@ void SubpixelData<T>::run(const Args& args, Pool& pool) const {
           dy.mask_pitch = all.mask_pitch;
         }
         product_.run(share,
-                     {.a = buffers.weights + group * rows() * product_.columns().depth(),
+                     {.a = buffers.weights + group * rows() * product_.depth(),
                       .source = dy,
                       .output = {sums_of(image), 0, grid(), grid(), grid(), 1},
                       .bias = nullptr,

@@ -40,6 +40,7 @@ class FullyConnectedProduct {
     T* panels;
     T* sums;  // forward: outputs of the part x images
     Segment* segments;
+    Panel<T>* list;
   };
 
   std::int64_t width() const { return kernels_->width(); }
@@ -70,6 +71,7 @@ class FullyConnectedProduct {
       default: buffers.panels = carver.take<T>(column_block() * depth_block(outputs_)); break;
     }
     buffers.segments = carver.take<Segment>(column_block() / width());
+    buffers.list = carver.take<Panel<T>>(std::max(column_block() / width(), image_panels()));
     return buffers;
   }
   /// dy where it counts: {images, outputs} for the data gradient, {outputs, images} for the weights'.
@@ -149,13 +151,13 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                         .lda = features_,
                         .rows = own.last - own.first,
                         .depth = depth,
-                        .panels = buffers.panels,
-                        .panel_stride = panel_stride,
+                        .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
+                                                 buffers.list),
                         .ldb = ldb,
-                        .columns = padded_images(),
+                        .ldc = padded_images(),
                         .begins = k == 0,
                         .a_is_far = true},
-               RowMajor<T>{buffers.sums, padded_images()});
+               RowMajor<T>{buffers.sums, padded_images(), kernels_});
     }
     for (std::int64_t n = 0; n < images_; ++n) {
       T* const y = args.y.as<T>() + n * args.y.pitch;
@@ -199,13 +201,13 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
                           .lda = dy_pitch,
                           .rows = images_,
                           .depth = depth,
-                          .panels = buffers.panels,
-                          .panel_stride = panel_stride,
+                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
+                                                   buffers.list),
                           .ldb = width(),
-                          .columns = columns,
+                          .ldc = dx.pitch,
                           .add = c_.add_dx,
                           .begins = k == 0},
-                 RowMajor<T>{dx.as<T>() + j, dx.pitch});
+                 RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
       }
     }
   });
@@ -240,14 +242,14 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
                           .lda = images_,
                           .rows = own.last - own.first,
                           .depth = depth,
-                          .panels = buffers.panels,
-                          .panel_stride = panel_stride,
+                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
+                                                   dw + own.first * features_ + j, buffers.list),
                           .ldb = width(),
-                          .columns = columns,
+                          .ldc = features_,
                           .add = c_.add_dw,
                           .begins = n == 0,
                           .c_is_far = true},
-                 RowMajor<T>{dw + own.first * features_ + j, features_});
+                 RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
       }
     }
   });

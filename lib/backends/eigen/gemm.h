@@ -1,19 +1,38 @@
 #pragma once
-// Matrix products in blocks: the loops between packed panels and the micro-kernels, and how work is cut for threads.
+// Matrix products in blocks: the loops between panels and the micro-kernels, and how work is cut for threads.
 //
-// c = a * b, where a lies row-major in memory and is read in place, and b has been packed into panels of
-// MicroKernels::width() columns, `width` elements for each k. A block of b is sized for the second-level cache; a strip
+// c = a * b, where a lies row-major in memory and is read in place, and b lies in panels of up to MicroKernels::width()
+// columns: packed, `ldb` elements for each k, or where it is. A block of b is sized for the second-level cache; a strip
 // of a (tile rows x depth) stays in the first while it meets every panel.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
 
 #include "micro_kernels.h"
 
 namespace lamina::eigen {
 
-/// One block of a product: rows of a times packed panels, all of them `depth` deep.
+/// Some columns of a block, up to MicroKernels::width() of them.
+template <class T>
+struct Panel {
+  const T* b;           ///< their first row
+  T* c;                 ///< where row 0 of c has them, if they are whole vectors and consecutive there; else null
+  std::int64_t column;  ///< the first one's number
+  std::int64_t count;
+};
+
+/// The vectors of the next panel where so many are left: three, but two of the last four, since a product with a single
+/// vector waits for its own sums.
+template <class T>
+std::int64_t panel_vectors(std::int64_t left, const MicroKernels<T>& kernels) {
+  const std::int64_t most = kernels.vectors;
+  return std::min(left, left == most + 1 ? most - 1 : most);
+}
+
+/// One block of a product: rows of a times panels, all of them `depth` deep.
 template <class T>
 struct Block {
   const MicroKernels<T>* kernels;
@@ -21,13 +40,16 @@ struct Block {
   std::int64_t lda;
   std::int64_t rows;
   std::int64_t depth;
-  const T* panels;
-  std::int64_t panel_stride;
-  std::int64_t ldb;  ///< elements from k to k of a panel: MicroKernels::width(), or less where one panel holds all
-  std::int64_t columns;
-  const T* scale = nullptr;  ///< of the sums, one per row of a
-  const T* bias = nullptr;   ///< likewise
-  bool add = false;          ///< to what c held before the product
+  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
+  std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's
+  std::span<const Panel<T>> panels;
+  std::int64_t b_offset = 0;  ///< elements from a panel's first row to the block's
+  std::int64_t ldb;           ///< elements from row to row of a panel
+  std::int64_t c_offset = 0;  ///< elements from row 0 of c to the block's first
+  std::int64_t ldc;           ///< elements from row to row of c
+  const T* scale = nullptr;   ///< of the sums, one per row of a
+  const T* bias = nullptr;    ///< likewise
+  bool add = false;           ///< to what c held before the product
   bool relu = false;
   bool begins = true;        ///< the first block of its sums along k
   bool ends = true;          ///< and the last
@@ -37,12 +59,9 @@ struct Block {
   bool c_is_far = false;     ///< c goes to memory: so are the columns to be written next
 };
 
-/// Multiplies a block. `place` knows where c lies:
-///   T* direct(column, count)   where row 0 of these columns starts, if they are consecutive elements there, else null;
-///   ld                         elements from row to row of direct columns;
-///   scatter(tile, row, column, kernels)   puts a tile of finished sums where it belongs.
-template <class T, class Place>
-void multiply(const Block<T>& block, const Place& place) {
+/// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
+template <class T, class Put>
+void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
   const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
@@ -51,63 +70,77 @@ void multiply(const Block<T>& block, const Place& place) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const T* const bias = block.bias == nullptr ? nullptr : block.bias + i;
-    for (std::int64_t j = 0; j < block.columns; j += width) {
-      const std::int64_t count = std::min(width, block.columns - j);
-      const std::int64_t vectors = (count + kernels.lanes - 1) / kernels.lanes;
-      T* const direct = vectors * kernels.lanes == count ? place.direct(j, count) : nullptr;
+    std::int64_t column = 0;
+    for (const Panel<T>& panel : block.panels) {
+      const std::int64_t vectors = (panel.count + kernels.lanes - 1) / kernels.lanes;
       Tile<T> tile{.depth = block.depth,
                    .a = block.a + i * block.lda,
                    .lda = block.lda,
                    .rows = rows,
-                   .b = block.panels + j / width * block.panel_stride,
+                   .b = panel.b + block.b_offset,
                    .ldb = block.ldb,
                    .c = spill,
                    .ldc = width,
                    .scale = block.scale == nullptr ? nullptr : block.scale + i,
                    .bias = nullptr,
                    .add = false,
-                   .relu = false};
-      if (direct != nullptr) {
-        tile.c = direct + i * place.ld;
-        tile.ldc = place.ld;
+                   .relu = false,
+                   .run = block.run,
+                   .run_pitch = block.run_pitch};
+      if (panel.c != nullptr) {
+        tile.c = panel.c + block.c_offset + i * block.ldc;
+        tile.ldc = block.ldc;
         tile.bias = block.begins ? bias : nullptr;
         tile.add = block.add || !block.begins;
         tile.relu = block.relu && block.ends;
         if (block.c_is_far) tile.c_ahead = width;
       } else if (keeps) {
-        tile.c = block.sums + i * block.sums_ld + j;
+        tile.c = block.sums + i * block.sums_ld + column;
         tile.ldc = block.sums_ld;
         tile.add = !block.begins;
       }
+      column += vectors * kernels.lanes;
       if (block.a_is_far) tile.a_ahead = kernels.rows * block.lda;
       kernels.tile[half][vectors - 1](tile);
-      if (direct != nullptr || (keeps && !block.ends)) continue;
-      place.scatter(Finished<T>{.to = nullptr,
-                                .ldc = place.ld,
-                                .step = 1,
-                                .from = tile.c,
-                                .ldf = tile.ldc,
-                                .rows = rows,
-                                .count = count,
-                                .bias = keeps || block.begins ? bias : nullptr,
-                                .add = block.add || !(keeps || block.begins),
-                                .relu = block.relu && block.ends},
-                    i, j, kernels);
+      if (panel.c != nullptr || (keeps && !block.ends)) continue;
+      put(Finished<T>{.to = nullptr,
+                      .ldc = block.ldc,
+                      .step = 1,
+                      .from = tile.c,
+                      .ldf = tile.ldc,
+                      .rows = rows,
+                      .count = panel.count,
+                      .bias = keeps || block.begins ? bias : nullptr,
+                      .add = block.add || !(keeps || block.begins),
+                      .relu = block.relu && block.ends},
+          i, panel.column);
     }
   }
 }
 
-/// c row-major: element (i, j) at data[i * ld + j].
+/// Puts tiles of a c that is row-major: element (i, j) at data[i * ld + j].
 template <class T>
 struct RowMajor {
   T* data;
   std::int64_t ld;
-  T* direct(std::int64_t column, std::int64_t) const { return data + column; }
-  void scatter(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+  const MicroKernels<T>* kernels;
+  void operator()(Finished<T> tile, std::int64_t row, std::int64_t column) const {
     tile.to = data + row * ld + column;
-    kernels.put(tile);
+    kernels->put(tile);
   }
 };
+
+/// Lists packed panels `stride` elements apart, whose columns c has in `row` and onwards, row-major.
+template <class T>
+std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* packed, std::int64_t stride,
+                                      std::int64_t columns, T* row, Panel<T>* list) {
+  Panel<T>* end = list;
+  for (std::int64_t j = 0; j < columns; j += kernels.width(), packed += stride) {
+    const std::int64_t count = std::min<std::int64_t>(kernels.width(), columns - j);
+    *end++ = {packed, count % kernels.lanes == 0 ? row + j : nullptr, j, count};
+  }
+  return {list, end};
+}
 
 /// How a product is cut for threads: `columns` x `rows` pieces, none of whose sums meet.
 struct Partition {

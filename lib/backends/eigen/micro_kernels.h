@@ -2,6 +2,7 @@
 // The innermost loops of every product: tables of functions, which each instruction set fills with vectors of its own.
 
 #include <cstdint>
+#include <limits>
 
 #include "winograd_kernels.h"
 
@@ -30,6 +31,8 @@ struct Tile {
   bool relu;
   std::int64_t a_ahead = 0;  ///< elements from those of a to others that memory is asked for meanwhile; 0: none
   std::int64_t c_ahead = 0;  ///< likewise of c, to be written; 0: none
+  std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
+  std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's
 };
 
 /// Rows of `length` elements, one behind the other: `zeros` zeros, then from[i * step] for i below count (0 where mask

@@ -8,8 +8,13 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t panel_channels =
-    512;  // with position_strip_bytes: the packed side fills about half a second-level cache
+// Of one row of a block. With the transposed channels of a block it makes about half a second-level cache; rows that
+// have to be copied first are copied again for each block of channels, and so want many of these.
+struct Extents {
+  std::int64_t strip_bytes, channels;
+};
+constexpr Extents read_in_place{2048, 288}, copied{1280, 512};
+
 constexpr std::int64_t staged_bytes = 128 * 1024;
 constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
 
@@ -78,18 +83,47 @@ ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int thr
       groups_(c.op.groups),
       x_group_(c.group_channels() * c.x.plane()),
       dy_group_(c.group_filters() * c.y.plane()),
+      in_place_(!left_.staged()),
       partition_(cut<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t target = position_strip_bytes / size;
+  const Extents& extents = in_place_ ? read_in_place : copied;
+  const std::int64_t target = extents.strip_bytes / size, grid = left_.grid();
   const std::int64_t share = divide_up(left_.count(), partition_.columns);
-  in_place_ = !left_.staged() && left_.grid() >= target / 2;
-  const std::int64_t whole = in_place_ ? std::min(left_.grid(), share) : share;
-  block_depth_ = divide_up(whole, divide_up(whole, target));
-  block_right_ = divide_up(right_, divide_up(right_, panel_channels));
+  if (in_place_ && grid <= target) {
+    block_depth_ = std::min(target / grid * grid, round_up(share, grid));  // whole images
+  } else {
+    const std::int64_t whole = in_place_ ? std::min(grid, share) : share;
+    block_depth_ = divide_up(whole, divide_up(whole, target));
+  }
+  block_right_ = divide_up(right_, divide_up(right_, extents.channels));
   block_right_ = round_up(block_right_, kernels.width());
   const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(block_depth_, kernels.lanes) * size);
   const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one strip of tile rows
   staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
+}
+
+template <class T>
+std::int64_t ParamsProduct<T>::roundings() const {
+  std::int64_t most = 0;
+  for (int part = 0; part < partition_.columns; ++part) {
+    const Piece positions = piece(left_.count(), 1, part, partition_.columns);
+    std::int64_t deepest = 0, blocks = 0;
+    for (ColumnRange range{positions.first, 0}; range.first < positions.last; range.first += range.count, ++blocks) {
+      range = next_block(range.first, positions.last);
+      deepest = std::max(deepest, range.count);
+    }
+    most = std::max(most, deepest + blocks - 1);
+  }
+  return most + partition_.columns - 1;
+}
+
+/// The block of positions that starts here: of whole images or, in place, within one.
+template <class T>
+ColumnRange ParamsProduct<T>::next_block(std::int64_t first, std::int64_t last) const {
+  const std::int64_t count = std::min(block_depth_, last - first);
+  if (!in_place_) return {first, count};
+  const std::int64_t left = left_.grid() - first % left_.grid();  // of the image
+  return {first, left == left_.grid() && count > left ? count : std::min(count, left)};
 }
 
 template <class T>
@@ -100,6 +134,7 @@ auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
   buffers.strip = carver.take<T>(kernels_->rows * round_up(block_depth_, lanes) + lanes);
   buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
   buffers.segments = carver.take<Segment>(left_.segment_bound(block_depth_, block_depth_));
+  buffers.list = carver.take<Panel<T>>(block_right_ / width);
   return buffers;
 }
 
@@ -138,36 +173,49 @@ auto ParamsProduct<T>::share(int part, int group, const Operands& operands, cons
 }
 
 template <class T>
-void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
-                                  T* panels) const {
-  const std::int64_t width = kernels_->width(), grid = left_.grid(), stride = block_depth_ * width;
+std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::int64_t first, std::int64_t count,
+                                                       const Buffers& buffers) const {
+  const std::int64_t lanes = kernels_->lanes;
+  Panel<T>* end = buffers.list;
+  for (std::int64_t f = 0; f < count; ++end) {
+    const std::int64_t width = panel_vectors(divide_up(count - f, lanes), *kernels_) * lanes;
+    const T* const packed = buffers.panels + (end - buffers.list) * block_depth_ * kernels_->width();
+    *end = {packed, share.partial + first + f, f, std::min(width, count - f)};
+    f += width;
+  }
+  return {buffers.list, end};
+}
+
+template <class T>
+void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first,
+                                  std::span<const Panel<T>> list, T* panels) const {
+  const std::int64_t width = kernels_->width(), grid = left_.grid();
   const Source<T>& right = share.right;
-  for (std::int64_t f = 0; f < count; f += width) {
-    const std::int64_t channels = std::min(width, count - f);
-    T* const panel = panels + f / width * stride;
-    if (channels < width) std::fill(panel, panel + range.count * width, T{0});
+  for (const Panel<T>& panel : list) {
+    T* const packed = panels + (&panel - list.data()) * block_depth_ * width;
+    if (panel.count % kernels_->lanes != 0) std::fill(packed, packed + range.count * width, T{0});
     for (std::int64_t j = 0; j < range.count;) {
       const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
       const std::int64_t run = std::min(grid - at, range.count - j);
-      const std::int64_t offset = (first + f) * grid + at;
+      const std::int64_t offset = (first + panel.column) * grid + at;
       const T* const mask = right.mask == nullptr ? nullptr : right.mask + image * right.mask_pitch + offset;
-      kernels_->transpose(panel + j * width, width, right.data + image * right.pitch + offset, grid, mask, grid,
-                          channels, run);
+      kernels_->transpose(packed + j * width, width, right.data + image * right.pitch + offset, grid, mask, grid,
+                          panel.count, run);
       j += run;
     }
   }
 }
 
 template <class T>
-void ParamsProduct<T>::sum_panels(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const {
+void ParamsProduct<T>::sum_panels(std::int64_t depth, std::span<const Panel<T>> list, double* sums) const {
   const std::int64_t width = kernels_->width();
-  for (std::int64_t f = 0; f < filters; f += width) {
-    const T* row = panels + f * block_depth_;
+  for (const Panel<T>& panel : list) {
+    const T* row = panel.b;
     T block[64] = {};
     for (std::int64_t k = 0; k < depth; ++k, row += width) {
-      for (std::int64_t j = 0; j < width; ++j) block[j] += row[j];
+      for (std::int64_t j = 0; j < panel.count; ++j) block[j] += row[j];
     }
-    for (std::int64_t j = 0; j < std::min(width, filters - f); ++j) sums[f + j] += static_cast<double>(block[j]);
+    for (std::int64_t j = 0; j < panel.count; ++j) sums[panel.column + j] += static_cast<double>(block[j]);
   }
 }
 
@@ -189,26 +237,29 @@ void ParamsProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
 }
 
 template <class T>
-void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span<const Panel<T>> list,
                                 const Buffers& buffers) const {
   const std::int64_t taps = left_.taps(), lanes = kernels_->lanes;
   const Source<T>& left = share.left;
+  const auto unused = [](const Finished<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
   Block<T> block{.kernels = kernels_,
                  .a = buffers.strip,
                  .lda = round_up(block_depth_, lanes),
                  .rows = 0,
                  .depth = range.count,
-                 .panels = buffers.panels,
-                 .panel_stride = block_depth_ * kernels_->width(),
+                 .panels = list,
                  .ldb = kernels_->width(),
-                 .columns = round_up(count, lanes),
+                 .ldc = ld(),
                  .begins = range.first == share.positions.first};
   if (in_place_) {
     const std::int64_t grid = left_.grid();
     block.a = left.data + range.first / grid * left.pitch + range.first % grid + share.rows.first * grid;
     block.lda = grid;
     block.rows = share.rows.last - share.rows.first;
-    multiply(block, RowMajor<T>{share.partial + share.rows.first * ld() + first, ld()});
+    block.run = grid;
+    block.run_pitch = left.pitch;
+    block.c_offset = share.rows.first * ld();
+    multiply(block, unused);
     return;
   }
   const std::int64_t segments = left_.segments(range, block_depth_, 0, left.pitch, kernels_->lanes, buffers.segments);
@@ -232,7 +283,8 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::int6
                              segments, left_.start(kernels_->rows, tap, 0, 0, kernels_->lanes));
       }
     }
-    multiply(block, RowMajor<T>{share.partial + i * ld() + first, ld()});
+    block.c_offset = i * ld();
+    multiply(block, unused);
   }
 }
 
@@ -249,18 +301,15 @@ void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) cons
   }
   const bool has_rows = share.rows.first < share.rows.last;
   if (!has_rows && !sums_bias) return;
-  for (std::int64_t first = share.positions.first; first < share.positions.last;) {
-    std::int64_t count = std::min(block_depth_, share.positions.last - first);
-    if (in_place_) count = std::min(count, left_.grid() - first % left_.grid());
-    const ColumnRange range{first, count};
+  for (ColumnRange range{share.positions.first, 0}; range.first < share.positions.last; range.first += range.count) {
+    range = next_block(range.first, share.positions.last);
     for (std::int64_t f = 0; f < right_; f += block_right_) {
-      const std::int64_t channels = std::min(block_right_, right_ - f);
-      pack_right(share, range, f, channels, buffers.panels);
-      if (sums_bias && !swapped_) sum_panels(count, channels, buffers.panels, share.bias_sums + f);
-      if (has_rows) add_rows(share, range, f, channels, buffers);
+      const std::span<const Panel<T>> list = list_right(share, f, std::min(block_right_, right_ - f), buffers);
+      pack_right(share, range, f, list, buffers.panels);
+      if (sums_bias && !swapped_) sum_panels(range.count, list, share.bias_sums + f);
+      if (has_rows) add_rows(share, range, list, buffers);
     }
     if (sums_bias && swapped_) sum_rows(share, range);
-    first += count;
   }
 }
 

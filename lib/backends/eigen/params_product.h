@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "columns.h"
 #include "conv.h"
@@ -16,9 +17,6 @@
 
 namespace lamina::eigen {
 
-/// Of one row of columns in a block, whose depth follows from it, and what a product promises of its error.
-constexpr std::int64_t position_strip_bytes = 1280;
-
 template <class T>
 class ParamsProduct {
  public:
@@ -26,6 +24,9 @@ class ParamsProduct {
   ParamsProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
   std::size_t workspace_bytes() const;  ///< of all threads
+  /// Roundings that a term meets: one for it and for each later one of its block, one for each later block, and one for
+  /// each partial sum.
+  std::int64_t roundings() const;
 
   struct Operands {
     Source<T> x;
@@ -42,6 +43,7 @@ class ParamsProduct {
     T* strip;
     T* staged;
     Segment* segments;
+    Panel<T>* list;
   };
   struct Shared {
     T* partial;         // position parts x groups x rows x ld
@@ -58,9 +60,11 @@ class ParamsProduct {
   Shared carve_shared(Carver&) const;
   Share share(int part, int group, const Operands&, const Shared&) const;
   void run_part(const Share&, const Buffers&) const;
-  void pack_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, T* panels) const;
-  void add_rows(const Share&, ColumnRange, std::int64_t first, std::int64_t count, const Buffers&) const;
-  void sum_panels(std::int64_t depth, std::int64_t filters, const T* panels, double* sums) const;
+  ColumnRange next_block(std::int64_t first, std::int64_t last) const;
+  std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
+  void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, T* panels) const;
+  void add_rows(const Share&, ColumnRange, std::span<const Panel<T>>, const Buffers&) const;
+  void sum_panels(std::int64_t depth, std::span<const Panel<T>>, double* sums) const;
   void sum_rows(const Share&, ColumnRange) const;
   void write(const Operands&, const Shared&, Piece filters) const;
   void write_transposed(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
@@ -76,9 +80,9 @@ class ParamsProduct {
   std::int64_t right_;  // channels of the transposed side, in one group
   int groups_;
   std::int64_t x_group_, dy_group_;  // elements from group to group
+  bool in_place_;                    // rows are runs of memory as it is
   Partition partition_;              // its columns are positions here
   std::int64_t block_depth_, block_right_, staged_channels_;
-  bool in_place_;  // rows are runs of memory as it is
 };
 
 extern template class ParamsProduct<float>;
