@@ -151,7 +151,7 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
       const std::int64_t image = column / grid, at = column - image * grid;
       const std::int64_t left = std::min(grid - at, last - column) / lanes;
       const std::int64_t count = panel_vectors(left, *kernels_) * lanes;
-      *end++ = {source.data + image * source.pitch + section.offset + at, place.direct(column, count), column, count};
+      *end++ = {source.data + image * source.pitch + at, place.direct(column, count), column, count};
     } else {
       const std::int64_t count = std::min<std::int64_t>(kernels_->width(), last - column);
       *end++ = {packed, count % lanes == 0 ? place.direct(column, count) : nullptr, column, count};
@@ -237,7 +237,9 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                         .begins = k == 0,
                         .ends = k + depth == depth_,
                         .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
-                        .sums_ld = section.block_columns},
+                        .sums_ld = section.block_columns,
+                        .a_is_far = columns.staged(),
+                        .b_is_far = section.in_place},
                put);
     }
   }

@@ -51,7 +51,7 @@ class ColumnProduct {
   struct Section {
     Columns columns;
     std::int64_t offset;  // of the first one in an image
-    bool in_place;        // a panel is some columns of the source as it is
+    bool in_place;        // a panel is some columns of the source as it is; offset is 0
     std::int64_t block_columns = 0;
   };
   struct Buffers {

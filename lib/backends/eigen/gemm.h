@@ -56,7 +56,8 @@ struct Block {
   T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
   std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
   bool a_is_far = false;     ///< a is read once, from memory: its next rows are asked for ahead of time
-  bool c_is_far = false;     ///< c goes to memory: so are the columns to be written next
+  bool b_is_far = false;
+  bool c_is_far = false;  ///< c goes to memory: so are the columns to be written next
 };
 
 /// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
@@ -99,8 +100,9 @@ void multiply(const Block<T>& block, const Put& put) {
         tile.ldc = block.sums_ld;
         tile.add = !block.begins;
       }
+      if (block.b_is_far && i == 0 && &panel != &block.panels.back()) tile.b_ahead = (&panel)[1].b - panel.b;
+      if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
       column += vectors * kernels.lanes;
-      if (block.a_is_far) tile.a_ahead = kernels.rows * block.lda;
       kernels.tile[half][vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
       put(Finished<T>{.to = nullptr,

@@ -30,6 +30,7 @@ struct Tile {
   bool add;        ///< c is read and added to; otherwise it is only written
   bool relu;
   std::int64_t a_ahead = 0;  ///< elements from those of a to others that memory is asked for meanwhile; 0: none
+  std::int64_t b_ahead = 0;  ///< likewise of the panel
   std::int64_t c_ahead = 0;  ///< likewise of c, to be written; 0: none
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
   std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's

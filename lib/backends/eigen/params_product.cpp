@@ -259,6 +259,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
     block.run = grid;
     block.run_pitch = left.pitch;
     block.c_offset = share.rows.first * ld();
+    block.a_is_far = true;
     multiply(block, unused);
     return;
   }
