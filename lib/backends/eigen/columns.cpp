@@ -4,9 +4,15 @@
 
 #include <algorithm>
 
+#include "gemm.h"
 #include "strided.h"
 
 namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t ahead_bytes = 8 * 1024;  // what memory is asked for while planes are copied
+
+}  // namespace
 
 Columns::Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
                  std::int64_t plane)
@@ -85,27 +91,14 @@ std::int64_t Columns::segments(ColumnRange range, std::int64_t width, std::int64
 }
 
 template <class T>
-void Columns::prefetch(ColumnRange range, const T* channel, std::int64_t pitch) const {
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t first_row = range.first / cols_, last_row = (range.first + range.count - 1) / cols_;
-  const std::int64_t first_image = first_row / rows_, last_image = last_row / rows_;
-  for (std::int64_t image = first_image; image <= last_image; ++image) {
-    const std::int64_t top = image == first_image ? first_row % rows_ : 0;
-    const std::int64_t bottom = (image == last_image ? last_row % rows_ : rows_ - 1) + reach_h_;
-    const std::int64_t low = std::clamp<std::int64_t>(top * step_.h + first_h_, 0, h_);
-    const std::int64_t high = std::clamp<std::int64_t>((bottom + 1) * step_.h + first_h_, low, h_);
-    for (std::int64_t i = low * w_; i < high * w_; i += line) __builtin_prefetch(channel + image * pitch + i);
-  }
-}
-
-template <class T>
 void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t first, std::int64_t last,
                     const MicroKernels<T>& kernels, T* to) const {
   const std::int64_t first_row = range.first / cols_, last_row = (range.first + range.count - 1) / cols_;
   const std::int64_t first_image = first_row / rows_, last_image = last_row / rows_;
   const std::int64_t length = staged_length(kernels.lanes);
+  const std::int64_t plane_bytes = plane_ * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t ahead = divide_up(ahead_bytes, plane_bytes) * plane_;
   for (std::int64_t c = first; c < last; ++c) {
-    if (c + 1 < last) prefetch(range, source.data + (c + 1) * plane_, source.pitch);
     for (const Tap& phase : phases_) {
       // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
       const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
@@ -142,7 +135,8 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
                              .zeros = low,
                              .count = high - low,
                              .length = length,
-                             .step = step_.w});
+                             .step = step_.w,
+                             .ahead = ahead});
           to += (end_inside - first_inside) * length;
         }
         rows.rows = end - end_inside;

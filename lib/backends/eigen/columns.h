@@ -87,9 +87,6 @@ class Columns {
   struct Place {
     std::int64_t phase, row, column;
   };
-  /// Asks for what stage() will read of a channel: its runs are too short for the processor to see them coming.
-  template <class T>
-  void prefetch(ColumnRange, const T* channel, std::int64_t pitch) const;
   std::int64_t staged_length(int lanes) const { return (cols_ + reach_w_ + lanes - 1) / lanes * lanes; }
 
   int images_, channels_, h_, w_, rows_, cols_;

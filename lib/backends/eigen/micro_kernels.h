@@ -44,6 +44,7 @@ struct Staged {
   const T* mask;  ///< with step 1 only
   std::int64_t rows, row_stride;
   std::int64_t zeros, count, length, step;
+  std::int64_t ahead = 0;  ///< elements from those read to others that memory is asked for meanwhile; 0: none
 };
 
 /// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0).
