@@ -52,6 +52,12 @@ struct GridPlace {
       const std::int64_t at = offset + within, p = at / output.row_length, q = at - p * output.row_length;
       tile.count = std::min({whole() ? length - within : output.row_length - q, length - within, count - j});
       tile.to = output.data + image * output.pitch + row * output.plane + p * output.row_pitch + q * output.step;
+      if (output.h != 0) {
+        const std::int64_t step_h = output.row_pitch / output.w;
+        tile.width = std::min(tile.count * output.step, output.w - q * output.step);
+        tile.below = std::min(step_h, output.h - p * step_h) - 1;
+        tile.pitch = output.w;
+      }
       kernels.put(tile);
     }
   }

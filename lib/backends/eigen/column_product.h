@@ -14,10 +14,13 @@
 namespace lamina::eigen {
 
 /// Where column (n, p, q) of row m goes: data[n * pitch + m * plane + p * row_pitch + q * step], q below row_length.
+/// Where h and w are given, a row's plane is h x w, and its elements that no column goes to are set to 0; `add` must be
+/// false then.
 template <class T>
 struct GridOutput {
   T* data;
   std::int64_t pitch, plane, row_length, row_pitch, step;
+  std::int64_t h = 0, w = 0;
 };
 
 /// One product a * columns, cut into blocks and for threads. Holds no memory.

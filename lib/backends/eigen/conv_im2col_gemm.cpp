@@ -157,6 +157,8 @@ struct BackwardData {
   }
 
   int rows(int h) const { return (c.x.h - h + c.op.stride.h - 1) / c.op.stride.h; }
+  /// Whether zeros lie between the columns of the only product, which then writes them.
+  bool fills() const { return !untouched.empty() && residues.size() == 1 && residues[0].h == 0 && residues[0].w == 0; }
   int cols(int w) const { return (c.x.w - w + c.op.stride.w - 1) / c.op.stride.w; }
   std::size_t workspace_bytes() const { return weight_bytes + part_bytes * static_cast<std::size_t>(parts); }
 
@@ -184,7 +186,8 @@ struct BackwardData {
         }
       }
     });
-    if (!untouched.empty() && !c.add_dx) {
+    const bool fill = fills() && !c.add_dx;
+    if (!untouched.empty() && !c.add_dx && !fill) {
       pool.split(std::int64_t{c.x.n} * c.x.c, 1,
                  [&](std::int64_t first, std::int64_t last) { zero_untouched(dx, first, last); });
     }
@@ -204,7 +207,7 @@ struct BackwardData {
                               {.a = weights + g * group_weights + residue.weights_at,
                                .source = dy,
                                .output = {to, dx.pitch, c.x.plane(), cols(residue.w),
-                                          std::int64_t{c.op.stride.h} * c.x.w, c.op.stride.w},
+                                          std::int64_t{c.op.stride.h} * c.x.w, c.op.stride.w, fill ? c.x.h : 0, c.x.w},
                                .bias = nullptr,
                                .add = c.add_dx,
                                .relu = false},

@@ -47,7 +47,9 @@ struct Staged {
   std::int64_t ahead = 0;  ///< elements from those read to others that memory is asked for meanwhile; 0: none
 };
 
-/// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0).
+/// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0). Where `width` is not 0,
+/// the other ones of to[i * ldc + 0 .. width - 1] are set to 0, and so are `below` further rows of as many, `pitch`
+/// apart.
 template <class T>
 struct Finished {
   T* to;
@@ -58,6 +60,7 @@ struct Finished {
   std::int64_t count;
   const T* bias;
   bool add, relu;
+  std::int64_t width = 0, below = 0, pitch = 0;
 };
 
 /// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2

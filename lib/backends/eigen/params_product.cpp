@@ -64,10 +64,10 @@ double masked_sum_of(const T* values, const T* mask, std::int64_t count) {
 }
 
 bool swaps(const ConvProblem& c, const Columns& x_columns) {
-  return !x_columns.staged() && c.group_filters() > c.group_channels();
+  return x_columns.taps() == 1 && c.group_filters() > c.group_channels();
 }
 
-Columns left_columns(const ConvProblem& c, Columns x_columns) {
+Columns left_columns(const ConvProblem& c, const Columns& x_columns) {
   if (!swaps(c, x_columns)) return x_columns;
   return Columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, c.y.h, c.y.w, 1, {{0, 0}}, c.relu);
 }
@@ -78,7 +78,8 @@ template <class T>
 ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int threads, const MicroKernels<T>& kernels)
     : kernels_(&kernels),
       swapped_(swaps(c, x_columns)),
-      left_(left_columns(c, std::move(x_columns))),
+      left_(left_columns(c, x_columns)),
+      right_columns_(std::move(x_columns)),
       right_(swapped_ ? c.group_channels() : c.group_filters()),
       groups_(c.op.groups),
       x_group_(c.group_channels() * c.x.plane()),
@@ -133,7 +134,11 @@ auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
   buffers.panels = carver.take<T>(block_right_ / width * block_depth_ * width);
   buffers.strip = carver.take<T>(kernels_->rows * round_up(block_depth_, lanes) + lanes);
   buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
-  buffers.segments = carver.take<Segment>(left_.segment_bound(block_depth_, block_depth_));
+  const bool copies_right = swapped_ && right_columns_.staged();
+  const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(block_depth_, kernels_->lanes) : 0;
+  buffers.right = carver.take<T>(width * (right_bound + (copies_right ? round_up(block_depth_, lanes) : 0)) + lanes);
+  buffers.segments = carver.take<Segment>(std::max(left_.segment_bound(block_depth_, block_depth_),
+                                                   right_columns_.segment_bound(block_depth_, block_depth_)));
   buffers.list = carver.take<Panel<T>>(block_right_ / width);
   return buffers;
 }
@@ -188,12 +193,18 @@ std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::
 
 template <class T>
 void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first,
-                                  std::span<const Panel<T>> list, T* panels) const {
+                                  std::span<const Panel<T>> list, const Buffers& buffers) const {
   const std::int64_t width = kernels_->width(), grid = left_.grid();
   const Source<T>& right = share.right;
   for (const Panel<T>& panel : list) {
-    T* const packed = panels + (&panel - list.data()) * block_depth_ * width;
+    T* const packed = buffers.panels + (&panel - list.data()) * block_depth_ * width;
     if (panel.count % kernels_->lanes != 0) std::fill(packed, packed + range.count * width, T{0});
+    if (swapped_ && right_columns_.staged()) {
+      const std::int64_t ld = round_up(range.count, kernels_->lanes);
+      T* const rows = copy_right(share, range, first + panel.column, panel.count, ld, buffers);
+      kernels_->transpose(packed, width, rows, ld, nullptr, 0, panel.count, range.count);
+      continue;
+    }
     for (std::int64_t j = 0; j < range.count;) {
       const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
       const std::int64_t run = std::min(grid - at, range.count - j);
@@ -204,6 +215,24 @@ void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::in
       j += run;
     }
   }
+}
+
+/// Rows of x's channels at these positions, `ld` apart, where they lie apart in x.
+template <class T>
+T* ParamsProduct<T>::copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+                                std::int64_t ld, const Buffers& buffers) const {
+  const Columns& columns = right_columns_;
+  const int lanes = kernels_->lanes;
+  T* const rows = buffers.right;
+  T* const staged = rows + kernels_->width() * ld;
+  columns.stage(range, share.right, first, first + count, *kernels_, staged);
+  const std::int64_t segments = columns.segments(range, ld, 0, share.right.pitch, lanes, buffers.segments);
+  const std::int64_t size = columns.staged_size(range, lanes), staged_rows = columns.staged_rows(range);
+  for (std::int64_t channel = 0; channel < count; ++channel) {
+    kernels_->copy(rows + channel * ld, staged + columns.start(channel, 0, size, staged_rows, lanes), buffers.segments,
+                   segments);
+  }
+  return rows;
 }
 
 template <class T>
@@ -306,7 +335,7 @@ void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) cons
     range = next_block(range.first, share.positions.last);
     for (std::int64_t f = 0; f < right_; f += block_right_) {
       const std::span<const Panel<T>> list = list_right(share, f, std::min(block_right_, right_ - f), buffers);
-      pack_right(share, range, f, list, buffers.panels);
+      pack_right(share, range, f, list, buffers);
       if (sums_bias && !swapped_) sum_panels(range.count, list, share.bias_sums + f);
       if (has_rows) add_rows(share, range, list, buffers);
     }

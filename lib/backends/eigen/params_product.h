@@ -2,8 +2,8 @@
 // The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
 //
 // One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
-// of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where columns are x itself
-// (1x1) and x has fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the
+// of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where windows are 1x1 and x has
+// fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the
 // positions; then each has partial sums of its own, added up in order of the threads.
 
 #include <cstddef>
@@ -42,6 +42,7 @@ class ParamsProduct {
     T* panels;
     T* strip;
     T* staged;
+    T* right;
     Segment* segments;
     Panel<T>* list;
   };
@@ -62,7 +63,9 @@ class ParamsProduct {
   void run_part(const Share&, const Buffers&) const;
   ColumnRange next_block(std::int64_t first, std::int64_t last) const;
   std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
-  void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, T* panels) const;
+  void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, const Buffers&) const;
+  T* copy_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, std::int64_t ld,
+                const Buffers&) const;
   void add_rows(const Share&, ColumnRange, std::span<const Panel<T>>, const Buffers&) const;
   void sum_panels(std::int64_t depth, std::span<const Panel<T>>, double* sums) const;
   void sum_rows(const Share&, ColumnRange) const;
@@ -75,9 +78,9 @@ class ParamsProduct {
   std::int64_t filters() const { return swapped_ ? rows() : right_; }
 
   const MicroKernels<T>* kernels_;
-  bool swapped_;  // rows are those of dy, panels are of x
-  Columns left_;
-  std::int64_t right_;  // channels of the transposed side, in one group
+  bool swapped_;                  // rows are those of dy, panels are of x
+  Columns left_, right_columns_;  // the latter those of x, which are the right side's where they are swapped
+  std::int64_t right_;            // channels of the transposed side, in one group
   int groups_;
   std::int64_t x_group_, dy_group_;  // elements from group to group
   bool in_place_;                    // rows are runs of memory as it is
