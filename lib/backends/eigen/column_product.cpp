@@ -8,8 +8,9 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip_bytes = 2048;        // of one row of a: eight rows fill a third of a first-level cache
-constexpr std::int64_t panel_bytes = 512 * 1024;  // of a block's columns: half of a second-level cache
+constexpr std::int64_t strip_bytes = 2048;           // of one row of a: eight rows fill a third of a first-level cache
+constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
+constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, beside the next one
 constexpr std::int64_t page_bytes = 4096;
 
 /// How the terms of a sum are cut along k: whole channels in a block, unless one alone is too deep; blocks of even
@@ -107,9 +108,9 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
 template <class T>
 std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
-  const std::int64_t fit =
-      std::clamp<std::int64_t>(panel_bytes / static_cast<std::int64_t>(sizeof(T)) / block_depth_ / width, 2, 64) *
-      width;
+  const std::int64_t elements =
+      (section.in_place ? in_place_bytes : panel_bytes) / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t fit = std::clamp<std::int64_t>(elements / block_depth_ / width, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
   const std::int64_t share = section.in_place ? std::min(part, grid) : part;
@@ -137,19 +138,18 @@ auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
   const std::int64_t tallest = divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
   buffers.sums = carver.take<T>(block_depth_ < depth_ ? tallest * widest : 0);
   buffers.segments = carver.take<Segment>(segments);
-  buffers.list = carver.take<Panel<T>>(panels);
+  for (Panel<T>*& list : buffers.lists) list = carver.take<Panel<T>>(panels);
   return buffers;
 }
 
 template <class T>
-std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range,
-                                                        const Work& work) const {
+std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range, const Work& work,
+                                                        Panel<T>* list) const {
   const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
   GridOutput<T> output = work.operands.output;
   output.data += work.rows.first * output.plane;
   const GridPlace<T> place{grid, section.offset, output};
   const Source<T>& source = work.operands.source;
-  Panel<T>* const list = work.buffers.list;
   Panel<T>* end = list;
   const T* packed = work.buffers.panels;
   for (std::int64_t column = range.first; column < last; column = end[-1].column + end[-1].count) {
@@ -202,6 +202,14 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, const Wor
   }
 }
 
+/// The block of columns that starts here, of those before `last`.
+template <class T>
+ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t first, std::int64_t last) const {
+  const std::int64_t grid = section.columns.grid(), block = section.block_columns;
+  const bool within_image = section.in_place && block < grid;
+  return {first, std::min(within_image ? std::min(block, grid - first % grid) : block, last - first)};
+}
+
 template <class T>
 void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Columns& columns = section.columns;
@@ -214,18 +222,19 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const auto put = [&](const Finished<T>& tile, std::int64_t row, std::int64_t column) {
     place.put(tile, row, column, *kernels_);
   };
-  for (ColumnRange range{share.first, 0}; range.first < share.last; range.first += range.count) {
-    range.count = std::min(section.block_columns, share.last - range.first);
-    if (section.in_place && section.block_columns < columns.grid()) {  // parts of one image
-      range.count = std::min(range.count, columns.grid() - range.first % columns.grid());
-    }
+  Panel<T>* const* const lists = work.buffers.lists;
+  ColumnRange range = range_from(section, share.first, share.last);
+  std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
+  for (int turn = 1; range.count > 0; turn = 1 - turn) {
+    const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
+    const std::span<const Panel<T>> next = list_panels(section, next_range, work, lists[turn]);
     const std::int64_t segments = section.in_place
                                       ? 0
                                       : columns.segments(range, kernels_->width(), panel_stride(),
                                                          operands.source.pitch, kernels_->lanes, work.buffers.segments);
-    const std::span<const Panel<T>> panels = list_panels(section, range, work);
     for (std::int64_t k = 0; k < depth_; k += block_depth_) {
       const std::int64_t depth = std::min(block_depth_, depth_ - k);
+      const bool ends = k + depth == depth_;
       if (!section.in_place) pack(section, range, work, k, depth, segments);
       multiply(Block<T>{.kernels = kernels_,
                         .a = operands.a + rows.first * depth_ + k,
@@ -241,13 +250,17 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                         .add = operands.add,
                         .relu = operands.relu,
                         .begins = k == 0,
-                        .ends = k + depth == depth_,
+                        .ends = ends,
                         .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
                         .sums_ld = section.block_columns,
                         .a_is_far = columns.staged(),
-                        .b_is_far = section.in_place},
+                        .b_is_far = section.in_place && range.first == share.first && k == 0,
+                        .next = section.in_place ? (ends ? next : panels) : std::span<const Panel<T>>(),
+                        .next_offset = ends ? 0 : (k + depth) * columns.plane()},
                put);
     }
+    range = next_range;
+    panels = next;
   }
 }
 

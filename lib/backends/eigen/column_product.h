@@ -62,7 +62,7 @@ class ColumnProduct {
     T* staged;
     T* sums;
     Segment* segments;
-    Panel<T>* list;
+    Panel<T>* lists[2];  // of a range, and of the next one
   };
   struct Work;  // one part's
 
@@ -70,7 +70,8 @@ class ColumnProduct {
   std::int64_t block_columns(const Section&) const;
   std::int64_t panel_stride() const { return block_depth_ * kernels_->width() + kernels_->lanes; }
   void run(const Section&, const Work&) const;
-  std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&) const;
+  ColumnRange range_from(const Section&, std::int64_t first, std::int64_t last) const;
+  std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&, Panel<T>* list) const;
   void pack(const Section&, ColumnRange, const Work&, std::int64_t first, std::int64_t depth,
             std::int64_t segments) const;
 

@@ -15,6 +15,11 @@
 
 namespace lamina::eigen {
 
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
+
 /// Some columns of a block, up to MicroKernels::width() of them.
 template <class T>
 struct Panel {
@@ -57,7 +62,9 @@ struct Block {
   std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
   bool a_is_far = false;     ///< a is read once, from memory: its next rows are asked for ahead of time
   bool b_is_far = false;
-  bool c_is_far = false;  ///< c goes to memory: so are the columns to be written next
+  std::span<const Panel<T>> next;  ///< panels of the next block, if they do, too: all rows ask for their share of them
+  std::int64_t next_offset = 0;    ///< as b_offset
+  bool c_is_far = false;           ///< c goes to memory: so are the columns to be written next
 };
 
 /// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
@@ -66,6 +73,8 @@ void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
   const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
   alignas(64) T spill[2048 / sizeof(T)];
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
@@ -100,7 +109,16 @@ void multiply(const Block<T>& block, const Put& put) {
         tile.ldc = block.sums_ld;
         tile.add = !block.begins;
       }
-      if (block.b_is_far && i == 0 && &panel != &block.panels.back()) tile.b_ahead = (&panel)[1].b - panel.b;
+      const auto index = static_cast<std::size_t>(&panel - block.panels.data());
+      const std::int64_t first = i / kernels.rows * share;
+      if (block.b_is_far && i == 0 && index + 1 < block.panels.size()) {
+        tile.b_next = block.panels[index + 1].b + block.b_offset;
+        tile.b_rows = static_cast<int>(line);
+      } else if (index < block.next.size() && first < line) {
+        tile.b_next = block.next[index].b + block.next_offset;
+        tile.b_first = static_cast<int>(first);
+        tile.b_rows = static_cast<int>(std::min(share, line - first));
+      }
       if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
       column += vectors * kernels.lanes;
       kernels.tile[half][vectors - 1](tile);
@@ -161,11 +179,6 @@ constexpr Piece piece(std::int64_t count, std::int64_t grain, int part, int part
   const std::int64_t units = (count + grain - 1) / grain;
   return {std::min(count, units * part / parts * grain), std::min(count, units * (part + 1) / parts * grain)};
 }
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 /// Hands out pieces of one block of memory, each aligned to 64 bytes. Without memory it only counts.
 class Carver {

@@ -29,9 +29,10 @@ struct Tile {
   const T* bias;   ///< likewise
   bool add;        ///< c is read and added to; otherwise it is only written
   bool relu;
-  std::int64_t a_ahead = 0;  ///< elements from those of a to others that memory is asked for meanwhile; 0: none
-  std::int64_t b_ahead = 0;  ///< likewise of the panel
-  std::int64_t c_ahead = 0;  ///< likewise of c, to be written; 0: none
+  std::int64_t a_ahead = 0;     ///< elements from those of a to others that memory is asked for meanwhile; 0: none
+  const T* b_next = nullptr;    ///< a panel that memory is asked for meanwhile, `ldb` from k to k, or null:
+  int b_first = 0, b_rows = 0;  ///< of every 64 bytes along a, this row and as many
+  std::int64_t c_ahead = 0;     ///< likewise of c, to be written; 0: none
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
   std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's
 };
