@@ -215,7 +215,9 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Columns& columns = section.columns;
   const Operands& operands = work.operands;
   const Piece rows = work.rows;
-  const Piece share = piece(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
+  Piece share = piece(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
+  share.first = std::max(share.first, operands.images.first * columns.grid());
+  share.last = std::max(share.first, std::min(share.last, operands.images.last * columns.grid()));
   GridOutput<T> output = operands.output;
   output.data += rows.first * output.plane;
   const GridPlace<T> place{columns.grid(), section.offset, output};

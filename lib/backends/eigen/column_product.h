@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,7 @@ class ColumnProduct {
     const T* scale = nullptr;  ///< of the sums, one per row
     const T* bias;
     bool add, relu;
+    Piece images{0, std::numeric_limits<int>::max()};  ///< whose columns are wanted
   };
   /// Computes this part's share; parts may run at the same time, each with a workspace of its own.
   void run(int part, const Operands&, void* workspace) const;

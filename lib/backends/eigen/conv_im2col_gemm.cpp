@@ -186,8 +186,7 @@ struct BackwardData {
         }
       }
     });
-    const bool fill = fills() && !c.add_dx;
-    if (!untouched.empty() && !c.add_dx && !fill) {
+    if (!untouched.empty() && !c.add_dx && !fills()) {
       pool.split(std::int64_t{c.x.n} * c.x.c, 1,
                  [&](std::int64_t first, std::int64_t last) { zero_untouched(dx, first, last); });
     }
@@ -195,26 +194,39 @@ struct BackwardData {
       void* const workspace =
           static_cast<std::byte*>(args.workspace) + weight_bytes + static_cast<std::size_t>(part) * part_bytes;
       for (int g = 0; g < c.op.groups; ++g) {
-        const std::int64_t dy_group = g * c.group_filters() * c.y.plane();
-        for (const Residue<T>& residue : residues) {
-          Source<T> dy{args.dy.as<T>() + dy_group, args.dy.pitch};
-          if (c.relu) {
-            dy.mask = args.y.as<T>() + dy_group;
-            dy.mask_pitch = args.y.pitch;
-          }
-          T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
-          residue.product.run(part,
-                              {.a = weights + g * group_weights + residue.weights_at,
-                               .source = dy,
-                               .output = {to, dx.pitch, c.x.plane(), cols(residue.w),
-                                          std::int64_t{c.op.stride.h} * c.x.w, c.op.stride.w, fill ? c.x.h : 0, c.x.w},
-                               .bias = nullptr,
-                               .add = c.add_dx,
-                               .relu = false},
-                              workspace);
-        }
+        run_group(part, g, weights + g * group_weights, args, workspace);
       }
     });
+  }
+
+  /// Residues meet in every line of dx: some images at a time, so that it is still in a cache when the next one comes.
+  void run_group(int part, int g, const T* weights, const Args& args, void* workspace) const {
+    constexpr std::int64_t turn_bytes = 4 << 20;
+    const std::int64_t image_bytes = c.group_channels() * c.x.plane() * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t turn = residues.size() == 1 ? c.x.n : std::max<std::int64_t>(1, turn_bytes / image_bytes);
+    const Tensor& dx = args.dx[0];
+    const std::int64_t dy_group = g * c.group_filters() * c.y.plane();
+    Source<T> dy{args.dy.as<T>() + dy_group, args.dy.pitch};
+    if (c.relu) {
+      dy.mask = args.y.as<T>() + dy_group;
+      dy.mask_pitch = args.y.pitch;
+    }
+    const bool fill = fills() && !c.add_dx;
+    for (std::int64_t first = 0; first < c.x.n; first += turn) {
+      for (const Residue<T>& residue : residues) {
+        T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
+        residue.product.run(part,
+                            {.a = weights + residue.weights_at,
+                             .source = dy,
+                             .output = {to, dx.pitch, c.x.plane(), cols(residue.w), std::int64_t{c.op.stride.h} * c.x.w,
+                                        c.op.stride.w, fill ? c.x.h : 0, c.x.w},
+                             .bias = nullptr,
+                             .add = c.add_dx,
+                             .relu = false,
+                             .images = {first, first + turn}},
+                            workspace);
+      }
+    }
   }
 };
 
