@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/eigen/common.h"
+#include "backends/eigen/gemm.h"
 #include "backends/eigen/micro_kernels.h"
 #include "eigen/sets.h"
 #include "lamina/lamina.h"
@@ -58,6 +59,17 @@ const std::vector<Case> cases = {
     {{5, 12, 4, 8}, {.channels = 10, .kernel = 1, .groups = 2}},
     {{2, 400, 4, 4}, {.channels = 9, .kernel = 1, .bias = false}},
     {{2, 110, 28, 52}, {.channels = 7, .kernel = 1}},
+    // likewise, with columns left over: of several images and depths; rows that are whole pages apart, which are packed
+    {{3, 20, 14, 14}, {.channels = 30, .kernel = 1}},
+    {{9, 700, 7, 7}, {.channels = 9, .kernel = 1}},
+    {{2, 5, 32, 32}, {.channels = 9, .kernel = 1}},
+    // 1x1 with strides: zeros between sums, beside the last of them, and below; weight gradients of several panels
+    {{2, 6, 13, 14}, {.channels = 9, .kernel = 1, .stride = {3, 2}}},
+    {{2, 6, 14, 13}, {.channels = 9, .kernel = 1, .stride = {2, 3}}},
+    {{2, 5, 8, 70}, {.channels = 9, .kernel = 1, .stride = 2}},
+    {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
+    // a data gradient whose residues take one image at a time
+    {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
 };
 
 /// Numbers in a tensor with a pitch, between and behind its images a pattern that must stay.
@@ -259,6 +271,23 @@ TEST_CASE("a convolution is its definition on every instruction set, by every al
   for (const eigen::InstructionSet* set : sets_here())
     for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm", *set);
   for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct", *eigen::instruction_sets().back());
+}
+
+TEST_CASE("four vectors are two panels of two") {
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const auto& kernels = set->of<float>();
+    for (std::int64_t vectors = 1; vectors <= 40; ++vectors) {
+      std::int64_t panels = 0, left = vectors;
+      for (; left > 0; ++panels) {
+        const std::int64_t taken = eigen::panel_vectors(left, kernels);
+        REQUIRE(taken >= std::min<std::int64_t>(vectors, 2));
+        REQUIRE(taken <= kernels.vectors);
+        left -= taken;
+      }
+      CHECK(left == 0);
+      CHECK(panels == (vectors + kernels.vectors - 1) / kernels.vectors);
+    }
+  }
 }
 
 TEST_CASE("a fully connected layer is the convolution over its whole plane") {

@@ -60,11 +60,11 @@ struct Block {
   bool ends = true;          ///< and the last
   T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
   std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
-  bool a_is_far = false;     ///< a is read once, from memory: its next rows are asked for ahead of time
-  bool b_is_far = false;
-  std::span<const Panel<T>> next;  ///< panels of the next block, if they do, too: all rows ask for their share of them
-  std::int64_t next_offset = 0;    ///< as b_offset
-  bool c_is_far = false;           ///< c goes to memory: so are the columns to be written next
+  bool a_is_far = false;     ///< a comes from memory: the first panel meets rows while the next ones are asked for
+  bool b_is_far = false;     ///< so do panels: the first rows meet one while the next one is asked for
+  bool c_is_far = false;     ///< so does c: while columns are written, the next ones are asked for
+  std::span<const Panel<T>> next = {};  ///< panels of the next block, if they are far: all rows ask for a share of them
+  std::int64_t next_offset = 0;         ///< as b_offset
 };
 
 /// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
