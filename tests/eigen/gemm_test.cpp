@@ -279,7 +279,7 @@ TEST_CASE("four vectors are two panels of two") {
     for (std::int64_t vectors = 1; vectors <= 40; ++vectors) {
       std::int64_t panels = 0, left = vectors;
       for (; left > 0; ++panels) {
-        const std::int64_t taken = eigen::panel_vectors(left, kernels);
+        const std::int64_t taken = eigen::panel_vectors(left, kernels.vectors);
         REQUIRE(taken >= std::min<std::int64_t>(vectors, 2));
         REQUIRE(taken <= kernels.vectors);
         left -= taken;

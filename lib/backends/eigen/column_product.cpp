@@ -156,7 +156,7 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
     if (section.in_place) {
       const std::int64_t image = column / grid, at = column - image * grid;
       const std::int64_t left = std::min(grid - at, last - column) / lanes;
-      const std::int64_t count = panel_vectors(left, *kernels_) * lanes;
+      const std::int64_t count = panel_vectors(left, kernels_->vectors) * lanes;
       *end++ = {source.data + image * source.pitch + at, place.direct(column, count), column, count};
     } else {
       const std::int64_t count = std::min<std::int64_t>(kernels_->width(), last - column);

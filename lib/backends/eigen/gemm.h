@@ -29,12 +29,10 @@ struct Panel {
   std::int64_t count;
 };
 
-/// The vectors of the next panel where so many are left: three, but two of the last four, since a product with a single
-/// vector waits for its own sums.
-template <class T>
-std::int64_t panel_vectors(std::int64_t left, const MicroKernels<T>& kernels) {
-  const std::int64_t most = kernels.vectors;
-  return std::min(left, left == most + 1 ? most - 1 : most);
+/// The vectors of the next panel where so many are left: `most`, but one less of the last `most` + 1, since a product
+/// with a single vector waits for its own sums.
+constexpr std::int64_t panel_vectors(std::int64_t left, std::int64_t most) {
+  return std::min(left, left == most + 1 && most > 2 ? most - 1 : most);
 }
 
 /// One block of a product: rows of a times panels, all of them `depth` deep.

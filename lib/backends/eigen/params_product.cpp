@@ -183,7 +183,7 @@ std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::
   const std::int64_t lanes = kernels_->lanes;
   Panel<T>* end = buffers.list;
   for (std::int64_t f = 0; f < count; ++end) {
-    const std::int64_t width = panel_vectors(divide_up(count - f, lanes), *kernels_) * lanes;
+    const std::int64_t width = panel_vectors(divide_up(count - f, lanes), kernels_->vectors) * lanes;
     const T* const packed = buffers.panels + (end - buffers.list) * block_depth_ * kernels_->width();
     *end = {packed, share.partial + first + f, f, std::min(width, count - f)};
     f += width;

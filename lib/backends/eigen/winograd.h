@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "columns.h"
 #include "gemm.h"
@@ -70,23 +71,55 @@ std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) 
   return std::min(vectors, vectors == most + 1 ? most - 1 : most) * kernels.lanes;
 }
 
-/// c = a * panels (+ c), rows x columns: `tile` is the first register tile, and its ldb the width of a panel. Rows of a
-/// are asked for ahead of time: they come from the third-level cache, and this loop meets them first.
+/// Panels for so many vectors of channels: where one lies, and a list of them for products.
+class ChannelPanels {
+ public:
+  /// Up to `most` vectors of `lanes` channels in each; `stride` elements from panel to panel.
+  ChannelPanels(std::int64_t vectors, std::int64_t most, std::int64_t lanes, std::int64_t stride)
+      : vectors_(vectors), most_(most), lanes_(lanes), stride_(stride) {
+    // The last two are narrower where one vector alone would be left.
+    narrow_ = most > 2 && vectors > most && vectors % most == 1 ? vectors - most - 1 : vectors;
+  }
+
+  /// From the first row of the first panel to that of this vector.
+  std::int64_t at(std::int64_t vector) const {
+    const bool narrow = vector >= narrow_;
+    const std::int64_t width = narrow ? most_ - 1 : most_, within = narrow ? vector - narrow_ : vector;
+    return ((narrow ? narrow_ / most_ : 0) + within / width) * stride_ + within % width * lanes_;
+  }
+
+  template <class T>
+  std::span<const Panel<T>> list(const T* panels, T* c, Panel<T>* out) const {
+    Panel<T>* end = out;
+    for (std::int64_t vector = 0; vector < vectors_; ++end) {
+      const std::int64_t count = panel_vectors(vectors_ - vector, most_);
+      *end = {panels + at(vector), c + vector * lanes_, vector * lanes_, count * lanes_};
+      vector += count;
+    }
+    return {out, end};
+  }
+
+ private:
+  std::int64_t vectors_, most_, lanes_, stride_, narrow_;
+};
+
+/// c = a * panels (+ c), whole vectors: `tile` is the first register tile, from whose b and c those of a panel are
+/// `b_offset` and `c_offset` away. Rows of a are asked for ahead of time: they come from the third-level cache, and
+/// this loop meets them first. As multiply(), but with less to do for each of many shallow tiles.
 template <class T>
-void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::int64_t columns,
-                     std::int64_t panel_stride, bool a_is_columns) {
-  const T *const a = tile.a, *const panels = tile.b;
-  T* const c = tile.c;
-  const std::int64_t width = tile.ldb;
+void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
+                     std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {
+  const T* const a = tile.a;
   for (std::int64_t i = 0; i < rows; i += kernels.rows) {
     tile.rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, rows - i));
     tile.a = a + (a_is_columns ? i : i * tile.lda);
+    tile.a_ahead = a_is_columns ? 0 : kernels.rows * tile.lda;
     const auto& functions = (a_is_columns ? kernels.tile_of_columns : kernels.tile)[tile.rows <= kernels.rows / 2];
-    for (std::int64_t j = 0; j < columns; j += width) {
-      tile.b = panels + j / width * panel_stride;
-      tile.c = c + i * tile.ldc + j;
-      tile.a_ahead = a_is_columns || j > 0 ? 0 : kernels.rows * tile.lda;
-      functions[divide_up(std::min(width, columns - j), kernels.lanes) - 1](tile);
+    for (const Panel<T>& panel : panels) {
+      tile.b = panel.b + b_offset;
+      tile.c = panel.c + c_offset + i * tile.ldc;
+      functions[panel.count / kernels.lanes - 1](tile);
+      tile.a_ahead = 0;
     }
   }
 }

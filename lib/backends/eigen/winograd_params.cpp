@@ -64,13 +64,21 @@ auto WinogradParams<T>::carve(Carver& carver) const -> Buffers {
   buffers.dy_points = carver.take<T>(positions_ * dy_position_);
   buffers.sums = carver.take<T>(positions_ * sums_position_);
   buffers.bias_sums = carver.take<double>(threads_ * round_up(e_.outputs, kernels_->lanes));
+  buffers.list = carver.take<Panel<T>>(divide_up(block_inputs_, width_));
   return buffers;
+}
+
+template <class T>
+ChannelPanels WinogradParams<T>::panels_of(Piece inputs) const {
+  const std::int64_t lanes = kernels_->lanes;
+  return {divide_up(inputs.last - inputs.first, lanes), width_ / lanes, lanes, panel_stride_};
 }
 
 template <class T>
 void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>& x, T* pixels,
                                     const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
+  const ChannelPanels panels = panels_of(inputs);
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
     const std::int64_t cols = strip.tiles * transforms_->tile + 2;
@@ -79,8 +87,7 @@ void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, Piece input
                                         strip.w - e_.pad_w, transforms_->patch, cols);
       window.ahead = to_next_window(strips_, i, x, channel, inputs.first, inputs.last, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
-      const std::int64_t column = channel - inputs.first;
-      transforms_->patches({.at = buffers.x_points + column / width_ * panel_stride_ + tile * width_ + column % width_,
+      transforms_->patches({.at = buffers.x_points + panels.at((channel - inputs.first) / lanes) + tile * width_,
                             .position = x_position_,
                             .tile = width_,
                             .tiles = strip.tiles},
@@ -128,6 +135,7 @@ void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& op
     transform_dy(mine, tile, cut.outputs, operands.dy, pixels, cut.inputs.first == 0 ? bias_sums : nullptr, buffers);
   });
   const std::int64_t tiles = strips_.tiles(cut.strips.first, cut.strips.last);
+  const std::span<const Panel<T>> list = panels_of(cut.inputs).list(buffers.x_points, buffers.sums, buffers.list);
   pool.run([&](int part) {
     const Piece positions = piece(positions_, 1, part, threads_);
     for (std::int64_t position = positions.first; position < positions.last; ++position) {
@@ -136,15 +144,16 @@ void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& op
                        .a = buffers.dy_points + position * dy_position_,
                        .lda = dy_ld_,
                        .rows = 0,
-                       .b = buffers.x_points + position * x_position_,
+                       .b = nullptr,
                        .ldb = width_,
-                       .c = buffers.sums + position * sums_position_,
+                       .c = nullptr,
                        .ldc = sums_ld_,
                        .scale = nullptr,
                        .bias = nullptr,
                        .add = cut.strips.first > 0,
                        .relu = false},
-                      cut.outputs.last - cut.outputs.first, cut.inputs.last - cut.inputs.first, panel_stride_, true);
+                      cut.outputs.last - cut.outputs.first, list, position * x_position_, position * sums_position_,
+                      true);
     }
   });
 }

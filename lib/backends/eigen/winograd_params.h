@@ -32,11 +32,13 @@ class WinogradParams {
   struct Buffers {
     T *pixels, *x_points, *dy_points, *sums;
     double* bias_sums;
+    Panel<T>* list;
   };
   struct Cut {
     Piece strips, inputs, outputs;
   };
   Buffers carve(Carver&) const;
+  ChannelPanels panels_of(Piece inputs) const;
   void transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>&, T* pixels, const Buffers&) const;
   void transform_dy(Piece strips, std::int64_t tile, Piece outputs, const Source<T>&, T* pixels, double* bias_sums,
                     const Buffers&) const;

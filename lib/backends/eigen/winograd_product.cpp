@@ -70,9 +70,13 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
   const std::int64_t chunks = divide_up(tallest, panels * width_);
   for (int row = 0; row < partition_.rows; ++row) {
     const Piece outputs = piece(e_.outputs, lanes, row, partition_.rows);
+    std::int64_t first = outputs.first;
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      const std::int64_t first = std::min(outputs.first + chunk * panels * width_, outputs.last);
-      chunks_.push_back({first, std::min(first + panels * width_, outputs.last)});
+      const std::int64_t left = divide_up(outputs.last - first, lanes);
+      const std::int64_t vectors = panels > 1 ? panels * width_ / lanes : panel_vectors(left, width_ / lanes);
+      const std::int64_t last = std::min(first + vectors * lanes, outputs.last);
+      chunks_.push_back({first, last});
+      first = last;
     }
   }
   const std::int64_t widest = std::min(tallest, panels * width_);
@@ -107,7 +111,7 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
   const T* const from = w + group * inputs * e_.outputs * 9;
   for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
     const std::int64_t column = k - outputs.first;
-    T* const made = to + column / width_ * panel_stride_ + column % width_;
+    T* const made = to + column / width_ * panel_stride_ + column % width_;  // two panels are of two vectors
     const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * width_, filter_position_, from + input * per_input + k * per_output,
@@ -205,21 +209,25 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
       transform_filters(group.operands->w, group.operands->scale, group.index, outputs, made);
       filters = made;
     }
+    Panel<T> list[most_vectors];
+    const std::span<const Panel<T>> panels = ChannelPanels(divide_up(outputs.last - outputs.first, kernels_->lanes),
+                                                           width_ / kernels_->lanes, kernels_->lanes, panel_stride_)
+                                                 .list(filters, products, list);
     for (int position = 0; position < positions_; ++position) {
       multiply_panels(*kernels_,
                       {.depth = e_.inputs,
                        .a = buffers.points + position * point_position_ + tile * point_ld_,
                        .lda = point_ld_,
                        .rows = 0,
-                       .b = filters + position * filter_position_,
+                       .b = nullptr,
                        .ldb = width_,
-                       .c = products + position * product_position_,
+                       .c = nullptr,
                        .ldc = product_ld_,
                        .scale = nullptr,
                        .bias = nullptr,
                        .add = false,
                        .relu = false},
-                      tiles, outputs.last - outputs.first, panel_stride_, false);
+                      tiles, panels, position * filter_position_, position * product_position_, false);
     }
     transform_outputs(strips, outputs, group, buffers.pixels + part * pixels_size_, products);
   }
