@@ -20,7 +20,7 @@ namespace lamina::bench {
 /// How backends are made: make_backend, or what a test has in its place.
 using MakeBackend = std::function<std::unique_ptr<Backend>(const std::string& name, const BackendOptions&)>;
 
-/// The rate that no pass can exceed, or what stands for it.
+/// The rate of the units, or what stands for it.
 struct Peak {
   double flops = 0;           ///< operations per second; 0: could not be measured
   bool in_registers = false;  ///< the units' own, by multiply-adds in registers; else a large product's

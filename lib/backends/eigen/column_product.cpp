@@ -37,7 +37,7 @@ struct GridPlace {
 
   T* direct(std::int64_t column, std::int64_t count) const {
     const std::int64_t image = column / length, within = column - image * length;
-    if (output.step != 1 || within + count > length) return nullptr;
+    if (output.h != 0 || output.step != 1 || within + count > length) return nullptr;
     const std::int64_t at = offset + within;
     T* const to = output.data + image * output.pitch;
     if (whole()) return to + at;
@@ -75,6 +75,7 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
 template <class T>
 struct ColumnProduct<T>::Work {
   const Operands& operands;
+  GridOutput<T> output;  // of these rows
   int column_part;
   Piece rows;
   Buffers buffers;
@@ -146,9 +147,7 @@ template <class T>
 std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range, const Work& work,
                                                         Panel<T>* list) const {
   const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
-  GridOutput<T> output = work.operands.output;
-  output.data += work.rows.first * output.plane;
-  const GridPlace<T> place{grid, section.offset, output};
+  const GridPlace<T> place{grid, section.offset, work.output};
   const Source<T>& source = work.operands.source;
   Panel<T>* end = list;
   const T* packed = work.buffers.panels;
@@ -157,10 +156,11 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
       const std::int64_t image = column / grid, at = column - image * grid;
       const std::int64_t left = std::min(grid - at, last - column) / lanes;
       const std::int64_t count = panel_vectors(left, kernels_->vectors) * lanes;
-      *end++ = {source.data + image * source.pitch + at, place.direct(column, count), column, count};
+      *end++ = {source.data + image * source.pitch + at, place.direct(column, count), column, count, count / lanes};
     } else {
       const std::int64_t count = std::min<std::int64_t>(kernels_->width(), last - column);
-      *end++ = {packed, count % lanes == 0 ? place.direct(column, count) : nullptr, column, count};
+      *end++ = {packed, count % lanes == 0 ? place.direct(column, count) : nullptr, column, count,
+                divide_up(count, lanes)};
       packed += panel_stride();
     }
   }
@@ -218,9 +218,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   Piece share = piece(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
   share.first = std::max(share.first, operands.images.first * columns.grid());
   share.last = std::max(share.first, std::min(share.last, operands.images.last * columns.grid()));
-  GridOutput<T> output = operands.output;
-  output.data += rows.first * output.plane;
-  const GridPlace<T> place{columns.grid(), section.offset, output};
+  const GridPlace<T> place{columns.grid(), section.offset, work.output};
   const auto put = [&](const Finished<T>& tile, std::int64_t row, std::int64_t column) {
     place.put(tile, row, column, *kernels_);
   };
@@ -246,7 +244,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                         .panels = panels,
                         .b_offset = section.in_place ? k * columns.plane() : 0,
                         .ldb = section.in_place ? columns.plane() : kernels_->width(),
-                        .ldc = output.plane,
+                        .ldc = work.output.plane,
                         .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
                         .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
                         .add = operands.add,
@@ -255,7 +253,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                         .ends = ends,
                         .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
                         .sums_ld = section.block_columns,
-                        .a_is_far = columns.staged(),
+                        .a_is_far = columns.staged(),  // many taps make weights that no near cache keeps
                         .b_is_far = section.in_place && range.first == share.first && k == 0,
                         .next = section.in_place ? (ends ? next : panels) : std::span<const Panel<T>>(),
                         .next_offset = ends ? 0 : (k + depth) * columns.plane()},
@@ -272,7 +270,9 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
   const Piece rows = piece(rows_, kernels_->rows, part / partition_.columns, partition_.rows);
   if (rows.first == rows.last) return;
   Carver carver(workspace);
-  const Work work{operands, part % partition_.columns, rows, carve(carver)};
+  GridOutput<T> output = operands.output;
+  output.data += rows.first * output.plane;
+  const Work work{operands, output, part % partition_.columns, rows, carve(carver)};
   for (const Section& section : sections_) run(section, work);
 }
 

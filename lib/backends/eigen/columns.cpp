@@ -10,7 +10,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t ahead_bytes = 8 * 1024;  // what memory is asked for while planes are copied
+constexpr std::int64_t ahead_bytes = 8 * 1024;  // least distance, in whole planes, of what memory is asked for
 
 }  // namespace
 

@@ -157,9 +157,9 @@ struct BackwardData {
   }
 
   int rows(int h) const { return (c.x.h - h + c.op.stride.h - 1) / c.op.stride.h; }
+  int cols(int w) const { return (c.x.w - w + c.op.stride.w - 1) / c.op.stride.w; }
   /// Whether zeros lie between the columns of the only product, which then writes them.
   bool fills() const { return !untouched.empty() && residues.size() == 1 && residues[0].h == 0 && residues[0].w == 0; }
-  int cols(int w) const { return (c.x.w - w + c.op.stride.w - 1) / c.op.stride.w; }
   std::size_t workspace_bytes() const { return weight_bytes + part_bytes * static_cast<std::size_t>(parts); }
 
   void zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
@@ -201,9 +201,9 @@ struct BackwardData {
 
   /// Residues meet in every line of dx: some images at a time, so that it is still in a cache when the next one comes.
   void run_group(int part, int g, const T* weights, const Args& args, void* workspace) const {
-    constexpr std::int64_t turn_bytes = 4 << 20;
+    constexpr std::int64_t most_bytes = 4 << 20;
     const std::int64_t image_bytes = c.group_channels() * c.x.plane() * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t turn = residues.size() == 1 ? c.x.n : std::max<std::int64_t>(1, turn_bytes / image_bytes);
+    const std::int64_t images = residues.size() == 1 ? c.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
     const Tensor& dx = args.dx[0];
     const std::int64_t dy_group = g * c.group_filters() * c.y.plane();
     Source<T> dy{args.dy.as<T>() + dy_group, args.dy.pitch};
@@ -212,7 +212,7 @@ struct BackwardData {
       dy.mask_pitch = args.y.pitch;
     }
     const bool fill = fills() && !c.add_dx;
-    for (std::int64_t first = 0; first < c.x.n; first += turn) {
+    for (std::int64_t first = 0; first < c.x.n; first += images) {
       for (const Residue<T>& residue : residues) {
         T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
         residue.product.run(part,
@@ -223,7 +223,7 @@ struct BackwardData {
                              .bias = nullptr,
                              .add = c.add_dx,
                              .relu = false,
-                             .images = {first, first + turn}},
+                             .images = {first, first + images}},
                             workspace);
       }
     }

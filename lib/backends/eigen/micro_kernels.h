@@ -50,7 +50,7 @@ struct Staged {
 
 /// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0). Where `width` is not 0,
 /// the other ones of to[i * ldc + 0 .. width - 1] are set to 0, and so are `below` further rows of as many, `pitch`
-/// apart.
+/// apart; width <= count * step then, and nothing is added to.
 template <class T>
 struct Finished {
   T* to;

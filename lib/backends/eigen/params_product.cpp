@@ -132,7 +132,7 @@ auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   Buffers buffers;
   buffers.panels = carver.take<T>(block_right_ / width * block_depth_ * width);
-  buffers.strip = carver.take<T>(kernels_->rows * round_up(block_depth_, lanes) + lanes);
+  buffers.strip = carver.take<T>(in_place_ ? 0 : kernels_->rows * round_up(block_depth_, lanes) + lanes);
   buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
   const bool copies_right = swapped_ && right_columns_.staged();
   const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(block_depth_, kernels_->lanes) : 0;
@@ -185,7 +185,7 @@ std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::
   for (std::int64_t f = 0; f < count; ++end) {
     const std::int64_t width = panel_vectors(divide_up(count - f, lanes), kernels_->vectors) * lanes;
     const T* const packed = buffers.panels + (end - buffers.list) * block_depth_ * kernels_->width();
-    *end = {packed, share.partial + first + f, f, std::min(width, count - f)};
+    *end = {packed, share.partial + first + f, f, std::min(width, count - f), width / lanes};
     f += width;
   }
   return {buffers.list, end};
@@ -294,7 +294,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
   }
   const std::int64_t segments = left_.segments(range, block_depth_, 0, left.pitch, kernels_->lanes, buffers.segments);
   const std::int64_t size = left_.staged_size(range, kernels_->lanes), staged_rows = left_.staged_rows(range);
-  std::int64_t staged_first = 0, staged_last = left_.staged() ? 0 : left_.channels();
+  std::int64_t staged_first = 0, staged_last = 0;
   for (std::int64_t i = share.rows.first; i < share.rows.last; i += kernels_->rows) {
     block.rows = std::min<std::int64_t>(kernels_->rows, share.rows.last - i);
     if ((i + block.rows - 1) / taps >= staged_last) {
@@ -305,13 +305,8 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
       T* const to = buffers.strip + row * block.lda;
-      if (left_.staged()) {
-        const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
-        kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
-      } else {
-        kernels_->copy_exact(to, left.data + left_.start(channel, tap, 0, 0, kernels_->lanes), buffers.segments,
-                             segments, left_.start(kernels_->rows, tap, 0, 0, kernels_->lanes));
-      }
+      const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
+      kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
     }
     block.c_offset = i * ld();
     multiply(block, unused);
@@ -340,63 +335,6 @@ void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) cons
       if (has_rows) add_rows(share, range, list, buffers);
     }
     if (sums_bias && swapped_) sum_rows(share, range);
-  }
-}
-
-/// dw[k] is a row of the partial sums.
-template <class T>
-void ParamsProduct<T>::write_straight(const Operands& operands, const Shared& shared, std::int64_t k,
-                                      std::int64_t count) const {
-  const std::int64_t part_size = groups_ * rows() * ld();
-  for (std::int64_t f = k; f < k + count; ++f) {
-    T* const to = operands.dw + f * right_;
-    for (int part = 0; part < partition_.columns; ++part) {
-      const T* const from = shared.partial + part * part_size + f * ld();
-      const bool add = operands.add || part > 0;
-      for (std::int64_t j = 0; j < right_; ++j) to[j] = add ? to[j] + from[j] : from[j];
-    }
-  }
-}
-
-/// dw[k] is a column of the partial sums.
-template <class T>
-void ParamsProduct<T>::write_transposed(const Operands& operands, const Shared& shared, std::int64_t k,
-                                        std::int64_t count) const {
-  constexpr std::int64_t side = 32;
-  const std::int64_t part_size = groups_ * rows() * ld();
-  T square[side * side];
-  const T* const from = shared.partial + k / right_ * rows() * ld() + k % right_;
-  for (std::int64_t i = 0; i < rows(); i += side) {
-    const std::int64_t height = std::min(side, rows() - i);
-    for (int part = 0; part < partition_.columns; ++part) {
-      kernels_->transpose(square, side, from + part * part_size + i * ld(), ld(), nullptr, 0, height, count);
-      const bool add = operands.add || part > 0;
-      for (std::int64_t f = 0; f < count; ++f) {
-        T* const to = operands.dw + (k + f) * rows() + i;
-        for (std::int64_t j = 0; j < height; ++j) to[j] = add ? to[j] + square[f * side + j] : square[f * side + j];
-      }
-    }
-  }
-}
-
-template <class T>
-void ParamsProduct<T>::write(const Operands& operands, const Shared& shared, Piece filters_of_all) const {
-  constexpr std::int64_t block = 32;
-  for (std::int64_t k = filters_of_all.first; operands.db != nullptr && k < filters_of_all.last; ++k) {
-    double sum = operands.add ? static_cast<double>(operands.db[k]) : 0.0;
-    for (int part = 0; part < partition_.columns; ++part) sum += shared.bias_sums[part * groups_ * filters() + k];
-    operands.db[k] = static_cast<T>(sum);
-  }
-  if (operands.dw == nullptr) return;
-  for (std::int64_t k = filters_of_all.first; k < filters_of_all.last;) {
-    const std::int64_t group_ends = (k / filters() + 1) * filters();
-    const std::int64_t count = std::min({block, filters_of_all.last - k, group_ends - k});
-    if (swapped_) {
-      write_straight(operands, shared, k, count);
-    } else {
-      write_transposed(operands, shared, k, count);
-    }
-    k += count;
   }
 }
 

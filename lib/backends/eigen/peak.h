@@ -8,7 +8,7 @@
 namespace lamina::eigen {
 
 /// Operations per second, a multiply-add counts as two, of the set's sums in registers on every thread of the pool: the
-/// best of several runs, in less than a tenth of a second. Throws Unsupported for a type that the backend lacks.
+/// best of several runs, in about a tenth of a second. Throws Unsupported for a type that the backend lacks.
 double peak_flops(Pool&, const InstructionSet&, DType);
 
 }  // namespace lamina::eigen

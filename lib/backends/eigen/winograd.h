@@ -63,12 +63,10 @@ const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int t
   return tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
 }
 
-/// Columns of the panels that hold so many channels: three vectors, but two for four, since a product with a single
-/// vector waits for its own sums.
+/// Columns of the panels that hold so many channels.
 template <class T>
 std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) {
-  const std::int64_t vectors = divide_up(channels, kernels.lanes), most = kernels.vectors;
-  return std::min(vectors, vectors == most + 1 ? most - 1 : most) * kernels.lanes;
+  return panel_vectors(divide_up(channels, kernels.lanes), kernels.vectors) * kernels.lanes;
 }
 
 /// Panels for so many vectors of channels: where one lies, and a list of them for products.
@@ -93,7 +91,7 @@ class ChannelPanels {
     Panel<T>* end = out;
     for (std::int64_t vector = 0; vector < vectors_; ++end) {
       const std::int64_t count = panel_vectors(vectors_ - vector, most_);
-      *end = {panels + at(vector), c + vector * lanes_, vector * lanes_, count * lanes_};
+      *end = {panels + at(vector), c + vector * lanes_, vector * lanes_, count * lanes_, count};
       vector += count;
     }
     return {out, end};
@@ -103,8 +101,8 @@ class ChannelPanels {
   std::int64_t vectors_, most_, lanes_, stride_, narrow_;
 };
 
-/// c = a * panels (+ c), whole vectors: `tile` is the first register tile, from whose b and c those of a panel are
-/// `b_offset` and `c_offset` away. Rows of a are asked for ahead of time: they come from the third-level cache, and
+/// c = a * panels (+ c), whole vectors: `tile` has what all register tiles share; b and c are a panel's, `b_offset` and
+/// `c_offset` further. Rows of a are asked for ahead of time: they come from the third-level cache, and
 /// this loop meets them first. As multiply(), but with less to do for each of many shallow tiles.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
@@ -118,7 +116,7 @@ void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t 
     for (const Panel<T>& panel : panels) {
       tile.b = panel.b + b_offset;
       tile.c = panel.c + c_offset + i * tile.ldc;
-      functions[panel.count / kernels.lanes - 1](tile);
+      functions[panel.vectors - 1](tile);
       tile.a_ahead = 0;
     }
   }

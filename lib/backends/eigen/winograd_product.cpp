@@ -105,13 +105,19 @@ std::size_t WinogradProduct<T>::workspace_bytes(bool prepared) const {
 }
 
 template <class T>
+ChannelPanels WinogradProduct<T>::panels_of(Piece outputs) const {
+  const std::int64_t lanes = kernels_->lanes;
+  return {divide_up(outputs.last - outputs.first, lanes), width_ / lanes, lanes, panel_stride_};
+}
+
+template <class T>
 void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const {
   const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs;
   const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
   const T* const from = w + group * inputs * e_.outputs * 9;
+  const ChannelPanels panels = panels_of(outputs);
   for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
-    const std::int64_t column = k - outputs.first;
-    T* const made = to + column / width_ * panel_stride_ + column % width_;  // two panels are of two vectors
+    T* const made = to + panels.at((k - outputs.first) / lanes);
     const int count = static_cast<int>(std::min(lanes, outputs.last - k));
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * width_, filter_position_, from + input * per_input + k * per_output,
@@ -210,9 +216,7 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
       filters = made;
     }
     Panel<T> list[most_vectors];
-    const std::span<const Panel<T>> panels = ChannelPanels(divide_up(outputs.last - outputs.first, kernels_->lanes),
-                                                           width_ / kernels_->lanes, kernels_->lanes, panel_stride_)
-                                                 .list(filters, products, list);
+    const std::span<const Panel<T>> panels = panels_of(outputs).list(filters, products, list);
     for (int position = 0; position < positions_; ++position) {
       multiply_panels(*kernels_,
                       {.depth = e_.inputs,

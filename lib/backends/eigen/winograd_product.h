@@ -50,6 +50,7 @@ class WinogradProduct {
   };
   std::int64_t group_size() const { return static_cast<std::int64_t>(chunks_.size()) * chunk_size_; }
   Buffers carve(Carver&, bool prepared) const;
+  ChannelPanels panels_of(Piece outputs) const;
   void transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const;
   void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
   void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
