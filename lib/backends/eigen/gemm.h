@@ -70,64 +70,56 @@ struct Block {
 template <class T, class Put>
 void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
+  const std::int64_t width = kernels.width();
   const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
   constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
   alignas(64) T spill[2048 / sizeof(T)];
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
-    const auto& functions = kernels.tile[rows <= kernels.rows / 2 ? 1 : 0];
+    const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const T* const bias = block.bias == nullptr ? nullptr : block.bias + i;
-    // What the tiles of these rows share: those that have a direct place, and those that are put, or kept first.
-    Tile<T> direct{.depth = block.depth,
+    std::int64_t column = 0;
+    for (const Panel<T>& panel : block.panels) {
+      Tile<T> tile{.depth = block.depth,
                    .a = block.a + i * block.lda,
                    .lda = block.lda,
                    .rows = rows,
-                   .b = nullptr,
+                   .b = panel.b + block.b_offset,
                    .ldb = block.ldb,
-                   .c = nullptr,
-                   .ldc = block.ldc,
+                   .c = spill,
+                   .ldc = width,
                    .scale = block.scale == nullptr ? nullptr : block.scale + i,
-                   .bias = block.begins ? bias : nullptr,
-                   .add = block.add || !block.begins,
-                   .relu = block.relu && block.ends,
-                   .a_ahead = block.a_is_far ? kernels.rows * block.lda : 0,
+                   .bias = nullptr,
+                   .add = false,
+                   .relu = false,
                    .run = block.run,
                    .run_pitch = block.run_pitch};
-    const Panel<T>* asked = block.panels.data() + 1;  // the panel that memory is asked for
-    const Panel<T>* asked_end = block.panels.data() + block.panels.size();
-    std::int64_t asked_offset = block.b_offset;
-    const std::int64_t first = i / kernels.rows * share;
-    if (block.b_is_far && i == 0) {
-      direct.b_rows = static_cast<int>(line);
-    } else if (first < line) {
-      asked = block.next.data();
-      asked_end = asked + block.next.size();
-      asked_offset = block.next_offset;
-      direct.b_first = static_cast<int>(first);
-      direct.b_rows = static_cast<int>(std::min(share, line - first));
-    } else {
-      asked = asked_end;
-    }
-    Tile<T> kept = direct;
-    kept.ldc = keeps ? block.sums_ld : kernels.width();
-    kept.bias = nullptr;
-    kept.add = keeps && !block.begins;
-    kept.relu = false;
-    if (block.c_is_far) direct.c_ahead = kernels.width();
-    std::int64_t column = 0;
-    for (const Panel<T>& panel : block.panels) {
-      Tile<T>& tile = panel.c != nullptr ? direct : kept;
-      tile.b = panel.b + block.b_offset;
-      tile.b_next = asked < asked_end ? asked++->b + asked_offset : nullptr;
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c_offset + i * block.ldc;
-      } else {
-        tile.c = keeps ? block.sums + i * block.sums_ld + column : spill;
+        tile.ldc = block.ldc;
+        tile.bias = block.begins ? bias : nullptr;
+        tile.add = block.add || !block.begins;
+        tile.relu = block.relu && block.ends;
+        if (block.c_is_far) tile.c_ahead = width;
+      } else if (keeps) {
+        tile.c = block.sums + i * block.sums_ld + column;
+        tile.ldc = block.sums_ld;
+        tile.add = !block.begins;
       }
-      functions[panel.vectors - 1](tile);
-      direct.a_ahead = kept.a_ahead = 0;
+      const auto index = static_cast<std::size_t>(&panel - block.panels.data());
+      const std::int64_t first = i / kernels.rows * share;
+      if (block.b_is_far && i == 0 && index + 1 < block.panels.size()) {
+        tile.b_next = block.panels[index + 1].b + block.b_offset;
+        tile.b_rows = static_cast<int>(line);
+      } else if (index < block.next.size() && first < line) {
+        tile.b_next = block.next[index].b + block.next_offset;
+        tile.b_first = static_cast<int>(first);
+        tile.b_rows = static_cast<int>(std::min(share, line - first));
+      }
+      if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
       column += panel.vectors * kernels.lanes;
+      kernels.tile[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
       put(Finished<T>{.to = nullptr,
                       .ldc = block.ldc,
