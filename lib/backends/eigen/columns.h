@@ -30,6 +30,11 @@ struct Source {
   std::int64_t pitch;
   const T* mask = nullptr;
   std::int64_t mask_pitch = 0;
+
+  /// What lies so many elements further in each image.
+  Source further(std::int64_t elements) const {
+    return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
+  }
 };
 
 /// A range of columns [first, first + count).

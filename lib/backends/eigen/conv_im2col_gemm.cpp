@@ -205,12 +205,7 @@ struct BackwardData {
     const std::int64_t image_bytes = c.group_channels() * c.x.plane() * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t images = residues.size() == 1 ? c.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
     const Tensor& dx = args.dx[0];
-    const std::int64_t dy_group = g * c.group_filters() * c.y.plane();
-    Source<T> dy{args.dy.as<T>() + dy_group, args.dy.pitch};
-    if (c.relu) {
-      dy.mask = args.y.as<T>() + dy_group;
-      dy.mask_pitch = args.y.pitch;
-    }
+    const Source<T> dy = gradient_source<T>(c, args).further(g * c.group_filters() * c.y.plane());
     const bool fill = fills() && !c.add_dx;
     for (std::int64_t first = 0; first < c.x.n; first += images) {
       for (const Residue<T>& residue : residues) {

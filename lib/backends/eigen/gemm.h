@@ -148,6 +148,20 @@ struct RowMajor {
   }
 };
 
+/// Lists the panels of so many channels, `stride` elements apart, each of up to `most` vectors: panel_vectors() of
+/// those left. c has them from `c` on, with room for whole vectors.
+template <class T>
+std::span<const Panel<T>> list_channels(std::int64_t channels, std::int64_t most, std::int64_t lanes, const T* panels,
+                                        std::int64_t stride, T* c, Panel<T>* list) {
+  Panel<T>* end = list;
+  for (std::int64_t channel = 0; channel < channels; panels += stride) {
+    const std::int64_t left = channels - channel, vectors = panel_vectors(divide_up(left, lanes), most);
+    *end++ = {panels, c + channel, channel, std::min(vectors * lanes, left), vectors};
+    channel += vectors * lanes;
+  }
+  return {list, end};
+}
+
 /// Lists packed panels `stride` elements apart, whose columns c has in `row` and onwards, row-major.
 template <class T>
 std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* packed, std::int64_t stride,

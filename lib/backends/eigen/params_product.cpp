@@ -162,10 +162,7 @@ std::size_t ParamsProduct<T>::workspace_bytes() const {
 template <class T>
 auto ParamsProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const -> Share {
   const int position_part = part % partition_.columns, row_part = part / partition_.columns;
-  Source<T> x = operands.x, dy = operands.dy;
-  x.data += group * x_group_;
-  dy.data += group * dy_group_;
-  if (dy.mask != nullptr) dy.mask += group * dy_group_;
+  const Source<T> x = operands.x.further(group * x_group_), dy = operands.dy.further(group * dy_group_);
   const std::int64_t slot = position_part * groups_ + group;
   const bool sums_bias = operands.db != nullptr && (swapped_ || row_part == 0);
   const Piece all_rows = piece(rows(), kernels_->rows, row_part, partition_.rows);
@@ -180,15 +177,8 @@ auto ParamsProduct<T>::share(int part, int group, const Operands& operands, cons
 template <class T>
 std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::int64_t first, std::int64_t count,
                                                        const Buffers& buffers) const {
-  const std::int64_t lanes = kernels_->lanes;
-  Panel<T>* end = buffers.list;
-  for (std::int64_t f = 0; f < count; ++end) {
-    const std::int64_t width = panel_vectors(divide_up(count - f, lanes), kernels_->vectors) * lanes;
-    const T* const packed = buffers.panels + (end - buffers.list) * block_depth_ * kernels_->width();
-    *end = {packed, share.partial + first + f, f, std::min(width, count - f), width / lanes};
-    f += width;
-  }
-  return {buffers.list, end};
+  return list_channels<T>(count, kernels_->vectors, kernels_->lanes, buffers.panels, block_depth_ * kernels_->width(),
+                          share.partial + first, buffers.list);
 }
 
 template <class T>

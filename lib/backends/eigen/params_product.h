@@ -3,8 +3,8 @@
 //
 // One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
 // of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where windows are 1x1 and x has
-// fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the
-// positions; then each has partial sums of its own, added up in order of the threads.
+// fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the positions; then
+// each has partial sums of its own, added up in order of the threads.
 
 #include <cstddef>
 #include <cstdint>

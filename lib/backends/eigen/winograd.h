@@ -88,13 +88,7 @@ class ChannelPanels {
 
   template <class T>
   std::span<const Panel<T>> list(const T* panels, T* c, Panel<T>* out) const {
-    Panel<T>* end = out;
-    for (std::int64_t vector = 0; vector < vectors_; ++end) {
-      const std::int64_t count = panel_vectors(vectors_ - vector, most_);
-      *end = {panels + at(vector), c + vector * lanes_, vector * lanes_, count * lanes_, count};
-      vector += count;
-    }
-    return {out, end};
+    return list_channels(vectors_ * lanes_, most_, lanes_, panels, stride_, c, out);
   }
 
  private:
@@ -102,8 +96,8 @@ class ChannelPanels {
 };
 
 /// c = a * panels (+ c), whole vectors: `tile` has what all register tiles share; b and c are a panel's, `b_offset` and
-/// `c_offset` further. Rows of a are asked for ahead of time: they come from the third-level cache, and
-/// this loop meets them first. As multiply(), but with less to do for each of many shallow tiles.
+/// `c_offset` further. Rows of a are asked for ahead of time: they come from the third-level cache, and this loop meets
+/// them first. As multiply(), but with less to do for each of many shallow tiles.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
                      std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {

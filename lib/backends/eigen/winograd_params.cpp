@@ -202,9 +202,8 @@ void WinogradParams<T>::run(Pool& pool, const Operands& operands, void* workspac
   const Buffers buffers = carve(carver);
   for (int group = 0; group < e_.groups; ++group) {
     Operands of_group = operands;
-    of_group.x.data += group * e_.inputs * e_.in_plane();
-    of_group.dy.data += group * e_.outputs * e_.out_plane();
-    if (of_group.dy.mask != nullptr) of_group.dy.mask += group * e_.outputs * e_.out_plane();
+    of_group.x = operands.x.further(group * e_.inputs * e_.in_plane());
+    of_group.dy = operands.dy.further(group * e_.outputs * e_.out_plane());
     if (of_group.dw != nullptr) of_group.dw += std::int64_t{group} * e_.outputs * e_.inputs * 9;
     if (of_group.db != nullptr) of_group.db += std::int64_t{group} * e_.outputs;
     run_group(pool, of_group, buffers);

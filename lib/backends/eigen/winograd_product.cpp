@@ -141,9 +141,7 @@ void WinogradProduct<T>::prepare(Pool& pool, const T* w, const T* scale, T* to) 
 template <class T>
 void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group& group, T* pixels, T* points) const {
   const int lanes = kernels_->lanes;
-  Source<T> source = group.operands->source;
-  source.data += group.index * e_.inputs * e_.in_plane();
-  if (source.mask != nullptr) source.mask += group.index * e_.inputs * e_.in_plane();
+  const Source<T> source = group.operands->source.further(group.index * e_.inputs * e_.in_plane());
   std::int64_t tile = strips_.tiles(block.first, strips.first);
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
