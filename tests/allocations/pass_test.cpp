@@ -36,8 +36,9 @@ Graph wide_graph() {
   Value y = conv(x, "conv2", {.channels = 48, .kernel = 3, .pad = 1, .bias = false});
   x = relu(add(batch_norm(y, "bn2"), x));
   x = relu(conv(x, "conv3", {.channels = 64, .kernel = 3, .pad = 1, .groups = 2}));
-  x = conv(x, "conv4", {.channels = 40, .kernel = 1});
-  x = relu(conv(x, "conv5", {.channels = 32, .kernel = 3, .stride = 2, .pad = 1}));
+  x = relu(conv(x, "conv4", {.channels = 64, .kernel = 5, .pad = 2, .groups = 2}));
+  x = conv(x, "conv5", {.channels = 40, .kernel = 1});
+  x = relu(conv(x, "conv6", {.channels = 32, .kernel = 3, .stride = 2, .pad = 1}));
   fully_connected(x, "fc", {.outputs = 50});
   return graph;
 }

@@ -203,7 +203,7 @@ TEST_CASE(
 TEST_CASE("every layer of a network is within what the algorithm picked for it is documented to keep") {
   const auto eigen = make_backend("eigen");
   const double u = std::ldexp(1.0, -24);
-  for (const char* network : {"resnet18", "vgg16"}) {
+  for (const char* network : {"alexnet", "resnet18", "vgg16"}) {
     int transformed = 0, products = 0;
     for (const Layer& layer : layers_of(small(network), *eigen)) {
       const Spec spec = *make_spec(*eigen, layer.c, {.dtype = DType::f32});

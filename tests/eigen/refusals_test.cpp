@@ -120,6 +120,21 @@ TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
   }
 }
 
+TEST_CASE("winograd_4x4 refuses 5x5 and names what it takes, and winograd_2x2 takes both") {
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+    const auto by = [&](const char* algorithm, Size kernel) {
+      Choice choice;
+      choice.algorithm[pass] = algorithm;
+      oracle().lower(f32_spec({"", Conv{.channels = 2, .kernel = kernel}, {{1, 2, 7, 7}}}), choice);
+    };
+    CHECK_THROWS_AS(by("winograd_4x4", 5), Unsupported);
+    CHECK_THROWS_WITH(by("winograd_4x4", 5), ContainsSubstring("winograd_4x4 takes 3x3 kernels, not 5x5"));
+    CHECK_THROWS_WITH(by("winograd_2x2", {5, 3}), ContainsSubstring("takes 3x3 and 5x5 kernels, not 5x3"));
+    CHECK_NOTHROW(by("winograd_2x2", 5));
+    CHECK_NOTHROW(by("winograd_2x2", 3));
+  }
+}
+
 TEST_CASE("a plan names the node that its backend refuses") {
   Graph graph("refused");
   conv(graph.input({1, 2, 4, 4}), "first", {.channels = 2, .kernel = 3});

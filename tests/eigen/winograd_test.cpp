@@ -26,17 +26,16 @@ using Row = std::vector<double>;
 
 /// The matrices of the one-dimensional transforms.
 struct Matrices {
-  int tile, patch;
+  int tile, taps, patch;
   std::vector<Row> input, output, filter, spread, gradient;  // [column][row]
 };
 
 /// Takes them out of the two-dimensional transforms X M X^T. Column 0 of every X begins with 1 (at the point 0), so
 /// that M = e_i e_0^T leaves column i of X in the first column.
-Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
-  const eigen::WinogradTransforms<double>& transforms = tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
-  const int patch = transforms.patch, lanes = kernels.lanes;
+Matrices matrices_of(const eigen::WinogradTransforms<double>& transforms, int lanes) {
+  const int tile = transforms.tile, taps = transforms.taps, patch = transforms.patch, weights = taps * taps;
   const auto size = static_cast<std::size_t>(patch * patch * lanes);
-  Matrices matrices{tile, patch, {}, {}, {}, {}, {}};
+  Matrices matrices{tile, taps, patch, {}, {}, {}, {}, {}};
   const auto pixel = [&](int i, int j, int cols) { return static_cast<std::size_t>((i * cols + j) * lanes); };
   for (int i = 0; i < patch; ++i) {
     std::vector<double> from(size), to(size);
@@ -53,14 +52,16 @@ Matrices matrices_of(const eigen::MicroKernels<double>& kernels, int tile) {
     for (int k = 0; k < tile; ++k) row.push_back(pixels[pixel(k, 0, tile)]);
     matrices.output.push_back(row);
 
-    std::vector<double> filter(9);
-    transforms.gradients(filter.data(), 9, from.data(), lanes, 1, false);
-    matrices.gradient.push_back({filter[0], filter[3], filter[6]});
+    std::vector<double> filter(static_cast<std::size_t>(weights));
+    transforms.gradients(filter.data(), weights, from.data(), lanes, 1, false);
+    row.clear();
+    for (int r = 0; r < taps; ++r) row.push_back(filter[static_cast<std::size_t>(taps * r)]);
+    matrices.gradient.push_back(row);
   }
-  for (int i = 0; i < 3; ++i) {
-    std::vector<double> filter(9), to(size);
-    filter[static_cast<std::size_t>(3 * i)] = 1;
-    transforms.filters(to.data(), lanes, filter.data(), 9, nullptr, 1, false, 0);
+  for (int i = 0; i < taps; ++i) {
+    std::vector<double> filter(static_cast<std::size_t>(weights)), to(size);
+    filter[static_cast<std::size_t>(taps * i)] = 1;
+    transforms.filters(to.data(), lanes, filter.data(), weights, nullptr, 1, false, 0);
     Row row;
     for (int k = 0; k < patch; ++k) row.push_back(to[pixel(k, 0, patch)]);
     matrices.filter.push_back(row);
@@ -102,6 +103,22 @@ const std::vector<Case>& cases() {
       {"several blocks of groups", Conv{.channels = 64, .kernel = 3, .pad = 1, .groups = 2}, {{1, 96, 70, 70}}},
       {"inference", Conv{.channels = 20, .kernel = 3, .pad = 1, .groups = 2}, {{2, 18, 9, 9}}, {}, Mode::inference},
       {"inference of many tiles", Conv{.channels = 20, .kernel = 3, .pad = 1}, {{2, 18, 29, 30}}, {}, Mode::inference},
+      {"5x5: one pixel", Conv{.channels = 2, .kernel = 5, .pad = 2}, {{3, 3, 1, 1}}},
+      {"5x5: whole tiles", Conv{.channels = 16, .kernel = 5, .pad = 2}, {{2, 16, 8, 8}}},
+      {"5x5: a pixel more", Conv{.channels = 17, .kernel = 5, .pad = 2, .bias = false}, {{2, 33, 9, 5}}},
+      {"5x5: no padding", Conv{.channels = 5, .kernel = 5}, {{2, 4, 11, 10}}},
+      {"5x5: pads of their own", Conv{.channels = 3, .kernel = 5, .pad = {4, 1}}, {{1, 2, 5, 7}}},
+      {"5x5: pad beyond the kernel", Conv{.channels = 3, .kernel = 5, .pad = 6}, {{1, 2, 3, 2}}},
+      {"5x5: several panels", Conv{.channels = 130, .kernel = 5, .pad = 2}, {{2, 20, 7, 7}}},
+      {"5x5: several strips in a row", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{1, 2, 3, 150}}},
+      {"5x5: several blocks of groups", Conv{.channels = 64, .kernel = 5, .pad = 2, .groups = 2}, {{1, 96, 35, 34}}},
+      {"5x5: groups", Conv{.channels = 36, .kernel = 5, .pad = 2, .groups = 2}, {{2, 38, 7, 6}}},
+      {"5x5: ReLU", Conv{.channels = 20, .kernel = 5, .pad = 2}, {{2, 36, 6, 21}}, {{Relu{}}}},
+      {"5x5: inference",
+       Conv{.channels = 20, .kernel = 5, .pad = 2, .groups = 2},
+       {{2, 18, 9, 9}},
+       {},
+       Mode::inference},
   };
   return all;
 }
@@ -109,32 +126,34 @@ const std::vector<Case>& cases() {
 }  // namespace
 
 TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
-  for (const eigen::InstructionSet* set : sets_here())
-    for (const int tile : {2, 4}) {
-      INFO(set->name << ", tiles of " << tile);
-      const Matrices m = matrices_of(set->f64, tile);
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const eigen::WinogradKernels<double>& all = set->f64.winograd;
+    for (const auto* transforms : {&all.f2x2_3x3, &all.f4x4_3x3, &all.f2x2_5x5}) {
+      const int tile = transforms->tile, taps = transforms->taps;
+      INFO(set->name << ", tiles of " << tile << ", filters of " << taps);
+      const Matrices m = matrices_of(*transforms, set->f64.lanes);
       // y[o] = sum over points of A[a][o] G[a][r] B[a][d] must be 1 where d = o + r, else 0.
       for (int o = 0; o < tile; ++o)
-        for (int r = 0; r < 3; ++r)
+        for (int r = 0; r < taps; ++r)
           for (int d = 0; d < m.patch; ++d) {
             double sum = 0;
             for (int a = 0; a < m.patch; ++a) sum += at(m.output, o, a) * at(m.filter, a, r) * at(m.input, a, d);
             CHECK(std::abs(sum - (d == o + r ? 1 : 0)) < 1e-14);
           }
-      const Winograd named = *winograd_named(tile == 2 ? "winograd_2x2" : "winograd_4x4");
+      const Winograd named = *winograd_named(tile == 2 ? "winograd_2x2" : "winograd_4x4", taps);
       double growth = 0, weight_growth = 0;
       for (int o = 0; o < tile; ++o) {
         double sum = 0;
         for (int a = 0; a < m.patch; ++a) {
           CHECK(at(m.spread, a, o) == at(m.output, o, a));
-          double taps = 0, patch = 0;
-          for (int r = 0; r < 3; ++r) taps = std::max(taps, std::abs(at(m.filter, a, r)));
+          double tap = 0, patch = 0;
+          for (int r = 0; r < taps; ++r) tap = std::max(tap, std::abs(at(m.filter, a, r)));
           for (int d = 0; d < m.patch; ++d) patch += std::abs(at(m.input, a, d));
-          sum += std::abs(at(m.output, o, a)) * taps * patch;
+          sum += std::abs(at(m.output, o, a)) * tap * patch;
         }
         growth = std::max(growth, sum * sum);
       }
-      for (int r = 0; r < 3; ++r) {
+      for (int r = 0; r < taps; ++r) {
         double sum = 0;
         for (int a = 0; a < m.patch; ++a) {
           CHECK(std::abs(at(m.gradient, r, a) - at(m.filter, a, r)) < 1e-16);
@@ -148,6 +167,7 @@ TEST_CASE("Winograd's matrices multiply polynomials, and grow as documented") {
       CHECK(growth == Approx(named.growth));
       CHECK(weight_growth == Approx(named.weight_growth));
     }
+  }
 }
 
 TEST_CASE("Winograd's algorithms are within their bounds on every instruction set and number of threads") {
@@ -155,6 +175,7 @@ TEST_CASE("Winograd's algorithms are within their bounds on every instruction se
     const Feed feed = make_feed(c, 1);
     const Result want = reference(c, feed);
     for (const char* algorithm : {"winograd_2x2", "winograd_4x4"}) {
+      if (!winograd_named(algorithm, std::get<Conv>(c.op).kernel.h)) continue;
       const Algorithms algorithms = {algorithm, algorithm, algorithm};
       const Bounds bounds = chain_bounds(c, feed, algorithms);
       for (const eigen::InstructionSet* set : sets_here())
@@ -194,18 +215,21 @@ TEST_CASE("Winograd's weight gradient of many channels and few tiles is within i
 }
 
 TEST_CASE("a limit on the error takes algorithms that guarantee it, and Winograd guarantees none") {
-  Graph graph("two");
+  Graph graph("four");
   Value x = graph.input({2, 32, 12, 12});
   x = conv(x, "a", {.channels = 32, .kernel = 3, .pad = 1});
-  conv(x, "b", {.channels = 32, .kernel = 3, .pad = 1});
+  x = conv(x, "b", {.channels = 32, .kernel = 3, .pad = 1});
+  x = conv(x, "c", {.channels = 16, .kernel = 5, .pad = 2, .groups = 2});
+  conv(x, "d", {.channels = 16, .kernel = 5, .pad = 1});
   const auto eigen = make_backend("eigen", {.threads = 1});
   Options options;
   options.input_gradient = true;
   const Plan by_rule(graph, *eigen, options);
-  for (const Call& call : by_rule.calls()) CHECK(call.algorithm == "winograd_4x4");
+  const std::string rule[] = {"", "winograd_4x4", "winograd_4x4", "im2col_gemm", "winograd_2x2"};
+  for (const Call& call : by_rule.calls()) CHECK(call.algorithm == rule[call.nodes.front()]);
   options.choice.max_error = 1e-6;
   const Plan bounded(graph, *eigen, options);
-  REQUIRE(bounded.calls().size() == 6);
+  REQUIRE(bounded.calls().size() == 12);
   for (const Call& call : bounded.calls()) {
     CHECK(call.max_error <= 1e-6);
     CHECK_FALSE(call.algorithm.starts_with("winograd"));
@@ -223,7 +247,7 @@ TEST_CASE("networks by Winograd have the logits of f64 to 1e-4 of the largest") 
       exact.forward();
       rounded.forward();
       int transformed = 0;
-      for (const Call& call : rounded.calls()) transformed += call.algorithm == "winograd_4x4" ? 1 : 0;
+      for (const Call& call : rounded.calls()) transformed += call.algorithm.starts_with("winograd") ? 1 : 0;
       CHECK(transformed > 5);
       std::vector<double> want(static_cast<std::size_t>(exact.output().shape.count())), got(want.size());
       download(eigen->device(), want, exact.output());

@@ -39,6 +39,8 @@ const std::vector<Case>& cases() {
        {{1, 17, 8, 7}}},
       {"pad beyond kernel", Conv{.channels = 2, .kernel = 2, .pad = 3}, {{1, 2, 3, 4}}},
       {"5x5, pad 2", Conv{.channels = 3, .kernel = 5, .pad = 2}, {{2, 2, 6, 5}}},
+      {"5x5, wide", Conv{.channels = 17, .kernel = 5, .pad = {1, 2}, .bias = false}, {{2, 9, 8, 9}}},
+      {"5x5, 2 groups", Conv{.channels = 6, .kernel = 5, .pad = 2, .groups = 2}, {{2, 4, 5, 7}}},
       {"first layer", Conv{.channels = 4, .kernel = 7, .stride = 2, .pad = 3, .bias = false}, {{2, 3, 13, 12}}},
       {"first layer of AlexNet", Conv{.channels = 4, .kernel = 11, .stride = 4, .pad = 2}, {{1, 3, 19, 18}}},
       {"2 groups", Conv{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {{2, 4, 5, 6}}},

@@ -62,12 +62,15 @@ struct OpBounds {
 
   Bounds operator()(const Conv& op) const {
     const double window = op.kernel.h * op.kernel.w;
+    const int taps = op.kernel.h;
     Bounds bounds = linear(c, feed, x.c / op.groups * window + 1, op.channels / op.groups * window,
                            static_cast<double>(y.n * y.plane()));
-    if (const auto winograd = winograd_named(algorithms[0])) bounds.y = winograd_y_bound(*winograd, op, x, feed);
+    if (const auto winograd = winograd_named(algorithms[0], taps)) bounds.y = winograd_y_bound(*winograd, op, x, feed);
     if (!training) return bounds;
-    if (const auto winograd = winograd_named(algorithms[1])) bounds.dw[0] = winograd_dw_bound(*winograd, op, x, feed);
-    if (const auto winograd = winograd_named(algorithms[2])) bounds.dx[0] = winograd_dx_bound(*winograd, op, x, feed);
+    if (const auto winograd = winograd_named(algorithms[1], taps))
+      bounds.dw[0] = winograd_dw_bound(*winograd, op, x, feed);
+    if (const auto winograd = winograd_named(algorithms[2], taps))
+      bounds.dx[0] = winograd_dx_bound(*winograd, op, x, feed);
     return bounds;
   }
   Bounds operator()(const FullyConnected& op) const {

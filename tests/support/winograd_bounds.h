@@ -7,9 +7,9 @@
 //
 //   |computed - exact| <= (C + 26) * u * growth * sum over channels of |w|_1 |x|_max,
 //
-// 26 = 8 roundings in each of the three transforms (4 along each axis), one of the bias, one of an old content; growth
-// = the square of the largest, over the outputs of a one-dimensional tile, of sum over points a of |A[a]| * max over
-// taps |G[a]| * (sum over the patch of |B[a]|).
+// 26 = 8 roundings in each of the three transforms (4 along each axis), one of the bias, one of an old content; 28 for
+// filters of 5x5, whose own transform has 5 along each axis. growth = the square of the largest, over the outputs of a
+// one-dimensional tile, of sum over points a of |A[a]| * max over taps |G[a]| * (sum over the patch of |B[a]|).
 //
 // A weight gradient sums over the tiles of the batch. With |dy|_1 the sum of a tile's absolute values,
 //
@@ -28,14 +28,15 @@
 namespace lamina::test {
 
 struct Winograd {
-  int tile;       ///< outputs along one axis
-  double growth;  ///< of its transforms, in two dimensions
+  int tile, taps;  ///< outputs and filter along one axis
+  double growth;   ///< of its transforms, in two dimensions
   double weight_growth;
+  int weights() const { return taps * taps; }  ///< of a filter
 };
 
-/// What "winograd_2x2" (points 0, 1, -1, infinity) and "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity) are; nothing for
-/// an algorithm of another kind.
-std::optional<Winograd> winograd_named(const std::string& algorithm);
+/// What "winograd_2x2" (points 0, 1, -1, infinity) and "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity) are, and the
+/// first with filters of 5x5 (the points of the second); nothing for an algorithm of another kind.
+std::optional<Winograd> winograd_named(const std::string& algorithm, int taps = 3);
 
 Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
 Bound winograd_dx_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);

@@ -25,7 +25,8 @@ WinogradExtents forward_extents(const ConvProblem& c) {
           .out_h = c.y.h,
           .out_w = c.y.w,
           .pad_h = c.op.pad.h,
-          .pad_w = c.op.pad.w};
+          .pad_w = c.op.pad.w,
+          .taps = c.op.kernel.h};
 }
 
 /// dx as the outputs of dy.
@@ -38,8 +39,9 @@ WinogradExtents data_extents(const ConvProblem& c) {
           .in_w = c.y.w,
           .out_h = c.x.h,
           .out_w = c.x.w,
-          .pad_h = 2 - c.op.pad.h,
-          .pad_w = 2 - c.op.pad.w};
+          .pad_h = c.op.kernel.h - 1 - c.op.pad.h,
+          .pad_w = c.op.kernel.w - 1 - c.op.pad.w,
+          .taps = c.op.kernel.h};
 }
 
 template <class T>
@@ -48,8 +50,8 @@ WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int thr
   return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
 }
 
-/// Whether inference keeps transformed filters: they take four times the memory of the filters (2x2: 16 / 9), and with
-/// more tiles than this to use one in, transforming it anew costs less than a fifth of using it.
+/// Whether inference keeps transformed filters: they take four times the memory of the filters (2x2: 16 / 9, or 36 / 25
+/// of 5x5), and with more tiles than this to use one in, transforming it anew costs less than a fifth of using it.
 template <class T>
 bool prepares_filters(const WinogradProduct<T>& product) {
   constexpr std::int64_t few_tiles = 64;
@@ -115,19 +117,19 @@ Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const Micr
 
 }  // namespace
 
-std::string winograd_refusal(const ConvProblem& c) {
+std::string winograd_refusal(const ConvProblem& c, int tile) {
   const Conv& op = c.op;
   const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
-  if (op.kernel != Size(3)) return "takes 3x3 kernels, not " + by(op.kernel);
+  if (op.kernel != Size(3) && (tile != 2 || op.kernel != Size(5)))
+    return (tile == 2 ? "takes 3x3 and 5x5 kernels, not " : "takes 3x3 kernels, not ") + by(op.kernel);
   if (op.stride != Size(1)) return "takes stride 1, not " + by(op.stride);
   if (op.dilation != Size(1)) return "takes dilation 1, not " + by(op.dilation);
   return {};
 }
 
-bool winograd_4x4_pays(const ConvProblem& c, DType dtype, Pass) {
-  constexpr int least_channels = 24;
-  return dtype == DType::f32 && winograd_refusal(c).empty() && c.group_channels() >= least_channels &&
-         c.group_filters() >= least_channels;
+bool winograd_pays(const ConvProblem& c, DType dtype, Pass) {
+  const int least = c.op.kernel.h == 5 ? 16 : 24;
+  return dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
 }
 
 Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool inference,

@@ -11,11 +11,11 @@ namespace lamina::eigen {
 constexpr const char* winograd_2x2_name = "winograd_2x2";
 constexpr const char* winograd_4x4_name = "winograd_4x4";
 
-/// Why they cannot do the convolution, or nothing.
-std::string winograd_refusal(const ConvProblem&);
+/// Why the algorithm with tiles of 2x2 or 4x4 cannot do the convolution, or nothing.
+std::string winograd_refusal(const ConvProblem&, int tile);
 
-/// Whether winograd_4x4 should be the fastest: see docs/algorithms/winograd_4x4.md.
-bool winograd_4x4_pays(const ConvProblem&, DType, Pass);
+/// Whether the larger of the tiles that are not refused should be the fastest: see docs/ops/conv.md.
+bool winograd_pays(const ConvProblem&, DType, Pass);
 
 /// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. In inference, a forward pass of few tiles takes
 /// filters that prepare transformed.

@@ -1,6 +1,6 @@
 #pragma once
-// A 3x3 convolution with stride 1 by Winograd's minimal filtering, over blocks of tiles: the problem that a forward
-// pass, a data gradient and a weight gradient share, and how tiles are cut into strips.
+// A 3x3 or 5x5 convolution with stride 1 by Winograd's minimal filtering, over blocks of tiles: the problem that a
+// forward pass, a data gradient and a weight gradient share, and how tiles are cut into strips.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,6 +18,7 @@ struct WinogradExtents {
   int inputs, outputs;  ///< channels of a group
   int in_h, in_w, out_h, out_w;
   int pad_h, pad_w;  ///< may be negative: rows and columns left out
+  int taps;          ///< of a filter along an axis: 3 or 5
   std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
 };
@@ -57,10 +58,11 @@ class Strips {
   std::int64_t tiles_w_, tiles_h_, segments_, count_;
 };
 
-/// The transforms of tiles of this size, of one element type.
+/// The transforms of tiles and filters of these sizes, of one element type.
 template <class T>
-const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int tile) {
-  return tile == 2 ? kernels.winograd.of_2x2 : kernels.winograd.of_4x4;
+const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int tile, int taps) {
+  const WinogradKernels<T>& of = kernels.winograd;
+  return taps == 5 ? of.f2x2_5x5 : tile == 2 ? of.f2x2_3x3 : of.f4x4_3x3;
 }
 
 /// Columns of the panels that hold so many channels.

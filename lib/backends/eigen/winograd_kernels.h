@@ -3,8 +3,8 @@
 // with.
 //
 // Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A. A tile of Y has tile x tile outputs, a patch d of the
-// source patch x patch elements, patch = tile + 2 for filters of 3x3. The product in the middle is one for each of the
-// patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
+// source patch x patch elements, patch = tile + taps - 1 for filters of taps x taps. The product in the middle is one
+// for each of the patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
 //
 // "Pixels" are planes turned over: [rows][cols][lanes], the lanes being consecutive channels.
 
@@ -34,22 +34,24 @@ struct Points {
   std::int64_t tiles;
 };
 
-/// The transforms of one tile size.
+/// The transforms of one tile size and one filter size.
 template <class T>
 struct WinogradTransforms {
-  int tile, patch;
+  int tile, taps, patch;
+  /// Columns of pixels in the patches of tiles that lie side by side.
+  std::int64_t patch_cols(std::int64_t count) const { return (count - 1) * tile + patch; }
   /// B^T d B for patches that start every `tile` columns of pixels with `patch` rows of `cols` columns.
   void (*patches)(const Points<T>& to, const T* pixels, std::int64_t cols);
   /// A dy A^T for tiles that lie side by side in pixels with `tile` rows; adds every pixel to sums[lane].
   void (*tiles)(const Points<T>& to, const T* pixels, std::int64_t cols, T* sums);
   /// A^T m A + bias[lane]: pixels with `tile` rows.
   void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
-  /// G g G^T for 3x3 filters: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
+  /// G g G^T: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
   /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position]. Meanwhile memory is asked for the
   /// filters that lie `ahead` elements behind these.
   void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, const T* scale, int count,
                   bool flipped, std::int64_t ahead);
-  /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + 3 * r + s] for i < count, added if `add`.
+  /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + taps * r + s] for i < count, added if `add`.
   void (*gradients)(T* to, std::int64_t stride, const T* from, std::int64_t position, int count, bool add);
 };
 
@@ -58,7 +60,7 @@ struct WinogradKernels {
   void (*stage)(T* pixels, const PixelWindow<T>&);  ///< pixels from planes, zeros beyond them
   /// Planes from pixels (+ the old content), then max(., 0) if relu; touches nothing beyond the planes.
   void (*unstage)(const T* pixels, const PixelWindow<T>&, bool add, bool relu);
-  WinogradTransforms<T> of_2x2, of_4x4;
+  WinogradTransforms<T> f2x2_3x3, f4x4_3x3, f2x2_5x5;
 };
 
 }  // namespace lamina::eigen

@@ -18,7 +18,7 @@ template <class T>
 WinogradParams<T>::WinogradParams(const WinogradExtents& extents, int tile, int threads, const MicroKernels<T>& kernels)
     : e_(extents),
       kernels_(&kernels),
-      transforms_(&transforms_of(kernels, tile)),
+      transforms_(&transforms_of(kernels, tile, extents.taps)),
       strips_(extents, tile),
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
@@ -50,7 +50,7 @@ WinogradParams<T>::WinogradParams(const WinogradExtents& extents, int tile, int 
   dy_position_ = block_strips_ * longest * dy_ld_ + lanes;
   panel_stride_ = block_strips_ * longest * width_ + lanes;
   x_position_ = divide_up(block_inputs_, width_) * panel_stride_ + lanes;
-  pixels_size_ = transforms_->patch * (longest * tile + 2) * lanes;
+  pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
   Carver counter;
   carve(counter);
   workspace_bytes_ = counter.used_bytes();
@@ -81,7 +81,7 @@ void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, Piece input
   const ChannelPanels panels = panels_of(inputs);
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
-    const std::int64_t cols = strip.tiles * transforms_->tile + 2;
+    const std::int64_t cols = transforms_->patch_cols(strip.tiles);
     for (std::int64_t channel = inputs.first; channel < inputs.last; channel += lanes) {
       PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, strip.h - e_.pad_h,
                                         strip.w - e_.pad_w, transforms_->patch, cols);
@@ -161,11 +161,11 @@ void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& op
 template <class T>
 void WinogradParams<T>::write(Pool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
   if (operands.dw == nullptr) return;
-  const std::int64_t lanes = kernels_->lanes;
+  const std::int64_t lanes = kernels_->lanes, weights = e_.taps * e_.taps;
   pool.split(cut.outputs.last - cut.outputs.first, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {
       for (std::int64_t channel = cut.inputs.first; channel < cut.inputs.last; channel += lanes) {
-        transforms_->gradients(operands.dw + ((cut.outputs.first + k) * e_.inputs + channel) * 9, 9,
+        transforms_->gradients(operands.dw + ((cut.outputs.first + k) * e_.inputs + channel) * weights, weights,
                                buffers.sums + k * sums_ld_ + channel - cut.inputs.first, sums_position_,
                                static_cast<int>(std::min(lanes, e_.inputs - channel)), operands.add);
       }
@@ -204,7 +204,7 @@ void WinogradParams<T>::run(Pool& pool, const Operands& operands, void* workspac
     Operands of_group = operands;
     of_group.x = operands.x.further(group * e_.inputs * e_.in_plane());
     of_group.dy = operands.dy.further(group * e_.outputs * e_.out_plane());
-    if (of_group.dw != nullptr) of_group.dw += std::int64_t{group} * e_.outputs * e_.inputs * 9;
+    if (of_group.dw != nullptr) of_group.dw += std::int64_t{group} * e_.outputs * e_.inputs * e_.taps * e_.taps;
     if (of_group.db != nullptr) of_group.db += std::int64_t{group} * e_.outputs;
     run_group(pool, of_group, buffers);
   }

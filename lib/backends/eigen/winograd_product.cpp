@@ -39,7 +39,7 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
     : e_(extents),
       flipped_(flipped),
       kernels_(&kernels),
-      transforms_(&transforms_of(kernels, tile)),
+      transforms_(&transforms_of(kernels, tile, extents.taps)),
       strips_(extents, tile),
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
@@ -84,7 +84,7 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
   chunk_size_ = positions_ * filter_position_;
   product_ld_ = round_up(widest, lanes) + lanes;
   product_position_ = divide_up(block_strips_, partition_.columns) * longest * product_ld_ + lanes;
-  pixels_size_ = transforms_->patch * (longest * tile + 2) * lanes;
+  pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
 }
 
 template <class T>
@@ -112,9 +112,10 @@ ChannelPanels WinogradProduct<T>::panels_of(Piece outputs) const {
 
 template <class T>
 void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const {
-  const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs;
-  const std::int64_t per_output = flipped_ ? 9 : inputs * 9, per_input = flipped_ ? std::int64_t{e_.outputs} * 9 : 9;
-  const T* const from = w + group * inputs * e_.outputs * 9;
+  const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs, weights = e_.taps * e_.taps;
+  const std::int64_t per_output = flipped_ ? weights : inputs * weights;
+  const std::int64_t per_input = flipped_ ? e_.outputs * weights : weights;
+  const T* const from = w + group * inputs * e_.outputs * weights;
   const ChannelPanels panels = panels_of(outputs);
   for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
     T* const made = to + panels.at((k - outputs.first) / lanes);
@@ -145,7 +146,7 @@ void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group
   std::int64_t tile = strips_.tiles(block.first, strips.first);
   for (std::int64_t i = strips.first; i < strips.last; ++i) {
     const Strip strip = strips_[i];
-    const std::int64_t cols = strip.tiles * transforms_->tile + 2;
+    const std::int64_t cols = transforms_->patch_cols(strip.tiles);
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
       PixelWindow<T> window = window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
                                         strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);

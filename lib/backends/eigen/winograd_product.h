@@ -19,7 +19,7 @@ namespace lamina::eigen {
 template <class T>
 class WinogradProduct {
  public:
-  /// `flipped`: filters lie as [inputs][outputs][3][3] and are turned by half a turn.
+  /// `flipped`: filters lie as [inputs][outputs][taps][taps] and are turned by half a turn.
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
