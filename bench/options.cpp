@@ -205,7 +205,8 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
                "Of whole networks: algorithms by timing them when a plan is made, not by rule")
       ->group(group);
   app.add_option("--choice_cache", options.choice_cache,
-                 "With --measure: file that measured choices are kept in, and taken from")
+                 "File that measured choices are kept in, and taken from: the instruction set of eigen and, with "
+                 "--measure, algorithms")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--choices", options.choices, "A file that --choices_out wrote: algorithms by layer")
@@ -280,8 +281,9 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   if (given("--rounds") && !options.compares())
     throw UsageError("--rounds belongs to --cudnn=DIR,DIR or --programs; give one of them too");
 
-  if (given("--choice_cache") && !options.choice.measure)
-    throw UsageError("--choice_cache belongs to --measure; give that too");
+  if (given("--choice_cache") && given("--instruction_set") && !options.choice.measure)
+    throw UsageError(
+        "--choice_cache is for what is measured; with --instruction_set that is nothing without --measure");
   if (options.choice.measure && given("--choices"))
     throw UsageError("--choices names algorithms, --measure times them; leave out one");
   if (options.choice.measure && (options.task == Task::frontier || options.task == Task::engines))

@@ -270,4 +270,8 @@ Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice
   return taken;
 }
 
+std::string MeasuredChoices::measure(const InstructionSetKey& key, const std::function<std::string()>& measured) {
+  return cache_ ? cache_->find_or_measure(key, measured) : measured();
+}
+
 }  // namespace lamina

@@ -54,7 +54,7 @@ constexpr std::size_t lost_rounds = 1;  ///< of 9: equals win against each other
 Choice measure_in_turns(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes,
                         const std::function<void(Measured)>& seen = {});
 
-/// Measurement by the same way, and what came of it kept in a file, so that it is measured once.
+/// Measurement by the same way, and what came of it kept in a file, so that it is measured once on a machine.
 class MeasuredChoices {
  public:
   /// Reads the file, if one is named. Throws FileError, as ChoiceCache does.
@@ -66,6 +66,9 @@ class MeasuredChoices {
 
   /// Likewise, measured in a way of the backend's own.
   Choice measure(Backend&, const Spec&, const Choice&, const std::function<Choice()>& measured);
+
+  /// The file's choice among instruction sets, or the measured one, which is added to the file.
+  std::string measure(const InstructionSetKey&, const std::function<std::string()>& measured);
 
  private:
   std::optional<ChoiceCache> cache_;

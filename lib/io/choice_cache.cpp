@@ -86,7 +86,18 @@ std::string to_string(const ChoiceKey& key) {
          std::to_string(key.workspace_limit);
 }
 
-ChoiceCache::ChoiceCache(fs::path file) : file_(std::move(file)), entries_(read_choices(file_)) {}
+std::string to_string(const InstructionSetKey& key) {
+  std::vector<std::string> texts = key.sets;
+  texts.push_back(key.version);
+  texts.push_back(key.processor);
+  return joined(texts);
+}
+
+ChoiceCache::ChoiceCache(fs::path file) : file_(std::move(file)) {
+  ChoiceEntries kept = read_choices(file_);
+  entries_ = std::move(kept.choices);
+  instruction_sets_ = std::move(kept.instruction_sets);
+}
 
 std::optional<Algorithms> ChoiceCache::find(const ChoiceKey& key) const {
   const auto found = entries_.find(to_string(key));
@@ -100,10 +111,23 @@ void ChoiceCache::remember(const ChoiceKey& key, const Algorithms& algorithms) {
   fresh_.insert_or_assign(name, Entry{key, algorithms});
 }
 
+std::optional<std::string> ChoiceCache::find(const InstructionSetKey& key) const {
+  const auto found = instruction_sets_.find(to_string(key));
+  if (found == instruction_sets_.end()) return std::nullopt;
+  return found->second.taken;
+}
+
+void ChoiceCache::remember(const InstructionSetKey& key, const std::string& taken) {
+  const std::string name = to_string(key);
+  instruction_sets_.insert_or_assign(name, InstructionSetEntry{key, taken});
+  fresh_instruction_sets_.insert_or_assign(name, InstructionSetEntry{key, taken});
+}
+
 void ChoiceCache::save() const {
   const FolderLock lock(file_);
   ChoiceEntries all = read_choices(file_);
-  for (const auto& [name, entry] : fresh_) all.insert_or_assign(name, entry);
+  for (const auto& [name, entry] : fresh_) all.choices.insert_or_assign(name, entry);
+  for (const auto& [name, entry] : fresh_instruction_sets_) all.instruction_sets.insert_or_assign(name, entry);
   const std::string document = choices_text(all);
   NewFile file(file_);
   file.write(std::as_bytes(std::span(document)));
@@ -122,6 +146,16 @@ Choice ChoiceCache::find_or_measure(Backend& backend, const Spec& spec, const Ch
   remember(key, choice.algorithm);
   save();
   return choice;
+}
+
+std::string ChoiceCache::find_or_measure(const InstructionSetKey& key, const std::function<std::string()>& measure) {
+  if (const std::optional<std::string> found = find(key);
+      found && std::find(key.sets.begin(), key.sets.end(), *found) != key.sets.end())
+    return *found;
+  std::string taken = measure();
+  remember(key, taken);
+  save();
+  return taken;
 }
 
 }  // namespace lamina

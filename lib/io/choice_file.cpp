@@ -82,6 +82,39 @@ ChoiceCache::Entry entry_of(const Json& object, const std::string& where) {
   return entry;
 }
 
+std::vector<std::string> texts_in(const Json& object, const char* name, const std::string& where) {
+  const Json& value = field(object, name, where);
+  std::vector<std::string> texts;
+  if (!value.is_array()) fail(where, std::string("\"") + name + "\" is no list of texts");
+  for (const Json& one : value) {
+    if (!one.is_string()) fail(where, std::string("\"") + name + "\" is no list of texts");
+    texts.push_back(one.get<std::string>());
+  }
+  return texts;
+}
+
+ChoiceCache::InstructionSetEntry instruction_set_entry_of(const Json& object, const std::string& where) {
+  if (!object.is_object()) fail(where, "not an object");
+  return {.key = {.processor = text_in(object, "processor", where),
+                  .version = text_in(object, "version", where),
+                  .sets = texts_in(object, "sets", where)},
+          .taken = text_in(object, "taken", where)};
+}
+
+/// The entries of a list, by the text of their keys.
+template <class Entry>
+std::map<std::string, Entry> entries_of(const Json& list, const std::string& where,
+                                        Entry entry_of(const Json&, const std::string&)) {
+  std::map<std::string, Entry> entries;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string at = where + " " + std::to_string(i + 1);
+    Entry entry = entry_of(list[i], at);
+    std::string key = to_string(entry.key);
+    if (!entries.emplace(std::move(key), std::move(entry)).second) fail(at, "its key occurs twice");
+  }
+  return entries;
+}
+
 Json json_of(const Algorithms& algorithms) {
   Json object = Json::object();
   for (std::size_t pass = 0; pass < algorithms.size(); ++pass) object[pass_names[pass]] = algorithms[pass];
@@ -100,6 +133,13 @@ Json json_of(const ChoiceCache::Entry& entry) {
           {"max_error", std::isfinite(key.max_error) ? Json(key.max_error) : Json(nullptr)},
           {"workspace_limit", key.workspace_limit},
           {"algorithm", json_of(entry.algorithms)}};
+}
+
+Json json_of(const ChoiceCache::InstructionSetEntry& entry) {
+  return {{"processor", entry.key.processor},
+          {"version", entry.key.version},
+          {"sets", entry.key.sets},
+          {"taken", entry.taken}};
 }
 
 std::string contents(const fs::path& file) {
@@ -136,19 +176,24 @@ ChoiceEntries read_choices(const fs::path& file) {
   const Json& list = field(document, "choices", name);
   if (!list.is_array()) fail(name, "\"choices\" is no list");
   ChoiceEntries entries;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string where = name + ", choice " + std::to_string(i + 1);
-    ChoiceCache::Entry entry = entry_of(list[i], where);
-    std::string key = to_string(entry.key);
-    if (!entries.emplace(std::move(key), std::move(entry)).second) fail(where, "its key occurs twice");
+  entries.choices = entries_of(list, name + ", choice", entry_of);
+  if (const auto sets = document.find("instruction_sets"); sets != document.end()) {
+    if (!sets->is_array()) fail(name, "\"instruction_sets\" is no list");
+    entries.instruction_sets = entries_of(*sets, name + ", instruction set", instruction_set_entry_of);
   }
   return entries;
 }
 
 std::string choices_text(const ChoiceEntries& entries) {
   Json list = Json::array();
-  for (const auto& [key, entry] : entries) list.push_back(json_of(entry));
-  const Json document = {{"format", format_name}, {"format_version", format_version}, {"choices", std::move(list)}};
+  for (const auto& [key, entry] : entries.choices) list.push_back(json_of(entry));
+  Json document = {{"format", format_name}, {"format_version", format_version}};
+  if (!entries.instruction_sets.empty()) {
+    Json sets = Json::array();
+    for (const auto& [key, entry] : entries.instruction_sets) sets.push_back(json_of(entry));
+    document["instruction_sets"] = std::move(sets);
+  }
+  document["choices"] = std::move(list);
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -9,7 +9,11 @@
 
 namespace lamina {
 
-using ChoiceEntries = std::map<std::string, ChoiceCache::Entry>;  ///< by the text of their keys
+/// What such a file has, each by the text of its key.
+struct ChoiceEntries {
+  std::map<std::string, ChoiceCache::Entry> choices;
+  std::map<std::string, ChoiceCache::InstructionSetEntry> instruction_sets;
+};
 
 /// No entries where there is no file. Throws FileError.
 ChoiceEntries read_choices(const std::filesystem::path&);

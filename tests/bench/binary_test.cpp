@@ -156,7 +156,7 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--workspace_limit=much", "4GiB");
   wrong("--math=fast", "strict");
   wrong("--choices=none.json", "none.json");
-  wrong("--choice_cache=c.json", "--measure");
+  wrong("--choice_cache=c.json --instruction_set=generic", "--measure");
   wrong("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--cudnn=.,no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--frontier=alexnet --measure", "--frontier measures by itself");

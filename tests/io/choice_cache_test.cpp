@@ -42,6 +42,16 @@ std::vector<ChoiceKey> keys() {
   return all;
 }
 
+/// Likewise, of instruction sets.
+std::vector<InstructionSetKey> set_keys() {
+  return {{.processor = "p", .version = "v", .sets = {"wide", "narrow"}},
+          {.processor = "other", .version = "v", .sets = {"wide", "narrow"}},
+          {.processor = "p", .version = "v2", .sets = {"wide", "narrow"}},
+          {.processor = "p", .version = "v", .sets = {"wide"}},
+          {.processor = "p", .version = "v", .sets = {"wide narrow"}},
+          {.processor = "p", .version = "v", .sets = {"narrow", "wide"}}};
+}
+
 Algorithms algorithms(int i) { return {"forward_" + std::to_string(i), "", "data_" + std::to_string(i)}; }
 
 Spec conv_spec(const Case& c = {"", Conv{.channels = 4, .kernel = 3}, {{2, 3, 8, 8}}}) {
@@ -143,6 +153,29 @@ TEST_CASE("saving keeps what others saved meanwhile, and replaces what was measu
   CHECK(both.find(all[2]) == algorithms(2));
 }
 
+TEST_CASE("instruction sets come back from the file of choices, each under its own key") {
+  const Folder folder;
+  const auto all = set_keys();
+  {
+    ChoiceCache one(folder / "c.json"), other(folder / "c.json");
+    for (std::size_t i = 0; i < all.size(); ++i) one.remember(all[i], "set " + std::to_string(i));
+    one.save();
+    other.remember(keys()[0], algorithms(0));
+    other.remember(all[1], "another");
+    other.save();
+  }
+  const ChoiceCache cache(folder / "c.json");
+  CHECK(cache.entries().size() == 1);
+  CHECK(cache.find(keys()[0]) == algorithms(0));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CAPTURE(i);
+    CHECK(cache.find(all[i]) == (i == 1 ? "another" : "set " + std::to_string(i)));
+  }
+  InstructionSetKey unknown = all[0];
+  unknown.processor += " ";
+  CHECK_FALSE(cache.find(unknown).has_value());
+}
+
 TEST_CASE("writers at the same time lose nothing") {
   const Folder folder;
   const auto all = keys();
@@ -169,6 +202,10 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
     const char* says;
   };
   const std::string good = entry("", "");
+  const std::string set = R"({"processor":"p","version":"v","sets":["wide"],"taken":"wide"})";
+  const auto instruction_sets = [&](const std::string& value) {
+    return document(good, R"("format_version":1,"instruction_sets":)" + value);
+  };
   const std::vector<Bad> files = {
       {"empty", "", "empty"},
       {"cut off", document(good).substr(0, 100), "not JSON"},
@@ -190,6 +227,16 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
       {"an error in words", document(entry("max_error", R"("low")")), "\"max_error\""},
       {"a negative limit", document(entry("workspace_limit", "-1")), "no number of bytes"},
       {"one algorithm for all", document(entry("algorithm", R"("direct")")), "no object of three passes"},
+      {"instruction sets by name", instruction_sets(R"({"wide":1})"), "\"instruction_sets\" is no list"},
+      {"an instruction set that is a name", instruction_sets(R"(["wide"])"), "instruction set 1: not an object"},
+      {"an instruction set twice", instruction_sets("[" + set + "," + set + "]"),
+       "instruction set 2: its key occurs twice"},
+      {"no processor", instruction_sets(R"([{"version":"v","sets":[],"taken":"w"}])"), "no \"processor\""},
+      {"a set for sets", instruction_sets(R"([{"processor":"p","version":"v","sets":"w","taken":"w"}])"),
+       "\"sets\" is no list of texts"},
+      {"a number for a set", instruction_sets(R"([{"processor":"p","version":"v","sets":["w",4],"taken":"w"}])"),
+       "\"sets\" is no list of texts"},
+      {"no set taken", instruction_sets(R"([{"processor":"p","version":"v","sets":["w"]}])"), "no \"taken\""},
       {"a pass too few", document(entry("algorithm", R"({"forward":"a","backward_data":"b"})")),
        "no \"backward_params\""},
   };
@@ -202,6 +249,8 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
   }
   write(folder / "good.json", document(good));
   CHECK(ChoiceCache(folder / "good.json").entries().size() == 1);
+  write(folder / "good.json", instruction_sets("[" + set + "]"));
+  CHECK(ChoiceCache(folder / "good.json").find(InstructionSetKey{"p", "v", {"wide"}}) == "wide");
 }
 
 TEST_CASE("a file that went bad is not replaced") {
@@ -244,6 +293,30 @@ TEST_CASE("what was measured once is not measured again, unless the algorithm is
   frugal.workspace_limit = 0;
   CHECK(ask(frugal, "gone")[0] == "gone");
   CHECK(ask(frugal, "direct")[0] == "direct");
+  CHECK(measurements == 3);
+}
+
+TEST_CASE("instruction sets that were timed once are not timed again, unless the one taken is none of them") {
+  const Folder folder;
+  const auto all = set_keys();
+  int measurements = 0;
+  const auto ask = [&](const InstructionSetKey& key, const char* name) {
+    ChoiceCache cache(folder / "c.json");
+    return cache.find_or_measure(key, [&] {
+      ++measurements;
+      return name;
+    });
+  };
+  CHECK(ask(all[0], "narrow") == "narrow");
+  CHECK(ask(all[0], "wide") == "narrow");
+  CHECK(measurements == 1);
+  CHECK(ask(all[1], "wide") == "wide");  // another processor
+  CHECK(measurements == 2);
+  ChoiceCache cache(folder / "c.json");
+  cache.remember(all[0], "widest");
+  cache.save();
+  CHECK(ask(all[0], "wide") == "wide");
+  CHECK(ask(all[0], "narrow") == "wide");
   CHECK(measurements == 3);
 }
 

@@ -86,14 +86,21 @@ bool has_pass(const Op& op, Pass pass) {
   return false;
 }
 
+/// The set that is forced, or the fastest, as the choice cache or a timing has it. What needs no timing is in no file.
+const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& choices) {
+  if (!options.instruction_set.empty()) return instruction_set(options.instruction_set);
+  const InstructionSetKey key = instruction_set_key();
+  if (key.sets.size() < 2) return fastest_instruction_set();
+  return instruction_set(choices.measure(key, [] { return fastest_instruction_set().name; }));
+}
+
 }  // namespace
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : pool_(options.threads),
-      context_{pool_,
-               options.instruction_set.empty() ? fastest_instruction_set() : instruction_set(options.instruction_set)},
-      device_(pool_.threads(), options.memory_limit),
-      choices_(options.choice_cache) {
+    : choices_(options.choice_cache),
+      pool_(options.threads),
+      context_{pool_, set_of(options, choices_)},
+      device_(pool_.threads(), options.memory_limit) {
   if (options.device != 0)
     throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
 }

@@ -11,7 +11,7 @@ class EigenBackend final : public Backend {
  public:
   /// Throws UsageError for a number of threads that makes no sense, for a device other than 0 and for an instruction
   /// set that this build lacks, Unsupported for one that this processor lacks, FileError for a choice cache that cannot
-  /// be read. Starts no thread: the first kernel does.
+  /// be read, or not be written where the instruction set was measured. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
@@ -29,10 +29,10 @@ class EigenBackend final : public Backend {
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
  private:
+  MeasuredChoices choices_;
   Pool pool_;
   Context context_;
   HostDevice device_;
-  MeasuredChoices choices_;
 };
 
 }  // namespace lamina::eigen

@@ -10,6 +10,8 @@
 #include <cpuid.h>
 #endif
 
+#include "../../device/host_device.h"
+#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 
 namespace lamina::eigen {
@@ -22,6 +24,20 @@ namespace {
 
 constexpr double worth_narrowing = 1.1;
 constexpr int narrowest_bytes = 16;  // of a vector
+
+// What the sets were compiled as, in so far as their speeds may differ.
+#if defined(__clang__)
+#define LAMINA_COMPILER __VERSION__
+#elif defined(__GNUC__)
+#define LAMINA_COMPILER "g++ " __VERSION__
+#else
+#define LAMINA_COMPILER "another compiler"
+#endif
+#if defined(__OPTIMIZE__)
+constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER;
+#else
+constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER ", not optimised";
+#endif
 
 // Widest first.
 constexpr const InstructionSet* sets[] = {
@@ -94,6 +110,14 @@ double multiply_adds_per_second(const InstructionSet& set) {
 
 int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
 
+/// The sets that may be the fastest here, widest first: those of the narrowest vectors never are, beside wider ones.
+std::vector<const InstructionSet*> contestants() {
+  std::vector<const InstructionSet*> all;
+  for (const InstructionSet* set : sets)
+    if (runs_here(*set) && vector_bytes(*set) > narrowest_bytes) all.push_back(set);
+  return all;
+}
+
 }  // namespace
 
 std::span<const InstructionSet* const> instruction_sets() { return sets; }
@@ -125,20 +149,26 @@ const InstructionSet& instruction_set(const std::string& name) {
 
 const InstructionSet& fastest_instruction_set() {
   static const InstructionSet& fastest = [&]() -> const InstructionSet& {
-    const InstructionSet* best = nullptr;
-    double best_rate = 0;
-    for (const InstructionSet* set : sets) {
-      if (!runs_here(*set)) continue;
-      if (vector_bytes(*set) == narrowest_bytes) return best == nullptr ? *set : *best;  // never the faster one
+    const std::vector<const InstructionSet*> all = contestants();
+    if (all.empty()) return **std::find_if(std::begin(sets), std::end(sets), [](auto set) { return runs_here(*set); });
+    const InstructionSet* best = all.front();
+    if (all.size() == 1) return *best;
+    double best_rate = multiply_adds_per_second(*best);
+    for (const InstructionSet* set : std::span(all).subspan(1)) {
       const double rate = multiply_adds_per_second(*set);
-      if (best == nullptr || rate > worth_narrowing * best_rate) {
-        best = set;
-        best_rate = rate;
-      }
+      if (rate <= worth_narrowing * best_rate) continue;
+      best = set;
+      best_rate = rate;
     }
-    return best == nullptr ? instruction_set_generic : *best;
+    return *best;
   }();
   return fastest;
+}
+
+InstructionSetKey instruction_set_key() {
+  InstructionSetKey key{.processor = processor_name(), .version = build, .sets = {}};
+  for (const InstructionSet* set : contestants()) key.sets.emplace_back(set->name);
+  return key;
 }
 
 }  // namespace lamina::eigen

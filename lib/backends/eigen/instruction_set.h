@@ -10,6 +10,10 @@
 #include "micro_kernels.h"
 #include "register_sums.h"
 
+namespace lamina {
+struct InstructionSetKey;
+}
+
 namespace lamina::eigen {
 
 struct Context;
@@ -56,7 +60,11 @@ bool runs_here(const InstructionSet&);
 const InstructionSet& instruction_set(const std::string& name);
 
 /// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
-/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond.
+/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond,
+/// where there are several sets to time.
 const InstructionSet& fastest_instruction_set();
+
+/// What the timing's outcome holds for. Fewer than two sets: nothing is timed.
+InstructionSetKey instruction_set_key();
 
 }  // namespace lamina::eigen

@@ -117,7 +117,7 @@ struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, or as many as its quota of processor time keeps busy
   int device = 0;   ///< which of the backend's devices, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
-  std::string choice_cache{};                                          ///< file of measured choices; empty: none
+  std::string choice_cache{};     ///< file of measured choices, the fastest instruction set among them; empty: none
   std::string instruction_set{};  ///< eigen: "generic", "x86-64-v2" to "x86-64-v4"; empty: the fastest here
 };
 
@@ -160,7 +160,8 @@ class LAMINA_API Backend {
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
-/// it, LoadError for the cuDNN of another directory than one that this process has.
+/// it, LoadError for the cuDNN of another directory than one that this process has, FileError for a choice cache that
+/// cannot be read, or not be written where the instruction set was measured.
 LAMINA_API std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend knows, built or not.
