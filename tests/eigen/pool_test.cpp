@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -85,25 +87,38 @@ cpu_set_t mask_of(pthread_t thread) {
 
 using lamina::eigen::Placement;
 
+/// What the work answers. Work that does not end within seconds fails the test, and is left to itself: it may hold
+/// nothing of its caller's.
+template <class Work>
+auto answer_soon(const std::string& what, Work work) {
+  std::packaged_task task(std::function<decltype(work())()>(std::move(work)));
+  auto answer = task.get_future();
+  std::thread(std::move(task)).detach();
+  if (answer.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
+    FAIL(what << " has not ended within 10 seconds");
+  return answer.get();
+}
+
 /// The threads' masks after Placement::bind() in a caller that may run on these processors; then they release.
-std::vector<cpu_set_t> bound_masks(std::size_t threads, int& own, std::size_t processors = Placement::usable()) {
-  Placement placement;
-  placement.start(threads, processors);
-  std::atomic<bool> go = false;
-  std::vector<std::thread> workers;
-  for (std::size_t i = 0; i < threads; ++i) {
-    workers.emplace_back([&, i] {
-      while (!go) std::this_thread::yield();
-      placement.release(i);
-    });
-  }
-  own = sched_getcpu();
-  placement.bind(workers);
-  std::vector<cpu_set_t> masks;
-  for (std::thread& worker : workers) masks.push_back(mask_of(worker.native_handle()));
-  go = true;
-  for (std::thread& worker : workers) worker.join();
-  return masks;
+std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = Placement::usable()) {
+  return answer_soon("Placement::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
+    Placement placement;
+    placement.start(threads, processors);
+    std::atomic<bool> go = false;
+    std::vector<std::thread> workers;
+    for (std::size_t i = 0; i < threads; ++i) {
+      workers.emplace_back([&, i] {
+        while (!go) std::this_thread::yield();
+        placement.release(i);
+      });
+    }
+    placement.bind(workers);
+    std::vector<cpu_set_t> masks;
+    for (std::thread& worker : workers) masks.push_back(mask_of(worker.native_handle()));
+    go = true;
+    for (std::thread& worker : workers) worker.join();
+    return masks;
+  });
 }
 
 }  // namespace
@@ -119,8 +134,7 @@ TEST_CASE("workers are bound to processors of their own where a pool takes all o
     while (CPU_COUNT(&mask) == 1 && !CPU_ISSET(cpu, &mask)) ++cpu;
     return CPU_COUNT(&mask) == 1 ? cpu : -1;
   };
-  int own = -1;
-  const std::vector<cpu_set_t> masks = bound_masks(processors, own);
+  const std::vector<cpu_set_t> masks = bound_masks(processors);
   std::set<int> taken;
   for (std::size_t i = 0; i + 1 < processors; ++i) {
     const int cpu = single(masks[i]);
@@ -129,12 +143,12 @@ TEST_CASE("workers are bound to processors of their own where a pool takes all o
   }
   CHECK(CPU_EQUAL(&masks.back(), &before));
   if (processors > 2) {
-    for (const cpu_set_t& mask : bound_masks(processors - 2, own)) CHECK(CPU_EQUAL(&mask, &before));
+    for (const cpu_set_t& mask : bound_masks(processors - 2)) CHECK(CPU_EQUAL(&mask, &before));
   }
   REQUIRE(Placement::usable() == processors);
   REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
   CHECK(Placement::usable() == 1);
-  for (const cpu_set_t& mask : bound_masks(2, own)) CHECK(CPU_EQUAL(&mask, &here));
+  for (const cpu_set_t& mask : bound_masks(2)) CHECK(CPU_EQUAL(&mask, &here));
   REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
@@ -142,9 +156,8 @@ TEST_CASE("whether workers are bound is decided when they start, by the processo
   const cpu_set_t before = mask_of(pthread_self());
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
   if (processors == 1) return;  // none to be bound to
-  int own = -1;
-  for (const cpu_set_t& mask : bound_masks(1, own, 3)) CHECK(CPU_EQUAL(&mask, &before));
-  for (const cpu_set_t& mask : bound_masks(1, own, 2)) CHECK(CPU_COUNT(&mask) == 1);
+  for (const cpu_set_t& mask : bound_masks(1, 3)) CHECK(CPU_EQUAL(&mask, &before));
+  for (const cpu_set_t& mask : bound_masks(1, 2)) CHECK(CPU_COUNT(&mask) == 1);
 }
 
 TEST_CASE("workers that have slept start on processors of their own, and may leave them") {
