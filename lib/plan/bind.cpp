@@ -2,7 +2,9 @@
 
 #include "bind.h"
 
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace lamina::planner {
 namespace {
@@ -10,7 +12,12 @@ namespace {
 class Binder {
  public:
   Binder(const PlanLayout& layout, const Memory& memory, const std::vector<Node>& nodes)
-      : layout_(layout), memory_(memory), nodes_(nodes) {}
+      : layout_(layout), memory_(memory), nodes_(nodes) {
+    for (int i = 0; i < static_cast<int>(layout.units.list.size()); ++i) {
+      const auto& remade = layout.lives.remade[static_cast<std::size_t>(unit(i).y())];
+      if (!remade.writes.empty()) remade_at_[remade.writes[0]].push_back(i);
+    }
+  }
 
   void forward(int i, Mode mode) {
     for (const Lowered::Step& step : unit(i).lowered->steps) {
@@ -48,11 +55,9 @@ class Binder {
 
   /// Makes again what was dropped and is needed from this step on.
   void remake(int when) {
-    for (int i = 0; i < static_cast<int>(layout_.units.list.size()); ++i) {
-      const auto& remade = layout_.lives.remade[static_cast<std::size_t>(unit(i).y())];
-      if (!remade.writes.empty() && remade.writes[0] == when)
-        call(i, *find_step(unit(i), Pass::recompute), Pass::recompute);
-    }
+    const auto units = remade_at_.find(when);
+    if (units == remade_at_.end()) return;
+    for (const int i : units->second) call(i, *find_step(unit(i), Pass::recompute), Pass::recompute);
   }
 
   void call(int i, const Lowered::Step& step, Pass pass) {
@@ -109,6 +114,7 @@ class Binder {
   const PlanLayout& layout_;
   const Memory& memory_;
   const std::vector<Node>& nodes_;
+  std::unordered_map<int, std::vector<int>> remade_at_;  // units, in order, by step
   Calls calls_;
 };
 

@@ -23,6 +23,22 @@ const Choice* by_name(const Unit& unit, const std::vector<Node>& nodes, const Op
   return nullptr;
 }
 
+/// Throws UsageError for a name given to one of the unit's nodes and a pass that is not lowered, and so is asked of no
+/// backend, if there is no such algorithm.
+void check_unlowered(const Unit& unit, const std::vector<Node>& nodes, const Backend& backend) {
+  for (std::size_t p = 0; p < std::size(passes); ++p) {
+    const std::string& wanted = unit.choice.algorithm[p];
+    const bool training = unit.spec.mode == Mode::training;
+    const bool wants_dx = !unit.spec.wants_dx.empty() && unit.spec.wants_dx[0];
+    const bool lowered = p == 0 || (training && (passes[p] != Pass::backward_data || wants_dx));
+    if (wanted.empty() || lowered) continue;
+    const std::vector<std::string> known = backend.algorithms(unit.spec, passes[p]);
+    if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
+    throw UsageError("node " + nodes[static_cast<std::size_t>(unit.nodes.front())].name + " has no algorithm " +
+                     wanted + " for pass " + std::string(to_string(passes[p])) + "; " + near_names(wanted, known));
+  }
+}
+
 }  // namespace
 
 void set_choices(Units& units, const std::vector<Node>& nodes, const Backend& backend, const Options& options) {
@@ -33,7 +49,10 @@ void set_choices(Units& units, const std::vector<Node>& nodes, const Backend& ba
     for (Unit& unit : units.list) {
       if (p == 0) unit.choice = options.choice;
       if (const Choice* named = by_name(unit, nodes, options)) {
-        unit.choice = *named;
+        if (p == 0) {
+          unit.choice = *named;
+          check_unlowered(unit, nodes, backend);
+        }
         continue;
       }
       if (wanted.empty()) continue;

@@ -4,6 +4,7 @@
 #include "lamina/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <stdexcept>
 #include <string>
@@ -256,6 +257,31 @@ TEST_CASE("an algorithm named for all holds where it exists, and is an error whe
   CHECK_THROWS_AS(Plan(residual(), backend(), options), UsageError);
   CHECK_THROWS_WITH(Plan(residual(), backend(), options),
                     ContainsSubstring("backward_data") && ContainsSubstring("im2col_gemm"));
+}
+
+TEST_CASE(
+    "an algorithm named for a node is an error where there is none, even for a pass that the plan does not have") {
+  Graph graph("two");
+  conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
+  const auto named = [](Mode mode, bool input_gradient, const char* node, const std::array<std::string, 3>& names) {
+    Options options{.mode = mode, .input_gradient = input_gradient};
+    options.choice_of[node].algorithm = names;
+    return options;
+  };
+  const auto refused = [&](const Options& options, const char* pass) {
+    CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
+    CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring(pass) && ContainsSubstring("im2col_gemm"));
+  };
+  for (const char* const node : {"a", "b"}) {
+    for (const Mode mode : {Mode::inference, Mode::training}) {
+      INFO(node << (mode == Mode::training ? ", training" : ", inference"));
+      refused(named(mode, false, node, {"im2col_gem", "", ""}), "forward");
+      refused(named(mode, false, node, {"", "im2col_gem", ""}), "backward_params");
+      refused(named(mode, false, node, {"", "", "im2col_gem"}), "backward_data");
+      CHECK_NOTHROW(Plan(graph, backend(), named(mode, false, node, {"direct", "im2col_gemm", "direct"})));
+    }
+    refused(named(Mode::training, true, node, {"", "", "im2col_gem"}), "backward_data");
+  }
 }
 
 TEST_CASE("predicted memory is what a plan takes, and dropping values takes less") {
