@@ -14,7 +14,7 @@ TEST_CASE("cudnn: making the backend opens nothing, and it is available where de
   CHECK(on.fake.count == 0);
   CHECK(on.backend.name() == "cudnn");
   CHECK(on.backend.available().empty());
-  CHECK(on.backend.describe() == "cuDNN 9.19.0, built for CUDA 13.1");
+  CHECK(on.backend.describe() == "cuDNN 9.19.0, built for CUDA 13.1, cuBLAS 13 of the host");
   CHECK(on.fake.count == 0);
   CHECK(&on.backend.device() == &on.log.device);
   CHECK(on.fake.names() ==

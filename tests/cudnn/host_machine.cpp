@@ -54,6 +54,9 @@ class HostMachine final : public cudnn::Machine {
     if (!blas_) blas_.emplace(table_, nullptr);
     return *blas_;
   }
+  std::string describe_blas(int cuda_major, const std::string&) override {
+    return "cuBLAS " + std::to_string(cuda_major) + " of the host";
+  }
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
     log_.calls.emplace_back("advance");
     *now = (*next)++;

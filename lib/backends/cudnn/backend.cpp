@@ -110,6 +110,7 @@ std::string CudnnBackend::describe() {
     const std::size_t cuda = api.GetCudartVersion();
     text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   }
+  text += ", " + session_->describe_blas();
   if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
   return text;
 }

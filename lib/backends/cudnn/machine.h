@@ -31,6 +31,8 @@ class Machine {
   /// Bound to the stream: of the CUDA that cuDNN was built for, and from beside its directory if one lies there. Throws
   /// LoadError where there is none.
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
+  /// "cuBLAS 13.1.0", of the same, or why there is none, in one line. Touches no device.
+  virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;
 
   /// Takes the step that a training pass draws at: now = next, next += 1. Enqueues.
   virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;

@@ -33,11 +33,17 @@ class CudaMachine final : public Machine {
   Stream stream() override { return device_.stream(); }
 
   Blas& blas(int cuda_major, const std::string& cudnn_directory) override {
-    if (!blas_) {
-      library_ = open_blas(blas_beside(cudnn_directory, cuda_major), cuda_major);
-      blas_.emplace(library_.table, device_.stream());
-    }
+    if (!blas_) blas_.emplace(library(cuda_major, cudnn_directory).table, device_.stream());
     return *blas_;
+  }
+
+  std::string describe_blas(int cuda_major, const std::string& cudnn_directory) override {
+    try {
+      return library(cuda_major, cudnn_directory).description();
+    } catch (const LoadError& error) {
+      const std::string why = error.what();
+      return "without cuBLAS: " + why.substr(0, why.find('\n'));
+    }
   }
 
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
@@ -51,6 +57,11 @@ class CudaMachine final : public Machine {
   }
 
  private:
+  const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {
+    if (!library_) library_ = open_blas(blas_beside(cudnn_directory, cuda_major), cuda_major);
+    return *library_;
+  }
+
   template <class T>
   static cuda::View<T> view(const Tensor& tensor) {
     return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
@@ -75,7 +86,7 @@ class CudaMachine final : public Machine {
 
   int number_;
   CudaDevice device_;
-  BlasLibrary library_;
+  std::optional<BlasLibrary> library_;
   std::optional<Blas> blas_;
 };
 

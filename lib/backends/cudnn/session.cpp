@@ -43,6 +43,11 @@ Process& this_process() {
   return *process;
 }
 
+/// Of the library's build; 0 where it cannot tell.
+int cuda_major(const Api& library) {
+  return library.GetCudartVersion == nullptr ? 0 : static_cast<int>(library.GetCudartVersion() / 1000);
+}
+
 }  // namespace
 
 const Api& Session::api() {
@@ -65,8 +70,12 @@ HandleObject* Session::handle() {
 
 Blas& Session::blas() {
   const Api& library = api();
-  const std::size_t cuda = library.GetCudartVersion == nullptr ? 0 : library.GetCudartVersion();
-  return machine_->blas(static_cast<int>(cuda / 1000), library.directory);
+  return machine_->blas(cuda_major(library), library.directory);
+}
+
+std::string Session::describe_blas() {
+  const Api& library = api();
+  return machine_->describe_blas(cuda_major(library), library.directory);
 }
 
 void Session::check_parts(Use use) {

@@ -39,6 +39,7 @@ class Session {
 
   Machine& machine() { return *machine_; }
   Blas& blas();
+  std::string describe_blas();
 
  private:
   std::unique_ptr<Machine> machine_;
