@@ -25,7 +25,7 @@ std::string device_properties(const std::string& name) {
   std::ifstream file(name);
   if (name.empty() || !file)
     throw UsageError(fmt::format("no device \"{}\", and no such file: {}", name, what_there_is));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const json read = json::parse(text, nullptr, false);
   if (!read.is_object()) throw UsageError(fmt::format("{} does not hold a JSON object: {}", name, what_there_is));
   return text;

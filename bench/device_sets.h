@@ -15,6 +15,6 @@ const std::map<std::string, std::string>& device_sets();
 std::string device_properties(const std::string& name);
 
 /// Keys of the known sets that these properties lack: "maxGridSize, warpSize"; nothing where they have all.
-std::string missing_properties(const std::string& json);
+std::string missing_properties(const std::string& text);
 
 }  // namespace lamina::bench

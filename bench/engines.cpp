@@ -290,7 +290,7 @@ std::string cudnn_engines(Workshop& workshop) {
   const EngineViews views = ask(options, properties, convolutions);
 
   const bool json_wanted = !options.out.empty() || options.screen == Screen::json;
-  const std::string json =
+  std::string json =
       json_wanted ? document(convolutions, views, options.device, properties).dump(2) + "\n" : std::string();
   if (!options.out.empty()) replace_file(options.out, json);
   if (options.screen == Screen::json) return json;

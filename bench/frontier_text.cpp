@@ -28,7 +28,7 @@ std::string remark(const FrontierLine& line, std::size_t i, const Picked& picked
   if (!tried.ran()) return (tried.unsupported ? "not supported: " : "failed: ") + tried.refusal;
   std::vector<std::string> parts;
   const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
-  if (picked.best == i) parts.push_back(picked.ties.empty() ? "fastest" : "fastest, tied");
+  if (picked.best == i) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
   if (is_tied) parts.push_back("tied with " + line.tried[*picked.best].algorithm);
   if (!stays) parts.emplace_back("beaten");
   if (!within(tried.offer(), limits)) parts.emplace_back("beyond the limits");
@@ -63,7 +63,7 @@ std::vector<std::string> cells(const FrontierLine& line, const Tried& tried) {
   text.push_back(yes(facts.deterministic));
   text.push_back(facts.runs_compared > 1 ? fmt::format("{} in {}", yes(facts.same_bits), facts.runs_compared)
                                          : "not compared");
-  text.push_back(std::string(to_string(facts.math)));
+  text.emplace_back(to_string(facts.math));
   return text;
 }
 

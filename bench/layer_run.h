@@ -37,10 +37,10 @@ struct LayerFacts {
 
 class LayerRun {
  public:
-  /// Makes a plan of the one node and runs it once, to warm up. A pass so short that looking at its result would
-  /// disturb the next one is run three times more, for its bits; of a longer one each timed run is looked at. Throws
-  /// Unsupported where there is nothing to run, and what Plan throws.
-  LayerRun(Backend&, const Graph& one_node, const Options&, Pass, const SharedReference&);
+  /// Makes a plan of the graph, of one node, and runs it once, to warm up. A pass so short that looking at its result
+  /// would disturb the next one is run three times more, for its bits; of a longer one each timed run is looked at.
+  /// Throws Unsupported where there is nothing to run, and what Plan throws.
+  LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&);
 
   Sample run();                                   ///< one timed run
   const Sample& first() const { return first_; }  ///< the one that warmed up

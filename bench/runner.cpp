@@ -61,7 +61,7 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
   const bool failed_later = index >= samples.size() && !samples.empty();
   if (failed_later) {
     // Some passes failed and others did not, which the library cannot take (1.7 ends the process). The report knows.
-    for (auto _ : state) state.SetIterationTime(0);
+    for ([[maybe_unused]] auto _ : state) state.SetIterationTime(0);
     return;
   }
   if (index >= samples.size()) {
@@ -72,7 +72,7 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
       state.SkipWithError(text.c_str());
     return;
   }
-  for (auto _ : state) state.SetIterationTime(samples[index].seconds);
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(samples[index].seconds);
   count(row, samples[index], state);
 }
 

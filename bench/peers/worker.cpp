@@ -32,7 +32,7 @@ double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC
 /// A network in one mode and layout, ready to be timed as the published tables timed it.
 class Subject {
  public:
-  Subject(const std::string& net, int batch, lamina::Backend& backend, lamina::Options options)
+  Subject(const std::string& net, int batch, lamina::Backend& backend, const lamina::Options& options)
       : backend_(&backend), plan_(build(net, batch), backend, options) {
     run();  // warm-up
   }

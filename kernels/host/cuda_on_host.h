@@ -11,7 +11,8 @@
 
 #include "grid.h"
 
-// NOLINTBEGIN(bugprone-reserved-identifier,cppcoreguidelines-macro-usage): the words are CUDA's
+// NOLINTBEGIN(bugprone-reserved-identifier,bugprone-macro-parentheses,cppcoreguidelines-macro-usage): the words are
+// CUDA's, and the name of a type takes no parentheses
 #define __global__
 #define __device__
 #define __host__
@@ -27,7 +28,7 @@
 
 /// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
 #define LAMINA_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(::lamina::cuda_host::host::dynamic_shared())
-// NOLINTEND(bugprone-reserved-identifier,cppcoreguidelines-macro-usage)
+// NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses,cppcoreguidelines-macro-usage)
 
 namespace lamina::cuda_host {
 

@@ -141,7 +141,7 @@ TEST_CASE("a missing, unknown or misshapen tensor is named, and the plan stays a
   Plan plan(tiny_net(), *backend, {.dtype = DType::f32});
   const TensorFile initial = save_weights(plan);
   const TensorFile good = unlike_initial(plan);
-  const auto refused = [&](TensorFile file, const std::string& says) {
+  const auto refused = [&](const TensorFile& file, const std::string& says) {
     INFO(says);
     CHECK_THAT(complaint(plan, file), ContainsSubstring("net.safetensors: ") && ContainsSubstring(says));
     for (const auto& [name, host] : save_weights(plan)) REQUIRE(host.values == initial.at(name).values);

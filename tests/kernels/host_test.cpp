@@ -110,7 +110,10 @@ TEST_CASE("dynamic shared memory begins as NaN in every block") {
   std::vector<int> clean(3);
   launch(LAMINA_KERNEL(reverse_kernel), 3, 32, 32 * sizeof(float), nullptr, 0, x.data(), clean.data());
   CHECK(clean == std::vector<int>{1, 1, 1});
-  for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == static_cast<float>(i / 32 * 32 + 31 - i % 32));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t block = i / 32;
+    CHECK(x[i] == static_cast<float>(block * 32 + 31 - i % 32));
+  }
 }
 
 TEST_CASE("votes and shuffles within half a warp are right in every order of threads") {

@@ -63,8 +63,8 @@ struct OpBounds {
   Bounds operator()(const Conv& op) const {
     const double window = op.kernel.h * op.kernel.w;
     const int taps = op.kernel.h;
-    Bounds bounds = linear(c, feed, x.c / op.groups * window + 1, op.channels / op.groups * window,
-                           static_cast<double>(y.n * y.plane()));
+    const int channels = x.c / op.groups, filters = op.channels / op.groups;
+    Bounds bounds = linear(c, feed, channels * window + 1, filters * window, static_cast<double>(y.n * y.plane()));
     if (const auto winograd = winograd_named(algorithms[0], taps)) bounds.y = winograd_y_bound(*winograd, op, x, feed);
     if (!training) return bounds;
     if (const auto winograd = winograd_named(algorithms[1], taps))

@@ -32,17 +32,17 @@ std::size_t span_of(const Tensor& like) {
 double load(const unsigned char* from, DType dtype) {
   switch (dtype) {
     case DType::f64: {
-      double value;
+      double value = 0;
       std::memcpy(&value, from, sizeof value);
       return value;
     }
     case DType::f32: {
-      float value;
+      float value = 0;
       std::memcpy(&value, from, sizeof value);
       return value;
     }
     case DType::u64: {
-      std::uint64_t value;
+      std::uint64_t value = 0;
       std::memcpy(&value, from, sizeof value);
       return static_cast<double>(value);
     }

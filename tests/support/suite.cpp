@@ -91,7 +91,7 @@ Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const R
                const Sharing& sharing = {}) {
   const Algorithms taken = algorithms_of(spec, choice);
   const Bounds& bounds = all_bounds.by(taken);
-  const Result got = run_unit(backend(), spec, choice, feed, sharing);
+  Result got = run_unit(backend(), spec, choice, feed, sharing);
   if (std::any_of(taken.begin(), taken.end(), is_unbounded)) return got;
   const double eps = epsilon(spec.y.dtype);
   check_close("y", got.y, want.y, bounds.y, eps);

@@ -98,7 +98,7 @@ Bound winograd_dw_bound(const Winograd& winograd, const Conv& op, const Shape& x
           for (int c = 0; c < channels; ++c)
             for (int tap = 0; tap < winograd.weights(); ++tap)
               result[static_cast<std::size_t>((std::int64_t{k} * channels + c) * winograd.weights() + tap)] +=
-                  sum * largest[static_cast<std::size_t>(k / filters * channels + c)];
+                  sum * largest[static_cast<std::size_t>(std::int64_t{k} / filters * channels + c)];
         }
       }
   return {std::move(result), (tiles + weight_roundings) * winograd.weight_growth};

@@ -26,10 +26,11 @@ bool has_choice(Pass pass) {
 /// Terms of one sum of a pass.
 double terms(const Conv& op, const Spec& spec, Pass pass) {
   const double kernel = static_cast<double>(op.kernel.h) * op.kernel.w;
+  const int channels = spec.x[0].shape.c / op.groups, filters = op.channels / op.groups;
   switch (pass) {
-    case Pass::forward: return kernel * (spec.x[0].shape.c / op.groups) + 1;
+    case Pass::forward: return kernel * channels + 1;
     case Pass::backward_params: return static_cast<double>(spec.y.shape.n) * static_cast<double>(spec.y.shape.plane());
-    default: return kernel * (op.channels / op.groups);
+    default: return kernel * filters;
   }
 }
 

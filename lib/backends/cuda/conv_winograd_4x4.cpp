@@ -72,7 +72,10 @@ Lowered::Step backward_data_step(const Conv& op, const Spec& spec, Machine& mach
 }
 
 /// How full units of so many are.
-double fill(int count, int unit) { return static_cast<double>(count) / ((count + unit - 1) / unit * unit); }
+double fill(int count, int unit) {
+  const int units = (count + unit - 1) / unit;
+  return static_cast<double>(count) / (units * unit);
+}
 
 }  // namespace
 
