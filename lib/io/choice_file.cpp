@@ -52,7 +52,7 @@ Math math_in(const Json& object, const std::string& where) {
   const std::string name = text_in(object, "math", where);
   for (const Math math : maths)
     if (to_string(math) == name) return math;
-  fail(where, "\"math\" is \"" + name + "\"; there are strict, tf32 and half");
+  fail(where, R"("math" is ")" + name + "\"; there are strict, tf32 and half");
 }
 
 double max_error_in(const Json& object, const std::string& where) {
@@ -117,7 +117,7 @@ std::map<std::string, Entry> entries_of(const Json& list, const std::string& whe
 
 Json json_of(const Algorithms& algorithms) {
   Json object = Json::object();
-  for (std::size_t pass = 0; pass < algorithms.size(); ++pass) object[pass_names[pass]] = algorithms[pass];
+  for (std::size_t pass = 0; pass < std::size(pass_names); ++pass) object[pass_names[pass]] = algorithms[pass];
   return object;
 }
 
@@ -168,7 +168,7 @@ ChoiceEntries read_choices(const fs::path& file) {
   const Json document = Json::parse(text, nullptr, false);
   if (document.is_discarded()) fail(name, "not JSON, or cut off");
   if (!document.is_object() || text_in(document, "format", name) != format_name)
-    fail(name, std::string("not a file of choices: its \"format\" is not \"") + format_name + "\"");
+    fail(name, std::string(R"(not a file of choices: its "format" is not ")") + format_name + "\"");
   const Json& version = field(document, "format_version", name);
   if (!version.is_number_integer() || version.get<std::int64_t>() != format_version)
     fail(name, "\"format_version\" is " + version.dump(-1, ' ', true, Json::error_handler_t::replace) +

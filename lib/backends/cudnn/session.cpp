@@ -59,7 +59,7 @@ HandleObject* Session::handle() {
   if (handle_) return handle_->get();
   const Api& library = api();
   if (const std::string reason = machine_->unavailable(); !reason.empty()) throw DeviceError(reason);
-  const Stream stream = machine_->stream();
+  Stream stream = machine_->stream();
   Handle made(library);
   LAMINA_CUDNN(library, SetStream, made.get(), stream);
   const ConvolutionDescriptor first(library);  // opens the part that has the convolutions

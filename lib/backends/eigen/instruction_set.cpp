@@ -150,7 +150,11 @@ const InstructionSet& instruction_set(const std::string& name) {
 const InstructionSet& fastest_instruction_set() {
   static const InstructionSet& fastest = [&]() -> const InstructionSet& {
     const std::vector<const InstructionSet*> all = contestants();
-    if (all.empty()) return **std::find_if(std::begin(sets), std::end(sets), [](auto set) { return runs_here(*set); });
+    if (all.empty()) {
+      for (const InstructionSet* set : sets)
+        if (runs_here(*set)) return *set;
+      return instruction_set_generic;
+    }
     const InstructionSet* best = all.front();
     if (all.size() == 1) return *best;
     double best_rate = multiply_adds_per_second(*best);
