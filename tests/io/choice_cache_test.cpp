@@ -180,11 +180,11 @@ TEST_CASE("writers at the same time lose nothing") {
   const Folder folder;
   const auto all = keys();
   std::vector<std::thread> writers;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    writers.emplace_back([&, i] {
+  for (const ChoiceKey& mine : all)
+    writers.emplace_back([&] {
       for (int round = 0; round < 5; ++round) {
         ChoiceCache cache(folder / "c.json");
-        ChoiceKey key = all[i];
+        ChoiceKey key = mine;
         key.unit += std::to_string(round);
         cache.remember(key, algorithms(round));
         cache.save();
@@ -221,7 +221,7 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
       {"the same key twice", document(good + "," + good), "choice 2: its key occurs twice"},
       {"no backend", document(entry("backend", "")), "choice 1: no \"backend\""},
       {"a unit that is a number", document(good + "," + entry("unit", "3")), "choice 2: \"unit\" is no text"},
-      {"an unknown math", document(entry("math", R"("fast")")), "\"math\" is \"fast\""},
+      {"an unknown math", document(entry("math", R"("fast")")), R"("math" is "fast")"},
       {"determinism as a number", document(entry("deterministic", "1")), "neither true nor false"},
       {"a negative error", document(entry("max_error", "-1")), "\"max_error\""},
       {"an error in words", document(entry("max_error", R"("low")")), "\"max_error\""},
