@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t strip_bytes = 2048;           // of one row of a: eight rows fill a third of a first-level cache
 constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
 constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, beside the next one
+constexpr std::int64_t left_bytes = 256 * 1024;      // of the left product's sums in a block, beside its columns
 constexpr std::int64_t page_bytes = 4096;
 
 /// How the terms of a sum are cut along k: whole channels in a block, unless one alone is too deep; blocks of even
@@ -49,6 +50,7 @@ struct GridPlace {
     const std::int64_t count = tile.count;
     tile.step = output.step;
     for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
+      if (j > 0 && tile.left != nullptr) tile.left += tile.count;
       const std::int64_t image = (column + j) / length, within = (column + j) - image * length;
       const std::int64_t at = offset + within, p = at / output.row_length, q = at - p * output.row_length;
       tile.count = std::min({whole() ? length - within : output.row_length - q, length - within, count - j});
@@ -82,8 +84,10 @@ struct ColumnProduct<T>::Work {
 };
 
 template <class T>
-ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels)
+ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels,
+                                bool packs, std::shared_ptr<const ColumnProduct> left)
     : kernels_(&kernels),
+      left_(std::move(left)),
       depth_(columns.depth()),
       rows_(rows),
       partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
@@ -93,7 +97,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
   // Rows whole pages apart would meet in few sets of a cache; and a panel of one vector is slow.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
-  const bool in_place = !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
+  const bool in_place =
+      !packs && !left_ && !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
   if (in_place) {
     sections_.push_back({columns.part(body), 0, true});
     if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
@@ -111,11 +116,18 @@ std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
   const std::int64_t elements =
       (section.in_place ? in_place_bytes : panel_bytes) / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t fit = std::clamp<std::int64_t>(elements / block_depth_ / width, 2, 64) * width;
+  std::int64_t panels = elements / (left_ ? std::max(block_depth_, left_->block_depth_) : block_depth_) / width;
+  if (left_) panels = std::min(panels, left_bytes / static_cast<std::int64_t>(sizeof(T)) / tallest() / width);
+  const std::int64_t fit = std::clamp<std::int64_t>(panels, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
   const std::int64_t share = section.in_place ? std::min(part, grid) : part;
   return round_up(divide_up(share, divide_up(share, fit)), width);
+}
+
+template <class T>
+std::int64_t ColumnProduct<T>::tallest() const {
+  return divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
 }
 
 template <class T>
@@ -128,16 +140,20 @@ auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
     // Every image of a block may end with panels of its own.
     panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
     if (section.in_place) continue;
-    packed = std::max(packed, block / width * panel_stride());
-    staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * block_channels_);
-    segments = std::max(segments, section.columns.segment_bound(block, width));
+    const auto add = [&](const ColumnProduct& product, const Columns& columns) {
+      packed = std::max(packed, block / width * product.panel_stride());
+      staged = std::max(staged, columns.staged_bound(block, kernels_->lanes) * product.block_channels_);
+      segments = std::max(segments, columns.segment_bound(block, width));
+    };
+    add(*this, section.columns);
+    if (left_) add(*left_, left_->sections_.front().columns);
   }
   Buffers buffers;
   buffers.panels = carver.take<T>(packed);
   buffers.staged = carver.take<T>(staged + lanes);
-  // Sums that wait for further blocks; as many rows as the largest part has.
-  const std::int64_t tallest = divide_up(divide_up(rows_, kernels_->rows), partition_.rows) * kernels_->rows;
-  buffers.sums = carver.take<T>(block_depth_ < depth_ ? tallest * widest : 0);
+  buffers.sums = carver.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
+  buffers.left = carver.take<T>(left_ ? tallest() * widest : 0);
+  buffers.left_list = carver.take<Panel<T>>(left_ ? panels : 0);
   buffers.segments = carver.take<Segment>(segments);
   for (Panel<T>*& list : buffers.lists) list = carver.take<Panel<T>>(panels);
   return buffers;
@@ -158,7 +174,8 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
       const std::int64_t count = panel_vectors(left, kernels_->vectors) * lanes;
       *end++ = {source.data + image * source.pitch + at, place.direct(column, count), column, count, count / lanes};
     } else {
-      const std::int64_t count = std::min<std::int64_t>(kernels_->width(), last - column);
+      const std::int64_t left = last - column;
+      const std::int64_t count = std::min(left, panel_vectors(divide_up(left, lanes), kernels_->vectors) * lanes);
       *end++ = {packed, count % lanes == 0 ? place.direct(column, count) : nullptr, column, count,
                 divide_up(count, lanes)};
       packed += panel_stride();
@@ -168,8 +185,8 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
 }
 
 template <class T>
-void ColumnProduct<T>::pack(const Section& section, ColumnRange range, const Work& work, std::int64_t first,
-                            std::int64_t depth, std::int64_t segments) const {
+void ColumnProduct<T>::pack(const Section& section, ColumnRange range, std::span<const Panel<T>> panels,
+                            const Work& work, std::int64_t first, std::int64_t depth, std::int64_t segments) const {
   const Columns& columns = section.columns;
   const Buffers& buffers = work.buffers;
   const std::int64_t width = kernels_->width(), taps = columns.taps();
@@ -186,9 +203,11 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, const Wor
     size = columns.staged_size(range, kernels_->lanes);
     rows = columns.staged_rows(range);
   }
-  if (range.count % width != 0) {  // what no segment fills must still be numbers
-    T* const last = buffers.panels + range.count / width * panel_stride();
-    std::fill(last, last + depth * width, T{0});
+  const Panel<T>& last = panels.back();
+  if (last.count % kernels_->lanes != 0) {  // what no segment fills must still be numbers
+    T* const to = buffers.panels + static_cast<std::int64_t>(panels.size() - 1) * panel_stride();
+    for (std::int64_t k = 0; k < depth; ++k)
+      std::fill(to + k * width + last.count, to + k * width + last.vectors * kernels_->lanes, T{0});
   }
   for (std::int64_t k = 0; k < depth; ++k) {
     const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
@@ -202,12 +221,49 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, const Wor
   }
 }
 
+template <class T>
+PanelWidths ColumnProduct<T>::widths_of(ColumnRange range, std::span<const Panel<T>> panels) const {
+  const auto narrow =
+      std::find_if(panels.begin(), panels.end(), [&](const Panel<T>& p) { return p.vectors < kernels_->vectors; });
+  if (narrow == panels.end()) return {kernels_->width()};
+  return {kernels_->width(), narrow->column - range.first, narrow->vectors * kernels_->lanes};
+}
+
 /// The block of columns that starts here, of those before `last`.
 template <class T>
 ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t first, std::int64_t last) const {
   const std::int64_t grid = section.columns.grid(), block = section.block_columns;
   const bool within_image = section.in_place && block < grid;
   return {first, std::min(within_image ? std::min(block, grid - first % grid) : block, last - first)};
+}
+
+/// Computes the left product's sums in a range, row-major.
+template <class T>
+void ColumnProduct<T>::keep_left(ColumnRange range, const Work& work, std::int64_t ld) const {
+  const Section& section = left_->sections_.front();
+  const std::int64_t depth = left_->depth_, block = left_->block_depth_;
+  const std::span<const Panel<T>> panels = left_->list_panels(section, range, work, work.buffers.left_list);
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    work.buffers.left_list[i].c = work.buffers.left + panels[i].column - range.first;
+  const std::int64_t segments =
+      section.columns.segments(range, left_->widths_of(range, panels), left_->panel_stride(),
+                               work.operands.source.pitch, kernels_->lanes, work.buffers.segments);
+  for (std::int64_t k = 0; k < depth; k += block) {
+    const std::int64_t depth_here = std::min(block, depth - k);
+    left_->pack(section, range, panels, work, k, depth_here, segments);
+    multiply(Block<T>{.kernels = kernels_,
+                      .a = work.operands.a_left + work.rows.first * depth + k,
+                      .lda = depth,
+                      .rows = work.rows.last - work.rows.first,
+                      .depth = depth_here,
+                      .panels = panels,
+                      .ldb = kernels_->width(),
+                      .ldc = ld,
+                      .begins = k == 0,
+                      .ends = k + depth_here == depth,
+                      .a_is_far = true},
+             [](const Finished<T>&, std::int64_t, std::int64_t) {});
+  }
 }
 
 template <class T>
@@ -219,23 +275,28 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   share.first = std::max(share.first, operands.images.first * columns.grid());
   share.last = std::max(share.first, std::min(share.last, operands.images.last * columns.grid()));
   const GridPlace<T> place{columns.grid(), section.offset, work.output};
-  const auto put = [&](const Finished<T>& tile, std::int64_t row, std::int64_t column) {
-    place.put(tile, row, column, *kernels_);
-  };
   Panel<T>* const* const lists = work.buffers.lists;
   ColumnRange range = range_from(section, share.first, share.last);
   std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
   for (int turn = 1; range.count > 0; turn = 1 - turn) {
     const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
     const std::span<const Panel<T>> next = list_panels(section, next_range, work, lists[turn]);
+    const auto put = [&](Finished<T> tile, std::int64_t row, std::int64_t column) {
+      if (left_) {
+        tile.left = work.buffers.left + row * section.block_columns + column - range.first;
+        tile.left_ld = section.block_columns;
+      }
+      place.put(tile, row, column, *kernels_);
+    };
+    if (left_) keep_left(range, work, section.block_columns);
     const std::int64_t segments = section.in_place
                                       ? 0
-                                      : columns.segments(range, kernels_->width(), panel_stride(),
+                                      : columns.segments(range, widths_of(range, panels), panel_stride(),
                                                          operands.source.pitch, kernels_->lanes, work.buffers.segments);
     for (std::int64_t k = 0; k < depth_; k += block_depth_) {
       const std::int64_t depth = std::min(block_depth_, depth_ - k);
       const bool ends = k + depth == depth_;
-      if (!section.in_place) pack(section, range, work, k, depth, segments);
+      if (!section.in_place) pack(section, range, panels, work, k, depth, segments);
       multiply(Block<T>{.kernels = kernels_,
                         .a = operands.a + rows.first * depth_ + k,
                         .lda = depth_,

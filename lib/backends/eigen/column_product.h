@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,11 @@ struct GridOutput {
 template <class T>
 class ColumnProduct {
  public:
-  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels);
+  /// Where `packs`, no column is read in place. With `left`, a product of as many columns and rows that packs them,
+  /// each column's sums follow those of the left product: both are written at once, by whole vectors; the output's step
+  /// is 2.
+  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false,
+                std::shared_ptr<const ColumnProduct> left = nullptr);
 
   /// Roundings that a term meets where `channels` of `taps` terms each are summed: one for it and for each later term
   /// of its block, one for each later block.
@@ -42,8 +47,9 @@ class ColumnProduct {
   struct Operands {
     const T* a;  ///< rows x depth()
     Source<T> source;
-    GridOutput<T> output;
-    const T* scale = nullptr;  ///< of the sums, one per row
+    GridOutput<T> output;       ///< of the left product's columns, if there is one
+    const T* a_left = nullptr;  ///< of the left product
+    const T* scale = nullptr;   ///< of the sums, one per row
     const T* bias;
     bool add, relu;
     Piece images{0, std::numeric_limits<int>::max()};  ///< whose columns are wanted
@@ -65,19 +71,25 @@ class ColumnProduct {
     T* sums;
     Segment* segments;
     Panel<T>* lists[2];  // of a range, and of the next one
+    T* left;             // sums of the left product in a range,
+    Panel<T>* left_list;
   };
   struct Work;  // one part's
 
   Buffers carve(Carver&) const;
   std::int64_t block_columns(const Section&) const;
   std::int64_t panel_stride() const { return block_depth_ * kernels_->width() + kernels_->lanes; }
+  std::int64_t tallest() const;  ///< rows of the largest part
   void run(const Section&, const Work&) const;
+  void keep_left(ColumnRange, const Work&, std::int64_t ld) const;
   ColumnRange range_from(const Section&, std::int64_t first, std::int64_t last) const;
   std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&, Panel<T>* list) const;
-  void pack(const Section&, ColumnRange, const Work&, std::int64_t first, std::int64_t depth,
+  PanelWidths widths_of(ColumnRange, std::span<const Panel<T>>) const;
+  void pack(const Section&, ColumnRange, std::span<const Panel<T>>, const Work&, std::int64_t first, std::int64_t depth,
             std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
+  std::shared_ptr<const ColumnProduct> left_;
   std::int64_t depth_, rows_;
   Partition partition_;
   std::vector<Section> sections_;

@@ -72,19 +72,21 @@ std::int64_t Columns::staged_size(ColumnRange range, int lanes) const {
   return static_cast<std::int64_t>(phases_.size()) * staged_rows(range) * staged_length(lanes);
 }
 
-std::int64_t Columns::segments(ColumnRange range, std::int64_t width, std::int64_t panel_stride,
+std::int64_t Columns::segments(ColumnRange range, const PanelWidths& widths, std::int64_t panel_stride,
                                std::int64_t source_pitch, int lanes, Segment* out) const {
   const std::int64_t first_row = range.first / cols_, first_image = first_row / rows_;
   Segment* next = out;
   for (std::int64_t j = 0; j < range.count;) {
     const std::int64_t row = (range.first + j) / cols_, q = (range.first + j) % cols_;
     const std::int64_t image = row / rows_;
-    const std::int64_t within = j % width;
+    const bool narrow = j >= widths.narrow_from;
+    const std::int64_t width = narrow ? widths.narrow : widths.wide, before = narrow ? widths.narrow_from : 0;
+    const std::int64_t panel = before / widths.wide + (j - before) / width, within = (j - before) % width;
     const std::int64_t count = std::min({cols_ - q, width - within, range.count - j});
     // Every image of the copy has reach_h_ rows more than the grid.
     const std::int64_t from = staged_ ? (row - first_row + (image - first_image) * reach_h_) * staged_length(lanes) + q
                                       : image * source_pitch + (row - image * rows_) * cols_ + q;
-    *next++ = {j / width * panel_stride + within, from, count};
+    *next++ = {panel * panel_stride + within, from, count};
     j += count;
   }
   return next - out;
@@ -101,6 +103,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
   for (std::int64_t c = first; c < last; ++c) {
     for (const Tap& phase : phases_) {
       // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
+      const bool asks = &phase == phases_.data() || (&phase - 1)->dh != phase.dh;  // rows that others share: once
       const int offset = phase.dw + first_w_, limit = static_cast<int>(length);
       const int low = std::clamp(ceil_div(-offset, step_.w), 0, limit);
       const int high = std::clamp(ceil_div(w_ - offset, step_.w), low, limit);
@@ -136,7 +139,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
                              .count = high - low,
                              .length = length,
                              .step = step_.w,
-                             .ahead = ahead});
+                             .ahead = asks ? ahead : 0});
           to += (end_inside - first_inside) * length;
         }
         rows.rows = end - end_inside;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "lamina/op.h"
@@ -42,6 +43,13 @@ struct ColumnRange {
   std::int64_t first, count;
 };
 
+/// Columns of each of a range's panels: `wide`, but from the range's column `narrow_from` on only `narrow`.
+struct PanelWidths {
+  std::int64_t wide;
+  std::int64_t narrow_from = std::numeric_limits<std::int64_t>::max();
+  std::int64_t narrow = wide;
+};
+
 class Columns {
  public:
   /// `source` is n images of c channels (of one group); `rows` x `cols` the grid of p and q; `plane` the elements from
@@ -66,9 +74,9 @@ class Columns {
   /// Most elements that one channel of a range of this many columns needs when copied out; 0 where nothing is copied.
   std::int64_t staged_bound(std::int64_t columns, int lanes) const;
 
-  /// Lists the runs of a range: from the source (or the copy of it) to panels `width` wide that are `panel_stride`
-  /// apart. Returns their number.
-  std::int64_t segments(ColumnRange, std::int64_t width, std::int64_t panel_stride, std::int64_t source_pitch,
+  /// Lists the runs of a range: from the source (or the copy of it) to panels that are `panel_stride` apart. Returns
+  /// their number.
+  std::int64_t segments(ColumnRange, const PanelWidths&, std::int64_t panel_stride, std::int64_t source_pitch,
                         int lanes, Segment* out) const;
 
   bool staged() const { return staged_; }

@@ -6,8 +6,10 @@
 // backward_params   see params_product.h
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -80,37 +82,59 @@ std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, 
 }
 
 /// The positions of x of one residue.
-template <class T>
 struct Residue {
   int h, w;
-  std::vector<int> taps;  // indices into a kernel's plane
-  ColumnProduct<T> product;
+  std::vector<int> taps;    // indices into a kernel's plane
   std::int64_t weights_at;  // where its weights start among the transposed ones of a group
 };
 
-/// Weights of one group, transposed for one residue: to[c][k][t] = w[k][c][taps[t]] for k in [first, last).
+/// The product that is written from a position on: of one residue, or of it and of the one to its left.
 template <class T>
-void transpose_weights(const ConvProblem& c, const std::vector<int>& taps, const MicroKernels<T>& kernels, const T* w,
-                       T* to, std::int64_t first, std::int64_t last) {
-  constexpr std::int64_t block = 32;  // so that both sides are runs of some cache lines
+struct ResidueProduct {
+  int h, w;
+  std::int64_t weights_at, left_weights_at;
+  ColumnProduct<T> product;
+};
+
+/// to[k][t] = from[k * stride][taps[t]] for k in [0, filters), with the number of taps known or (0) not.
+template <int Taps, class T>
+void gather_taps(T* to, const T* from, std::int64_t stride, std::int64_t filters, std::span<const int> taps) {
+  std::array<int, Taps == 0 ? 1 : Taps> known;
+  if constexpr (Taps != 0) std::copy_n(taps.begin(), Taps, known.begin());
+  for (std::int64_t k = 0; k < filters; ++k, from += stride) {
+    if constexpr (Taps != 0) {
+      for (int tap : known) *to++ = from[tap];
+    } else {
+      for (int tap : taps) *to++ = from[tap];
+    }
+  }
+}
+
+/// Weights of one group, transposed for every residue: to[weights_at + (c * filters + k) * taps + t] = w[k][c][taps[t]]
+/// for k in [first, last). Some filters and channels at a time, so that both sides are runs of some cache lines and
+/// each weight comes from memory once.
+template <class T>
+void transpose_weights(const ConvProblem& c, const std::vector<Residue>& residues, const MicroKernels<T>& kernels,
+                       const T* w, T* to, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t block = 32;
   const std::int64_t kernel = std::int64_t{c.op.kernel.h} * c.op.kernel.w, channels = c.group_channels();
   const std::int64_t filters = c.group_filters();
   if (kernel == 1) {
     kernels.transpose(to + first, filters, w + first * channels, channels, nullptr, 0, last - first, channels);
     return;
   }
-  const auto count = static_cast<std::int64_t>(taps.size());
-  for (std::int64_t k0 = first; k0 < last; k0 += block) {
+  for (std::int64_t k = first; k < last; k += block) {
+    const std::int64_t count = std::min(last - k, block);
     for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
-      for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
-        for (std::int64_t k = k0; k < std::min(last, k0 + block); ++k) {
-          const T* const from = w + (k * channels + channel) * kernel;
-          T* const out = to + (channel * filters + k) * count;
-          if (count == kernel) {  // every tap, in order
-            for (std::int64_t t = 0; t < count; ++t) out[t] = from[t];
-          } else {
-            for (std::int64_t t = 0; t < count; ++t) out[t] = from[taps[static_cast<std::size_t>(t)]];
-          }
+      for (const Residue& residue : residues) {
+        const auto taps = static_cast<std::int64_t>(residue.taps.size());
+        const auto gather = taps == 1   ? gather_taps<1, T>
+                            : taps == 2 ? gather_taps<2, T>
+                            : taps == 4 ? gather_taps<4, T>
+                                        : gather_taps<0, T>;
+        for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
+          gather(to + residue.weights_at + (channel * filters + k) * taps, w + (k * channels + channel) * kernel,
+                 channels * kernel, count, residue.taps);
         }
       }
     }
@@ -121,7 +145,8 @@ template <class T>
 struct BackwardData {
   ConvProblem c;
   const MicroKernels<T>* kernels;
-  std::vector<Residue<T>> residues;
+  std::vector<Residue> residues;
+  std::vector<ResidueProduct<T>> products;
   std::vector<std::pair<int, int>> untouched;  // residues that no tap meets
   std::int64_t group_weights = 0;
   std::size_t weight_bytes = 0, part_bytes = 0;
@@ -129,6 +154,7 @@ struct BackwardData {
 
   BackwardData(const ConvProblem& problem, int threads, const MicroKernels<T>& set) : c(problem), kernels(&set) {
     const Conv& op = c.op;
+    std::vector<Columns> columns;  // of each residue
     for (int h = 0; h < std::min(op.stride.h, c.x.h); ++h) {
       for (int w = 0; w < std::min(op.stride.w, c.x.w); ++w) {
         std::vector<Tap> taps;
@@ -143,14 +169,26 @@ struct BackwardData {
           untouched.emplace_back(h, w);
           continue;
         }
-        Columns columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
-        const std::int64_t weights = columns.depth() * c.group_channels();
-        residues.push_back({h, w, std::move(indices),
-                            ColumnProduct<T>(std::move(columns), c.group_channels(), threads, set), group_weights});
-        group_weights += weights;
-        part_bytes = std::max(part_bytes, residues.back().product.workspace_bytes());
-        parts = std::max(parts, residues.back().product.parts());
+        const auto count = static_cast<std::int64_t>(taps.size());
+        residues.push_back({h, w, std::move(indices), group_weights});
+        group_weights += count * c.group_filters() * c.group_channels();
+        columns.emplace_back(Shape{c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
       }
+    }
+    const auto product = [&](std::size_t i, auto... more) {
+      return ColumnProduct<T>(columns[i], c.group_channels(), threads, set, more...);
+    };
+    for (std::size_t i = 0; i < residues.size(); ++i) {
+      const Residue& here = residues[i];
+      if (op.stride.w == 2 && c.x.w % 2 == 0 && here.w == 0 && i + 1 < residues.size() && residues[i + 1].h == here.h) {
+        products.push_back({here.h, 0, residues[i + 1].weights_at, here.weights_at,
+                            product(i + 1, true, std::make_shared<ColumnProduct<T>>(product(i, true)))});
+        ++i;
+      } else {
+        products.push_back({here.h, here.w, here.weights_at, 0, product(i)});
+      }
+      part_bytes = std::max(part_bytes, products.back().product.workspace_bytes());
+      parts = std::max(parts, products.back().product.parts());
     }
     weight_bytes =
         static_cast<std::size_t>(round_up(group_weights * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
@@ -180,10 +218,7 @@ struct BackwardData {
     pool.split(c.group_filters(), 16, [&](std::int64_t first, std::int64_t last) {
       for (int g = 0; g < c.op.groups; ++g) {
         const T* const w = args.w[0].as<T>() + c.weights() / c.op.groups * g;
-        for (const Residue<T>& residue : residues) {
-          transpose_weights(c, residue.taps, *kernels, w, weights + g * group_weights + residue.weights_at, first,
-                            last);
-        }
+        transpose_weights(c, residues, *kernels, w, weights + g * group_weights, first, last);
       }
     });
     if (!untouched.empty() && !c.add_dx && !fills()) {
@@ -203,18 +238,19 @@ struct BackwardData {
   void run_group(int part, int g, const T* weights, const Args& args, void* workspace) const {
     constexpr std::int64_t most_bytes = 4 << 20;
     const std::int64_t image_bytes = c.group_channels() * c.x.plane() * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t images = residues.size() == 1 ? c.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
+    const std::int64_t images = products.size() == 1 ? c.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
     const Tensor& dx = args.dx[0];
     const Source<T> dy = gradient_source<T>(c, args).further(g * c.group_filters() * c.y.plane());
     const bool fill = fills() && !c.add_dx;
     for (std::int64_t first = 0; first < c.x.n; first += images) {
-      for (const Residue<T>& residue : residues) {
+      for (const ResidueProduct<T>& residue : products) {
         T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
         residue.product.run(part,
                             {.a = weights + residue.weights_at,
                              .source = dy,
                              .output = {to, dx.pitch, c.x.plane(), cols(residue.w), std::int64_t{c.op.stride.h} * c.x.w,
                                         c.op.stride.w, fill ? c.x.h : 0, c.x.w},
+                             .a_left = weights + residue.left_weights_at,
                              .bias = nullptr,
                              .add = c.add_dx,
                              .relu = false,

@@ -50,7 +50,9 @@ struct Staged {
 
 /// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0). Where `width` is not 0,
 /// the other ones of to[i * ldc + 0 .. width - 1] are set to 0, and so are `below` further rows of as many, `pitch`
-/// apart; width <= count * step then, and nothing is added to.
+/// apart; width <= count * step then, and nothing is added to. With `left`, step is 2 and each of these elements
+/// follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld + j] (+ the old value), and the above one
+/// further.
 template <class T>
 struct Finished {
   T* to;
@@ -62,6 +64,8 @@ struct Finished {
   const T* bias;
   bool add, relu;
   std::int64_t width = 0, below = 0, pitch = 0;
+  const T* left = nullptr;
+  std::int64_t left_ld = 0;
 };
 
 /// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2

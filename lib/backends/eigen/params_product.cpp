@@ -216,7 +216,7 @@ T* ParamsProduct<T>::copy_right(const Share& share, ColumnRange range, std::int6
   T* const rows = buffers.right;
   T* const staged = rows + kernels_->width() * ld;
   columns.stage(range, share.right, first, first + count, *kernels_, staged);
-  const std::int64_t segments = columns.segments(range, ld, 0, share.right.pitch, lanes, buffers.segments);
+  const std::int64_t segments = columns.segments(range, {ld}, 0, share.right.pitch, lanes, buffers.segments);
   const std::int64_t size = columns.staged_size(range, lanes), staged_rows = columns.staged_rows(range);
   for (std::int64_t channel = 0; channel < count; ++channel) {
     kernels_->copy(rows + channel * ld, staged + columns.start(channel, 0, size, staged_rows, lanes), buffers.segments,
@@ -282,7 +282,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
     multiply(block, unused);
     return;
   }
-  const std::int64_t segments = left_.segments(range, block_depth_, 0, left.pitch, kernels_->lanes, buffers.segments);
+  const std::int64_t segments = left_.segments(range, {block_depth_}, 0, left.pitch, kernels_->lanes, buffers.segments);
   const std::int64_t size = left_.staged_size(range, kernels_->lanes), staged_rows = left_.staged_rows(range);
   std::int64_t staged_first = 0, staged_last = 0;
   for (std::int64_t i = share.rows.first; i < share.rows.last; i += kernels_->rows) {
