@@ -74,6 +74,9 @@ const std::vector<Case> cases = {
     // whole rows of zeros between sums that are vectors side by side
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
     {{2, 6, 12, 100}, {.channels = 9, .kernel = {1, 5}, .stride = {3, 1}, .pad = {0, 2}}},
+    // residues side by side, several blocks deep, and panels of fewer vectors that are packed
+    {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
+    {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
     // a data gradient whose residues take one image at a time
     {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
 };
