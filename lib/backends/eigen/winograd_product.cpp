@@ -6,7 +6,7 @@ namespace lamina::eigen {
 namespace {
 
 constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread,
-constexpr std::int64_t thread_tiles_5x5 = 48;    // as fast there, in half the memory
+constexpr std::int64_t thread_tiles_5x5 = 48;    // as fast, in half the memory, where filters are made ahead
 constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
 constexpr std::int64_t most_vectors = 4;         // of outputs in a chunk
@@ -48,11 +48,11 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
   const std::int64_t lanes = kernels.lanes, longest = strips_.longest();
   // A vector more than is needed from row to row and position to position, so that they fall into different sets.
   point_ld_ = round_up(e_.inputs, lanes) + lanes;
-  const std::int64_t most_tiles = threads * (e_.taps == 5 ? thread_tiles_5x5 : thread_tiles);
+  const bool light = e_.groups * positions_ * e_.inputs * round_up(e_.outputs, lanes) * size <= filters_bytes;
+  const std::int64_t most_tiles = threads * (e_.taps == 5 && light ? thread_tiles_5x5 : thread_tiles);
   const std::int64_t tiles = std::min(points_bytes / size / positions_ / point_ld_, most_tiles);
   const std::int64_t fit = std::max<std::int64_t>(1, tiles / longest);
   block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), fit));
-  const bool light = e_.groups * positions_ * e_.inputs * round_up(e_.outputs, lanes) * size <= filters_bytes;
   partition_ = cut(block_strips_, longest, e_.outputs, threads, kernels.lanes, light);
   apart_ = partition_.rows == 1;
   if (apart_) {
