@@ -252,8 +252,8 @@ void ColumnProduct<T>::keep_left(ColumnRange range, const Work& work, std::int64
     const std::int64_t depth_here = std::min(block, depth - k);
     left_->pack(section, range, panels, work, k, depth_here, segments);
     multiply(Block<T>{.kernels = kernels_,
-                      .a = work.operands.a_left + work.rows.first * depth + k,
-                      .lda = depth,
+                      .a = work.operands.a_left + work.rows.first * work.operands.lda_left + k,
+                      .lda = work.operands.lda_left,
                       .rows = work.rows.last - work.rows.first,
                       .depth = depth_here,
                       .panels = panels,
@@ -298,8 +298,8 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
       const bool ends = k + depth == depth_;
       if (!section.in_place) pack(section, range, panels, work, k, depth, segments);
       multiply(Block<T>{.kernels = kernels_,
-                        .a = operands.a + rows.first * depth_ + k,
-                        .lda = depth_,
+                        .a = operands.a + rows.first * operands.lda + k,
+                        .lda = operands.lda,
                         .rows = rows.last - rows.first,
                         .depth = depth,
                         .panels = panels,

@@ -45,11 +45,13 @@ class ColumnProduct {
   int parts() const { return partition_.parts(); }
 
   struct Operands {
-    const T* a;  ///< rows x depth()
+    const T* a;        ///< rows x depth(),
+    std::int64_t lda;  ///< so far from row to row
     Source<T> source;
     GridOutput<T> output;       ///< of the left product's columns, if there is one
-    const T* a_left = nullptr;  ///< of the left product
-    const T* scale = nullptr;   ///< of the sums, one per row
+    const T* a_left = nullptr;  ///< of the left product,
+    std::int64_t lda_left = 0;
+    const T* scale = nullptr;  ///< of the sums, one per row
     const T* bias;
     bool add, relu;
     Piece images{0, std::numeric_limits<int>::max()};  ///< whose columns are wanted

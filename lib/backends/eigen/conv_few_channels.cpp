@@ -106,6 +106,7 @@ void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int gr
     const int index = channels - 1 + (rows == block_rows_ ? 0 : c_.group_channels());
     products_[static_cast<std::size_t>(index)].run(0,
                                                    {.a = buffers.weights + offset * kernel() * filters,
+                                                    .lda = filters,
                                                     .source = dy,
                                                     .output = {buffers.sums, 0, columns, columns, columns, 1},
                                                     .bias = nullptr,

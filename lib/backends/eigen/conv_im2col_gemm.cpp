@@ -53,6 +53,7 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
           for (int g = 0; g < c.op.groups; ++g) {
             product.run(part,
                         {.a = filters.w + g * product.rows() * product.depth(),
+                         .lda = product.depth(),
                          .source = {args.x[0].as<T>() + g * x_group, args.x[0].pitch},
                          .output = {args.y.as<T>() + g * y_group, args.y.pitch, c.y.plane(), c.y.w, c.y.w, 1},
                          .scale = filters.scale == nullptr ? nullptr : filters.scale + g * c.group_filters(),
@@ -85,14 +86,14 @@ std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, 
 struct Residue {
   int h, w;
   std::vector<int> taps;    // indices into a kernel's plane
-  std::int64_t weights_at;  // where its weights start among the transposed ones of a group
+  std::int64_t weights_at;  // where its weights start among the transposed ones of a group,
+  std::int64_t weights_ld;  // and so far from channel to channel
 };
 
-/// The product that is written from a position on: of one residue, or of it and of the one to its left.
+/// A product that is written at once: of one residue, or of two that lie side by side.
 template <class T>
 struct ResidueProduct {
-  int h, w;
-  std::int64_t weights_at, left_weights_at;
+  std::size_t first, last;  // residues
   ColumnProduct<T> product;
 };
 
@@ -110,17 +111,17 @@ void gather_taps(T* to, const T* from, std::int64_t stride, std::int64_t filters
   }
 }
 
-/// Weights of one group, transposed for every residue: to[weights_at + (c * filters + k) * taps + t] = w[k][c][taps[t]]
-/// for k in [first, last). Some filters and channels at a time, so that both sides are runs of some cache lines and
-/// each weight comes from memory once.
+/// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
+/// w[k][c][taps[t]] for k in [first, last). Some filters and channels at a time, so that both sides are runs of some
+/// cache lines and each weight comes from memory once.
 template <class T>
 void transpose_weights(const ConvProblem& c, const std::vector<Residue>& residues, const MicroKernels<T>& kernels,
                        const T* w, T* to, std::int64_t first, std::int64_t last) {
   constexpr std::int64_t block = 32;
   const std::int64_t kernel = std::int64_t{c.op.kernel.h} * c.op.kernel.w, channels = c.group_channels();
-  const std::int64_t filters = c.group_filters();
   if (kernel == 1) {
-    kernels.transpose(to + first, filters, w + first * channels, channels, nullptr, 0, last - first, channels);
+    kernels.transpose(to + first, residues[0].weights_ld, w + first * channels, channels, nullptr, 0, last - first,
+                      channels);
     return;
   }
   for (std::int64_t k = first; k < last; k += block) {
@@ -133,8 +134,8 @@ void transpose_weights(const ConvProblem& c, const std::vector<Residue>& residue
                             : taps == 4 ? gather_taps<4, T>
                                         : gather_taps<0, T>;
         for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
-          gather(to + residue.weights_at + (channel * filters + k) * taps, w + (k * channels + channel) * kernel,
-                 channels * kernel, count, residue.taps);
+          gather(to + residue.weights_at + channel * residue.weights_ld + k * taps,
+                 w + (k * channels + channel) * kernel, channels * kernel, count, residue.taps);
         }
       }
     }
@@ -169,9 +170,11 @@ struct BackwardData {
           untouched.emplace_back(h, w);
           continue;
         }
-        const auto count = static_cast<std::int64_t>(taps.size());
-        residues.push_back({h, w, std::move(indices), group_weights});
-        group_weights += count * c.group_filters() * c.group_channels();
+        // Not whole pages from channel to channel, which would meet in few sets of a cache.
+        const auto depth = static_cast<std::int64_t>(taps.size()) * c.group_filters();
+        const std::int64_t ld = depth % (1024 / static_cast<std::int64_t>(sizeof(T))) == 0 ? depth + set.lanes : depth;
+        residues.push_back({h, w, std::move(indices), group_weights, ld});
+        group_weights += ld * c.group_channels();
         columns.emplace_back(Shape{c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
       }
     }
@@ -181,11 +184,10 @@ struct BackwardData {
     for (std::size_t i = 0; i < residues.size(); ++i) {
       const Residue& here = residues[i];
       if (op.stride.w == 2 && c.x.w % 2 == 0 && here.w == 0 && i + 1 < residues.size() && residues[i + 1].h == here.h) {
-        products.push_back({here.h, 0, residues[i + 1].weights_at, here.weights_at,
-                            product(i + 1, true, std::make_shared<ColumnProduct<T>>(product(i, true)))});
+        products.push_back({i, i + 1, product(i + 1, true, std::make_shared<ColumnProduct<T>>(product(i, true)))});
         ++i;
       } else {
-        products.push_back({here.h, here.w, here.weights_at, 0, product(i)});
+        products.push_back({i, i, product(i)});
       }
       part_bytes = std::max(part_bytes, products.back().product.workspace_bytes());
       parts = std::max(parts, products.back().product.parts());
@@ -243,19 +245,23 @@ struct BackwardData {
     const Source<T> dy = gradient_source<T>(c, args).further(g * c.group_filters() * c.y.plane());
     const bool fill = fills() && !c.add_dx;
     for (std::int64_t first = 0; first < c.x.n; first += images) {
-      for (const ResidueProduct<T>& residue : products) {
-        T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + residue.w;
-        residue.product.run(part,
-                            {.a = weights + residue.weights_at,
-                             .source = dy,
-                             .output = {to, dx.pitch, c.x.plane(), cols(residue.w), std::int64_t{c.op.stride.h} * c.x.w,
-                                        c.op.stride.w, fill ? c.x.h : 0, c.x.w},
-                             .a_left = weights + residue.left_weights_at,
-                             .bias = nullptr,
-                             .add = c.add_dx,
-                             .relu = false,
-                             .images = {first, first + images}},
-                            workspace);
+      for (const auto& [left, last, product] : products) {
+        const Residue& residue = residues[last];
+        const int w = residues[left].w;
+        T* const to = dx.as<T>() + g * c.group_channels() * c.x.plane() + std::int64_t{residue.h} * c.x.w + w;
+        product.run(part,
+                    {.a = weights + residue.weights_at,
+                     .lda = residue.weights_ld,
+                     .source = dy,
+                     .output = {to, dx.pitch, c.x.plane(), cols(w), std::int64_t{c.op.stride.h} * c.x.w, c.op.stride.w,
+                                fill ? c.x.h : 0, c.x.w},
+                     .a_left = weights + residues[left].weights_at,
+                     .lda_left = residues[left].weights_ld,
+                     .bias = nullptr,
+                     .add = c.add_dx,
+                     .relu = false,
+                     .images = {first, first + images}},
+                    workspace);
       }
     }
   }

@@ -128,6 +128,7 @@ void SubpixelData<T>::run(const Args& args, Pool& pool) const {
         }
         product_.run(share,
                      {.a = buffers.weights + group * rows() * product_.depth(),
+                      .lda = product_.depth(),
                       .source = dy,
                       .output = {sums_of(image), 0, grid(), grid(), grid(), 1},
                       .bias = nullptr,
