@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread,
 constexpr std::int64_t thread_tiles_5x5 = 48;    // as fast, in half the memory, where filters are made ahead
-constexpr std::int64_t points_bytes = 8 << 20;   // of a block: what should stay in the third-level cache
+constexpr std::int64_t points_bytes = 7 << 20;   // of a block: what should stay in the third-level cache
 constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
 constexpr std::int64_t most_vectors = 4;         // of outputs in a chunk
 constexpr std::int64_t panel_bytes = 3 << 20;    // of filters in a panel of three vectors
