@@ -7,7 +7,7 @@ namespace {
 
 // What should stay in the third-level cache. Where blocks of tiles follow each other:
 constexpr std::int64_t sums_bytes = 8 << 20;        // of a block of outputs
-constexpr std::int64_t points_bytes = 3 << 20;      // of a block of tiles, x and dy,
+constexpr std::int64_t points_bytes = 5 << 20;      // of a block of tiles, x and dy,
 constexpr std::int64_t points_bytes_5x5 = 2 << 20;  // as fast there, in less memory
 // Where one block holds all tiles:
 constexpr std::int64_t x_bytes = 10 << 20;       // points of a block of inputs
