@@ -71,12 +71,18 @@ const std::vector<Case> cases = {
     {{2, 300, 5, 5}, {.channels = 301, .kernel = 1, .stride = 2}},
     {{2, 6, 13, 14}, {.channels = 600, .kernel = 1, .stride = 2}},
     {{2, 5, 7, 9}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
+    // likewise, where padding alone is read: no residue of x is met
+    {{2, 5, 1, 1}, {.channels = 12, .kernel = 1, .stride = 2, .pad = 1}},
     // whole rows of zeros between sums that are vectors side by side
     {{2, 6, 12, 100}, {.channels = 9, .kernel = 1, .stride = {2, 1}}},
     {{2, 6, 12, 100}, {.channels = 9, .kernel = {1, 5}, .stride = {3, 1}, .pad = {0, 2}}},
     // residues side by side, several blocks deep, and panels of fewer vectors that are packed
     {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
+    // residues of one column each; transposed weights that would lie multiples of 1 KiB apart, in one and two groups
+    {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
+    {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
+    {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     // a data gradient whose residues take one image at a time
     {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
 };

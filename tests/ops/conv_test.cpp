@@ -18,6 +18,7 @@ const std::vector<Case>& cases() {
       {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
       {"1x1, stride 2", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}, {{2, 3, 5, 6}}},
       {"1x1, padded", Conv{.channels = 2, .kernel = 1, .pad = 1}, {{1, 3, 3, 4}}},
+      {"1x1, padding alone is read", Conv{.channels = 2, .kernel = 1, .stride = 2, .pad = 1}, {{2, 3, 1, 1}}},
       {"3x3", Conv{.channels = 4, .kernel = 3}, {{2, 3, 6, 7}}},
       {"3x3, padded", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}},
       {"3x3, padded, wide", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 9, 8, 9}}},

@@ -120,8 +120,10 @@ void transpose_weights(const ConvProblem& c, const std::vector<Residue>& residue
   constexpr std::int64_t block = 32;
   const std::int64_t kernel = std::int64_t{c.op.kernel.h} * c.op.kernel.w, channels = c.group_channels();
   if (kernel == 1) {
-    kernels.transpose(to + first, residues[0].weights_ld, w + first * channels, channels, nullptr, 0, last - first,
-                      channels);
+    for (const Residue& residue : residues) {  // one, or none where padding alone is read
+      kernels.transpose(to + first, residue.weights_ld, w + first * channels, channels, nullptr, 0, last - first,
+                        channels);
+    }
     return;
   }
   for (std::int64_t k = first; k < last; k += block) {
@@ -170,9 +172,10 @@ struct BackwardData {
           untouched.emplace_back(h, w);
           continue;
         }
-        // Not whole pages from channel to channel, which would meet in few sets of a cache.
+        // Channels that lie multiples of a quarter page apart would meet in few sets of a cache.
+        constexpr std::int64_t quarter_page = 1024 / static_cast<std::int64_t>(sizeof(T));
         const auto depth = static_cast<std::int64_t>(taps.size()) * c.group_filters();
-        const std::int64_t ld = depth % (1024 / static_cast<std::int64_t>(sizeof(T))) == 0 ? depth + set.lanes : depth;
+        const std::int64_t ld = depth % quarter_page == 0 ? depth + set.lanes : depth;
         residues.push_back({h, w, std::move(indices), group_weights, ld});
         group_weights += ld * c.group_channels();
         columns.emplace_back(Shape{c.y.n, c.group_filters(), c.y.h, c.y.w}, rows(h), cols(w), 1, taps, c.relu);
