@@ -104,11 +104,11 @@ ChoiceCache::InstructionSetEntry instruction_set_entry_of(const Json& object, co
 /// The entries of a list, by the text of their keys.
 template <class Entry>
 std::map<std::string, Entry> entries_of(const Json& list, const std::string& where,
-                                        Entry entry_of(const Json&, const std::string&)) {
+                                        Entry read_entry(const Json&, const std::string&)) {
   std::map<std::string, Entry> entries;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string at = where + " " + std::to_string(i + 1);
-    Entry entry = entry_of(list[i], at);
+    Entry entry = read_entry(list[i], at);
     std::string key = to_string(entry.key);
     if (!entries.emplace(std::move(key), std::move(entry)).second) fail(at, "its key occurs twice");
   }
