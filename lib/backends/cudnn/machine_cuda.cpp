@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "../../../kernels/dropout.h"
@@ -38,12 +39,15 @@ class CudaMachine final : public Machine {
   }
 
   std::string describe_blas(int cuda_major, const std::string& cudnn_directory) override {
-    try {
-      return library(cuda_major, cudnn_directory).description();
-    } catch (const LoadError& error) {
-      const std::string why = error.what();
-      return "without cuBLAS: " + why.substr(0, why.find('\n'));
+    if (!library_ && why_no_library_.empty()) {
+      try {
+        library(cuda_major, cudnn_directory);
+      } catch (const LoadError& error) {
+        why_no_library_ = error.what();
+      }
     }
+    if (library_) return library_->description();
+    return "without cuBLAS: " + why_no_library_.substr(0, why_no_library_.find('\n'));
   }
 
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
@@ -87,6 +91,7 @@ class CudaMachine final : public Machine {
   int number_;
   CudaDevice device_;
   std::optional<BlasLibrary> library_;
+  std::string why_no_library_;  // of the one try that describes it: each searches many folders
   std::optional<Blas> blas_;
 };
 
