@@ -283,7 +283,8 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
 
   if (given("--choice_cache") && given("--instruction_set") && !options.choice.measure)
     throw UsageError(
-        "--choice_cache is for what is measured; with --instruction_set that is nothing without --measure");
+        "--choice_cache keeps what is measured, and --instruction_set leaves nothing to measure: give --measure too, or"
+        " leave out one of them");
   if (options.choice.measure && given("--choices"))
     throw UsageError("--choices names algorithms, --measure times them; leave out one");
   if (options.choice.measure && (options.task == Task::frontier || options.task == Task::engines))
