@@ -79,6 +79,8 @@ const std::vector<Case> cases = {
     // residues side by side, several blocks deep, and panels of fewer vectors that are packed
     {{3, 20, 14, 14}, {.channels = 600, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     {{1, 9, 8, 8}, {.channels = 12, .kernel = 3, .pad = 1}},
+    // residues side by side, both of them planes of dy as they lie
+    {{2, 9, 6, 10}, {.channels = 7, .kernel = 2, .stride = 2}},
     // residues of one column each; transposed weights that would lie multiples of 1 KiB apart, in one and two groups
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
