@@ -124,7 +124,7 @@ TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
 TEST_CASE("conv + batch norm + Add + ReLU as one unit of inference agrees with the four ops") {
   const BatchNorm norm;
   for (const bool bias : {false, true})
-    for (const int kernel : {1, 3}) {
+    for (const int kernel : {1, 3, 5}) {
       const Conv conv{.channels = 5, .kernel = kernel, .pad = kernel / 2, .bias = bias};
       for (const std::vector<Link>& tail : {std::vector<Link>{{norm}},
                                             {{norm}, {Relu{}}},
