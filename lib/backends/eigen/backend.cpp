@@ -86,6 +86,13 @@ bool has_pass(const Op& op, Pass pass) {
   return false;
 }
 
+/// Throws before anything is timed or written.
+const BackendOptions& on_the_host(const BackendOptions& options) {
+  if (options.device != 0)
+    throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
+  return options;
+}
+
 /// The set that is forced, or the fastest, as the choice cache or a timing has it. What needs no timing is in no file.
 const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& choices) {
   if (!options.instruction_set.empty()) return instruction_set(options.instruction_set);
@@ -97,13 +104,10 @@ const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& cho
 }  // namespace
 
 EigenBackend::EigenBackend(const BackendOptions& options)
-    : choices_(options.choice_cache),
+    : choices_(on_the_host(options).choice_cache),
       pool_(options.threads),
       context_{pool_, set_of(options, choices_)},
-      device_(pool_.threads(), options.memory_limit) {
-  if (options.device != 0)
-    throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
-}
+      device_(pool_.threads(), options.memory_limit) {}
 
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();

@@ -74,7 +74,7 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
        [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
       {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
   if (prefers_direct(c)) std::swap(found[0], found[1]);
-  const auto first = [&] { return winograd_pays(c, dtype, pass) ? found.begin() : found.end(); };
+  const auto first = [&] { return winograd_pays(c, dtype) ? found.begin() : found.end(); };
   for (const int tile : {2, 4}) {  // 4x4 ends up in front of 2x2
     const std::string name = tile == 2 ? winograd_2x2_name : winograd_4x4_name;
     const std::string refused = winograd_refusal(c, tile);

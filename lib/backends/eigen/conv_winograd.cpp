@@ -127,7 +127,7 @@ std::string winograd_refusal(const ConvProblem& c, int tile) {
   return {};
 }
 
-bool winograd_pays(const ConvProblem& c, DType dtype, Pass) {
+bool winograd_pays(const ConvProblem& c, DType dtype) {
   const int least = c.op.kernel.h == 5 ? 16 : 24;
   return dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
 }

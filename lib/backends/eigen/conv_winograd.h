@@ -15,7 +15,7 @@ constexpr const char* winograd_4x4_name = "winograd_4x4";
 std::string winograd_refusal(const ConvProblem&, int tile);
 
 /// Whether the larger of the tiles that are not refused should be the fastest: see docs/ops/conv.md.
-bool winograd_pays(const ConvProblem&, DType, Pass);
+bool winograd_pays(const ConvProblem&, DType);
 
 /// A pass of what is not refused, or prepare, with tiles of 2x2 or 4x4. In inference, a forward pass of few tiles takes
 /// filters that prepare transformed.

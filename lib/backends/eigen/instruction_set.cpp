@@ -150,10 +150,9 @@ const InstructionSet& instruction_set(const std::string& name) {
 const InstructionSet& fastest_instruction_set() {
   static const InstructionSet& fastest = [&]() -> const InstructionSet& {
     const std::vector<const InstructionSet*> all = contestants();
-    if (all.empty()) {
-      for (const InstructionSet* set : sets)
-        if (runs_here(*set)) return *set;
-      return instruction_set_generic;
+    if (all.empty()) {  // the last of all sets runs everywhere
+      return **std::find_if(std::begin(sets), std::end(sets),
+                            [](const InstructionSet* set) { return runs_here(*set); });
     }
     const InstructionSet* best = all.front();
     if (all.size() == 1) return *best;
