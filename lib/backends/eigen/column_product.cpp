@@ -237,33 +237,55 @@ ColumnRange ColumnProduct<T>::range_from(const Section& section, std::int64_t fi
   return {first, std::min(within_image ? std::min(block, grid - first % grid) : block, last - first)};
 }
 
+/// Multiplies the columns of a range block by block of the depth. `shared` is what all of these share, `next` the
+/// panels of the range to come.
+template <class T>
+template <class Put>
+void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range, std::span<const Panel<T>> next,
+                                      const Work& work, const Block<T>& shared, const Put& put) const {
+  const Columns& columns = section.columns;
+  const std::span<const Panel<T>> panels = shared.panels;
+  const std::int64_t segments =
+      section.in_place ? 0
+                       : columns.segments(range, widths_of(range, panels), panel_stride(), work.operands.source.pitch,
+                                          kernels_->lanes, work.buffers.segments);
+  Block<T> block = shared;
+  block.ldb = section.in_place ? columns.plane() : kernels_->width();
+  for (std::int64_t k = 0; k < depth_; k += block_depth_) {
+    block.a = shared.a + k;
+    block.depth = std::min(block_depth_, depth_ - k);
+    block.begins = k == 0;
+    block.ends = k + block.depth == depth_;
+    block.b_is_far = shared.b_is_far && k == 0;
+    if (section.in_place) {
+      block.b_offset = k * columns.plane();
+      block.next = block.ends ? next : panels;
+      block.next_offset = block.ends ? 0 : (k + block.depth) * columns.plane();
+    } else {
+      pack(section, range, panels, work, k, block.depth, segments);
+    }
+    multiply(block, put);
+  }
+}
+
 /// Computes the left product's sums in a range, row-major.
 template <class T>
 void ColumnProduct<T>::keep_left(ColumnRange range, const Work& work, std::int64_t ld) const {
   const Section& section = left_->sections_.front();
-  const std::int64_t depth = left_->depth_, block = left_->block_depth_;
   const std::span<const Panel<T>> panels = left_->list_panels(section, range, work, work.buffers.left_list);
   for (std::size_t i = 0; i < panels.size(); ++i)
     work.buffers.left_list[i].c = work.buffers.left + panels[i].column - range.first;
-  const std::int64_t segments =
-      section.columns.segments(range, left_->widths_of(range, panels), left_->panel_stride(),
-                               work.operands.source.pitch, kernels_->lanes, work.buffers.segments);
-  for (std::int64_t k = 0; k < depth; k += block) {
-    const std::int64_t depth_here = std::min(block, depth - k);
-    left_->pack(section, range, panels, work, k, depth_here, segments);
-    multiply(Block<T>{.kernels = kernels_,
-                      .a = work.operands.a_left + work.rows.first * work.operands.lda_left + k,
-                      .lda = work.operands.lda_left,
-                      .rows = work.rows.last - work.rows.first,
-                      .depth = depth_here,
-                      .panels = panels,
-                      .ldb = kernels_->width(),
-                      .ldc = ld,
-                      .begins = k == 0,
-                      .ends = k + depth_here == depth,
-                      .a_is_far = true},
-             [](const Finished<T>&, std::int64_t, std::int64_t) {});
-  }
+  left_->multiply_range(section, range, {}, work,
+                        {.kernels = kernels_,
+                         .a = work.operands.a_left + work.rows.first * work.operands.lda_left,
+                         .lda = work.operands.lda_left,
+                         .rows = work.rows.last - work.rows.first,
+                         .depth = 0,
+                         .panels = panels,
+                         .ldb = 0,
+                         .ldc = ld,
+                         .a_is_far = true},
+                        [](const Finished<T>&, std::int64_t, std::int64_t) {});
 }
 
 template <class T>
@@ -289,37 +311,24 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
       place.put(tile, row, column, *kernels_);
     };
     if (left_) keep_left(range, work, section.block_columns);
-    const std::int64_t segments = section.in_place
-                                      ? 0
-                                      : columns.segments(range, widths_of(range, panels), panel_stride(),
-                                                         operands.source.pitch, kernels_->lanes, work.buffers.segments);
-    for (std::int64_t k = 0; k < depth_; k += block_depth_) {
-      const std::int64_t depth = std::min(block_depth_, depth_ - k);
-      const bool ends = k + depth == depth_;
-      if (!section.in_place) pack(section, range, panels, work, k, depth, segments);
-      multiply(Block<T>{.kernels = kernels_,
-                        .a = operands.a + rows.first * operands.lda + k,
-                        .lda = operands.lda,
-                        .rows = rows.last - rows.first,
-                        .depth = depth,
-                        .panels = panels,
-                        .b_offset = section.in_place ? k * columns.plane() : 0,
-                        .ldb = section.in_place ? columns.plane() : kernels_->width(),
-                        .ldc = work.output.plane,
-                        .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
-                        .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
-                        .add = operands.add,
-                        .relu = operands.relu,
-                        .begins = k == 0,
-                        .ends = ends,
-                        .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
-                        .sums_ld = section.block_columns,
-                        .a_is_far = columns.staged(),  // many taps make weights that no near cache keeps
-                        .b_is_far = section.in_place && range.first == share.first && k == 0,
-                        .next = section.in_place ? (ends ? next : panels) : std::span<const Panel<T>>(),
-                        .next_offset = ends ? 0 : (k + depth) * columns.plane()},
-               put);
-    }
+    multiply_range(section, range, next, work,
+                   {.kernels = kernels_,
+                    .a = operands.a + rows.first * operands.lda,
+                    .lda = operands.lda,
+                    .rows = rows.last - rows.first,
+                    .depth = 0,
+                    .panels = panels,
+                    .ldb = 0,
+                    .ldc = work.output.plane,
+                    .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
+                    .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
+                    .add = operands.add,
+                    .relu = operands.relu,
+                    .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
+                    .sums_ld = section.block_columns,
+                    .a_is_far = columns.staged(),  // many taps make weights that no near cache keeps
+                    .b_is_far = section.in_place && range.first == share.first},
+                   put);
     range = next_range;
     panels = next;
   }

@@ -84,6 +84,9 @@ class ColumnProduct {
   std::int64_t tallest() const;  ///< rows of the largest part
   void run(const Section&, const Work&) const;
   void keep_left(ColumnRange, const Work&, std::int64_t ld) const;
+  template <class Put>
+  void multiply_range(const Section&, ColumnRange, std::span<const Panel<T>> next, const Work&, const Block<T>& shared,
+                      const Put&) const;
   ColumnRange range_from(const Section&, std::int64_t first, std::int64_t last) const;
   std::span<const Panel<T>> list_panels(const Section&, ColumnRange, const Work&, Panel<T>* list) const;
   PanelWidths widths_of(ColumnRange, std::span<const Panel<T>>) const;
