@@ -8,6 +8,7 @@ import csv
 import sys
 
 import pythons
+from protocol import PROTOCOL
 
 try:
     import torch
@@ -70,7 +71,7 @@ def calls(name):
     for path, module in net.named_modules():
         if not list(module.children()) and not isinstance(module, nn.Flatten):
             module.register_forward_hook(lambda m, _, y, path=path: rows.append(describe(path, m, y)))
-    image, channels = torch_nets.PROTOCOL[name][:2]
+    image, channels = PROTOCOL[name][:2]
     with torch.no_grad():
         net(torch.zeros(1, channels, image, image))
     return rows
@@ -83,8 +84,8 @@ def main():
             if not row["type"].startswith("Flatten"):
                 table[row["network"]].append(expected(row))
     wrong = 0
-    missing = set(table) - LEFT_OUT - set(torch_nets.PROTOCOL)
-    for name in [n for n in torch_nets.PROTOCOL if n in table]:
+    missing = set(table) - LEFT_OUT - set(PROTOCOL)
+    for name in [n for n in PROTOCOL if n in table]:
         ours = collections.Counter(calls(name))
         theirs = collections.Counter(table[name])
         surplus, lacking = ours - theirs, theirs - ours

@@ -11,10 +11,12 @@ import json
 import sys
 import time
 
+import options
 import resident
 import rows
 import torch
 import torch_nets
+from protocol import OVERWRITES, PROTOCOL, PUBLISHED
 
 FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
@@ -23,13 +25,13 @@ class Subject:
     """One network in one mode and layout, ready to be timed."""
 
     def __init__(self, name, mode, layout, batch):
-        image, channels, _, wanted = torch_nets.PROTOCOL[name]
+        image, channels, _, wanted = PROTOCOL[name]
         self.mode = mode
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(memory_format=FORMATS[layout])
         self.net.train(mode == "training")
         self.x = torch.empty(batch, channels, image, image).to(memory_format=FORMATS[layout])
         self.wants_dx = wanted
-        self.overwrites = name in torch_nets.OVERWRITES
+        self.overwrites = name in OVERWRITES
 
     def run(self):
         """Seconds of one pass, by the wall and by the process's CPU clock."""
@@ -107,19 +109,20 @@ def worker(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default=",".join(torch_nets.PUBLISHED), help="by name, joined by commas")
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--passes", type=int, default=10, help="timed passes; one more is thrown away")
+    parser.add_argument("--nets", default=",".join(PUBLISHED), help="by name, joined by commas")
+    parser.add_argument("--batch", type=options.whole(1), default=16)
+    parser.add_argument("--passes", type=options.whole(1), default=10, help="timed passes; one more is thrown away")
     parser.add_argument("--modes", default="training,inference")
     parser.add_argument("--layouts", default="nchw,nhwc")
-    parser.add_argument("--threads", type=int, default=rows.cores())
+    parser.add_argument("--threads", type=options.whole(1), default=rows.cores())
     parser.add_argument("--out", help="JSON file to write")
     parser.add_argument("--profile", action="store_true", help="print where a pass spends its time, and time nothing")
     parser.add_argument("--worker", action="store_true", help="serve single passes to `compare`")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.nets.split(",") if name not in torch_nets.PROTOCOL]
-    if unknown:
-        parser.error(f"no network {', '.join(unknown)}; there are {', '.join(torch_nets.PROTOCOL)}")
+    for flag, known in (("nets", PROTOCOL), ("modes", rows.PASSES), ("layouts", FORMATS)):
+        wrong = options.wrong_words(getattr(arguments, flag), known)
+        if wrong:
+            parser.error(f"--{flag}: {wrong}")
     torch.set_num_threads(arguments.threads)
     if arguments.worker:
         return worker(arguments)

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -227,22 +226,6 @@ class Workers(unittest.TestCase):
     def test_a_program_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(workers.WorkerError, "cannot start /no/such/program"):
             workers.Worker("fake", ["/no/such/program"], 1)
-
-
-class Flags(unittest.TestCase):
-    def test_a_limit_without_times_is_refused(self):
-        compare = os.path.join(HERE, "../../bench/peers/compare")
-        done = subprocess.run([sys.executable, "-B", compare, "--memory", "only", "--limit", "2"], capture_output=True,
-                              text=True, check=False)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--limit is held against times, which --memory only leaves out", done.stderr)
-
-    def test_a_limit_on_layers_is_refused(self):
-        compare = os.path.join(HERE, "../../bench/peers/compare")
-        done = subprocess.run([sys.executable, "-B", compare, "--layers", "--limit", "2"], capture_output=True, text=True,
-                              check=False)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--limit is held against the totals of networks, which --layers does not race", done.stderr)
 
 
 class Files(unittest.TestCase):
