@@ -33,11 +33,16 @@ class Worker:
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.name, self.command, self.threads = name, command, threads
         try:
+            # In a group of its own: an interrupt at the terminal is for `compare`, which ends its children.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                          env=environment)
+                                          env=environment, preexec_fn=os.setpgrp)
         except OSError as error:
             raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
-        self.versions = self.read()
+        try:
+            self.versions = self.read()
+        except BaseException:
+            self.close(at_once=True)
+            raise
 
     def read(self):
         line = self.child.stdout.readline()
@@ -55,7 +60,10 @@ class Worker:
             pass  # read() says what happened
         return self.read()
 
-    def close(self):
+    def close(self, at_once=False):
+        """Ends the child: behind the pass that it runs, or at once."""
+        if at_once:
+            self.child.terminate()
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
         try:
@@ -64,6 +72,12 @@ class Worker:
             self.child.kill()
             self.child.wait()
         self.child.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, fault, *_):
+        self.close(at_once=fault is not None)
 
 
 class Subject:
@@ -84,15 +98,11 @@ class Subject:
         sample["others_cores"] = max(0.0, others) / (time.monotonic() - start)
         return sample
 
-
     def memory(self, mode):
         """Peak memory of two passes and what they need, in a child of its own: what another layout has left behind would
         be counted, or used again."""
-        child = Worker(self.worker.name, self.worker.command, self.worker.threads)
-        try:
+        with Worker(self.worker.name, self.worker.command, self.worker.threads) as child:
             return child.ask(f"memory {mode} {self.layout}")
-        finally:
-            child.close()
 
 
 def peer_name(version, taken, alone):
@@ -125,8 +135,8 @@ class Team:
                 peer = peer_name(theirs.versions["torch"], self.versions, alone=len(interpreters) == 1)
                 self.versions[peer] = theirs.versions
                 self.subjects += [Subject(theirs, peer, peer, layout) for layout in arguments.layouts.split(",")]
-        except BaseException:
-            self.__exit__()
+        except BaseException as fault:
+            self.__exit__(type(fault))
             raise
 
     def drop(self, mode):
@@ -137,6 +147,6 @@ class Team:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, fault, *_):
         for worker in self.workers:
-            worker.close()
+            worker.close(at_once=fault is not None)
