@@ -84,8 +84,8 @@ class Sides:
                     ("onednn", arguments.variants, [onednn_worker, str(threads)])):
                 self.workers.append(workers.Worker(name, command, threads))
                 self.variants[name] = variants.split(",")
-        except BaseException:
-            self.__exit__()
+        except BaseException as fault:
+            self.__exit__(type(fault))
             raise
 
     def subjects(self, conv, mode):
@@ -108,9 +108,9 @@ class Sides:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, fault, *_):
         for worker in self.workers:
-            worker.close()
+            worker.close(at_once=fault is not None)
 
 
 def judge(layer, what, subjects, implementations, samples, variants=None):
@@ -171,7 +171,7 @@ def show_summary(title, found):
               + (f"; {faster}" if total["distinct_3x3"] else ""))
 
 
-def run(arguments, layer_worker, onednn_worker):
+def run(arguments, file, layer_worker, onednn_worker):
     """Races every distinct convolution, pass by pass; the file is written anew behind each. Returns the summaries."""
     nets = arguments.nets.split(",")
     variants = set(arguments.variants.split(","))
@@ -197,9 +197,9 @@ def run(arguments, layer_worker, onednn_worker):
                 if both:
                     direct.append(judge(*raced, variants=DIRECT))
                 show(lines[-1], layer)
-            rows.write(arguments.out, context, found, comparison=lines, comparison_direct=direct)
+            file.write(context, found, comparison=lines, comparison_direct=direct)
     totals = {"summary": summary(lines, nets)} | ({"summary_direct": summary(direct, nets)} if both else {})
-    rows.write(arguments.out, context, found, comparison=lines, comparison_direct=direct, **totals)
+    file.write(context, found, comparison=lines, comparison_direct=direct, **totals)
     show_summary(f"Against the best of oneDNN's variants {arguments.variants}:", totals["summary"])
     if both:
         show_summary("Against the best by its direct algorithm alone, which is what PyTorch asks for:",
@@ -208,7 +208,7 @@ def run(arguments, layer_worker, onednn_worker):
     if loud:
         print(f"Note: {loud} of {len(lines)} lines were disturbed in most of their samples by what else runs here; such "
               "ratios flatter Lamina. Run it again on an empty machine.")
-    print(f"Rows and ratios: {arguments.out}")
+    print(f"Rows and ratios: {file.path}")
     return totals
 
 

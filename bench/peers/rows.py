@@ -1,5 +1,6 @@
 """Rows and context in the JSON form of Google Benchmark, so that its compare.py reads files of any peer."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -60,11 +61,42 @@ def context(executable, **more):
     }
 
 
-def write(path, context_, rows, **more):
-    """Writes beside the file first, so that an interrupt leaves the old one whole."""
-    folder = os.path.dirname(path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    with open(path + ".part", "w") as file:
-        json.dump({"context": context_, "benchmarks": rows, **more}, file, indent=1)
-    os.replace(path + ".part", path)
+class Unwritable(Exception):
+    """A file cannot be written; the message says which and why."""
+
+
+class File:
+    """A file of rows that is written anew whenever there are more; whether it can be is found out at once. `written`
+    says whether it has been."""
+
+    def __init__(self, path):
+        self.path, self.written = path, False
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise Unwritable(f"cannot write {path}: it is there and no regular file")
+        with self.part():
+            pass
+        os.remove(path + ".part")
+
+    def part(self):
+        """A file beside it, to be moved in its place."""
+        folder = os.path.dirname(self.path) or "."
+        try:
+            os.makedirs(folder, exist_ok=True)
+            return open(self.path + ".part", "w")
+        except FileExistsError as error:
+            raise Unwritable(f"cannot write {self.path}: {folder} is there and no folder") from error
+        except OSError as error:
+            raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
+
+    def write(self, context_, rows, **more):
+        """Writes beside the file first, so that an interrupt leaves the old one whole."""
+        try:
+            with self.part() as file:
+                json.dump({"context": context_, "benchmarks": rows, **more}, file, indent=1)
+            os.replace(self.path + ".part", self.path)
+            self.written = True
+        except OSError as error:
+            raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(self.path + ".part")

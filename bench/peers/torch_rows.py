@@ -8,6 +8,7 @@ networks the backward overwrites instead.)
 
 import argparse
 import json
+import signal
 import sys
 import time
 
@@ -84,6 +85,7 @@ def profile(subject):
 def worker(arguments):
     """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT`, `memory MODE LAYOUT` or `drop MODE`,
     as worker.cpp does."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # where `compare` was killed, nobody is left to be told
     subjects = {}
 
     def run(mode, layout):
@@ -126,6 +128,10 @@ def main():
     torch.set_num_threads(arguments.threads)
     if arguments.worker:
         return worker(arguments)
+    try:
+        file = rows.File(arguments.out) if arguments.out else None
+    except rows.Unwritable as error:
+        sys.exit(f"torch_rows.py: --out: {error}")
     context, found = rows.context(sys.argv[0], torch=versions(arguments.threads)), []
     for name in arguments.nets.split(","):
         for mode in arguments.modes.split(","):
@@ -142,8 +148,8 @@ def main():
                     times = sorted(row["real_time"] for row in new if row["name"] == full)
                     print(f"{full:58} {times[len(times) // 2]:10.2f} ms", flush=True)
                 found += new
-                if arguments.out:
-                    rows.write(arguments.out, context, found)
+                if file:
+                    file.write(context, found)
 
 
 if __name__ == "__main__":

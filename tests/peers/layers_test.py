@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
 import layers
 import race
+import rows
 import workers
 
 race.SETTLE_SECONDS = 0
@@ -78,7 +79,7 @@ class Summary(unittest.TestCase):
 
 
 class Race(unittest.TestCase):
-    def run_it(self, folder, variants="any,winograd,nchw"):
+    def run_it(self, folder, variants="any,winograd,nchw", nets="a,b"):
         def program(name, seconds):
             path = os.path.join(folder, name)
             with open(path, "w") as file:
@@ -91,10 +92,10 @@ class Race(unittest.TestCase):
             with open(os.path.join(folder, net + ".json"), "w") as file:
                 json.dump(listing, file)
         out = os.path.join(folder, "out.json")
-        arguments = argparse.Namespace(nets="a,b", batch=16, threads=1, our_layouts="nchw", variants=variants,
-                                       samples=2, measure=False, others=race.DISTURBED_CORES, retries=0, out=out)
+        arguments = argparse.Namespace(nets=nets, batch=16, threads=1, our_layouts="nchw", variants=variants,
+                                       samples=2, measure=False, others=race.DISTURBED_CORES, retries=0)
         with contextlib.redirect_stdout(io.StringIO()) as text:
-            totals = layers.run(arguments, program("ours", 0.001), program("theirs", 0.004))
+            totals = layers.run(arguments, rows.File(out), program("ours", 0.001), program("theirs", 0.004))
         with open(out) as file:
             return totals, json.load(file), text.getvalue()
 

@@ -72,7 +72,8 @@ class Options(unittest.TestCase):
         self.refused("--nets: 'vgg16' is there twice", "--nets", "vgg16,mnist_cnn,vgg16")
 
     def test_a_limit_without_times_is_refused(self):
-        self.refused("--limit is held against times, which --memory only leaves out", "--memory", "only", "--limit", "2")
+        self.refused("--limit is held against times, which --memory only leaves out", "--memory", "only", "--limit",
+                     "2")
 
     def test_a_limit_on_layers_is_refused(self):
         self.refused("--limit is held against the totals of networks, which --layers does not race", "--layers",

@@ -243,11 +243,30 @@ class Files(unittest.TestCase):
     def test_a_file_is_whole_or_the_old_one(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "below", "out.json")
-            rows.write(path, rows.context("compare"), [], comparison=[])
+            out = rows.File(path)
+            self.assertFalse(out.written)
+            out.write(rows.context("compare"), [], comparison=[])
+            self.assertTrue(out.written)
             with self.assertRaises(TypeError):
-                rows.write(path, {"not json": object()}, [])
+                out.write({"not json": object()}, [])
             with open(path) as file:
                 self.assertEqual(json.load(file)["benchmarks"], [])
+            self.assertEqual(os.listdir(os.path.dirname(path)), ["out.json"])
+
+    def test_that_a_file_can_be_written_is_found_out_before_there_is_anything_to_write(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.json")
+            rows.File(path)
+            self.assertEqual(os.listdir(folder), [])
+            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {folder}: .* no regular file"):
+                rows.File(folder)
+            with open(path, "w") as file:
+                file.write("an older run's")
+            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {path}/below.json: {path} is .* no folder"):
+                rows.File(os.path.join(path, "below.json"))
+            rows.File(path)
+            with open(path) as file:
+                self.assertEqual(file.read(), "an older run's")
 
     def test_an_interpreter_without_the_modules_is_refused(self):
         with self.assertRaisesRegex(pythons.NoTorch, "cannot import no_such_module"):
