@@ -176,7 +176,12 @@ def run(arguments, file, layer_worker, onednn_worker):
     nets = arguments.nets.split(",")
     variants = set(arguments.variants.split(","))
     both = bool(variants & DIRECT) and not variants <= DIRECT
-    layers = distinct({net: listing(layer_worker, net, arguments.batch) for net in nets})
+    listings = {net: listing(layer_worker, net, arguments.batch) for net in nets}
+    bare = [net for net, its in listings.items() if not its]
+    if bare:
+        raise workers.WorkerError(f"no convolutions in {' and '.join(bare)}, and --layers races nothing else: leave "
+                                  f"{'it' if len(bare) == 1 else 'them'} out of --nets")
+    layers = distinct(listings)
     found, lines, direct = [], [], []
     with Sides(arguments, layer_worker, onednn_worker) as sides:
         context = rows.context(sys.argv[0], threads=arguments.threads,

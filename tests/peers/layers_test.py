@@ -26,6 +26,7 @@ LISTINGS = {
           {"name": "conv3", "conv": SPATIAL, "backward_data": True}],
     "b": [{"name": "stem", "conv": FIRST, "backward_data": True},
           {"name": "body", "conv": SPATIAL, "backward_data": True}],
+    "bare": [],
 }
 
 
@@ -129,6 +130,13 @@ class Race(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(workers.WorkerError, "onednn has no forward"):
                 self.run_it(folder, variants="winograd")
+
+    def test_a_network_without_convolutions_is_an_error_before_the_race(self):
+        for nets in ("bare", "a,bare"):
+            with tempfile.TemporaryDirectory() as folder:
+                with self.assertRaisesRegex(workers.WorkerError, "^no convolutions in bare, .* leave it out of --nets"):
+                    self.run_it(folder, nets=nets)
+                self.assertFalse(os.path.exists(os.path.join(folder, "out.json")))
 
 
 if __name__ == "__main__":
