@@ -2,6 +2,8 @@
 
 #include "cases.h"
 
+#include <fmt/format.h>
+
 namespace lamina::bench {
 
 std::vector<Case> cases(Workshop& workshop) {
@@ -14,5 +16,7 @@ std::vector<Case> cases(Workshop& workshop) {
             {std::string(nets::info(network).name), backend, options.dtypes.front(), options.layouts.front(), batch});
   return all;
 }
+
+std::string to_string(const Case& c) { return fmt::format("{} on {}, batch {}", c.network, c.backend, c.batch); }
 
 }  // namespace lamina::bench

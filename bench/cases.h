@@ -1,6 +1,8 @@
 #pragma once
 // The cases that a table of networks is made of.
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "workshop.h"
@@ -10,5 +12,11 @@ namespace lamina::bench {
 /// Every network, backend and batch that the options name, in this order; of types and layouts the first. Throws
 /// UsageError for an unknown network.
 std::vector<Case> cases(Workshop&);
+
+/// "resnet50 on eigen, batch 16"
+std::string to_string(const Case&);
+
+/// Takes a table, or a part of one, as soon as it is made.
+using Print = std::function<void(const std::string&)>;
 
 }  // namespace lamina::bench

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "interrupt.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -54,18 +55,20 @@ class Contest {
         pass_(pass),
         demands_(demands_of(workshop.options())) {}
 
-  std::vector<Tried> run(const FrontierEffort& effort) {
+  /// Nothing where it was interrupted before the last sample.
+  std::optional<std::vector<Tried>> run(const FrontierEffort& effort) {
     const std::string rule = algorithm_by_rule(workshop_, case_, spec_of(graph_, node_, case_, true), pass_);
     algorithms_ = algorithms_of(workshop_, case_, graph_, node_, pass_);
     tried_.resize(algorithms_.size());
     runs_.resize(algorithms_.size());
     for (std::size_t i = 0; i < algorithms_.size(); ++i) {
+      if (interrupted() != 0) return std::nullopt;
       tried_[i].algorithm = algorithms_[i].name;
       tried_[i].by_rule = algorithms_[i].name == rule;
       if (first_run(i, effort)) turn_.push_back(i);
     }
     drop_slow();
-    sample_in_turns(effort.samples);
+    if (!sample_in_turns(effort.samples)) return std::nullopt;
     return std::move(tried_);
   }
 
@@ -140,11 +143,16 @@ class Contest {
     });
   }
 
-  void sample_in_turns(int samples) {
+  /// False where it was interrupted before the last one.
+  bool sample_in_turns(int samples) {
     for (int sample = 0; sample < samples; ++sample) {
-      for (const std::size_t i : turn_) sample_once(i);
+      for (const std::size_t i : turn_) {
+        if (interrupted() != 0) return false;
+        sample_once(i);
+      }
       std::reverse(turn_.begin(), turn_.end());
     }
+    return true;
   }
 
   /// One more time; an algorithm that finds no room any more, not even alone, is out, with the reason.
@@ -255,13 +263,18 @@ double guessed_seconds(Workshop& workshop, const Case& c, const FrontierEffort& 
 Frontier make_frontier(Workshop& workshop, const Case& c, const FrontierEffort& effort,
                        const std::function<void(const std::string&)>& progress) {
   const Graph graph = workshop.graph(c);
-  Frontier frontier{c, {}};
   const std::vector<Contested> lines = contested(workshop, c, graph);
+  Frontier frontier{c, {}, lines.size()};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto& [node, layers, pass, work] = lines[i];
     progress(fmt::format("[{}/{}] {} of {} on {}, {}", i + 1, lines.size(), node->name, c.network, c.backend,
                          to_string(pass)));
-    frontier.lines.push_back({node->name, layers, pass, work, Contest(workshop, c, graph, *node, pass).run(effort)});
+    std::optional<std::vector<Tried>> tried = Contest(workshop, c, graph, *node, pass).run(effort);
+    if (!tried) {
+      frontier.cut_layer = node->name;
+      break;
+    }
+    frontier.lines.push_back({node->name, layers, pass, work, std::move(*tried)});
   }
   return frontier;
 }

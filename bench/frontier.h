@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cases.h"
 #include "layer_run.h"
 #include "pareto.h"
 #include "workshop.h"
@@ -43,6 +44,10 @@ struct FrontierLine {
 struct Frontier {
   Case facts;
   std::vector<FrontierLine> lines;  ///< in order of the network, per layer forward, backward_data, backward_params
+  std::size_t lines_in_all = 0;     ///< more than there are: the measuring was interrupted
+  std::string cut_layer{};          ///< at which, its first node: not all of its passes are there; empty: at none
+
+  bool complete() const { return cut_layer.empty(); }
 };
 
 struct FrontierEffort {
@@ -57,7 +62,7 @@ double guessed_seconds(Workshop&, const Case&, const FrontierEffort&);
 /// run as its only sample, and where a run on one image says that it would and be longer than the longest, it is not
 /// run on the batch. The others take turns, first to last and last to first, for as many samples as asked; where the
 /// device has no room for the plans of all of a line's algorithms, each turn makes its plan anew. `progress` is told of
-/// each line before it is measured.
+/// each line before it is measured. Interrupted, the pass that runs is finished, and the lines before are kept.
 Frontier make_frontier(Workshop&, const Case&, const FrontierEffort&,
                        const std::function<void(const std::string&)>& progress);
 
@@ -86,13 +91,16 @@ std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const Faste
 /// The whole network planned with the picks and planned by rule, passes in turns; medians of forward and backward.
 struct WholeNet {
   Interval picked, by_rule;
+  int samples = 0;  ///< of each: fewer than asked where it was interrupted; 0: there are no times
 };
 WholeNet time_whole(Workshop&, const Case&, const std::map<std::string, Choice>& choices, int samples);
 
-/// Adds the picks to a file that --choices reads. Throws FileError.
-void save_choices(Workshop&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
+/// Adds the picks to a file that --choices reads, and tells for how many layers there are any; of the layer at which
+/// measuring was interrupted there is none, and without any the file is left alone. Throws FileError.
+std::size_t save_choices(Workshop&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
 
-/// The frontiers of all networks, backends and batches that the options name, as text or CSV; writes --choices_out.
-std::string frontiers(Workshop&);
+/// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
+/// measured, and then adds its choices to --choices_out. Interrupted, prints what there is.
+void frontiers(Workshop&, const Print&);
 
 }  // namespace lamina::bench

@@ -5,18 +5,19 @@
 #include <algorithm>
 
 #include "frontier.h"
+#include "interrupt.h"
 #include "lamina/choice_cache.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
 namespace {
 
-/// By first node of a layer, the algorithms picked for its passes.
+/// By first node of a layer that is measured in all its passes, the algorithms picked for them.
 std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, const FastestNet& net) {
   std::map<std::string, Algorithms> by_layer;
   for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
     const FrontierLine& line = frontier.lines[i];
-    if (!net.picks[i].best) continue;
+    if (!net.picks[i].best || line.node == frontier.cut_layer) continue;
     by_layer[line.node][static_cast<std::size_t>(line.pass)] = line.tried[*net.picks[i].best].algorithm;
   }
   return by_layer;
@@ -90,25 +91,30 @@ WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::strin
         })
         .seconds;
   };
-  for (const std::size_t i : {0, 1}) pass(i);
-  for (int sample = 0; sample < samples; ++sample)
+  for (const std::size_t i : {0, 1})
+    if (interrupted() == 0) pass(i);
+  for (int sample = 0; sample < samples && interrupted() == 0; ++sample)
     for (const std::size_t turn : {0, 1}) {
       const std::size_t i = sample % 2 == 0 ? turn : 1 - turn;
       seconds[i].push_back(pass(i));
     }
-  return {median_interval(seconds[0]), median_interval(seconds[1])};
+  if (seconds[0].empty()) return {};
+  return {median_interval(seconds[0]), median_interval(seconds[1]), static_cast<int>(seconds[0].size())};
 }
 
-void save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
-                  const std::filesystem::path& file) {
+std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+                         const std::filesystem::path& file) {
   const Case& c = frontier.facts;
   const Graph graph = workshop.graph(c);
+  const std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
+  if (by_layer.empty()) return 0;
   ChoiceCache cache(file);
-  for (const auto& [node, algorithms] : algorithms_by_layer(frontier, net)) {
+  for (const auto& [node, algorithms] : by_layer) {
     const Spec spec = spec_of(graph, graph.node(node), c, true);
     cache.remember(choice_key(workshop.backend(c.backend), spec, workshop.options().choice), algorithms);
   }
   cache.save();
+  return by_layer.size();
 }
 
 }  // namespace lamina::bench

@@ -11,6 +11,7 @@
 #include "cases.h"
 #include "frontier.h"
 #include "grid.h"
+#include "interrupt.h"
 #include "lamina/error.h"
 #include "quantities.h"
 #include "result_file.h"
@@ -120,23 +121,33 @@ std::string limits_text(const Limits& limits) {
 }
 
 std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+  if (!frontier.complete() || !net.missing.empty()) return {};
   if (net.as_by_rule) return "That is what the backend takes by rule.\n";
   const int samples = std::max(3, workshop.passes(frontier.facts.backend));
   try {
     const WholeNet whole = time_whole(workshop, frontier.facts, choices_of(workshop, frontier, net), samples);
+    if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
     const double ratio = whole.picked.middle / whole.by_rule.middle;
     return fmt::format(
         "The whole network, {} passes of each in turns: {} ms ({} .. {}) with these choices, {} ms ({} .. {}) by rule: "
         "{}.\n",
-        samples, milliseconds(whole.picked.middle), milliseconds(whole.picked.low), milliseconds(whole.picked.high),
-        milliseconds(whole.by_rule.middle), milliseconds(whole.by_rule.low), milliseconds(whole.by_rule.high),
+        whole.samples, milliseconds(whole.picked.middle), milliseconds(whole.picked.low),
+        milliseconds(whole.picked.high), milliseconds(whole.by_rule.middle), milliseconds(whole.by_rule.low),
+        milliseconds(whole.by_rule.high),
         tied(whole.picked, whole.by_rule) ? "equal within noise" : fmt::format("{:.3f} times", ratio));
   } catch (const Error& error) {
     return fmt::format("The whole network could not be timed with these choices: {}\n", error.what());
   }
 }
 
-std::string summary(Workshop& workshop, const Frontier& frontier, const FastestNet& net, const Limits& limits) {
+/// How far an interrupted measuring came.
+std::string cut_text(const Frontier& frontier) {
+  return fmt::format("Interrupted at {}: {} of {} lines are measured, so there is no fastest network.\n",
+                     frontier.cut_layer, frontier.lines.size(), frontier.lines_in_all);
+}
+
+std::string summary(const Frontier& frontier, const FastestNet& net, const Limits& limits) {
+  if (!frontier.complete()) return cut_text(frontier);
   if (!net.missing.empty())
     return fmt::format("No network within {}: nothing holds it for {}.\n", limits_text(limits),
                        fmt::join(net.missing, "; "));
@@ -149,12 +160,19 @@ std::string summary(Workshop& workshop, const Frontier& frontier, const FastestN
   if (net.by_rule_seconds > 0)
     text += fmt::format(", {} in all; by rule {}", milliseconds(net.forward_seconds + net.backward_seconds),
                         milliseconds(net.by_rule_seconds));
-  return text + ".\n" + whole_text(workshop, frontier, net);
+  return text + ".\n";
+}
+
+void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+  const std::string file = workshop.options().choices_out.string();
+  const std::size_t layers = save_choices(workshop, frontier, net, file);
+  fmt::print(stderr, "{} choice{} of {} added to {}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
+             file, layers == 0 ? ", which stays as it was" : "");
 }
 
 }  // namespace
 
-std::string frontiers(Workshop& workshop) {
+void frontiers(Workshop& workshop, const Print& print) {
   const BenchOptions& options = workshop.options();
   const bool text = options.format == Format::text;
   const Limits limits{options.choice.workspace_limit, options.choice.max_error, options.choice.deterministic};
@@ -164,29 +182,38 @@ std::string frontiers(Workshop& workshop) {
   FrontierEffort effort;
   if (options.passes > 0) effort.samples = options.passes;
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  std::string all;
+  const std::vector<Case> all = cases(workshop);
   double seconds = 0;
-  for (const Case& c : cases(workshop)) seconds += guessed_seconds(workshop, c, effort);
+  for (const Case& c : all) seconds += guessed_seconds(workshop, c, effort);
   if (seconds > 0)
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                effort.samples == 1 ? std::string("One sample") : fmt::format("{} samples", effort.samples),
                seconds_text(seconds));
-  for (const Case& c : cases(workshop)) {
+  catch_interrupts();
+  for (const Case& c : all) {
+    if (interrupted() != 0) {
+      fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
+      continue;
+    }
     const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
       std::fflush(stderr);
     });
     if (terminal) fmt::print(stderr, "\r\033[K");
     const FastestNet net = fastest_net(frontier, limits);
+    const bool first = &c == all.data();
     add_rows(grid, frontier, net, limits, !text);
-    if (!options.choices_out.empty()) save_choices(workshop, frontier, net, options.choices_out);
-    if (!text) continue;
-    all += fmt::format("{}{} on {}, batch {}, {}, {} math, medians of {} samples\n\n{}\n{}{}", all.empty() ? "" : "\n",
-                       c.network, c.backend, c.batch, to_string(c.dtype), to_string(options.choice.math),
-                       effort.samples, grid.text(), refusals(frontier), summary(workshop, frontier, net, limits));
+    if (text)
+      print(fmt::format("{}{}, {}, {} math, medians of {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
+                        to_string(c.dtype), to_string(options.choice.math), effort.samples, grid.text(),
+                        refusals(frontier), summary(frontier, net, limits)));
+    else
+      print(grid.csv(first));
     grid.rows.clear();
+    if (!text && !frontier.complete()) fmt::print(stderr, "{}", cut_text(frontier));
+    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net);
+    if (text) print(whole_text(workshop, frontier, net));
   }
-  return text ? all : grid.csv();
 }
 
 }  // namespace lamina::bench

@@ -49,7 +49,7 @@ std::string Grid::text() const {
   return text;
 }
 
-std::string Grid::csv() const {
+std::string Grid::csv(bool titled) const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -58,7 +58,7 @@ std::string Grid::csv() const {
     }
     text += "\n";
   };
-  line(titles(*this));
+  if (titled) line(titles(*this));
   for (const auto& row : rows) line(row);
   return text;
 }

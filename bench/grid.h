@@ -17,7 +17,7 @@ struct Grid {
   std::vector<std::vector<std::string>> rows{};
 
   std::string text() const;
-  std::string csv() const;  ///< RFC 4180
+  std::string csv(bool titled = true) const;  ///< RFC 4180
   std::string markdown() const;
   std::string print(Format format) const { return format == Format::csv ? csv() : text(); }
 };

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 
 #include "call_cost.h"
 #include "cases.h"
 #include "grid.h"
+#include "interrupt.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
@@ -34,6 +36,11 @@ std::string passes_of(const Call& call) {
   return text;
 }
 
+std::string passes_text(int passes, int asked) {
+  const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
+  return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
+}
+
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
@@ -52,7 +59,7 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
 
   std::vector<double> forward, backward;
   std::vector<std::vector<double>> calls(plan.calls().size());
-  for (int i = 0; i < passes; ++i) {
+  for (int i = 0; i < passes && interrupted() == 0; ++i) {
     forward.push_back(whole.time([&] { plan.forward(); }).seconds);
     backward.push_back(whole.time([&] { plan.backward(); }).seconds);
     std::vector<double> seconds = by_call.forward();
@@ -62,6 +69,8 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   }
 
   Ledger ledger;
+  ledger.passes = static_cast<int>(forward.size());
+  if (forward.empty()) return ledger;
   ledger.forward_seconds = median(forward);
   ledger.backward_seconds = median(backward);
   const std::vector<bool> wanted = wanted_gradients(plan.graph(), plan.options().input_gradient);
@@ -78,7 +87,7 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   return ledger;
 }
 
-std::string ledgers(Workshop& workshop) {
+void ledgers(Workshop& workshop, const Print& print) {
   const BenchOptions& options = workshop.options();
   const bool text = options.format == Format::text;
   Grid grid;
@@ -87,13 +96,23 @@ std::string ledgers(Workshop& workshop) {
   for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"})
     grid.columns.push_back({title, true});
 
-  std::string all;
-  for (const Case& c : cases(workshop)) {
+  catch_interrupts();
+  bool first = true;
+  const std::vector<Case> all = cases(workshop);
+  for (const Case& c : all) {
     const int passes = workshop.passes(c.backend);
     const Peak& units = workshop.peak(c.backend, c.dtype);
     const double peak = units.flops;
     const double memory = workshop.peak_bytes_per_second(c.backend);
-    const Ledger ledger = make_ledger(workshop, c, passes);
+    Ledger ledger;
+    if (interrupted() == 0) {
+      fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
+      ledger = make_ledger(workshop, c, passes);
+    }
+    if (ledger.passes < passes)
+      fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
+                 ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
+    if (ledger.passes == 0) continue;
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
       if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
@@ -114,24 +133,28 @@ std::string ledgers(Workshop& workshop) {
     row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
          fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
          fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
-    if (!text) continue;
+    if (!text) {
+      print(grid.csv(first));
+      first = false;
+      grid.rows.clear();
+      continue;
+    }
     std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, units.description());
     if (units.in_registers)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n",
                              1e-9 * workshop.product_flops(c.backend, c.dtype), Workshop::product_description());
-    all += fmt::format(
-        "{}{} on {}, batch {}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
+    print(fmt::format(
+        "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
         "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
-        all.empty() ? "" : "\n", c.network, c.backend, c.batch, to_string(c.dtype),
-        passes == 1 ? std::string("one pass") : fmt::format("medians of {} passes", passes), grid.text(),
+        first ? "" : "\n", to_string(c), to_string(c.dtype), passes_text(ledger.passes, passes), grid.text(),
         1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), reached, 1e-9 * memory,
         1e-9 * ledger.moved.forward.bytes, 1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes,
-        1e-9 * ledger.alone.backward.bytes);
+        1e-9 * ledger.alone.backward.bytes));
+    first = false;
     grid.rows.clear();
   }
-  return text ? all : grid.csv();
 }
 
 }  // namespace lamina::bench

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cases.h"
 #include "workshop.h"
 
 namespace lamina::bench {
@@ -19,13 +20,16 @@ struct Ledger {
   std::vector<LedgerEntry> entries;                  ///< biggest first
   double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
   GraphCost moved, alone;                            ///< by the plan's calls, and by each pass of each op alone
+  int passes = 0;                                    ///< fewer than asked: interrupted; 0: there are no times
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }
 };
 
+/// Interrupted, the pass that runs is the last.
 Ledger make_ledger(Workshop&, const Case&, int passes);
 
-/// The ledgers of all networks, backends and batches that the options name, as text or CSV.
-std::string ledgers(Workshop&);
+/// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
+/// measured. Interrupted, prints what there is, and says on standard error what is missing.
+void ledgers(Workshop&, const Print&);
 
 }  // namespace lamina::bench

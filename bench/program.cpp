@@ -155,6 +155,11 @@ void check_cudnn_exists(const BenchOptions& options) {
           fmt::format("--cudnn={}: there is no such directory", std::filesystem::path(directory).string()));
 }
 
+void print_now(const std::string& text) {
+  fmt::print("{}", text);
+  if (std::fflush(stdout) != 0) throw FileError("cannot write to standard output");
+}
+
 int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments, const MakeBackend& make) {
   if (options.task == Task::run && options.programs.empty()) check_cudnn_exists(options);
   if (options.compares()) return run_variants(options, arguments);
@@ -166,8 +171,8 @@ int dispatch(const BenchOptions& options, const std::vector<std::string>& argume
     case Task::describe: fmt::print("{}", describe(workshop)); return 0;
     case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
     case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
-    case Task::ledger: fmt::print("{}", ledgers(workshop)); return 0;
-    case Task::frontier: fmt::print("{}", frontiers(workshop)); return 0;
+    case Task::ledger: ledgers(workshop, print_now); return interrupted() != 0 ? 128 + interrupted() : 0;
+    case Task::frontier: frontiers(workshop, print_now); return interrupted() != 0 ? 128 + interrupted() : 0;
     case Task::engines: fmt::print("{}", cudnn_engines(workshop)); return 0;
   }
   return 2;

@@ -1,17 +1,9 @@
 // The program itself: what it prints, what it leaves in files, how it ends.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "bench/ended.h"
 #include "lamina/lamina.h"
@@ -253,46 +245,6 @@ TEST_CASE("results that cannot be written are said before anything runs, or at t
   REQUIRE_THAT(full.said, ContainsSubstring("No space left") && ContainsSubstring("net/mnist_mlp/total"));
 }
 
-TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
-  const Folder folder;
-  const std::string out = folder.file("rows.json");
-  int said[2];
-  REQUIRE(::pipe(said) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(said[1], STDERR_FILENO);
-    ::dup2(said[1], STDOUT_FILENO);
-    ::close(said[0]);
-    ::close(said[1]);
-    ::execl(LAMINA_BENCH, LAMINA_BENCH, "--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
-            "--passes=1000000", ("--benchmark_out=" + out).c_str(), nullptr);
-    ::_exit(127);
-  }
-  ::close(said[1]);
-  FILE* const lines = ::fdopen(said[0], "r");
-  std::array<char, 4096> line;
-  bool running = false;
-  while (!running && std::fgets(line.data(), line.size(), lines) != nullptr)
-    running = std::string(line.data()).find("warming up") != std::string::npos;
-  REQUIRE(running);
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  ::kill(child, SIGINT);
-  while (std::fgets(line.data(), line.size(), lines) != nullptr) {
-  }
-  std::fclose(lines);
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  REQUIRE(WEXITSTATUS(status) == 130);
-  const json result = read(out);
-  REQUIRE(result["context"]["interrupted"] == true);
-  for (const json& run : result["benchmarks"]) {
-    REQUIRE(run["run_type"] == "iteration");
-    REQUIRE(run["real_time"] > 0);
-  }
-  REQUIRE_FALSE(result["benchmarks"].empty());
-}
-
 TEST_CASE("weights come from a file, and must fit") {
   using namespace lamina;
   const Folder folder;
@@ -327,7 +279,7 @@ TEST_CASE("the table leaves its files") {
 }
 
 TEST_CASE("the ledger has a row for every call, and their sum") {
-  const Ended ended = run_bench("--ledger=cifar10_cnn --batch=2 --passes=3 --unfused --format=csv");
+  const Ended ended = run_bench("--ledger=cifar10_cnn --batch=2 --passes=3 --unfused --format=csv", Outputs::standard);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   std::istringstream stream(ended.said);

@@ -17,11 +17,14 @@ namespace lamina::test {
 
 struct Ended {
   int status;
-  std::string said;  ///< on both outputs
+  std::string said;
 };
 
-inline Ended run_program(const std::string& program, const std::string& arguments) {
-  FILE* pipe = ::popen((program + " " + arguments + " 2>&1").c_str(), "r");
+enum class Outputs { both, standard };  ///< what of a program is kept: with standard error, or without
+
+inline Ended run_program(const std::string& program, const std::string& arguments, Outputs kept = Outputs::both) {
+  const char* errors = kept == Outputs::both ? " 2>&1" : " 2>/dev/null";
+  FILE* pipe = ::popen((program + " " + arguments + errors).c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string said;
   std::array<char, 4096> block;
@@ -31,7 +34,9 @@ inline Ended run_program(const std::string& program, const std::string& argument
 }
 
 #ifdef LAMINA_BENCH
-inline Ended run_bench(const std::string& arguments) { return run_program(LAMINA_BENCH, arguments); }
+inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::both) {
+  return run_program(LAMINA_BENCH, arguments, kept);
+}
 #endif
 
 /// A folder that goes with the test.
