@@ -6,12 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <limits>
 
 #include "lamina/error.h"
+#include "option_rules.h"
 #include "quantities.h"
 #include "support/near.h"
 
@@ -31,11 +31,6 @@ constexpr const char* names_help =
     "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
     "/choices\n\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
-
-/// What is done instead of timing rows: one of them.
-constexpr std::array task_flags = {
-    "--benchmark_list_tests", "--networks", "--describe", "--memory", "--ledger", "--frontier", "--devices",
-    "--cudnn_engines"};
 
 /// Text of a flag until it is read: CLI11 knows nothing of lamina's types.
 struct Raw {
@@ -234,12 +229,18 @@ void add_comparison(CLI::App& app, BenchOptions& options) {
       ->group(group);
 }
 
+/// Throws UsageError, naming the flag.
+std::size_t bytes_of(const char* flag, const std::string& text) {
+  try {
+    return parse_bytes(text);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", flag, error.what()));
+  }
+}
+
 /// Fills what CLI11 could not. Throws UsageError.
 void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   const auto given = [&](const char* flag) { return app.count(flag) > 0; };
-  int tasks = 0;
-  for (const char* flag : task_flags) tasks += int{given(flag)};
-  if (tasks > 1) throw UsageError(fmt::format("{} exclude each other", fmt::join(task_flags, ", ")));
   if (raw.list) options.task = Task::list;
   if (raw.networks) options.task = Task::networks;
   if (raw.devices) options.task = Task::devices;
@@ -252,54 +253,21 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   take("--memory", Task::memory, raw.memory);
   take("--ledger", Task::ledger, raw.ledger);
   take("--frontier", Task::frontier, raw.frontier);
-  if (given("--choices_out") && options.task != Task::frontier)
-    throw UsageError("--choices_out belongs to --frontier; give that too");
   take("--cudnn_engines", Task::engines, raw.engines);
-  if (given("--device") && options.task != Task::engines)
-    throw UsageError("--device belongs to --cudnn_engines; give that too");
-  if (options.task == Task::engines && !given("--device"))
-    throw UsageError("--cudnn_engines asks about a device: give --device=h200, --device=a100 or a JSON file");
-
-  if (options.table && options.task != Task::run)
-    throw UsageError(fmt::format("--table times rows; it does not go with any of {}", fmt::join(task_flags, ", ")));
-  for (const char* flag : {"--quick", "--full", "--published"})
-    if (given(flag) && !options.table) throw UsageError(fmt::format("{} belongs to --table; give that too", flag));
-  if (options.full && options.passes != 0) throw UsageError("--full means 10 passes; leave out it or --passes");
+  check_flags(given, options);
   if (options.full) options.passes = 10;
-  if (options.quick && given("--benchmark_filter"))
-    throw UsageError("--quick is a choice of networks; leave out it or --benchmark_filter");
-
-  if (options.programs.size() == 1)
-    throw UsageError("--programs compares at least two; to compare one with itself, name it twice");
-  if (!options.programs.empty() && options.cudnn.size() > 1)
-    throw UsageError("--programs and several directories of --cudnn are two comparisons; make one at a time");
-  if (options.compares() && options.task != Task::run)
-    throw UsageError(
-        fmt::format("comparing versions runs rows; it does not go with any of {}", fmt::join(task_flags, ", ")));
-  if (options.compares() && options.table)
-    throw UsageError("comparing versions prints a table of its own; leave out --table");
-  if (given("--rounds") && !options.compares())
-    throw UsageError("--rounds belongs to --cudnn=DIR,DIR or --programs; give one of them too");
-
-  if (given("--choice_cache") && given("--instruction_set") && !options.choice.measure)
-    throw UsageError(
-        "--choice_cache keeps what is measured, and --instruction_set leaves nothing to measure: give --measure too, or"
-        " leave out one of them");
-  if (options.choice.measure && given("--choices"))
-    throw UsageError("--choices names algorithms, --measure times them; leave out one");
-  if (options.choice.measure && (options.task == Task::frontier || options.task == Task::engines))
-    throw UsageError("--measure is for plans of networks; --frontier measures by itself, and --cudnn_engines nothing");
 
   if (given("--benchmark_filter")) options.filter = raw.filter;
   options.fuse = !raw.unfused;
   if (given("--softmax")) options.softmax = raw.softmax;
   if (given("--input_gradient")) options.input_gradient = raw.input_gradient;
   if (given("--accumulate")) options.accumulate = raw.accumulate;
-  if (given("--memory_limit")) options.memory_limit = parse_bytes(raw.memory_limit);
+  if (given("--memory_limit")) options.memory_limit = bytes_of("--memory_limit", raw.memory_limit);
   for (const Math math : {Math::strict, Math::tf32, Math::half})
     if (to_string(math) == raw.math) options.choice.math = math;
   if (given("--workspace_limit"))
-    options.choice.workspace_limit = raw.workspace_limit == "0" ? 0 : parse_bytes(raw.workspace_limit);
+    options.choice.workspace_limit =
+        raw.workspace_limit == "0" ? 0 : bytes_of("--workspace_limit", raw.workspace_limit);
   for (const std::string& pair : raw.context) {
     const std::size_t equals = pair.find('=');
     if (equals == 0 || equals == std::string::npos)

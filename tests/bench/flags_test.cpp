@@ -1,0 +1,56 @@
+// Which flags go together, and what is said of those that do not.
+
+#include "bench/ended.h"
+#include "support/catch.h"
+
+using Catch::Matchers::ContainsSubstring;
+using namespace lamina::test;
+
+namespace {
+
+void refused(const std::string& arguments, const std::string& why) {
+  const Ended ended = run_bench(arguments);
+  CAPTURE(arguments, ended.said);
+  CHECK(ended.status == 2);
+  CHECK_THAT(ended.said, ContainsSubstring(why));
+}
+
+}  // namespace
+
+TEST_CASE("a flag that what was asked for would not look at is refused") {
+  for (const std::string task : {"--ledger=mnist_mlp", "--frontier=mnist_mlp", "--networks", "--describe=mnist_mlp"}) {
+    const std::string name = task.substr(0, task.find('='));
+    refused(task + " --benchmark_out=rows.json",
+            "--benchmark_out belongs to timed rows, --cudnn_engines; " + name + " would not look at it");
+    refused(task + " --benchmark_filter=mlp", "--benchmark_filter belongs to timed rows; " + name);
+    refused(task + " --weights=/dev/null", "--weights belongs to timed rows; " + name);
+  }
+  refused("--networks --batch=2", "--batch belongs to timed rows, --memory, --ledger, --frontier, --cudnn_engines; ");
+  refused("--describe=alexnet --backend=eigen", "--backend belongs to timed rows, --memory, --ledger, --frontier; ");
+  refused("--devices --image=64", "--devices would not look at it");
+  refused("--memory=alexnet --passes=3", "--memory would not look at it");
+  refused("--frontier=alexnet --choices=/dev/null", "--choices");
+  refused("--format=csv", "--format belongs to --networks, --describe, ");
+  refused("--benchmark_list_tests --format=csv", "give one of them too");
+  refused("--choices_out=c.json", "--choices_out belongs to --frontier; give that too");
+  refused("--device=h200", "--device belongs to --cudnn_engines; give that too");
+  refused("--results=folder", "--results belongs to --table; give that too");
+  refused("--describe=alexnet --measure", "--measure is for plans of networks");
+}
+
+TEST_CASE("a flag of one backend needs that backend") {
+  refused("--backend=cuda-host --instruction_set=x86-64-v3", "--instruction_set is of eigen, which --backend does not");
+}
+
+TEST_CASE("what a list names twice is refused") {
+  refused("--backend=eigen,eigen", "--backend names eigen twice");
+  refused("--batch=2,4,2", "--batch names 2 twice");
+  refused("--dtype=f64,f64", "--dtype names f64 twice");
+  refused("--layout=nchw,NCHW", "--layout names nchw twice");
+  refused("--describe=alexnet,alexnet", "--describe names alexnet twice");
+}
+
+TEST_CASE("an amount of bytes that is none is told with its flag") {
+  refused("--workspace_limit=-1", "--workspace_limit: \"-1\" is no number of bytes");
+  refused("--memory_limit=lots", "--memory_limit: \"lots\" is no number of bytes");
+}
