@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <set>
+#include <utility>
 
 #include "context.h"
 #include "describe.h"
@@ -16,6 +18,7 @@
 #include "engines.h"
 #include "frontier.h"
 #include "interrupt.h"
+#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "ledger.h"
 #include "options.h"
@@ -160,7 +163,26 @@ void print_now(const std::string& text) {
   if (std::fflush(stdout) != 0) throw FileError("cannot write to standard output");
 }
 
+/// Files of choices are read before anything is measured: one that is none is an error then and not afterwards.
+void check_choice_files(const BenchOptions& options) {
+  if (const std::filesystem::path folder = options.choice_cache.parent_path();
+      !folder.empty() && !std::filesystem::is_directory(folder))
+    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
+                                 options.choice_cache.string(), folder.string()));
+  for (const auto& [flag, file] :
+       {std::pair("--choices", options.choices), std::pair("--choices_out", options.choices_out),
+        std::pair("--choice_cache", options.choice_cache)}) {
+    if (file.empty()) continue;
+    try {
+      ChoiceCache{file};
+    } catch (const FileError& error) {
+      throw FileError(fmt::format("{}={}", flag, error.what()));
+    }
+  }
+}
+
 int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments, const MakeBackend& make) {
+  check_choice_files(options);
   if (options.task == Task::run && options.programs.empty()) check_cudnn_exists(options);
   if (options.compares()) return run_variants(options, arguments);
   Workshop workshop(options, make);

@@ -23,7 +23,7 @@ constexpr const char* pass_names[] = {"forward", "backward_params", "backward_da
 constexpr Math maths[] = {Math::strict, Math::tf32, Math::half};
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
-  throw FileError(where + ": " + what + "; remove the file to measure anew, or name another");
+  throw FileError(where + ": " + what + "; make the file anew, or name another");
 }
 
 const Json& field(const Json& object, const char* name, const std::string& where) {

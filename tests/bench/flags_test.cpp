@@ -1,5 +1,7 @@
 // Which flags go together, and what is said of those that do not.
 
+#include <fstream>
+
 #include "bench/ended.h"
 #include "support/catch.h"
 
@@ -53,4 +55,21 @@ TEST_CASE("what a list names twice is refused") {
 TEST_CASE("an amount of bytes that is none is told with its flag") {
   refused("--workspace_limit=-1", "--workspace_limit: \"-1\" is no number of bytes");
   refused("--memory_limit=lots", "--memory_limit: \"lots\" is no number of bytes");
+}
+
+TEST_CASE("a file of choices that is none is refused before anything is measured") {
+  const Folder folder;
+  const std::string file = folder.file("choices.json");
+  std::ofstream(file) << "{\"format\": 1";
+  for (const std::string flags : {"--frontier=resnet50 --choices_out=", "--benchmark_filter=net/resnet50/ --choices=",
+                                  "--benchmark_filter=net/resnet50/ --measure --choice_cache="}) {
+    const std::string flag = flags.substr(flags.rfind("--"));
+    const Ended ended = run_bench(flags + file);
+    CAPTURE(flags, ended.said);
+    CHECK(ended.status == 1);
+    CHECK(ended.said ==
+          "lamina_bench: " + flag + file + ": not JSON, or cut off; make the file anew, or name another\n");
+  }
+  refused("--benchmark_filter=mnist_mlp --choice_cache=" + folder.file("none/c.json"),
+          ": there is no folder " + folder.file("none") + "; make it first");
 }
