@@ -1,12 +1,16 @@
 // The fastest choices under limits, and what becomes of them: the whole network timed with them, and a file.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "frontier.h"
 #include "interrupt.h"
 #include "lamina/choice_cache.h"
+#include "lamina/error.h"
+#include "quantities.h"
 #include "stopwatch.h"
 
 namespace lamina::bench {
@@ -71,6 +75,34 @@ std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& fro
     for (const Node* node : layer.nodes) choices[node->name] = choice;
   }
   return choices;
+}
+
+std::string why_not_planned(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+  const Case& c = frontier.facts;
+  const Graph graph = workshop.graph(c);
+  Backend& backend = workshop.backend(c.backend);
+  Options options = workshop.plan_options(c, Mode::training);
+  options.choice.max_error = no_bound;
+  options.choice_of = choices_of(workshop, frontier, net);
+  std::string why;
+  try {
+    predict_memory(graph, backend, options);
+    return {};
+  } catch (const Unsupported& error) {
+    why = error.what();
+  }
+  Choice unlimited = options.choice;
+  unlimited.workspace_limit = std::numeric_limits<std::size_t>::max();
+  std::vector<std::string> needs;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    if (has_reference(layer.first().op)) continue;
+    std::size_t most = 0;
+    for (const Lowered::Step& step : backend.lower(spec_of(graph, layer.first(), c, true), unlimited).steps)
+      most = std::max(most, step.kernel->workspace_bytes());
+    if (most > options.choice.workspace_limit)
+      needs.push_back(fmt::format("{} {}", layer.first().name, bytes_text(static_cast<double>(most))));
+  }
+  return needs.empty() ? why : fmt::format("{}. Layers without a choice need: {}", why, fmt::join(needs, ", "));
 }
 
 WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices, int samples) {

@@ -122,6 +122,8 @@ std::string limits_text(const Limits& limits) {
 
 std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
   if (!frontier.complete() || !net.missing.empty()) return {};
+  if (const std::string why = why_not_planned(workshop, frontier, net); !why.empty())
+    return fmt::format("But the network cannot be planned with these limits: {}.\n", why);
   if (net.as_by_rule) return "That is what the backend takes by rule.\n";
   const int samples = std::max(3, workshop.passes(frontier.facts.backend));
   try {

@@ -366,3 +366,18 @@ TEST_CASE("a whole network is timed with its picks and by rule") {
   CHECK(whole.picked.middle > 0);
   CHECK(whole.by_rule.middle > 0);
 }
+
+TEST_CASE("a limit that other layers than convolutions cannot hold is told with their names and needs") {
+  BenchOptions options;
+  options.choice.workspace_limit = 0;
+  Shop tight(options);
+  const Frontier frontier = tight.frontier(1);
+  const FastestNet net = fastest_net(frontier, {.workspace_bytes = 0});
+  REQUIRE(net.missing.empty());
+  CHECK_THAT(why_not_planned(tight.workshop, frontier, net),
+             ContainsSubstring("node max_pooling2d_1: ") &&
+                 ContainsSubstring(" bytes of workspace, the limit is 0. Layers ") &&
+                 ContainsSubstring("need: max_pooling2d_1 "));
+  Shop roomy;
+  CHECK(why_not_planned(roomy.workshop, roomy.frontier(1), net).empty());
+}
