@@ -117,6 +117,7 @@ int run_rows(Workshop& workshop) {
 
   std::vector<Row> rows =
       picked(all_rows(workshop), options.filter.value_or(default_filter(options.quick)), too_small_for(options));
+  check_files_are_used(rows, options);
   Progress progress(workshop, rows);
   if (!options.long_run) check_duration(progress);
   Runner runner(workshop, std::move(rows), progress);

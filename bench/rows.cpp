@@ -2,8 +2,11 @@
 
 #include "rows.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
+
+#include "lamina/error.h"
 
 namespace lamina::bench {
 
@@ -36,6 +39,17 @@ std::vector<Row> all_rows(Workshop& workshop) {
   for_each_case(net_rows);
   for_each_case(layer_rows);
   return rows;
+}
+
+void check_files_are_used(const std::vector<Row>& rows, const BenchOptions& options) {
+  const auto any = [&](std::string_view kind) {
+    return std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.name.starts_with(kind); });
+  };
+  if (!options.weights.empty() && !any("net/"))
+    throw UsageError(
+        "--weights is of rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
+  if (!options.choices.empty() && !any("net/") && !any("setup/"))
+    throw UsageError("--choices is of whole networks, and no such row is picked: rows layer/... name their algorithms");
 }
 
 }  // namespace lamina::bench

@@ -64,6 +64,9 @@ struct Row {
 /// Needs `workshop` alive while rows run.
 std::vector<Row> all_rows(Workshop& workshop);
 
+/// Throws UsageError for a file, of weights or of choices, that none of the rows would look at.
+void check_files_are_used(const std::vector<Row>&, const BenchOptions&);
+
 std::vector<Row> net_rows(Workshop&, const Case&);
 std::vector<Row> layer_rows(Workshop&, const Case&);
 std::vector<Row> setup_rows(Workshop&, const Case&);

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "bench/ended.h"
+#include "lamina/choice_cache.h"
 #include "support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -72,4 +73,14 @@ TEST_CASE("a file of choices that is none is refused before anything is measured
   }
   refused("--benchmark_filter=mnist_mlp --choice_cache=" + folder.file("none/c.json"),
           ": there is no folder " + folder.file("none") + "; make it first");
+}
+
+TEST_CASE("files that no picked row would look at are refused") {
+  const Folder folder;
+  const std::string weights = folder.file("w.safetensors"), choices = folder.file("c.json");
+  std::ofstream(weights) << "no weights";
+  lamina::ChoiceCache(choices).save();
+  refused("--benchmark_filter=^layer/mnist_mlp/ --weights=" + weights, "rows layer/... and setup/... draw");
+  refused("--benchmark_filter=^setup/mnist_mlp/ --weights=" + weights, "rows layer/... and setup/... draw");
+  refused("--benchmark_filter=^layer/mnist_mlp/ --choices=" + choices, "rows layer/... name their algorithms");
 }
