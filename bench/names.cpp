@@ -22,6 +22,8 @@ std::string tail(const Case& c, const BenchOptions& options) {
   std::string text = fmt::format("{}/{}/batch:{}", type_text(c, options), to_string(c.layout), c.batch);
   if (options.image != 0 && options.image != nets::info(c.network).image)
     text += fmt::format("/image:{}", options.image);
+  if (!options.instruction_set.empty() && c.backend == "eigen")
+    text += fmt::format("/instruction_set:{}", options.instruction_set);
   if (options.width_divisor != 1) text += fmt::format("/width_divisor:{}", options.width_divisor);
   return text;
 }

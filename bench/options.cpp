@@ -26,10 +26,9 @@ constexpr const char* names_help =
     "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
-    "Behind these, where it is not the default: /image:<n> /width_divisor:<n> /graph /recompute /unfused "
-    "/softmax:<0|1>\n"
-    "/input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured "
-    "/choices\n\n"
+    "Behind these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /graph\n"
+    "/recompute /unfused /softmax:<0|1> /input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e>\n"
+    "/workspace_limit:<bytes> /measured /choices\n\n"
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
 
 /// Text of a flag until it is read: CLI11 knows nothing of lamina's types.

@@ -52,6 +52,19 @@ TEST_CASE("what differs from the default is in the name") {
           "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
+TEST_CASE("an instruction set that is forced is in the names of eigen's rows, which it is of") {
+  BenchOptions options;
+  options.instruction_set = "x86-64-v3";
+  options.width_divisor = 8;
+  const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
+  CHECK(net_name(resnet50, "total", options) == "net/resnet50/total/eigen" + forced);
+  CHECK(setup_name(resnet50, "plan", options) == "setup/resnet50/plan/eigen" + forced);
+  CHECK(layer_name(resnet50, "conv1", "forward", "direct", options) ==
+        "layer/resnet50/conv1/forward/eigen/direct" + forced);
+  CHECK(net_name({"resnet50", "cuda-host"}, "total", options) ==
+        "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
+}
+
 TEST_CASE("that algorithms were measured is in the name of a network's rows") {
   BenchOptions options;
   options.choice.measure = true;
