@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <limits>
 
 #include "layers.h"
@@ -110,10 +111,12 @@ std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
   if (!choices_) choices_.emplace(options_.choices);
   const Graph whole = graph(c);
   std::map<std::string, Choice> by_node;
+  std::set<std::string> taken;  // one entry may serve several layers
   for (const DistinctLayer& layer : distinct_layers(whole)) {
     const ChoiceKey key = choice_key(backend(c.backend), spec_of(whole, layer.first(), c, true), options_.choice);
     const std::optional<Algorithms> found = choices_->find(key);
     if (!found) continue;
+    taken.insert(to_string(key));
     Choice choice = options_.choice;
     choice.algorithm = *found;
     choice.max_error = no_bound;  // which a frontier held by measurement
@@ -122,9 +125,14 @@ std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
   if (by_node.empty())
     throw UsageError(fmt::format(
         "{} has no choice for {} on {} here, with these limits, at batch {}; it holds {} others. Make them with "
-        "--frontier={} --choices_out={} and the same flags",
+        "--frontier={} --choices_out={} and the same flags; those of --measure are taken with --measure "
+        "--choice_cache",
         options_.choices.string(), c.network, c.backend, c.batch, choices_->entries().size(), c.network,
         options_.choices.string()));
+  const std::string told =
+      fmt::format("{}: {} of its {} choices hold for {} on {}, batch {}", options_.choices.string(), taken.size(),
+                  choices_->entries().size(), c.network, c.backend, c.batch);
+  if (told_.insert(told).second) fmt::print(stderr, "{}\n", told);
   return by_node;
 }
 

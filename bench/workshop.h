@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,8 @@ class Workshop {
   int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
 
   Graph graph(const Case&) const;  ///< with the softmax of its protocol
-  /// With the choices of the file that the options name. Throws FileError, and UsageError where it has none for the
+  /// With the choices of the file that the options name; how many of them hold is said on standard error, once for each
+  /// network, backend and batch. Throws FileError, and UsageError where it has none for the
   /// network on this backend and device.
   Options plan_options(const Case&, Mode);
 
@@ -80,6 +82,7 @@ class Workshop {
   BenchOptions options_;
   MakeBackend make_;
   std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
+  std::set<std::string> told_;          ///< of the file, on standard error
   std::map<std::string, std::unique_ptr<Backend>> backends_;
   std::map<std::string, Opening> openings_;
   std::vector<std::string> names_, left_out_;
