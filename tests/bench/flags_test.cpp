@@ -84,3 +84,21 @@ TEST_CASE("files that no picked row would look at are refused") {
   refused("--benchmark_filter=^setup/mnist_mlp/ --weights=" + weights, "rows layer/... and setup/... draw");
   refused("--benchmark_filter=^layer/mnist_mlp/ --choices=" + choices, "rows layer/... name their algorithms");
 }
+
+TEST_CASE("how many choices of a file hold for a network is told, and that none does fails its rows") {
+  const Folder folder;
+  const std::string file = folder.file("c.json");
+  const std::string small = " --backend=eigen --batch=2 --passes=1";
+  REQUIRE(run_bench("--frontier=mnist_mlp,mnist_cnn --choices_out=" + file + small).status == 0);
+  const Ended some = run_bench("--benchmark_filter=net/mnist_mlp/inference --choices=" + file + small);
+  CAPTURE(some.said);
+  CHECK(some.status == 0);
+  const std::size_t all = lamina::ChoiceCache(file).entries().size();
+  CHECK_THAT(some.said,
+             ContainsSubstring(" of its " + std::to_string(all) + " choices hold for mnist_mlp on eigen, batch 2\n"));
+  const Ended none =
+      run_bench("--benchmark_filter=net/mnist_mlp/inference --backend=eigen --batch=3 --choices=" + file);
+  CAPTURE(none.said);
+  CHECK(none.status == 1);
+  CHECK_THAT(none.said, ContainsSubstring("has no choice for mnist_mlp on eigen here"));
+}
