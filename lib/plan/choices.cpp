@@ -39,9 +39,21 @@ void check_unlowered(const Unit& unit, const std::vector<Node>& nodes, const Bac
   }
 }
 
+/// Throws UsageError for a bound that is none: nothing could hold it, and a NaN everything.
+void check_bounds(const Options& options) {
+  const auto check = [](const Choice& choice, const std::string& whose) {
+    if (!(choice.max_error >= 0))
+      throw UsageError(whose + ".max_error is " + std::to_string(choice.max_error) +
+                       "; give a bound from 0 on, or no_bound");
+  };
+  check(options.choice, "Options::choice");
+  for (const auto& [node, choice] : options.choice_of) check(choice, "Options::choice_of[\"" + node + "\"]");
+}
+
 }  // namespace
 
 void set_choices(Units& units, const std::vector<Node>& nodes, const Backend& backend, const Options& options) {
+  check_bounds(options);
   for (std::size_t p = 0; p < std::size(passes); ++p) {
     const std::string& wanted = options.choice.algorithm[p];
     std::set<std::string> known;

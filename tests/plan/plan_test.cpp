@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -243,6 +244,22 @@ TEST_CASE("a choice by node name goes before the choice for all") {
   conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
   Plan plan(graph, backend(), options);
   for (const Call& call : plan.calls()) CHECK(call.algorithm == (call.nodes[0] == 2 ? "direct" : "im2col_gemm"));
+}
+
+TEST_CASE("a bound of the error that is no bound is an error") {
+  Graph graph("bound");
+  conv(graph.input({1, 1, 4, 4}), "c", {.channels = 1, .kernel = 3});
+  for (const double none : {-1.0, std::nan("")}) {
+    Options options;
+    options.choice.max_error = none;
+    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
+    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options), ContainsSubstring("Options::choice.max_error is "));
+    options.choice.max_error = no_bound;
+    options.choice_of["c"].max_error = none;
+    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
+    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options),
+                      ContainsSubstring("Options::choice_of[\"c\"].max_error is "));
+  }
 }
 
 TEST_CASE("an algorithm named for all holds where it exists, and is an error where it exists nowhere") {
