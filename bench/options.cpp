@@ -56,15 +56,15 @@ CLI::Validator names_of(const std::map<std::string, T>& known) {
 
 /// Takes the whole numbers from 1.
 CLI::Validator counts() {
+  static constexpr int most = std::numeric_limits<int>::max();
   return CLI::Validator(
       [](std::string& text) {
-        constexpr int most = std::numeric_limits<int>::max();
         int value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error == std::errc() && end == text.data() + text.size() && value >= 1) return std::string();
-        return fmt::format("takes whole numbers from 1 to {}, not \"{}\"", most, text);
+        return fmt::format("takes whole numbers from 1 to {}, not \"{}\"", int{most}, text);
       },
-      "1 or more");
+      fmt::format("1 to {}", int{most}));
 }
 
 /// Takes numbers above 0.
@@ -141,7 +141,9 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->delimiter(',')
       ->group(group);
   app.add_option("--batch", options.batches, "Images per pass")->delimiter(',')->check(counts())->group(group);
-  app.add_option("--image", options.image, "Rows and columns of the input; default: the network's own")
+  app.add_option(
+         "--image", options.image,
+         "Rows and columns of the input, from the smallest on that --networks tells; default: the network's own")
       ->check(counts())
       ->group(group);
   app.add_option("--width_divisor", options.width_divisor, "Divides every hidden width: narrow networks for trials")
