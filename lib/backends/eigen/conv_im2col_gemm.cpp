@@ -59,7 +59,8 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
                          .scale = filters.scale == nullptr ? nullptr : filters.scale + g * c.group_filters(),
                          .bias = filters.bias == nullptr ? nullptr : filters.bias + g * c.group_filters(),
                          .add = c.add_y,
-                         .relu = c.relu},
+                         .relu = c.relu,
+                         .streams = streams<T>(c.y)},
                         workspace);
           }
         });
@@ -263,6 +264,7 @@ struct BackwardData {
                      .bias = nullptr,
                      .add = c.add_dx,
                      .relu = false,
+                     .streams = streams<T>(c.x),
                      .images = {first, first + images}},
                     workspace);
       }

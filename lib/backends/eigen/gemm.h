@@ -12,6 +12,7 @@
 #include <span>
 
 #include "micro_kernels.h"
+#include "streaming.h"
 
 namespace lamina::eigen {
 
@@ -62,9 +63,17 @@ struct Block {
   bool a_is_far = false;     ///< a comes from memory: the first panel meets rows while the next ones are asked for
   bool b_is_far = false;     ///< so do panels: the first rows meet one while the next one is asked for
   bool c_is_far = false;     ///< so does c: while columns are written, the next ones are asked for
+  bool streams = false;      ///< c is stored past the caches, where its rows are whole lines
   std::span<const Panel<T>> next = {};  ///< panels of the next block, if they are far: all rows ask for a share of them
   std::int64_t next_offset = 0;         ///< as b_offset
 };
+
+/// Whether the rows that a tile writes are whole lines of memory.
+template <class T>
+bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
+  constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
+  return kernels.lanes == line && tile.ldc % line == 0 && reinterpret_cast<std::uintptr_t>(tile.c) % line_bytes == 0;
+}
 
 /// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
 template <class T, class Put>
@@ -95,6 +104,7 @@ void multiply(const Block<T>& block, const Put& put) {
                    .relu = false,
                    .run = block.run,
                    .run_pitch = block.run_pitch};
+      bool past_caches = false;
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c_offset + i * block.ldc;
         tile.ldc = block.ldc;
@@ -102,6 +112,7 @@ void multiply(const Block<T>& block, const Put& put) {
         tile.add = block.add || !block.begins;
         tile.relu = block.relu && block.ends;
         if (block.c_is_far) tile.c_ahead = width;
+        past_caches = block.streams && !tile.add && block.ends && whole_lines(tile, kernels);
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + column;
         tile.ldc = block.sums_ld;
@@ -119,7 +130,7 @@ void multiply(const Block<T>& block, const Put& put) {
       }
       if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
       column += panel.vectors * kernels.lanes;
-      kernels.tile[half][panel.vectors - 1](tile);
+      (past_caches ? kernels.streaming_tile : kernels.tile)[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
       put(Finished<T>{.to = nullptr,
                       .ldc = block.ldc,
