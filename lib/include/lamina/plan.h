@@ -74,7 +74,8 @@ struct Call {
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
-  /// nothing, a node that nobody reads, unknown names), Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// nothing, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
+  /// OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
