@@ -7,7 +7,7 @@
 
 #include "elements.h"
 #include "lanes.h"
-#include "streaming.h"
+#include "non_temporal.h"
 
 namespace lamina::eigen {
 namespace {
@@ -99,15 +99,15 @@ void update_running(const Args& args, std::int64_t c, double momentum, double me
 
 template <class T, bool Adds, bool Clips>
 void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
-  const bool past_caches =
-      streams<T>(args.y.shape) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1]));
+  const bool non_temporal =
+      wants_non_temporal<T>(args.y.shape) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1]));
   alignas(line_bytes) T room[strip];
   for_each_strip(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* x = plane<const T>(args.x[0], n, c) + first;
     const T* other = Adds ? plane<const T>(args.x[1], n, c) + first : nullptr;
     T* y = plane<T>(args.y, n, c) + first;
-    T* to = past_caches ? room : y;
-    if (!past_caches) prefetch_to_write(y, size);
+    T* to = non_temporal ? room : y;
+    if (!non_temporal) prefetch_to_write(y, size);
     if (Adds) prefetch_behind(other, size);
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < size; ++i) {
@@ -116,9 +116,9 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
       if (Clips) value = value <= 0 ? T(0) : value;
       to[i] = value;
     }
-    if (past_caches) stream(y, room, size);
+    if (non_temporal) copy_non_temporal(y, room, size);
   });
-  if (past_caches) stream_fence();
+  if (non_temporal) non_temporal_fence();
 }
 
 template <class T>
@@ -264,21 +264,21 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
   const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
   const bool wants_x = wanted(args, 0);
   if (!wants_x && !wants_other) return;
-  const auto past_caches = [&](std::size_t i) {
-    return streams<T>(args.dy.shape) && !adds[i] && !same_place(args.dx[i], args.dy) &&
+  const auto non_temporal = [&](std::size_t i) {
+    return wants_non_temporal<T>(args.dy.shape) && !adds[i] && !same_place(args.dx[i], args.dy) &&
            !same_place(args.dx[i], args.x[0]) && !(mask == Mask::from_y && same_place(args.dx[i], args.y));
   };
-  const bool streams_x = wants_x && past_caches(0), streams_other = wants_other && past_caches(1);
+  const bool non_temporal_x = wants_x && non_temporal(0), non_temporal_other = wants_other && non_temporal(1);
   T room[strip];
   alignas(line_bytes) T gradient_room[strip];
   for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
     const Gradient<T, mask> gradient(args, affine, n, c, first);
     T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
-    T* to = streams_x ? gradient_room : dx;
+    T* to = non_temporal_x ? gradient_room : dx;
     const auto flush = [&] {
-      if (streams_x) stream(dx, gradient_room, count);
+      if (non_temporal_x) copy_non_temporal(dx, gradient_room, count);
     };
-    if (wants_x && !streams_x) prefetch_to_write(dx, count);
+    if (wants_x && !non_temporal_x) prefetch_to_write(dx, count);
     if (wants_x && !wants_other) {
       write_data_gradient(gradient, gradient.x, to, data, count, adds[0]);
       return flush();
@@ -286,8 +286,8 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
     // Either may lie on dy; the one that does must not be written while the other still reads it.
     const T* dz = gradient.write(count, room);
     T* other = plane<T>(args.dx[1], n, c) + first;
-    if (streams_other) {
-      stream(other, dz, count);
+    if (non_temporal_other) {
+      copy_non_temporal(other, dz, count);
     } else if (!on_dy) {
       put(other, dz, count, adds[1]);
     }
@@ -295,7 +295,7 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
     flush();
     if (on_dy) put(other, dz, count, adds[1]);
   });
-  if (streams_x || streams_other) stream_fence();
+  if (non_temporal_x || non_temporal_other) non_temporal_fence();
 }
 
 template <class T, Mask mask>

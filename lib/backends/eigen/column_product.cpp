@@ -328,7 +328,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .sums_ld = section.block_columns,
                     .a_is_far = columns.staged(),  // many taps make weights that no near cache keeps
                     .b_is_far = section.in_place && range.first == share.first,
-                    .streams = operands.streams},
+                    .non_temporal = operands.non_temporal},
                    put);
     range = next_range;
     panels = next;
@@ -345,7 +345,7 @@ void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) 
   output.data += rows.first * output.plane;
   const Work work{operands, output, part % partition_.columns, rows, carve(carver)};
   for (const Section& section : sections_) run(section, work);
-  if (operands.streams) stream_fence();
+  if (operands.non_temporal) non_temporal_fence();
 }
 
 template class ColumnProduct<float>;

@@ -54,7 +54,7 @@ class ColumnProduct {
     const T* scale = nullptr;  ///< of the sums, one per row
     const T* bias;
     bool add, relu;
-    bool streams = false;  ///< the output is stored past the caches, where nothing is added and the step is 1
+    bool non_temporal = false;                         ///< as Block::non_temporal
     Piece images{0, std::numeric_limits<int>::max()};  ///< whose columns are wanted
   };
   /// Computes this part's share; parts may run at the same time, each with a workspace of its own.

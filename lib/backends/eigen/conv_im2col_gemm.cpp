@@ -60,7 +60,7 @@ Lowered::Step forward_step(const ConvProblem& c, Pool& pool, const MicroKernels<
                          .bias = filters.bias == nullptr ? nullptr : filters.bias + g * c.group_filters(),
                          .add = c.add_y,
                          .relu = c.relu,
-                         .streams = streams<T>(c.y)},
+                         .non_temporal = wants_non_temporal<T>(c.y)},
                         workspace);
           }
         });
@@ -264,7 +264,7 @@ struct BackwardData {
                      .bias = nullptr,
                      .add = c.add_dx,
                      .relu = false,
-                     .streams = streams<T>(c.x),
+                     .non_temporal = wants_non_temporal<T>(c.x),
                      .images = {first, first + images}},
                     workspace);
       }

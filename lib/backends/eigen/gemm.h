@@ -12,7 +12,7 @@
 #include <span>
 
 #include "micro_kernels.h"
-#include "streaming.h"
+#include "non_temporal.h"
 
 namespace lamina::eigen {
 
@@ -63,7 +63,9 @@ struct Block {
   bool a_is_far = false;     ///< a comes from memory: the first panel meets rows while the next ones are asked for
   bool b_is_far = false;     ///< so do panels: the first rows meet one while the next one is asked for
   bool c_is_far = false;     ///< so does c: while columns are written, the next ones are asked for
-  bool streams = false;      ///< c is stored past the caches, where its rows are whole lines
+  /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
+  /// direct place whose rows are whole lines of memory, and where vectors are.
+  bool non_temporal = false;
   std::span<const Panel<T>> next = {};  ///< panels of the next block, if they are far: all rows ask for a share of them
   std::int64_t next_offset = 0;         ///< as b_offset
 };
@@ -81,9 +83,9 @@ void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
   const std::int64_t width = kernels.width();
   const bool keeps = block.sums != nullptr && !(block.begins && block.ends);
-  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
-  alignas(64) T spill[2048 / sizeof(T)];
+  alignas(line_bytes) T spill[2048 / sizeof(T)];
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
@@ -104,7 +106,7 @@ void multiply(const Block<T>& block, const Put& put) {
                    .relu = false,
                    .run = block.run,
                    .run_pitch = block.run_pitch};
-      bool past_caches = false;
+      bool non_temporal = false;
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c_offset + i * block.ldc;
         tile.ldc = block.ldc;
@@ -112,7 +114,7 @@ void multiply(const Block<T>& block, const Put& put) {
         tile.add = block.add || !block.begins;
         tile.relu = block.relu && block.ends;
         if (block.c_is_far) tile.c_ahead = width;
-        past_caches = block.streams && !tile.add && block.ends && whole_lines(tile, kernels);
+        non_temporal = block.non_temporal && !tile.add && block.ends && whole_lines(tile, kernels);
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + column;
         tile.ldc = block.sums_ld;
@@ -130,7 +132,7 @@ void multiply(const Block<T>& block, const Put& put) {
       }
       if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
       column += panel.vectors * kernels.lanes;
-      (past_caches ? kernels.streaming_tile : kernels.tile)[half][panel.vectors - 1](tile);
+      (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
       put(Finished<T>{.to = nullptr,
                       .ldc = block.ldc,

@@ -79,8 +79,8 @@ struct MicroKernels {
   void (*tile[2][max_vectors])(const Tile<T>&);
   /// Likewise with a column-major: `lda` from k to k, and readable for all rows of a register tile.
   void (*tile_of_columns[2][max_vectors])(const Tile<T>&);
-  /// Likewise with stores past the caches; rows of c are whole lines of memory, which nothing is added to.
-  void (*streaming_tile[2][max_vectors])(const Tile<T>&);
+  /// As `tile`, by non-temporal stores where vectors are lines of memory; those of c start where lines do.
+  void (*non_temporal_tile[2][max_vectors])(const Tile<T>&);
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);

@@ -1,0 +1,64 @@
+#pragma once
+// Non-temporal stores, which go past the caches. A plain store first fetches the line it is to change, and drives
+// another one out; for a tensor larger than the caches both are for nothing, since its first elements are gone before
+// anyone reads them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace lamina::eigen {
+
+constexpr std::int64_t line_bytes = 64;
+
+/// Whether a tensor is large enough for non-temporal stores, and the processor has them. 32 MiB are the last-level
+/// cache of the processor of docs/performance.md.
+template <class T>
+constexpr bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
+#if defined(__x86_64__)
+  constexpr std::int64_t least_bytes = std::int64_t{32} << 20;
+  return shape.count() * static_cast<std::int64_t>(sizeof(T)) >= least_bytes;
+#else
+  return false;
+#endif
+}
+
+/// Copies elements, whole lines of memory by non-temporal stores. Other threads see them behind a fence.
+template <class T>
+void copy_non_temporal(T* to, const T* from, std::int64_t count) {
+  std::int64_t i = 0;
+#if defined(__x86_64__)
+  constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
+  const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) / sizeof(T)) % line;
+  for (const std::int64_t head = std::min(count, (line - behind) % line); i < head; ++i) to[i] = from[i];
+  for (; i + line <= count; i += line) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
+#elif defined(__AVX__)
+    for (std::int64_t j = 0; j < line; j += line / 2)
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + j),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + j)));
+#else
+    for (std::int64_t j = 0; j < line; j += line / 4)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + j),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + j)));
+#endif
+  }
+#endif
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+/// Stands behind this thread's non-temporal stores, before others are told of them.
+inline void non_temporal_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace lamina::eigen
