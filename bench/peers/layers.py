@@ -109,8 +109,7 @@ class Sides:
         return self
 
     def __exit__(self, fault, *_):
-        for worker in self.workers:
-            worker.close(at_once=fault is not None)
+        workers.close_all(self.workers, at_once=fault is not None)
 
 
 def judge(layer, what, subjects, implementations, samples, variants=None):

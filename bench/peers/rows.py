@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import platform
+import signal
 import socket
 
 PASSES = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
@@ -88,13 +89,22 @@ class File:
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
 
+    def replace(self):
+        """Moves the part in its place; an interrupt finds both that and `written` done, or neither."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+            os.replace(self.path + ".part", self.path)
+            self.written = True
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
     def write(self, context_, rows, **more):
         """Writes beside the file first, so that an interrupt leaves the old one whole."""
         try:
             with self.part() as file:
                 json.dump({"context": context_, "benchmarks": rows, **more}, file, indent=1)
-            os.replace(self.path + ".part", self.path)
-            self.written = True
+            self.replace()
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
         finally:

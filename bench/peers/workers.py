@@ -8,6 +8,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+END_SECONDS = 30  # that children have to end in, together
 
 
 class WorkerError(Exception):
@@ -60,24 +61,40 @@ class Worker:
             pass  # read() says what happened
         return self.read()
 
-    def close(self, at_once=False):
-        """Ends the child: behind the pass that it runs, or at once."""
+    def tell_end(self, at_once=False):
+        """Has the child end, behind the pass that it runs or at once, and does not wait for it."""
         if at_once:
             self.child.terminate()
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
+
+    def wait_end(self, latest):
+        """Waits for the child to end, and kills it where it has not by then."""
         try:
-            self.child.wait(timeout=30)
+            self.child.wait(timeout=max(0.0, latest - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.child.kill()
             self.child.wait()
         self.child.stdout.close()
+
+    def close(self, at_once=False):
+        """Ends the child and waits for it."""
+        close_all([self], at_once)
 
     def __enter__(self):
         return self
 
     def __exit__(self, fault, *_):
         self.close(at_once=fault is not None)
+
+
+def close_all(workers, at_once):
+    """Ends them all: each is told before any is waited for."""
+    for worker in workers:
+        worker.tell_end(at_once)
+    latest = time.monotonic() + END_SECONDS
+    for worker in workers:
+        worker.wait_end(latest)
 
 
 class Subject:
@@ -148,5 +165,4 @@ class Team:
         return self
 
     def __exit__(self, fault, *_):
-        for worker in self.workers:
-            worker.close(at_once=fault is not None)
+        close_all(self.workers, at_once=fault is not None)

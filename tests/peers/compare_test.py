@@ -76,7 +76,7 @@ class Compare(unittest.TestCase):
             with self.subTest(number=number, group=group):
                 said, status = self.stopped(number, "--nets", "vgg16,vgg19", group=group)
                 self.assertEqual((said, status), ("compare: interrupted; the networks that were finished are in "
-                                                  f"{self.out}\n", 1))
+                                                  f"{self.out}\n", 128 + number))
                 with open(self.out) as file:
                     self.assertEqual({line["net"] for line in json.load(file)["comparison"]}, {"vgg16"})
                 os.remove(self.out)
@@ -87,13 +87,13 @@ class Compare(unittest.TestCase):
                 with self.subTest(number=number, memory=memory):
                     said, status = self.stopped(number, "--nets", "vgg19", "--memory", memory)
                     self.assertEqual((said, status), ("compare: interrupted before any of the networks was finished; "
-                                                      f"nothing was written to {self.out}\n", 1))
+                                                      f"nothing was written to {self.out}\n", 128 + number))
                     self.assertFalse(os.path.exists(self.out))
 
     def test_a_race_of_layers_ends_alike(self):
         said, status = self.stopped(signal.SIGTERM, "--layers", "--nets", "vgg19")
         self.assertEqual((said, status), ("compare: interrupted before any of the layers was finished; nothing was "
-                                          f"written to {self.out}\n", 1))
+                                          f"written to {self.out}\n", 143))
 
     def test_a_file_that_cannot_be_written_is_told_before_the_race(self):
         with open(self.out, "w"):

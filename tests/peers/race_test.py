@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import signal
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -223,12 +225,35 @@ class Workers(unittest.TestCase):
         with self.assertRaisesRegex(workers.WorkerError, "fake: no layout 'nhwc'"):
             self.worker("1", "refuse").ask("pass training nhwc")
 
+    def test_children_that_do_not_end_are_waited_for_together(self):
+        stubborn = ["sh", "-c", "trap '' TERM; echo '{}'; while :; do sleep 0.1; done"]
+        children = [workers.Worker("stubborn", stubborn, 1) for _ in range(4)]
+        start = time.monotonic()
+        with mock.patch.object(workers, "END_SECONDS", 1):
+            workers.close_all(children, at_once=True)
+        self.assertTrue(1 <= time.monotonic() - start < 3)
+        self.assertEqual([worker.child.returncode for worker in children], [-signal.SIGKILL] * 4)
+
     def test_a_program_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(workers.WorkerError, "cannot start /no/such/program"):
             workers.Worker("fake", ["/no/such/program"], 1)
 
 
 class Files(unittest.TestCase):
+    def test_a_file_knows_that_it_is_written_when_an_interrupt_comes_at_once(self):
+        def replace_and_interrupt(part, path, replace=os.replace):
+            replace(part, path)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        with tempfile.TemporaryDirectory() as folder:
+            file = rows.File(os.path.join(folder, "out.json"))
+            with mock.patch("os.replace", replace_and_interrupt), self.assertRaises(KeyboardInterrupt):
+                file.write({}, [])
+            self.assertTrue(file.written and os.path.exists(file.path))
+        self.assertEqual(signal.pthread_sigmask(signal.SIG_BLOCK, ()), set())
+
     def test_rows_have_the_form_of_google_benchmark(self):
         samples = [{"forward": 0.001, "backward": 0.003, "forward_cpu": 0.002, "backward_cpu": 0.006}] * 2
         found = rows.rows_of("alexnet", "training", "torch", "nhwc", 16, samples)
