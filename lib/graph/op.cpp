@@ -2,22 +2,13 @@
 
 #include "lamina/op.h"
 
-#include <array>
-#include <charconv>
-
 #include "lamina/error.h"
+#include "support/shortest.h"
 
 namespace lamina {
 namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
-
-/// The shortest text that reads back as the same number.
-std::string text(double number) {
-  std::array<char, 32> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  return {digits.data(), end};
-}
 
 /// Collects the numbers of an op and closes them into "name(a, b, c)".
 class Phrase {
@@ -81,20 +72,20 @@ struct Numbers {
     phrase.unless_default(!op.count_padding, "padding counted");
   }
   void operator()(const BatchNorm& op) const {
-    phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + text(op.epsilon))
-        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + text(op.momentum));
+    phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
+        .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum));
   }
   void operator()(const Lrn& op) const {
     phrase.unless_default(op.size == Lrn{}.size, "size " + std::to_string(op.size))
-        .unless_default(op.alpha == Lrn{}.alpha, "alpha " + text(op.alpha))
-        .unless_default(op.beta == Lrn{}.beta, "beta " + text(op.beta))
-        .unless_default(op.k == Lrn{}.k, "k " + text(op.k));
+        .unless_default(op.alpha == Lrn{}.alpha, "alpha " + shortest(op.alpha))
+        .unless_default(op.beta == Lrn{}.beta, "beta " + shortest(op.beta))
+        .unless_default(op.k == Lrn{}.k, "k " + shortest(op.k));
   }
   void operator()(const FullyConnected& op) const {
     phrase.always(std::to_string(op.outputs)).unless_default(op.bias, "no bias");
   }
   void operator()(const Dropout& op) const {
-    phrase.unless_default(op.rate == Dropout{}.rate, "rate " + text(op.rate))
+    phrase.unless_default(op.rate == Dropout{}.rate, "rate " + shortest(op.rate))
         .unless_default(op.seed == Dropout{}.seed, "seed " + std::to_string(op.seed));
   }
   void operator()(const Slice& op) const {

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "choice_file.h"
 #include "lamina/error.h"
 #include "new_file.h"
+#include "support/shortest.h"
 
 namespace lamina {
 namespace {
@@ -41,12 +40,6 @@ class FolderLock {
  private:
   int descriptor_;
 };
-
-/// The shortest text that reads back as the same number.
-std::string text(double number) {
-  std::array<char, 32> digits{};
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
-}
 
 /// Texts side by side; their lengths keep "a|b" apart from "a" and "b".
 std::string joined(std::span<const std::string> texts) {
@@ -82,7 +75,7 @@ std::string to_string(const ChoiceKey& key) {
   const std::string texts[] = {key.unit,     key.backend,  key.device,  key.version,
                                key.named[0], key.named[1], key.named[2]};
   return joined(texts) + std::string(to_string(key.math)) + (key.deterministic ? " deterministic" : " any") +
-         (std::isfinite(key.max_error) ? " error " + text(key.max_error) : " any error") + " workspace " +
+         (std::isfinite(key.max_error) ? " error " + shortest(key.max_error) : " any error") + " workspace " +
          std::to_string(key.workspace_limit);
 }
 

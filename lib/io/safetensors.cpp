@@ -140,8 +140,8 @@ TensorFile read_safetensors(const fs::path& path) {
   const std::uint64_t rest = source.bytes() - length_bytes;
   if (header_bytes > std::min(rest, longest_header_bytes)) {
     throw FileError(source.name() + ": a header of " + std::to_string(header_bytes) +
-                    (header_bytes > rest ? " bytes does not fit into the file" : " bytes is longer than 100 MB") +
-                    ": it is cut off, or no safetensors file");
+                    (header_bytes > rest ? " bytes does not fit into the file: it is cut off, or no safetensors file"
+                                         : " bytes is longer than 100 MB"));
   }
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
   source.read(std::as_writable_bytes(std::span(header)));

@@ -8,6 +8,7 @@
 
 #include "lamina/error.h"
 #include "support/near.h"
+#include "support/shortest.h"
 
 namespace lamina::planner {
 namespace {
@@ -43,8 +44,7 @@ void check_unlowered(const Unit& unit, const std::vector<Node>& nodes, const Bac
 void check_bounds(const Options& options) {
   const auto check = [](const Choice& choice, const std::string& whose) {
     if (!(choice.max_error >= 0))
-      throw UsageError(whose + ".max_error is " + std::to_string(choice.max_error) +
-                       "; give a bound from 0 on, or no_bound");
+      throw UsageError(whose + ".max_error is " + shortest(choice.max_error) + "; give a bound from 0 on, or no_bound");
   };
   check(options.choice, "Options::choice");
   for (const auto& [node, choice] : options.choice_of) check(choice, "Options::choice_of[\"" + node + "\"]");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <random>
 
 #include "allocations.h"
@@ -139,6 +140,18 @@ std::vector<Hostile> hostile_files() {
 }
 
 }  // namespace
+
+TEST_CASE("a header beyond the file may be cut off, and one that is too long is only that") {
+  const Folder folder;
+  const auto file = folder / "net.safetensors";
+  const std::uint64_t longest = 100'000'000;
+  write(file, length_bytes(longest + 1));
+  CHECK_THROWS_WITH(read_safetensors(file), file.string() +
+                                                ": a header of 100000001 bytes does not fit into the file: "
+                                                "it is cut off, or no safetensors file");
+  std::filesystem::resize_file(file, longest + 100);  // a hole: it takes no room
+  CHECK_THROWS_WITH(read_safetensors(file), file.string() + ": a header of 100000001 bytes is longer than 100 MB");
+}
 
 TEST_CASE("a hostile file is a FileError that names file and tensor") {
   const Folder folder;
