@@ -1,7 +1,6 @@
 #pragma once
 // The cases that a table of networks is made of.
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,5 @@ std::vector<Case> cases(Workshop&);
 
 /// "resnet50 on eigen, batch 16"
 std::string to_string(const Case&);
-
-/// Takes a table, or a part of one, as soon as it is made.
-using Print = std::function<void(const std::string&)>;
 
 }  // namespace lamina::bench

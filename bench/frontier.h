@@ -10,6 +10,7 @@
 #include "cases.h"
 #include "layer_run.h"
 #include "pareto.h"
+#include "print.h"
 #include "workshop.h"
 
 namespace lamina::bench {
@@ -88,8 +89,8 @@ FastestNet fastest_net(const Frontier&, const Limits&);
 /// By node, the choice that the picks amount to.
 std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const FastestNet&);
 
-/// Why the network cannot be planned with the picks, with the layers that need more workspace than the limit and have
-/// no choice of algorithms; empty where it can.
+/// Why the network cannot be planned with the picks, with the layers that have no choice of algorithms and need more
+/// workspace than the limit, or fail with any; empty where it can.
 std::string why_not_planned(Workshop&, const Frontier&, const FastestNet&);
 
 /// The whole network planned with the picks and planned by rule, passes in turns; medians of forward and backward.
@@ -104,7 +105,8 @@ WholeNet time_whole(Workshop&, const Case&, const std::map<std::string, Choice>&
 std::size_t save_choices(Workshop&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
-/// measured, and then adds its choices to --choices_out. Interrupted, prints what there is.
+/// measured, and then adds its choices to --choices_out. Interrupted, prints what there is. Beside CSV, standard error
+/// is told where there is no fastest network, or none that can be planned.
 void frontiers(Workshop&, const Print&);
 
 }  // namespace lamina::bench

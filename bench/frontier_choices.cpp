@@ -88,21 +88,27 @@ std::string why_not_planned(Workshop& workshop, const Frontier& frontier, const 
   try {
     predict_memory(graph, backend, options);
     return {};
-  } catch (const Unsupported& error) {
+  } catch (const Error& error) {
     why = error.what();
   }
   Choice unlimited = options.choice;
   unlimited.workspace_limit = std::numeric_limits<std::size_t>::max();
-  std::vector<std::string> needs;
+  std::vector<std::string> needs, refused;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     if (has_reference(layer.first().op)) continue;
-    std::size_t most = 0;
-    for (const Lowered::Step& step : backend.lower(spec_of(graph, layer.first(), c, true), unlimited).steps)
-      most = std::max(most, step.kernel->workspace_bytes());
-    if (most > options.choice.workspace_limit)
-      needs.push_back(fmt::format("{} {}", layer.first().name, bytes_text(static_cast<double>(most))));
+    try {
+      std::size_t most = 0;
+      for (const Lowered::Step& step : backend.lower(spec_of(graph, layer.first(), c, true), unlimited).steps)
+        most = std::max(most, step.kernel->workspace_bytes());
+      if (most > options.choice.workspace_limit)
+        needs.push_back(fmt::format("{} {}", layer.first().name, bytes_text(static_cast<double>(most))));
+    } catch (const Error&) {
+      refused.push_back(layer.first().name);
+    }
   }
-  return needs.empty() ? why : fmt::format("{}. Layers without a choice need: {}", why, fmt::join(needs, ", "));
+  if (!needs.empty()) why += fmt::format(". Layers without a choice need: {}", fmt::join(needs, ", "));
+  if (!refused.empty()) why += fmt::format(". Failed with any workspace: {}", fmt::join(refused, ", "));
+  return why;
 }
 
 WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices, int samples) {

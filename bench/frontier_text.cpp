@@ -120,10 +120,13 @@ std::string limits_text(const Limits& limits) {
   return text;
 }
 
+bool whole(const Frontier& frontier, const FastestNet& net) { return frontier.complete() && net.missing.empty(); }
+
+std::string not_planned_text(const Frontier& frontier, const std::string& why) {
+  return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.facts), why);
+}
+
 std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
-  if (!frontier.complete() || !net.missing.empty()) return {};
-  if (const std::string why = why_not_planned(workshop, frontier, net); !why.empty())
-    return fmt::format("But the network cannot be planned with these limits: {}.\n", why);
   if (net.as_by_rule) return "That is what the backend takes by rule.\n";
   const int samples = std::max(3, workshop.passes(frontier.facts.backend));
   try {
@@ -165,11 +168,12 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
   return text + ".\n";
 }
 
-void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net, bool planned) {
   const std::string file = workshop.options().choices_out.string();
   const std::size_t layers = save_choices(workshop, frontier, net, file);
-  fmt::print(stderr, "{} choice{} of {} added to {}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
-             file, layers == 0 ? ", which stays as it was" : "");
+  fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
+             file, layers == 0 ? ", which stays as it was" : "",
+             planned ? "" : "; this network cannot be planned with them");
 }
 
 }  // namespace
@@ -212,9 +216,12 @@ void frontiers(Workshop& workshop, const Print& print) {
     else
       print(grid.csv(first));
     grid.rows.clear();
-    if (!text && !frontier.complete()) fmt::print(stderr, "{}", cut_text(frontier));
-    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net);
-    if (text) print(whole_text(workshop, frontier, net));
+    if (!text && !whole(frontier, net)) fmt::print(stderr, "{}", summary(frontier, net, limits));
+    const std::string why = whole(frontier, net) ? why_not_planned(workshop, frontier, net) : "";
+    if (!why.empty() && text) print(not_planned_text(frontier, why));
+    if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
+    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty());
+    if (text && whole(frontier, net) && why.empty()) print(whole_text(workshop, frontier, net));
   }
 }
 

@@ -41,6 +41,19 @@ std::string passes_text(int passes, int asked) {
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
 }
 
+/// What the shares of a ledger are of.
+struct Rates {
+  Peak units;
+  double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
+};
+
+Rates rates_of(Workshop& workshop, const Case& c) {
+  Rates rates{workshop.peak(c.backend, c.dtype)};
+  if (rates.units.in_registers) rates.product_flops = workshop.product_flops(c.backend, c.dtype);
+  rates.memory = workshop.peak_bytes_per_second(c.backend);
+  return rates;
+}
+
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
@@ -101,9 +114,8 @@ void ledgers(Workshop& workshop, const Print& print) {
   const std::vector<Case> all = cases(workshop);
   for (const Case& c : all) {
     const int passes = workshop.passes(c.backend);
-    const Peak& units = workshop.peak(c.backend, c.dtype);
-    const double peak = units.flops;
-    const double memory = workshop.peak_bytes_per_second(c.backend);
+    const Rates rates = interrupted() == 0 ? rates_of(workshop, c) : Rates{};
+    const double peak = rates.units.flops, memory = rates.memory;
     Ledger ledger;
     if (interrupted() == 0) {
       fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
@@ -139,10 +151,10 @@ void ledgers(Workshop& workshop, const Print& print) {
       grid.rows.clear();
       continue;
     }
-    std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, units.description());
-    if (units.in_registers)
-      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n",
-                             1e-9 * workshop.product_flops(c.backend, c.dtype), Workshop::product_description());
+    std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, rates.units.description());
+    if (rates.units.in_registers)
+      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops,
+                             Workshop::product_description());
     print(fmt::format(
         "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
         "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"

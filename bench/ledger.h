@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cases.h"
+#include "print.h"
 #include "workshop.h"
 
 namespace lamina::bench {

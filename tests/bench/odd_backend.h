@@ -41,6 +41,7 @@ class Odd final : public WrappedBackend {
   bool deterministic = true;
   bool only_3x3 = false;
   bool no_room_by_rule = false;
+  std::function<void(const Spec&)> refuse = [](const Spec&) {};  ///< throws for what is not lowered
 
   std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
     std::vector<std::string> names = WrappedBackend::algorithms(spec, pass);
@@ -49,6 +50,7 @@ class Odd final : public WrappedBackend {
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
+    refuse(spec);
     if (no_room_by_rule && choice.algorithm == std::array<std::string, 3>{}) throw OutOfMemory("no room");
     Choice plain = choice;
     for (std::string& name : plain.algorithm)
