@@ -76,7 +76,7 @@ void check_tasks(const std::function<bool(const char*)>& given, const BenchOptio
         "--deterministic", "--max_error", "--workspace_limit"},
        {run, memory, ledger, frontier}},
       {{"--passes"}, {run, ledger, frontier}},
-      {{"--choices"}, {run, memory, ledger}}};
+      {{"--choices", "--measure"}, {run, memory, ledger}}};
   for (const Belongs& rule : rules) check_belongs(given, options, rule);
 }
 
@@ -135,9 +135,6 @@ void check_choices(const std::function<bool(const char*)>& given, const BenchOpt
         " leave out one of them");
   if (options.choice.measure && given("--choices"))
     throw UsageError("--choices names algorithms, --measure times them; leave out one");
-  if (options.choice.measure && options.task != Task::run && options.task != Task::list &&
-      options.task != Task::memory && options.task != Task::ledger)
-    throw UsageError("--measure is for plans of networks; --frontier measures by itself, and --cudnn_engines nothing");
 }
 
 }  // namespace

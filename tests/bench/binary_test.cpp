@@ -151,7 +151,6 @@ TEST_CASE("wrong use ends with status 2 and near names") {
   wrong("--choice_cache=c.json --instruction_set=generic", "--measure");
   wrong("--cudnn=no_such_place", "--cudnn=no_such_place: there is no such directory");
   wrong("--cudnn=.,no_such_place", "--cudnn=no_such_place: there is no such directory");
-  wrong("--frontier=alexnet --measure", "--frontier measures by itself");
 }
 
 TEST_CASE("the networks there are can be listed") {

@@ -8,7 +8,11 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,8 +27,39 @@ using namespace lamina::test;
 
 namespace {
 
-/// Runs lamina_bench and sends it the signal half a second after a line with `sign`.
-Ended run_interrupted(std::vector<std::string> arguments, const std::string& sign, int signal) {
+/// What an interrupted program left: `said` is its standard error.
+struct Interrupted : Ended {
+  std::string printed;  ///< on standard output
+};
+
+/// Seconds of a processor that a child has used.
+double used_seconds(pid_t child) {
+  std::ifstream file("/proc/" + std::to_string(child) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+/// Whether a child has worked for two seconds of a processor: hundreds of passes of a small network, however busy the
+/// machine is.
+std::function<bool(pid_t)> has_passes() {
+  return [before = -1.0](pid_t child) mutable {
+    if (before < 0) before = used_seconds(child);
+    return used_seconds(child) > before + 2;
+  };
+}
+
+/// Runs lamina_bench and sends it the signal when, after a line with `sign` on standard error, `measured` holds of the
+/// child.
+Interrupted run_interrupted(std::vector<std::string> arguments, const std::string& sign,
+                            const std::function<bool(pid_t)>& measured, int signal) {
+  FILE* const printed = std::tmpfile();
+  REQUIRE(printed != nullptr);
   int said[2];
   REQUIRE(::pipe(said) == 0);
   arguments.insert(arguments.begin(), LAMINA_BENCH);
@@ -34,7 +69,7 @@ Ended run_interrupted(std::vector<std::string> arguments, const std::string& sig
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(said[1], STDERR_FILENO);
-    ::dup2(said[1], STDOUT_FILENO);
+    ::dup2(::fileno(printed), STDOUT_FILENO);
     ::close(said[0]);
     ::close(said[1]);
     ::execv(argv[0], argv.data());
@@ -49,7 +84,9 @@ Ended run_interrupted(std::vector<std::string> arguments, const std::string& sig
     all += line.data();
     if (running || all.find(sign) == std::string::npos) continue;
     running = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+    while (!measured(child) && std::chrono::steady_clock::now() < latest)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     ::kill(child, signal);
   }
   std::fclose(lines);
@@ -58,7 +95,11 @@ Ended run_interrupted(std::vector<std::string> arguments, const std::string& sig
   CAPTURE(all);
   REQUIRE(running);
   REQUIRE(WIFEXITED(status));
-  return {WEXITSTATUS(status), all};
+  std::string table;
+  std::rewind(printed);
+  while (std::fgets(line.data(), line.size(), printed) != nullptr) table += line.data();
+  std::fclose(printed);
+  return {{WEXITSTATUS(status), all}, table};
 }
 
 }  // namespace
@@ -66,9 +107,9 @@ Ended run_interrupted(std::vector<std::string> arguments, const std::string& sig
 TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Ended ended = run_interrupted({"--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
-                                       "--passes=1000000", "--benchmark_out=" + out},
-                                      "warming up", SIGINT);
+  const Interrupted ended = run_interrupted({"--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
+                                             "--passes=1000000", "--benchmark_out=" + out},
+                                            "warming up", has_passes(), SIGINT);
   REQUIRE(ended.status == 130);
   const json result = read(out);
   REQUIRE(result["context"]["interrupted"] == true);
@@ -80,13 +121,14 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
 }
 
 TEST_CASE("an interrupted ledger is that of the passes there are, and says which networks it lacks") {
-  const Ended ended = run_interrupted(
-      {"--ledger=mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"}, "[1/2] mnist_mlp", SIGTERM);
-  CAPTURE(ended.said);
+  const Interrupted ended =
+      run_interrupted({"--ledger=mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"},
+                      "[1/2] mnist_mlp", has_passes(), SIGTERM);
+  CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 143);
-  CHECK_THAT(ended.said, ContainsSubstring(" passes: interrupted before 1000000\n") &&
-                             ContainsSubstring("The whole, timed without stamps: forward") &&
-                             ContainsSubstring("Interrupted: mnist_mlp on eigen, batch 2 is of ") &&
+  CHECK_THAT(ended.printed, ContainsSubstring(" passes: interrupted before 1000000\n") &&
+                                ContainsSubstring("The whole, timed without stamps: forward"));
+  CHECK_THAT(ended.said, ContainsSubstring("Interrupted: mnist_mlp on eigen, batch 2 is of ") &&
                              ContainsSubstring("Interrupted: mnist_cnn on eigen, batch 2 is not measured\n"));
 }
 
@@ -94,17 +136,21 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
   const Folder folder;
   const std::string file = folder.file("choices.json");
   const std::string format = GENERATE("text", "csv");
-  const Ended ended =
+  const auto at_once = [](pid_t) { return true; };  // the sign is that of the sixth line
+  const Interrupted ended =
       run_interrupted({"--frontier=resnet50,alexnet", "--backend=eigen", "--batch=1", "--image=64", "--width_divisor=8",
                        "--passes=500", "--format=" + format, "--choices_out=" + file},
-                      "[6/", SIGINT);
-  CAPTURE(ended.said);
+                      "[6/", at_once, SIGINT);
+  CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 130);
-  CHECK_THAT(ended.said, ContainsSubstring("Interrupted at ") && ContainsSubstring(" lines are measured") &&
-                             ContainsSubstring("fastest") &&
-                             ContainsSubstring(" of resnet50 on eigen, batch 1 added") &&
-                             ContainsSubstring("Interrupted: alexnet on eigen, batch 1 is not measured\n") &&
-                             !ContainsSubstring("Fastest within"));
+  CHECK_THAT(format == "text" ? ended.printed : ended.said,
+             ContainsSubstring("Interrupted at ") && ContainsSubstring(" lines are measured"));
+  CHECK_THAT(ended.said, ContainsSubstring(" of resnet50 on eigen, batch 1 added") &&
+                             ContainsSubstring("Interrupted: alexnet on eigen, batch 1 is not measured\n"));
+  CHECK_THAT(ended.printed, !ContainsSubstring("Fastest within"));
+  const std::regex row(format == "text" ? "(^|\n)conv1 +1 +forward +[a-z0-9_]+ .*fastest"
+                                        : "\nresnet50,eigen,1,conv1,1,forward,[a-z0-9_]+,.*fastest");
+  CHECK(std::regex_search(ended.printed, row));
   const lamina::ChoiceCache kept(file);
   REQUIRE_FALSE(kept.entries().empty());
   // Of the first layer the image's gradient is not wanted; of all others every pass is.
