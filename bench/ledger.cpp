@@ -47,9 +47,10 @@ struct Rates {
   double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
 };
 
-Rates rates_of(Workshop& workshop, const Case& c) {
+/// `product` is not measured where nobody wants it.
+Rates rates_of(Workshop& workshop, const Case& c, bool product) {
   Rates rates{workshop.peak(c.backend, c.dtype)};
-  if (rates.units.in_registers) rates.product_flops = workshop.product_flops(c.backend, c.dtype);
+  if (product && rates.units.in_registers) rates.product_flops = workshop.product_flops(c.backend, c.dtype);
   rates.memory = workshop.peak_bytes_per_second(c.backend);
   return rates;
 }
@@ -114,7 +115,7 @@ void ledgers(Workshop& workshop, const Print& print) {
   const std::vector<Case> all = cases(workshop);
   for (const Case& c : all) {
     const int passes = workshop.passes(c.backend);
-    const Rates rates = interrupted() == 0 ? rates_of(workshop, c) : Rates{};
+    const Rates rates = interrupted() == 0 ? rates_of(workshop, c, text) : Rates{};
     const double peak = rates.units.flops, memory = rates.memory;
     Ledger ledger;
     if (interrupted() == 0) {
