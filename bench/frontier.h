@@ -89,9 +89,9 @@ FastestNet fastest_net(const Frontier&, const Limits&);
 /// By node, the choice that the picks amount to.
 std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const FastestNet&);
 
-/// Why the network cannot be planned with the picks, with the layers that have no choice of algorithms and need more
-/// workspace than the limit, or fail with any; empty where it can.
-std::string why_not_planned(Workshop&, const Frontier&, const FastestNet&);
+/// Why the network cannot be planned with these choices, with the layers that have no choice of algorithms and need
+/// more workspace than the limit, or fail with any; empty where it can.
+std::string why_not_planned(Workshop&, const Case&, const std::map<std::string, Choice>& choices);
 
 /// The whole network planned with the picks and planned by rule, passes in turns; medians of forward and backward.
 struct WholeNet {

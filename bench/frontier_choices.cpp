@@ -77,13 +77,12 @@ std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& fro
   return choices;
 }
 
-std::string why_not_planned(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
-  const Case& c = frontier.facts;
+std::string why_not_planned(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices) {
   const Graph graph = workshop.graph(c);
   Backend& backend = workshop.backend(c.backend);
   Options options = workshop.plan_options(c, Mode::training);
   options.choice.max_error = no_bound;
-  options.choice_of = choices_of(workshop, frontier, net);
+  options.choice_of = choices;
   std::string why;
   try {
     predict_memory(graph, backend, options);

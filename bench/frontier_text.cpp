@@ -120,17 +120,16 @@ std::string limits_text(const Limits& limits) {
   return text;
 }
 
-bool whole(const Frontier& frontier, const FastestNet& net) { return frontier.complete() && net.missing.empty(); }
-
 std::string not_planned_text(const Frontier& frontier, const std::string& why) {
   return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.facts), why);
 }
 
-std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+                       const std::map<std::string, Choice>& choices) {
   if (net.as_by_rule) return "That is what the backend takes by rule.\n";
   const int samples = std::max(3, workshop.passes(frontier.facts.backend));
   try {
-    const WholeNet whole = time_whole(workshop, frontier.facts, choices_of(workshop, frontier, net), samples);
+    const WholeNet whole = time_whole(workshop, frontier.facts, choices, samples);
     if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
     const double ratio = whole.picked.middle / whole.by_rule.middle;
     return fmt::format(
@@ -216,12 +215,14 @@ void frontiers(Workshop& workshop, const Print& print) {
     else
       print(grid.csv(first));
     grid.rows.clear();
-    if (!text && !whole(frontier, net)) fmt::print(stderr, "{}", summary(frontier, net, limits));
-    const std::string why = whole(frontier, net) ? why_not_planned(workshop, frontier, net) : "";
+    const bool whole = frontier.complete() && net.missing.empty();
+    if (!text && !whole) fmt::print(stderr, "{}", summary(frontier, net, limits));
+    const auto choices = whole ? choices_of(workshop, frontier, net) : std::map<std::string, Choice>();
+    const std::string why = whole ? why_not_planned(workshop, frontier.facts, choices) : "";
     if (!why.empty() && text) print(not_planned_text(frontier, why));
     if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
     if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty());
-    if (text && whole(frontier, net) && why.empty()) print(whole_text(workshop, frontier, net));
+    if (text && whole && why.empty()) print(whole_text(workshop, frontier, net, choices));
   }
 }
 

@@ -374,10 +374,11 @@ TEST_CASE("a limit that other layers than convolutions cannot hold is told with 
   const Frontier frontier = tight.frontier(1);
   const FastestNet net = fastest_net(frontier, {.workspace_bytes = 0});
   REQUIRE(net.missing.empty());
-  CHECK_THAT(why_not_planned(tight.workshop, frontier, net),
+  CHECK_THAT(why_not_planned(tight.workshop, frontier.facts, choices_of(tight.workshop, frontier, net)),
              ContainsSubstring("node max_pooling2d_1: ") &&
                  ContainsSubstring(" bytes of workspace, the limit is 0. Layers ") &&
                  ContainsSubstring("need: max_pooling2d_1 "));
   Shop roomy;
-  CHECK(why_not_planned(roomy.workshop, roomy.frontier(1), net).empty());
+  const Frontier again = roomy.frontier(1);
+  CHECK(why_not_planned(roomy.workshop, again.facts, choices_of(roomy.workshop, again, net)).empty());
 }
