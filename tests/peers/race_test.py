@@ -16,6 +16,7 @@ import pythons
 import race
 import resident
 import rows
+import teams
 import workers
 
 race.SETTLE_SECONDS = 0
@@ -24,8 +25,9 @@ race.SETTLE_SECONDS = 0
 class Recorder:
     """A subject that takes no time and writes down when it was asked; `cores` is what others use, call by call."""
 
-    def __init__(self, peer, layout, log, forward=1.0, cores=()):
+    def __init__(self, peer, layout, log, forward=1.0, cores=(), name=None, variant="", precision="f32"):
         self.peer, self.backend, self.layout, self.log = peer, peer, layout, log
+        self.name, self.variant, self.precision = name or peer, variant, precision
         self.forward, self.cores = forward, list(cores)
 
     def run(self, mode):
@@ -96,27 +98,29 @@ class Race(unittest.TestCase):
         self.assertEqual([line["pass"] for line in race.above(alone, 1.5)], ["total"])
 
     def test_means_are_geometric(self):
-        line = {"peer": "torch", "pass": "total"}
-        self.assertAlmostEqual(race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])[("torch", "total")], 2.0)
+        line = {"precision": "f32", "lamina": "lamina", "peer": "torch", "pass": "total"}
+        mean, networks = race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])["f32", "lamina", "torch", "total"]
+        self.assertAlmostEqual(mean, 2.0)
+        self.assertEqual(networks, 2)
         self.assertEqual(race.summary([line | {"ratio": 4.0}]), {})
 
     def test_there_is_a_mean_over_the_networks_of_the_best_of_all_for_each_mode(self):
         lines = self.judge_two(1.0) + self.judge_two(4.0)
-        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "total")], 4.0)
+        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "total"][0], 4.0)
         subjects = [Recorder(peer, "nchw", []) for peer in ("lamina", "torch-1", "torch-2")]
         lines = race.judge("net", "inference", *self.inference(subjects)) * 2
-        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "inference")], 1.0)
+        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "inference"][0], 1.0)
 
 
 class Names(unittest.TestCase):
     def test_versions_name_the_peers_where_there_are_several(self):
-        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
-        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
+        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
+        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
 
     def test_two_interpreters_of_one_version_have_two_names(self):
         taken = {"lamina"}
         for name in ("torch-2.1.0", "torch-2.1.0#2", "torch-2.1.0#3"):
-            found = workers.peer_name("2.1.0", taken, alone=False)
+            found = teams.peer_name("2.1.0", taken, alone=False)
             self.assertEqual(found, name)
             taken.add(found)
 
