@@ -22,10 +22,11 @@ BACKENDS = ("cuda", "cudnn", "cuda-host")
 class Contender:
     """One side in one variant, precision and layout: what a child runs."""
     peer: str  # "lamina", or what a PyTorch is called
-    backend: str  # of Lamina: as make_backend takes it; of PyTorch: as `peer`
+    backend: str  # as rows and tables have it; of PyTorch: as `peer`
     variant: str
     precision: str
     layout: str
+    made_by: str = ""  # of Lamina: the name that make_backend takes, where it is another: cudnn:DIRECTORY
 
     @property
     def ours(self):
@@ -52,7 +53,7 @@ class Contender:
     def words(self):
         """What its child is told beside the network, the batch and the threads."""
         parts = self.variant.split("+")
-        words = [f"backend={self.backend}", f"math={PRECISIONS[self.precision]}"]
+        words = [f"backend={self.made_by or self.backend}", f"math={PRECISIONS[self.precision]}"]
         return words + [word for part, word in (("measured", "measure"), ("graph", "graph")) if part in parts]
 
 
@@ -70,8 +71,10 @@ def ours(arguments, precision):
     """Lamina's side in one precision, and why there is none where that is so."""
     if PRECISIONS[precision] is None:
         return [], f"Lamina has no {precision} products"
-    return [Contender("lamina", backend, variant, precision, layout)
-            for backend in arguments.backends.split(",") for variant in arguments.ours.split(",")
+    backends = arguments.backends.split(",")
+    alone = sum(backend.startswith("cudnn") for backend in backends) == 1
+    return [Contender("lamina", backend.partition(":")[0] if alone else backend, variant, precision, layout, backend)
+            for backend in backends for variant in arguments.ours.split(",")
             for layout in arguments.our_layouts.split(",")], None
 
 

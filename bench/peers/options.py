@@ -104,16 +104,14 @@ def check_device_options(parser, arguments):
     for flag, value in defaults.items():
         if getattr(arguments, flag) is None:
             setattr(arguments, flag, value)
-    backends = ",".join("cudnn" if word.startswith("cudnn:") else word for word in arguments.backends.split(","))
-    several = len(set(arguments.backends.split(","))) == arguments.backends.count(",") + 1
-    for flag, text, known in (("precision", arguments.precision, contenders.PRECISIONS),
-                              ("torch", arguments.torch, contenders.known_words()),
-                              ("ours", arguments.ours, contenders.OURS),
-                              ("backends", backends if not several else ",".join(dict.fromkeys(backends.split(","))),
-                               contenders.BACKENDS)):
-        wrong = wrong_words(text, known)
+    directories = [word for word in arguments.backends.split(",") if word.startswith("cudnn:") and word != "cudnn:"]
+    for flag, known in (("precision", contenders.PRECISIONS), ("torch", contenders.known_words()),
+                        ("ours", contenders.OURS), ("backends", [*contenders.BACKENDS, *directories])):
+        wrong = wrong_words(getattr(arguments, flag), known)
         if wrong:
             parser.error(f"--{flag}: {wrong}")
+    if not contenders.theirs(arguments, "f32", "torch"):
+        parser.error(f"--torch: none of {arguments.torch} is in the layouts {arguments.layouts} (--layouts)")
 
 
 def parser_of(description):
@@ -165,7 +163,6 @@ def parse(description, words=None):
     if arguments.layers and arguments.limit is not None:
         parser.error("--limit is held against the totals of networks, which --layers does not race; leave out one of "
                      "the two")
-    check_device_options(parser, arguments)
     arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else "results/peers.json")
     for flag, known in (("nets", ZOO if arguments.layers else PROTOCOL), ("modes", rows.PASSES),
                         ("layouts", ("nchw", "nhwc")), ("our_layouts", ("nchw", "nhwc")),
@@ -173,6 +170,7 @@ def parse(description, words=None):
         wrong = wrong_words(getattr(arguments, flag), known)
         if wrong:
             parser.error(f"--{flag}: {wrong}")
+    check_device_options(parser, arguments)
     ours = arguments.worker if not arguments.layers else layers.programs(arguments.worker)[0]
     if not os.access(ours, os.X_OK):
         parser.error(f"no program at {os.path.normpath(ours)}: build the target {os.path.basename(ours)}, or say "

@@ -111,8 +111,9 @@ class DeviceTeam(Team):
             raise
 
     def note(self, name, layout, stage, reason):
+        reason = str(reason).removeprefix(f"{name} {layout}").removeprefix(": ").strip()
         self.failures.append({"net": self.net, "precision": self.precision, "name": name, "layout": layout,
-                              "stage": stage, "reason": str(reason).removeprefix(f"{name} {layout}: ")})
+                              "stage": stage, "reason": reason})
 
     def trying(self, name, layout, stage, work):
         """Whether it went well; else there is a line with the reason."""

@@ -239,7 +239,7 @@ Variant variant_of(const std::vector<std::string>& words) {
       variant.graph = true;
     } else if (key == "backend" && !value.empty()) {
       variant.backend = value;
-    } else if (key == "device" && !value.empty()) {
+    } else if (key == "device" && !value.empty() && value.find_first_not_of("0123456789") == std::string::npos) {
       variant.device = std::stoi(value);
     } else if (word == "math=strict" || word == "math=tf32") {
       variant.math = word == "math=tf32" ? lamina::Math::tf32 : lamina::Math::strict;
