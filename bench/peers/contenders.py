@@ -47,6 +47,11 @@ class Contender:
         return "".join("/" + word for word in ("graph", "measured") if word in self.variant.split("+"))
 
     @property
+    def replays(self):
+        """Whether CUDA graphs are replayed, so that no launch by the host is in a pass."""
+        return "graph" in self.variant.split("+") or self.variant.startswith("max-autotune")
+
+    @property
     def compiles(self):
         return self.variant.startswith(("compiled", "max-autotune")) and not self.ours
 

@@ -6,6 +6,8 @@ import uuid
 
 NO_ERROR = 0
 SM_CLOCK, GPU_SENSOR = 1, 0  # NVML_CLOCK_SM, NVML_TEMPERATURE_GPU
+REASONS = ("", "application clocks", "power cap", "hardware slowdown", "sync boost", "thermal slowdown",
+           "hardware thermal slowdown", "power brake", "display clocks")  # bit by bit; the first is an idle GPU
 
 
 class NoGpu(Exception):
@@ -71,16 +73,16 @@ class Monitor:
         return found.value
 
     def read(self):
-        """The reading of this moment: the clock of the multiprocessors, the temperature, the power of the last sample
-        period, and why the clock is held down, as NVML's bits."""
+        """The reading of this moment, in the names of lamina_bench: the clock of the multiprocessors, the temperature,
+        the power of the last sample period, and what holds the clock down, where something does."""
         if self.nvml is None:
             return {}
         milliwatts = self.value("nvmlDeviceGetPowerUsage")
         reasons = self.value("nvmlDeviceGetCurrentClocksEventReasons", kind=ctypes.c_ulonglong)
         if reasons is None:  # the older name
             reasons = self.value("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong)
-        found = {"sm_clock_mhz": self.value("nvmlDeviceGetClockInfo", SM_CLOCK),
+        throttled = ", ".join(text for bit, text in enumerate(REASONS) if text and (reasons or 0) >> bit & 1)
+        found = {"sm_mhz": self.value("nvmlDeviceGetClockInfo", SM_CLOCK),
                  "temperature_c": self.value("nvmlDeviceGetTemperature", GPU_SENSOR),
-                 "power_w": None if milliwatts is None else milliwatts / 1000,
-                 "clock_event_reasons": reasons}
+                 "power_w": None if milliwatts is None else milliwatts / 1000, "throttled": throttled or None}
         return {key: value for key, value in found.items() if value is not None}

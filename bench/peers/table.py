@@ -52,7 +52,8 @@ def show_memory_on_device(lines):
 
 
 def show_failure(line):
-    print(f"{line['net']:18}left out: {line['name']} {line['layout']} ({line['stage']}): {line['reason']}", flush=True)
+    print(f"{line['net']:18}{'left out' if line['refused'] else 'FAILED'}: {line['name']} {line['layout']} "
+          f"({line['stage']}): {line['reason']}", flush=True)
 
 
 def show_means(means, on_device):

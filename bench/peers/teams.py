@@ -86,15 +86,15 @@ def our_command(net, arguments, contender):
 
 class DeviceTeam(Team):
     """Every side of one network in one precision on a GPU, each variant and layout in a child of its own: settings,
-    caches of algorithms and faults of the one do not reach the others. Who fails is left out, with a line in
-    `failures`. `device`: the Device that all teams of a run share."""
+    caches of algorithms and faults of the one do not reach the others. Who fails, or refuses what it cannot do, is left
+    out, with a line in `failures`. `device`: the Device that all teams of a run share."""
 
     def __init__(self, net, precision, peers, arguments, device):
         self.net, self.precision, self.arguments, self.device = net, precision, arguments, device
         self.workers, self.subjects, self.versions, self.failures, self.opened = [], [], {}, [], []
         ours, reason = contenders.ours(arguments, precision)
         if reason:
-            self.note(f"lamina/{precision}", "", "start", reason)
+            self.note(f"lamina/{precision}", "", "start", reason, refused=True)
         listed = [(contender, our_command(net, arguments, contender)) for contender in ours]
         for peer, python in peers.items():
             listed += [(contender, torch_command(python, net, arguments, contender))
@@ -110,10 +110,10 @@ class DeviceTeam(Team):
             self.__exit__(type(fault))
             raise
 
-    def note(self, name, layout, stage, reason):
+    def note(self, name, layout, stage, reason, refused):
         reason = str(reason).removeprefix(f"{name} {layout}").removeprefix(": ").strip()
         self.failures.append({"net": self.net, "precision": self.precision, "name": name, "layout": layout,
-                              "stage": stage, "reason": reason})
+                              "stage": stage, "reason": reason, "refused": refused})
 
     def trying(self, name, layout, stage, work):
         """Whether it went well; else there is a line with the reason."""
@@ -121,7 +121,7 @@ class DeviceTeam(Team):
             work()
             return True
         except workers.WorkerError as error:
-            self.note(name, layout, stage, error)
+            self.note(name, layout, stage, error, error.refused)
             return False
 
     def start(self, contender, command):
@@ -148,7 +148,7 @@ class DeviceTeam(Team):
         compiles = subject.contender.compiles
         if compiles and self.device.compile_seconds <= 0:
             raise workers.WorkerError(f"the {self.arguments.compile_seconds:g} s for compiling (--compile_seconds) are "
-                                      "spent")
+                                      "spent", refused=True)
         start = time.monotonic()
         try:
             answer = subject.worker.ask(subject.request(mode, "open"))
@@ -170,7 +170,7 @@ class DeviceTeam(Team):
 
     def race(self, mode):
         def failed(subject, error):
-            self.note(subject.name, subject.layout, f"race {mode}", error)
+            self.note(subject.name, subject.layout, f"race {mode}", error, error.refused)
             gone.append(subject)
 
         gone, raced = [], list(self.subjects)

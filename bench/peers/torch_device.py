@@ -110,6 +110,9 @@ def worker(arguments):
         say(server.facts)
         for line in sys.stdin:
             say(server.answer(line))
+    except torch_settings.Refused as error:
+        say({"error": str(error), "refused": True})
+        sys.exit(1)
     except Exception as error:  # whatever PyTorch throws is the variant's reason
         traceback.print_exc()
         say({"error": reason(error)})

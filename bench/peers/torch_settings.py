@@ -11,7 +11,11 @@ MODES = {"compiled": "default", "compiled+graph": "reduce-overhead", "max-autotu
 
 
 class SettingError(Exception):
-    """PyTorch does not have what was set, or cannot do the variant here; the message says what."""
+    """PyTorch does not have what was set; the message says what."""
+
+
+class Refused(Exception):
+    """This device cannot run the variant; the message says why."""
 
 
 class Variant:
@@ -24,7 +28,7 @@ class Variant:
         self.compile_mode = None if self.how == "eager" else MODES[self.how + "+graph" * self.graph]
         self.compiler_graphs = self.compile_mode in ("reduce-overhead", "max-autotune")  # CUDA graphs of its own
         if (self.graph or self.compiler_graphs) and self.device.type != "cuda":
-            raise SettingError(f"{name} records CUDA graphs, for which PyTorch needs a GPU")
+            raise Refused(f"{name} records CUDA graphs, for which PyTorch needs a GPU")
 
     @property
     def captures(self):

@@ -261,6 +261,9 @@ int main(int argc, char** argv) {
   }
   try {
     serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), variant_of({argv + 4, argv + argc}));
+  } catch (const lamina::Unsupported& error) {
+    std::cout << json{{"error", error.what()}, {"refused", true}}.dump() << std::endl;
+    return 1;
   } catch (const std::exception& error) {
     std::cout << json{{"error", error.what()}}.dump() << std::endl;
     return 1;

@@ -14,7 +14,12 @@ END_SECONDS = 30  # that children have to end in, together
 
 
 class WorkerError(Exception):
-    """A child died or refused; the message says which and why."""
+    """A child died or refused; the message says which and why. `refused`: it said that it cannot do what was asked,
+    which is no fault."""
+
+    def __init__(self, message, refused=False):
+        super().__init__(message)
+        self.refused = refused
 
 
 def busy_seconds():
@@ -67,7 +72,7 @@ class Worker:
         except json.JSONDecodeError as error:
             raise WorkerError(f"{self.name} answered '{line.strip()[:80]}', which is no JSON") from error
         if "error" in answer:
-            raise WorkerError(f"{self.name}: {answer['error']}")
+            raise WorkerError(f"{self.name}: {answer['error']}", answer.get("refused", False))
         return answer
 
     def ask(self, line):
@@ -126,7 +131,8 @@ class Subject:
         """Its rows, in the form of Google Benchmark. `device`: the name of the GPU."""
         if self.contender is None:
             return rows.rows_of(net, mode, self.backend, self.layout, batch, samples)
-        facts = {"device": device, "variant": self.variant, "precision": self.precision}
+        facts = {"device": device, "variant": self.variant, "precision": self.precision,
+                 "launches": "replayed" if self.contender.replays else "included"}
         return rows.rows_of(net, mode, self.backend, self.layout, batch, samples, precision=self.precision,
                             suffix=self.contender.suffix, facts=facts)
 

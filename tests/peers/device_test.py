@@ -22,7 +22,7 @@ FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 # Ours takes 0.1 s a pass, and 0.05 s in tf32; the backend `cuda` refuses tf32, and no backend replays but in `cudnn`.
 OURS = f"""#!/bin/sh
 case "$*" in
-  *backend=cuda\\ *tf32*) {FAKE} 0.1 refuse-open;;
+  *backend=cuda\\ *tf32*) {FAKE} 0.1 unable-open;;
   *backend=cuda\\ *graph*) {FAKE} 0.1 die-open;;
   *tf32*) {FAKE} 0.05 ours;;
   *) {FAKE} 0.1 ours;;
@@ -94,7 +94,9 @@ class Rehearsal(unittest.TestCase):
                               "net/vgg16/total/cudnn/tf32/nchw/batch:16/graph/measured",
                               "net/vgg16/inference/torch/tf32/nhwc/batch:16/eager+benchmark"}, set(names))
         row = names["net/vgg16/inference/torch/tf32/nhwc/batch:16/eager+benchmark"]
-        self.assertEqual((row["device"], row["variant"], row["precision"]), ("rehearsal", "eager+benchmark", "tf32"))
+        self.assertEqual((row["device"], row["variant"], row["precision"], row["launches"]),
+                         ("rehearsal", "eager+benchmark", "tf32", "included"))
+        self.assertEqual(names["net/vgg16/total/cudnn/f32/nchw/batch:16/graph"]["launches"], "replayed")
 
     def test_a_variant_that_fails_is_a_line_with_its_reason_and_ends_nothing(self):
         torch = "eager,eager+graph,eager+benchmark+graph,compiled+graph,max-autotune"
@@ -109,10 +111,16 @@ class Rehearsal(unittest.TestCase):
             ("torch/f32/compiled+graph", "open training", "gave no answer for 3 s and was ended"),
             ("torch/f32/eager+graph", "race training", "no layout 'nhwc'"),
         ])
-        self.assertEqual(done.stdout.count("left out: "), 5)
+        self.assertEqual(done.stdout.count("FAILED: "), 5)
         lines = self.written()["comparison"]
         self.assertEqual({line["peer_variant"] for line in lines}, {"eager"})  # not the faster one that failed late
         self.assertEqual({line["samples"] for line in lines}, {4})
+
+    def test_what_a_backend_cannot_do_is_told_from_a_fault(self):
+        done = self.compare("--torch", "eager", "--precision", "tf32")
+        self.assertEqual({(line["name"], line["refused"]) for line in self.written()["failures"]},
+                         {("lamina/cuda/tf32/plain", True), ("lamina/cuda/tf32/graph", True)})
+        self.assertEqual((done.stdout.count("left out: "), done.stdout.count("FAILED: ")), (2, 0))
 
     def test_a_precision_that_lamina_lacks_has_rows_of_pytorch_and_a_line(self):
         self.compare("--torch", "eager", "--precision", "bf16")

@@ -1,5 +1,5 @@
 """Speaks the protocols of the peers' workers without computing anything: usage:
-fake_worker.py SECONDS [die|refuse|unsupported|hang|die-open|refuse-open|hang-open|fail-late|babble|ours]
+fake_worker.py SECONDS [die|refuse|unsupported|hang|die-open|unable-open|hang-open|fail-late|babble|ours]
 Every pass of a layer takes SECONDS, too; there is no variant `winograd`. The peak of memory is 1000 bytes for each
 command that came before, on a GPU 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
 a minute, and as a script that is interrupted would end: loudly. Who fails late does so at its fifth pass."""
@@ -16,8 +16,11 @@ for commands, line in enumerate(sys.stdin):
     passes += line.startswith("pass")
     if fault == "die" or (fault == "die-open" and opening):
         sys.exit(3)
-    if fault == "refuse" or (fault == "refuse-open" and opening) or (fault == "fail-late" and passes == 5):
+    if fault == "refuse" or (fault == "fail-late" and passes == 5):
         print(json.dumps({"error": "no layout 'nhwc'"}), flush=True)
+        continue
+    if fault == "unable-open" and opening:
+        print(json.dumps({"error": "no tf32 products", "refused": True}), flush=True)
         continue
     if fault == "hang" or (fault == "hang-open" and opening):
         print("hanging", file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ class Gpu(unittest.TestCase):
     def test_a_reading_has_what_the_library_tells_and_nothing_else(self):
         monitor = gpu.Monitor(IDENTITY, FAKE)
         self.assertEqual(monitor.reason, "")
-        self.assertEqual(monitor.read(), {"sm_clock_mhz": 1980, "power_w": 123.4, "clock_event_reasons": 1 << 40})
+        self.assertEqual(monitor.read(), {"sm_mhz": 1980, "power_w": 123.4, "throttled": "power cap, thermal slowdown"})
 
     def test_without_the_library_there_are_no_readings_and_a_reason(self):
         monitor = gpu.Monitor(IDENTITY, "/no/such/library")

@@ -27,12 +27,13 @@ class PeerWorker(unittest.TestCase):
             self.assertEqual(set(again), {"inference", "inference_cpu"})
 
     def test_what_a_backend_refuses_ends_the_child_with_the_reason(self):
-        for words, reason in ((("backend=cuda-host", "graph"), "cannot record"),
-                              (("backend=cuda-host", "math=tf32"), "no tf32 products"),
-                              (("backend=nosuch",), "nosuch")):
+        for words, reason, refused in ((("backend=cuda-host", "graph"), "cannot record", True),
+                                       (("backend=cuda-host", "math=tf32"), "no tf32 products", True),
+                                       (("backend=nosuch",), "nosuch", False)):
             answers, status = self.ask("open training nchw", words=words)
             self.assertEqual(status, 1)
             self.assertIn(reason, answers[-1]["error"])
+            self.assertEqual(answers[-1].get("refused", False), refused)  # no fault, or one
 
     def test_unknown_words_are_refused_with_the_known_ones(self):
         for word in ("fast", "math=half", "backend=", "device=", "device=-1"):

@@ -77,11 +77,11 @@ class Race(unittest.TestCase):
     def test_a_reading_of_the_gpu_goes_to_all_samples_of_its_round(self):
         clocks = iter((1980, 1500))
         subjects = [Recorder(name, "", []) for name in "AB"]
-        samples = race.race(subjects, "training", rounds=2, reading=lambda: {"sm_clock_mhz": next(clocks)})
+        samples = race.race(subjects, "training", rounds=2, reading=lambda: {"sm_mhz": next(clocks)})
         for its in samples:
-            self.assertEqual([sample["gpu"] for sample in its], [{"sm_clock_mhz": 1980}, {"sm_clock_mhz": 1500}])
+            self.assertEqual([sample["gpu"] for sample in its], [{"sm_mhz": 1980}, {"sm_mhz": 1500}])
         row = rows.rows_of("net", "training", "cuda", "nchw", 16, samples[0], facts={"device": "H200"})[1]
-        self.assertEqual((row["repetition_index"], row["sm_clock_mhz"], row["device"]), (1, 1500, "H200"))
+        self.assertEqual((row["repetition_index"], row["sm_mhz"], row["device"]), (1, 1500, "H200"))
 
     def test_like_is_compared_with_like(self):
         subjects = [Recorder("lamina", "nchw", [], 1.0, name="ours/plain"),

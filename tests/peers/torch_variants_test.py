@@ -55,7 +55,7 @@ class Settings(unittest.TestCase):
             self.assertEqual(variant.compile_mode, modes.get(name), name)
             self.assertEqual(variant.captures, name in ("eager+graph", "eager+benchmark+graph"), name)
             if "graph" in name or name.startswith("max-autotune"):
-                with self.assertRaisesRegex(torch_settings.SettingError, "needs a GPU"):
+                with self.assertRaisesRegex(torch_settings.Refused, "needs a GPU"):
                     torch_settings.Variant(name, "f32", "cpu")
 
     def test_the_forward_runs_under_autocast(self):
@@ -156,7 +156,8 @@ class Worker(unittest.TestCase):
     def test_a_variant_that_cannot_run_ends_the_child_with_its_reason_in_one_line(self):
         answers, status = self.ask("open training nhwc", variant="eager+graph")
         self.assertEqual((len(answers), status), (1, 1))
-        self.assertIn("SettingError: eager+graph records CUDA graphs", answers[0]["error"])
+        self.assertIn("eager+graph records CUDA graphs", answers[0]["error"])
+        self.assertTrue(answers[0]["refused"])
 
     def test_what_a_compiler_prints_does_not_reach_the_answers(self):
         program = ("import os, sys\n"
