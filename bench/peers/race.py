@@ -20,8 +20,8 @@ def run_quietly(subject, mode, others, retries):
     for attempt in range(retries + 1):
         time.sleep(SETTLE_SECONDS)
         sample = subject.run(mode)
-        sample["attempts"] = attempt + 1
-        if sample["others_cores"] <= others:
+        sample["attempts"], sample["disturbed"] = attempt + 1, sample["others_cores"] > others
+        if not sample["disturbed"]:
             break
     return sample
 
@@ -121,7 +121,7 @@ def judge_kind(net, mode, subjects, samples):
             "layout": subjects[ours].layout, "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
             "ms": 1e3 * statistics.median(times(ours, what)), "peer_ms": 1e3 * statistics.median(times(best, what)),
             "ratio": ratio(times(ours, what), theirs), "low": low, "high": high,
-            "disturbed": max(sum(s["others_cores"] > DISTURBED_CORES for s in samples[k]) for k in [ours, *its]),
+            "disturbed": max(sum(s.get("disturbed", False) for s in samples[k]) for k in [ours, *its]),
         })
     return lines
 

@@ -57,6 +57,15 @@ class Race(unittest.TestCase):
         samples = race.race([subject], "training", rounds=2, others=0.1, retries=2)
         self.assertEqual([s["attempts"] for s in samples[0]], [3, 3])
         self.assertEqual([s["others_cores"] for s in samples[0]], [0.0, 0.9])
+        self.assertEqual([s["disturbed"] for s in samples[0]], [False, True])
+
+    def test_a_pass_counts_as_disturbed_above_what_others_may_use(self):
+        subjects = [Recorder("lamina", "", []), Recorder("torch", "", [])]
+        for others, disturbed in ((0.1, 2), (1.0, 1), (3.0, 0)):
+            for subject, cores in zip(subjects, ([0, 0.5, 0.5], [0, 0.5, 2.0])):
+                subject.cores = list(cores)
+            samples = race.race(subjects, "training", rounds=2, others=others, retries=0)
+            self.assertEqual(race.judge("net", "training", subjects, samples)[0]["disturbed"], disturbed)
 
     def test_who_fails_leaves_the_race_and_the_others_keep_their_rounds(self):
         for fails_at in (1, 3):  # in the warm-up, in the second round
