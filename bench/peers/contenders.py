@@ -56,7 +56,7 @@ class Contender:
         return self.variant.startswith(("compiled", "max-autotune")) and not self.ours
 
     def words(self):
-        """What its child is told beside the network, the batch and the threads."""
+        """The words for its child, after the network, the batch and the threads."""
         parts = self.variant.split("+")
         words = [f"backend={self.made_by or self.backend}", f"math={PRECISIONS[self.precision]}"]
         return words + [word for part, word in (("measured", "measure"), ("graph", "graph")) if part in parts]

@@ -47,7 +47,7 @@ def find(index, driver=None):
 
 
 class Monitor:
-    """Readings of one GPU. What it does not tell is left out of a reading; where it tells nothing, `reason` says why."""
+    """Readings of one GPU. What it does not report is left out; where it reports nothing, `reason` says why."""
 
     def __init__(self, identity, library=None):
         self.handle, self.reason = ctypes.c_void_p(), ""

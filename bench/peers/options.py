@@ -68,8 +68,8 @@ def add_device_options(group):
     group.add_argument("--precision", help="of products, joined by commas: f32 (PyTorch's TF32 off, Lamina's strict "
                                            "math), tf32 (both on), f16, bf16 (PyTorch's autocast; Lamina has none yet) "
                                            f"(default: {DEVICE_DEFAULTS['precision']})")
-    group.add_argument("--torch", help="PyTorch's variants, joined by commas, each with @nchw or @nhwc behind it if "
-                                       f"only in that layout: {', '.join(contenders.TORCH)} "
+    group.add_argument("--torch", help="PyTorch's variants, joined by commas, each followed by @nchw or @nhwc "
+                                       f"if only in that layout: {', '.join(contenders.TORCH)} "
                                        f"(default: {DEVICE_DEFAULTS['torch']})")
     group.add_argument("--backends", help="Lamina's, joined by commas: cuda, cudnn, cudnn:DIRECTORY, cuda-host "
                                           f"(default: {DEVICE_DEFAULTS['backends']}; rehearsal: {REHEARSAL_BACKENDS})")

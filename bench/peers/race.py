@@ -29,7 +29,7 @@ def run_quietly(subject, mode, others, retries):
 def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3, failed=None, reading=dict):
     """Samples of every subject, round by round. The order turns from round to round, so that drift meets all alike.
     `failed(subject, error)` is called where a pass fails: the subject leaves the race without samples (None); without
-    `failed` the race ends. `reading()` answers the state of the GPU behind a round, which goes into its samples."""
+    `failed` the race ends. `reading()` answers the state of the GPU after a round, which goes into its samples."""
     samples = [[] for _ in subjects]
 
     def one(k, work):

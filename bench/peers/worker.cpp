@@ -226,7 +226,7 @@ void serve(const std::string& net, int batch, int threads, const Variant& varian
   }
 }
 
-/// Of the words behind the threads; UsageError for one that is none.
+/// Of the words after the threads; UsageError for an unknown one.
 Variant variant_of(const std::vector<std::string>& words) {
   Variant variant;
   for (const std::string& word : words) {

@@ -37,7 +37,7 @@ def used_seconds(pid):
 
 
 class Worker:
-    """A child. `patience`: seconds for an answer, behind which it is ended; None: for ever. `greet` False: its first
+    """A child. `patience`: seconds for an answer, after which it is ended; None: for ever. `greet` False: its first
     line is left to the caller to read, so that several children start at once."""
 
     def __init__(self, name, command, threads, patience=None, greet=True):

@@ -129,7 +129,7 @@ class Rehearsal(unittest.TestCase):
         self.assertEqual({row["precision"] for row in written["benchmarks"]}, {"bf16"})
         self.assertEqual([line["reason"] for line in written["failures"]], ["Lamina has no bf16 products"])
 
-    def test_what_would_be_compiled_behind_the_budget_is_left_out(self):
+    def test_what_would_be_compiled_after_the_budget_is_left_out(self):
         self.compare("--torch", "eager,compiled", "--precision", "f32", "--compile_seconds", "0")
         self.assertEqual([(line["name"], line["reason"]) for line in self.written()["failures"]
                           if line["name"].startswith("torch")],

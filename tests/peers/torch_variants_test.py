@@ -69,7 +69,7 @@ class Subjects(unittest.TestCase):
     def variant(self, name="eager", precision="f32"):
         return torch_settings.Variant(name, precision, "cpu")
 
-    def test_a_sample_is_one_pass_behind_one_untimed_on_fresh_numbers(self):
+    def test_a_sample_is_one_pass_after_one_untimed_on_fresh_numbers(self):
         subject = torch_subject.Subject("mnist_cnn", "training", "nhwc", 2, self.variant())
         drawn, call = [], subject.call
         subject.call = lambda x: drawn.append(x.detach().clone()) or call(x)
