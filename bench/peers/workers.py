@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import time
 
@@ -62,7 +63,7 @@ class Worker:
 
     def read(self):
         if self.patience is not None and not select.select([self.child.stdout], [], [], self.patience)[0]:
-            self.child.kill()
+            self.kill()
             raise WorkerError(f"{self.name} gave no answer for {self.patience:g} s and was ended")
         line = self.child.stdout.readline()
         if not line:
@@ -82,6 +83,11 @@ class Worker:
             pass  # read() says what happened
         return self.read()
 
+    def kill(self):
+        """Kills the child and what it has started, for instance compilers, which would disturb the others."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+
     def tell_end(self, at_once=False):
         """Has the child end, behind the pass that it runs or at once, and does not wait for it."""
         if at_once:
@@ -94,7 +100,7 @@ class Worker:
         try:
             self.child.wait(timeout=max(0.0, latest - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self.child.kill()
+            self.kill()
             self.child.wait()
         self.child.stdout.close()
 

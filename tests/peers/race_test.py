@@ -327,6 +327,25 @@ class Workers(unittest.TestCase):
             worker.ask("pass training nchw")
         self.assertEqual(worker.child.wait(timeout=20), -signal.SIGKILL)
 
+    def test_what_an_ended_child_has_started_ends_with_it(self):
+        worker = workers.Worker("parent", ["sh", "-c", "sleep 60 & echo \"{\\\"pid\\\": $!}\"; wait"], 1, patience=5)
+        self.addCleanup(worker.close)
+        self.assertTrue(self.lives(worker.versions["pid"]))
+        worker.patience = 0.1
+        with self.assertRaisesRegex(workers.WorkerError, "no answer"):
+            worker.ask("pass training nchw")
+        latest = time.monotonic() + 20
+        while self.lives(worker.versions["pid"]) and time.monotonic() < latest:
+            time.sleep(0.01)
+        self.assertFalse(self.lives(worker.versions["pid"]))
+
+    def lives(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
     def test_an_answer_that_is_no_json_is_quoted(self):
         with self.assertRaisesRegex(workers.WorkerError, "fake answered 'compiling ...', which is no JSON"):
             self.worker("1", "babble").ask("pass training nchw")
