@@ -4,7 +4,9 @@ import argparse
 import difflib
 import math
 import os
+import re
 
+import contenders
 import layers
 import race
 import rows
@@ -54,6 +56,64 @@ def wrong_words(text, known):
     return None
 
 
+DEVICE_DEFAULTS = {"precision": "f32,tf32", "torch": contenders.TORCH_DEFAULT, "ours": "plain,graph",
+                   "backends": "cuda,cudnn", "compile_seconds": 600.0, "patience": 300.0, "others": 1.0}
+REHEARSAL_BACKENDS = "cuda-host"
+
+
+def add_device_options(group):
+    group.add_argument("--device", default="cpu",
+                       help="cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one: PyTorch on the "
+                            "processor, Lamina's kernels as the host runs them (default: %(default)s)")
+    group.add_argument("--precision", help="of products, joined by commas: f32 (PyTorch's TF32 off, Lamina's strict "
+                                           "math), tf32 (both on), f16, bf16 (PyTorch's autocast; Lamina has none yet) "
+                                           f"(default: {DEVICE_DEFAULTS['precision']})")
+    group.add_argument("--torch", help="PyTorch's variants, joined by commas, each followed by @nchw or @nhwc "
+                                       f"if only in that layout: {', '.join(contenders.TORCH)} "
+                                       f"(default: {DEVICE_DEFAULTS['torch']})")
+    group.add_argument("--backends", help="Lamina's, joined by commas: cuda, cudnn, cudnn:DIRECTORY, cuda-host "
+                                          f"(default: {DEVICE_DEFAULTS['backends']}; rehearsal: {REHEARSAL_BACKENDS})")
+    group.add_argument("--ours", help=f"Lamina's variants, joined by commas: {', '.join(contenders.OURS)} "
+                                      f"(default: {DEVICE_DEFAULTS['ours']})")
+    group.add_argument("--compile_seconds", type=number,
+                       help="seconds for all first passes of compiled variants together; what is compiled later is "
+                            f"left out, and a line says so (default: {DEVICE_DEFAULTS['compile_seconds']:.0f})")
+    group.add_argument("--patience", type=number,
+                       help="seconds that a child may take for an answer before it is ended and its variant left out "
+                            f"(default: {DEVICE_DEFAULTS['patience']:.0f})")
+
+
+def check_device_options(parser, arguments):
+    """Fills in the defaults of a race on a GPU; without one its options are refused."""
+    arguments.on_device = arguments.device != "cpu"
+    if not re.fullmatch(r"cpu|cuda|cuda:\d+|rehearsal", arguments.device):
+        parser.error(f"--device: there is no '{arguments.device}', but cpu, cuda, cuda:N, rehearsal")
+    arguments.device_number = int(arguments.device.partition(":")[2] or 0)
+    if not arguments.on_device:
+        for flag in DEVICE_DEFAULTS:
+            if flag != "others" and getattr(arguments, flag) is not None:
+                parser.error(f"--{flag} belongs to a race on a GPU; say --device cuda as well, or leave it out")
+        arguments.precision = "f32"
+        arguments.others = race.DISTURBED_CORES if arguments.others is None else arguments.others
+        return
+    if arguments.layers:
+        parser.error("--layers races on the processor; leave out --device")
+    if arguments.measure:
+        parser.error("--measure is of a race on the processor; on a GPU say --ours measured")
+    defaults = DEVICE_DEFAULTS | ({"backends": REHEARSAL_BACKENDS} if arguments.device == "rehearsal" else {})
+    for flag, value in defaults.items():
+        if getattr(arguments, flag) is None:
+            setattr(arguments, flag, value)
+    directories = [word for word in arguments.backends.split(",") if word.startswith("cudnn:") and word != "cudnn:"]
+    for flag, known in (("precision", contenders.PRECISIONS), ("torch", contenders.known_words()),
+                        ("ours", contenders.OURS), ("backends", [*contenders.BACKENDS, *directories])):
+        wrong = wrong_words(getattr(arguments, flag), known)
+        if wrong:
+            parser.error(f"--{flag}: {wrong}")
+    if not contenders.theirs(arguments, "f32", "torch"):
+        parser.error(f"--torch: none of {arguments.torch} is in the layouts {arguments.layouts} (--layouts)")
+
+
 def parser_of(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", default=",".join(PUBLISHED),
@@ -77,12 +137,14 @@ def parser_of(description):
                         help="an interpreter with torch; may be given more than once (default: the first with torch of "
                              "python3 and /usr/bin/python3)")
     parser.add_argument("--worker", default=WORKER, help="Lamina's side (default: %(default)s)")
-    parser.add_argument("--others", type=number, default=race.DISTURBED_CORES,
-                        help="cores that other processes may use during a pass (default: %(default)s)")
+    parser.add_argument("--others", type=number,
+                        help="cores that other processes may use during a pass (default: "
+                             f"{race.DISTURBED_CORES}, on a GPU {DEVICE_DEFAULTS['others']})")
     parser.add_argument("--retries", type=whole(0), default=3,
                         help="how often a disturbed pass is run again at most (default: %(default)s)")
     parser.add_argument("--memory", choices=("yes", "no", "only"), default="yes",
                         help="whether peaks of memory are measured; only: and no times (default: %(default)s)")
+    add_device_options(parser.add_argument_group("races on a GPU"))
     parser.add_argument("--limit", type=number,
                         help="fail where the interval of a total lies above this ratio (default: no limit)")
     parser.add_argument("--out", help="JSON file to write (default: results/peers.json, with --layers "
@@ -108,6 +170,7 @@ def parse(description, words=None):
         wrong = wrong_words(getattr(arguments, flag), known)
         if wrong:
             parser.error(f"--{flag}: {wrong}")
+    check_device_options(parser, arguments)
     ours = arguments.worker if not arguments.layers else layers.programs(arguments.worker)[0]
     if not os.access(ours, os.X_OK):
         parser.error(f"no program at {os.path.normpath(ours)}: build the target {os.path.basename(ours)}, or say "

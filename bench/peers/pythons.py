@@ -20,6 +20,13 @@ def can_import(python, modules):
     return done.returncode == 0
 
 
+def version(python):
+    """Which torch an interpreter has."""
+    done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip()
+
+
 def find(wanted=(), modules="torch"):
     """Those of `wanted`, every one of which must do, or the first that does of the usual ones."""
     if wanted:

@@ -6,6 +6,7 @@ import statistics
 import time
 
 import rows
+import workers
 
 SETTLE_SECONDS = 0.05  # after a pass the other side's threads still spin for a moment
 DISTURBED_CORES = 0.1
@@ -19,21 +20,39 @@ def run_quietly(subject, mode, others, retries):
     for attempt in range(retries + 1):
         time.sleep(SETTLE_SECONDS)
         sample = subject.run(mode)
-        sample["attempts"] = attempt + 1
-        if sample["others_cores"] <= others:
+        sample["attempts"], sample["disturbed"] = attempt + 1, sample["others_cores"] > others
+        if not sample["disturbed"]:
             break
     return sample
 
 
-def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3):
-    """Samples of every subject, round by round. The order turns from round to round, so that drift meets all alike."""
-    for subject in subjects:
-        subject.run(mode)  # warm-up
+def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3, failed=None, reading=dict):
+    """Samples of every subject, round by round. The order turns from round to round, so that drift meets all alike.
+    `failed(subject, error)` is called where a pass fails: the subject leaves the race without samples (None); without
+    `failed` the race ends. `reading()` answers the state of the GPU after a round, which goes into its samples."""
     samples = [[] for _ in subjects]
+
+    def one(k, work):
+        if samples[k] is None:
+            return
+        try:
+            work(subjects[k])
+        except workers.WorkerError as error:
+            if failed is None:
+                raise
+            samples[k] = None
+            failed(subjects[k], error)
+
+    for k in range(len(subjects)):
+        one(k, lambda subject: subject.run(mode))  # warm-up
     for i in range(rounds):
-        order = list(enumerate(subjects))
-        for k, subject in order if i % 2 == 0 else reversed(order):
-            samples[k].append(run_quietly(subject, mode, others, retries))
+        order = range(len(subjects))
+        for k in order if i % 2 == 0 else reversed(order):
+            one(k, lambda subject, k=k: samples[k].append(run_quietly(subject, mode, others, retries)))
+        if now := reading():
+            for its in samples:
+                if its is not None:
+                    its[-1]["gpu"] = now
     return samples
 
 
@@ -58,7 +77,24 @@ def interval(ours, theirs, draws=5000):
     return found[tail], found[draws - 1 - tail]
 
 
+def kinds(subjects):
+    """The numbers of the subjects that are compared with each other: for each precision, and each of our names in it,
+    that name's and every peer's in the same precision."""
+    found = []
+    for precision in dict.fromkeys(subject.precision for subject in subjects):
+        alike = [k for k, subject in enumerate(subjects) if subject.precision == precision]
+        for name in dict.fromkeys(subjects[k].name for k in alike if subjects[k].peer == "lamina"):
+            found.append([k for k in alike if subjects[k].peer != "lamina" or subjects[k].name == name])
+    return found
+
+
 def judge(net, mode, subjects, samples):
+    """The lines of the table: each of our names against the peers of its precision, who may be missing."""
+    return [line for kind in kinds(subjects)
+            for line in judge_kind(net, mode, [subjects[k] for k in kind], [samples[k] for k in kind])]
+
+
+def judge_kind(net, mode, subjects, samples):
     """A line of the table for each pass and peer, and, where there are several, one against the fastest of all of them.
     Our layout, where there are several, is the faster in total."""
     def times(k, what):
@@ -80,16 +116,23 @@ def judge(net, mode, subjects, samples):
         theirs = [times(k, what) for k in its]
         low, high = interval(times(ours, what), theirs)
         lines.append({
-            "net": net, "pass": what, "peer": peer, "fastest_peer": subjects[best].peer,
+            "net": net, "pass": what, "precision": subjects[ours].precision, "lamina": subjects[ours].name,
+            "peer": peer, "fastest_peer": subjects[best].peer, "peer_variant": subjects[best].variant,
             "layout": subjects[ours].layout, "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
             "ms": 1e3 * statistics.median(times(ours, what)), "peer_ms": 1e3 * statistics.median(times(best, what)),
             "ratio": ratio(times(ours, what), theirs), "low": low, "high": high,
-            "disturbed": max(sum(s["others_cores"] > DISTURBED_CORES for s in samples[k]) for k in [ours, *its]),
+            "disturbed": max(sum(s.get("disturbed", False) for s in samples[k]) for k in [ours, *its]),
         })
     return lines
 
 
 def judge_memory(net, mode, subjects, peaks):
+    """The lines of memory: each of our names against the peers of its precision."""
+    return [line for kind in kinds(subjects)
+            for line in judge_memory_of_kind(net, mode, [subjects[k] for k in kind], [peaks[k] for k in kind])]
+
+
+def judge_memory_of_kind(net, mode, subjects, peaks):
     """A line for each peer, and for the best of several: our first layout's peak against the lowest of theirs. A side
     whose answer is "unsupported" has none."""
     ours = next(k for k, subject in enumerate(subjects) if subject.peer == "lamina")
@@ -102,7 +145,8 @@ def judge_memory(net, mode, subjects, peaks):
     for peer in peers + ([BEST] if len(peers) > 1 else []):
         lowest, subject = min((one for one in theirs if peer in (BEST, one[1].peer)), key=lambda one: one[0])
         lines.append({
-            "net": net, "mode": mode, "peer": peer, "lowest_peer": subject.peer, "layout": subjects[ours].layout,
+            "net": net, "mode": mode, "precision": subject.precision, "lamina": subjects[ours].name, "peer": peer,
+            "lowest_peer": subject.peer, "peer_variant": subject.variant, "layout": subjects[ours].layout,
             "peer_layout": subject.layout, "peak_MiB": peaks[ours]["peak_bytes"] / MEBIBYTE,
             "plan_MiB": peaks[ours]["plan_bytes"] / MEBIBYTE, "peer_peak_MiB": lowest / MEBIBYTE,
             "ratio": peaks[ours]["peak_bytes"] / lowest,
@@ -112,7 +156,7 @@ def judge_memory(net, mode, subjects, peaks):
 
 def unknown_memory(subjects, peaks):
     """{peer: why its peak is not known}, of those whose answer is "unsupported"."""
-    return {subject.peer: peak["unsupported"] for subject, peak in zip(subjects, peaks) if "unsupported" in peak}
+    return {subject.name: peak["unsupported"] for subject, peak in zip(subjects, peaks) if "unsupported" in peak}
 
 
 def above(lines, limit):
@@ -123,8 +167,8 @@ def above(lines, limit):
 
 
 def summary(lines):
-    """Geometric mean of the ratios over networks, per peer and pass."""
+    """Geometric mean of the ratios over networks and their number, per precision, name of ours, peer and pass."""
     means = {}
     for line in lines:
-        means.setdefault((line["peer"], line["pass"]), []).append(line["ratio"])
-    return {key: statistics.geometric_mean(ratios) for key, ratios in means.items() if len(ratios) > 1}
+        means.setdefault((line["precision"], line["lamina"], line["peer"], line["pass"]), []).append(line["ratio"])
+    return {key: (statistics.geometric_mean(ratios), len(ratios)) for key, ratios in means.items() if len(ratios) > 1}

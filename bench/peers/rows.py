@@ -17,15 +17,16 @@ def passes(mode):
     return PASSES.get(mode, (mode,))
 
 
-def row_name(net, what, backend, layout, batch, kind="net"):
-    return f"{kind}/{net}/{what}/{backend}/f32/{layout}/batch:{batch}"
+def row_name(net, what, backend, layout, batch, kind="net", precision="f32", suffix=""):
+    return f"{kind}/{net}/{what}/{backend}/{precision}/{layout}/batch:{batch}{suffix}"
 
 
-def rows_of(net, mode, backend, layout, batch, samples, kind="net"):
-    """One row for each pass and sample; a sample maps "forward", ... and "forward_cpu", ... to seconds."""
+def rows_of(net, mode, backend, layout, batch, samples, kind="net", precision="f32", suffix="", facts=()):
+    """One row for each pass and sample; a sample maps "forward", ... and "forward_cpu", ... to seconds, and may have a
+    reading of the GPU. `facts`: what each row says besides."""
     rows = []
     for what in passes(mode):
-        name = row_name(net, what, backend, layout, batch, kind)
+        name = row_name(net, what, backend, layout, batch, kind, precision, suffix)
         for i, sample in enumerate(samples):
             seconds = sample["forward"] + sample["backward"] if what == "total" else sample[what]
             cpu = sum(sample[f"{part}_cpu"] for part in (("forward", "backward") if what == "total" else (what,)))
@@ -33,7 +34,7 @@ def rows_of(net, mode, backend, layout, batch, samples, kind="net"):
                 "name": name, "run_name": name, "run_type": "iteration", "family_index": 0,
                 "per_family_instance_index": 0, "repetitions": len(samples), "repetition_index": i, "threads": 1,
                 "iterations": 1, "real_time": seconds * 1e3, "cpu_time": cpu * 1e3, "time_unit": "ms",
-                "items_per_second": batch / seconds,
+                "items_per_second": batch / seconds, **dict(facts), **sample.get("gpu", {}),
             })
     return rows
 

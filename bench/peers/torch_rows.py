@@ -10,50 +10,15 @@ import argparse
 import json
 import signal
 import sys
-import time
 
 import options
 import resident
 import rows
 import torch
-import torch_nets
-from protocol import OVERWRITES, PROTOCOL, PUBLISHED
-
-FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
-
-
-class Subject:
-    """One network in one mode and layout, ready to be timed."""
-
-    def __init__(self, name, mode, layout, batch):
-        image, channels, _, wanted = PROTOCOL[name]
-        self.mode = mode
-        self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(memory_format=FORMATS[layout])
-        self.net.train(mode == "training")
-        self.x = torch.empty(batch, channels, image, image).to(memory_format=FORMATS[layout])
-        self.wants_dx = wanted
-        self.overwrites = name in OVERWRITES
-
-    def run(self):
-        """Seconds of one pass, by the wall and by the process's CPU clock."""
-        x = self.x.detach().normal_()
-        if self.mode == "inference":
-            with torch.no_grad():
-                return timed("inference", lambda: self.net(x))[1]
-        x.requires_grad_(self.wants_dx)
-        y, sample = timed("forward", lambda: self.net(x))
-        dy = torch.randn_like(y)
-        if self.overwrites:
-            self.net.zero_grad(set_to_none=True)
-        sample |= timed("backward", lambda: y.backward(dy))[1]
-        return sample
-
-
-def timed(what, work):
-    cpu, start = time.process_time(), time.perf_counter()
-    result = work()
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
-    return result, {what: seconds, what + "_cpu": cpu_seconds}
+import torch_device
+from protocol import PROTOCOL, PUBLISHED
+from timers import WallTimer
+from torch_subject import FORMATS, Subject
 
 
 def versions(threads):
@@ -71,7 +36,7 @@ def versions(threads):
 def product_gflops():
     """Speed of a matrix product: far below that of its convolutions where PyTorch was built on a reference BLAS."""
     a = torch.randn(1024, 1024)
-    return max(2e-9 * 1024**3 / timed("product", lambda: a @ a)[1]["product"] for _ in range(3))
+    return max(2e-9 * 1024**3 / WallTimer().time("product", lambda: a @ a)[1]["product"] for _ in range(3))
 
 
 def profile(subject):
@@ -120,12 +85,17 @@ def main():
     parser.add_argument("--out", help="JSON file to write")
     parser.add_argument("--profile", action="store_true", help="print where a pass spends its time, and time nothing")
     parser.add_argument("--worker", action="store_true", help="serve single passes to `compare`")
+    parser.add_argument("--device", help="with --worker: cuda:N, or cpu for a rehearsal; serves one variant")
+    parser.add_argument("--variant", default="eager", help="with --device: as `compare --torch` has it")
+    parser.add_argument("--precision", default="f32", help="with --device: as `compare --precision` has it")
     arguments = parser.parse_args()
     for flag, known in (("nets", PROTOCOL), ("modes", rows.PASSES), ("layouts", FORMATS)):
         wrong = options.wrong_words(getattr(arguments, flag), known)
         if wrong:
             parser.error(f"--{flag}: {wrong}")
     torch.set_num_threads(arguments.threads)
+    if arguments.worker and arguments.device:
+        return torch_device.worker(arguments)
     if arguments.worker:
         return worker(arguments)
     try:

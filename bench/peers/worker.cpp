@@ -4,9 +4,17 @@
 //   memory training|inference nchw|nhwc
 //       makes what `pass` would run, and runs it twice; answers by how much the process grew at most meanwhile, and the
 //       plan's size, in bytes, or why this system does not tell ("unsupported"). For a process of its own
+//   open training|inference nchw|nhwc
+//       makes what `pass` would run and warms it up; answers the plan's size in bytes, the seconds that making it took,
+//       and the math of its calls
 //   drop training|inference   gives back the memory of that mode
-// usage: peer_worker NET BATCH THREADS [measure]
+// usage: peer_worker NET BATCH THREADS [measure] [graph] [backend=NAME] [device=N] [math=strict|tf32]
+//   measure: algorithms are picked by timing. graph: passes are recorded once and replayed. backend (default eigen), as
+//   make_backend takes it: every other one counts as a GPU's, and each of its timed passes comes after one untimed, so
+//   that clocks and caches are as passes back to back leave them
 
+#include <chrono>
+#include <cstddef>
 #include <ctime>
 #include <exception>
 #include <iostream>
@@ -27,26 +35,44 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int warm_up_passes = 5;  // of `open`; torch_rows.py has as many
+
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+/// What the child was asked to run, whatever the mode and layout.
+struct Variant {
+  std::string backend = "eigen";
+  int device = 0;
+  lamina::Math math = lamina::Math::strict;
+  bool measure = false, graph = false;
+
+  bool on_gpu() const { return backend != "eigen"; }
+};
 
 /// A network in one mode and layout, ready to be timed as the published tables timed it.
 class Subject {
  public:
-  Subject(const std::string& net, int batch, lamina::Backend& backend, const lamina::Options& options)
-      : backend_(&backend), plan_(build(net, batch), backend, options) {
-    run();  // warm-up
+  Subject(const std::string& net, int batch, lamina::Backend& backend, const lamina::Options& options,
+          const Variant& variant)
+      : backend_(&backend), variant_(variant), plan_(build(net, batch), backend, options) {
+    run();  // warm-up: libraries load their kernels, which a capture may not
+    if (variant.graph) record();
   }
 
   json run() {
     json sample;
     draw(plan_.input());
-    if (plan_.options().mode == lamina::Mode::inference) {
-      time(sample, "inference", [this] { plan_.forward(); });
+    if (variant_.on_gpu()) {
+      forward();
+      if (training()) backward();
+    }
+    if (!training()) {
+      time(sample, "inference", [this] { forward(); });
       return sample;
     }
-    time(sample, "forward", [this] { plan_.forward(); });
+    time(sample, "forward", [this] { forward(); });
     draw(plan_.output_gradient());
-    time(sample, "backward", [this] { plan_.backward(); });
+    time(sample, "backward", [this] { backward(); });
     return sample;
   }
 
@@ -63,9 +89,22 @@ class Subject {
     return lamina::nets::build(net, {.batch = batch, .softmax = protocol(net).softmax});
   }
 
+  bool training() const { return plan_.options().mode == lamina::Mode::training; }
+
+  /// From here on passes are replayed. Throws Unsupported where the device records nothing.
+  void record() {
+    forward_ = backend_->device().capture([this] { plan_.forward(); });
+    if (training()) backward_ = backend_->device().capture([this] { plan_.backward(); });
+    run();
+  }
+
+  void forward() { forward_ ? forward_->launch() : plan_.forward(); }
+  void backward() { backward_ ? backward_->launch() : plan_.backward(); }
+
   template <class Work>
   void time(json& sample, const std::string& what, const Work& work) {
     const auto timer = backend_->device().timer();
+    backend_->device().synchronize();
     const double cpu = cpu_seconds();
     timer->start();
     work();
@@ -89,7 +128,9 @@ class Subject {
   }
 
   lamina::Backend* backend_;
+  Variant variant_;
   lamina::Plan plan_;
+  std::unique_ptr<lamina::Captured> forward_, backward_;  ///< null: the plan's own calls
   std::uint64_t draws_ = 0;
 };
 
@@ -108,19 +149,25 @@ lamina::Layout layout_of(const std::string& name) {
 /// The children's side of the protocol, for one network.
 class Server {
  public:
-  Server(std::string net, int batch, int threads, bool measure)
+  Server(std::string net, int batch, int threads, const Variant& variant)
       : net_(std::move(net)),
         batch_(batch),
-        measure_(measure),
-        backend_(lamina::make_backend("eigen", {.threads = threads})) {
-    std::cout << json{{"backend", backend_->describe()}, {"threads", threads}, {"measure", measure}}.dump()
-              << std::endl;
+        variant_(variant),
+        backend_(lamina::make_backend(variant.backend, {.threads = threads, .device = variant.device})) {
+    const json facts = {{"backend", backend_->describe()},
+                        {"threads", threads},
+                        {"measure", variant.measure},
+                        {"graph", variant.graph},
+                        {"math", to_string(variant.math)}};
+    std::cout << facts.dump() << std::endl;
   }
 
   json answer(const std::string& command, const std::string& mode, const std::string& layout) {
     if (command == "pass") return subject(mode, layout).run();
     if (command == "memory") return memory(mode, layout);
-    if (command != "drop") throw lamina::UsageError("no command '" + command + "'; there are pass, memory and drop");
+    if (command == "open") return open(mode, layout);
+    if (command != "drop")
+      throw lamina::UsageError("no command '" + command + "'; there are pass, memory, open and drop");
     std::erase_if(subjects_, [&](const auto& entry) { return entry.first.first == mode; });
     return json::object();
   }
@@ -130,10 +177,11 @@ class Server {
     auto& subject = subjects_[{mode, layout}];
     if (subject) return *subject;
     lamina::Options options{.mode = mode_of(mode), .layout = layout_of(layout)};
-    options.choice.measure = measure_;
+    options.choice.measure = variant_.measure;
+    options.choice.math = variant_.math;
     options.input_gradient = options.mode == lamina::Mode::training && Subject::protocol(net_).input_gradient;
     options.accumulate_parameters = options.mode == lamina::Mode::training && Subject::protocol(net_).accumulate;
-    subject = std::make_unique<Subject>(net_, batch_, *backend_, options);
+    subject = std::make_unique<Subject>(net_, batch_, *backend_, options, variant_);
     return *subject;
   }
 
@@ -148,15 +196,28 @@ class Server {
     return {{"peak_bytes", *peak - *before}, {"plan_bytes", made.plan().memory().total()}};
   }
 
+  json open(const std::string& mode, const std::string& layout) {
+    const auto start = std::chrono::steady_clock::now();
+    Subject& made = subject(mode, layout);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    for (int i = 0; i < warm_up_passes; ++i) made.run();
+    std::map<std::string, int> math;  // of how many calls
+    for (const lamina::Call& call : made.plan().calls()) ++math[std::string(to_string(call.math))];
+    return {{"plan_bytes", made.plan().memory().total()},
+            {"made_seconds", seconds.count()},
+            {"warm_up_passes", warm_up_passes},
+            {"math_of_calls", math}};
+  }
+
   std::string net_;
   int batch_;
-  bool measure_;
+  Variant variant_;
   std::unique_ptr<lamina::Backend> backend_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Subject>> subjects_;
 };
 
-void serve(const std::string& net, int batch, int threads, bool measure) {
-  Server server(net, batch, threads, measure);
+void serve(const std::string& net, int batch, int threads, const Variant& variant) {
+  Server server(net, batch, threads, variant);
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string command, mode, layout;
@@ -165,15 +226,44 @@ void serve(const std::string& net, int batch, int threads, bool measure) {
   }
 }
 
+/// Of the words after the threads; UsageError for an unknown one.
+Variant variant_of(const std::vector<std::string>& words) {
+  Variant variant;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (word == "measure") {
+      variant.measure = true;
+    } else if (word == "graph") {
+      variant.graph = true;
+    } else if (key == "backend" && !value.empty()) {
+      variant.backend = value;
+    } else if (key == "device" && !value.empty() && value.find_first_not_of("0123456789") == std::string::npos) {
+      variant.device = std::stoi(value);
+    } else if (word == "math=strict" || word == "math=tf32") {
+      variant.math = word == "math=tf32" ? lamina::Math::tf32 : lamina::Math::strict;
+    } else {
+      throw lamina::UsageError("no option '" + word + "'; there are measure, graph, backend=NAME, device=N, " +
+                               "math=strict and math=tf32");
+    }
+  }
+  return variant;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5 || (argc == 5 && std::string(argv[4]) != "measure")) {
-    std::cerr << "usage: peer_worker NET BATCH THREADS [measure]\n";
+  if (argc < 4) {
+    std::cerr << "usage: peer_worker NET BATCH THREADS [measure] [graph] [backend=NAME] [device=N] "
+                 "[math=strict|tf32]\n";
     return 2;
   }
   try {
-    serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), argc == 5);
+    serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), variant_of({argv + 4, argv + argc}));
+  } catch (const lamina::Unsupported& error) {
+    std::cout << json{{"error", error.what()}, {"refused", true}}.dump() << std::endl;
+    return 1;
   } catch (const std::exception& error) {
     std::cout << json{{"error", error.what()}}.dump() << std::endl;
     return 1;

@@ -3,16 +3,24 @@
 import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import rows
+
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 END_SECONDS = 30  # that children have to end in, together
 
 
 class WorkerError(Exception):
-    """A child died or refused; the message says which and why."""
+    """A child died or refused; the message says which and why. `refused`: it said that it cannot do what was asked,
+    which is no fault."""
+
+    def __init__(self, message, refused=False):
+        super().__init__(message)
+        self.refused = refused
 
 
 def busy_seconds():
@@ -30,15 +38,23 @@ def used_seconds(pid):
 
 
 class Worker:
-    def __init__(self, name, command, threads):
+    """A child. `patience`: seconds for an answer, after which it is ended; None: for ever. `greet` False: its first
+    line is left to the caller to read, so that several children start at once."""
+
+    def __init__(self, name, command, threads, patience=None, greet=True):
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-        self.name, self.command, self.threads = name, command, threads
+        self.name, self.command, self.threads, self.patience = name, command, threads, patience
         try:
             # In a group of its own: an interrupt at the terminal is for `compare`, which ends its children.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                           env=environment, preexec_fn=os.setpgrp)
         except OSError as error:
             raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+        if greet:
+            self.greet()
+
+    def greet(self):
+        """Reads what the child says of itself."""
         try:
             self.versions = self.read()
         except BaseException:
@@ -46,12 +62,18 @@ class Worker:
             raise
 
     def read(self):
+        if self.patience is not None and not select.select([self.child.stdout], [], [], self.patience)[0]:
+            self.kill()
+            raise WorkerError(f"{self.name} gave no answer for {self.patience:g} s and was ended")
         line = self.child.stdout.readline()
         if not line:
             raise WorkerError(f"{self.name} ended with status {self.child.wait()}: {' '.join(self.command)}")
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise WorkerError(f"{self.name} answered '{line.strip()[:80]}', which is no JSON") from error
         if "error" in answer:
-            raise WorkerError(f"{self.name}: {answer['error']}")
+            raise WorkerError(f"{self.name}: {answer['error']}", answer.get("refused", False))
         return answer
 
     def ask(self, line):
@@ -60,6 +82,11 @@ class Worker:
         except BrokenPipeError:
             pass  # read() says what happened
         return self.read()
+
+    def kill(self):
+        """Kills the child and what it has started, for instance compilers, which would disturb the others."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
 
     def tell_end(self, at_once=False):
         """Has the child end, behind the pass that it runs or at once, and does not wait for it."""
@@ -73,7 +100,7 @@ class Worker:
         try:
             self.child.wait(timeout=max(0.0, latest - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self.child.kill()
+            self.kill()
             self.child.wait()
         self.child.stdout.close()
 
@@ -98,13 +125,25 @@ def close_all(workers, at_once):
 
 
 class Subject:
-    """One side in one layout."""
+    """One side in one layout; on a GPU in one variant and precision as well. `name` is what tables call it."""
 
-    def __init__(self, worker, peer, backend, layout):
+    def __init__(self, worker, peer, backend, layout, contender=None):
         self.worker, self.peer, self.backend, self.layout = worker, peer, backend, layout
+        self.contender, self.name, self.variant, self.precision = contender, peer, "", "f32"
+        if contender is not None:
+            self.name, self.variant, self.precision = contender.name, contender.variant, contender.precision
 
-    def request(self, mode):
-        return f"pass {mode} {self.layout}"
+    def rows(self, net, mode, batch, samples, device=None):
+        """Its rows, in the form of Google Benchmark. `device`: the name of the GPU."""
+        if self.contender is None:
+            return rows.rows_of(net, mode, self.backend, self.layout, batch, samples)
+        facts = {"device": device, "variant": self.variant, "precision": self.precision,
+                 "launches": "replayed" if self.contender.replays else "included"}
+        return rows.rows_of(net, mode, self.backend, self.layout, batch, samples, precision=self.precision,
+                            suffix=self.contender.suffix, facts=facts)
+
+    def request(self, mode, command="pass"):
+        return f"{command} {mode} {self.layout}"
 
     def run(self, mode):
         """One pass, and how many cores other processes used meanwhile, less the clocks' doubt of a few ticks."""
@@ -120,49 +159,3 @@ class Subject:
         be counted, or used again."""
         with Worker(self.worker.name, self.worker.command, self.worker.threads) as child:
             return child.ask(f"memory {mode} {self.layout}")
-
-
-def peer_name(version, taken, alone):
-    """What a PyTorch is called in rows and tables: its version where there are several, with a number where two are
-    equal."""
-    if alone:
-        return "torch"
-    name = f"torch-{version.split('+')[0]}"
-    return name if name not in taken else next(other for other in (f"{name}#{i}" for i in range(2, 1000))
-                                               if other not in taken)
-
-
-class Team:
-    """Every side of one network; its children end with the `with` block."""
-
-    def __init__(self, net, interpreters, arguments):
-        common = [str(arguments.batch), str(arguments.threads)]
-        self.workers, self.subjects, self.versions = [], [], {}
-        try:
-            ours = Worker("lamina", [arguments.worker, net, *common, *(["measure"] if arguments.measure else [])],
-                          arguments.threads)
-            self.workers.append(ours)
-            self.versions["lamina"] = ours.versions
-            self.subjects += [Subject(ours, "lamina", "eigen", layout) for layout in arguments.our_layouts.split(",")]
-            for python in interpreters:
-                command = [python, os.path.join(HERE, "torch_rows.py"), "--worker", "--nets", net, "--batch", common[0],
-                           "--threads", common[1]]
-                theirs = Worker(python, command, arguments.threads)
-                self.workers.append(theirs)
-                peer = peer_name(theirs.versions["torch"], self.versions, alone=len(interpreters) == 1)
-                self.versions[peer] = theirs.versions
-                self.subjects += [Subject(theirs, peer, peer, layout) for layout in arguments.layouts.split(",")]
-        except BaseException as fault:
-            self.__exit__(type(fault))
-            raise
-
-    def drop(self, mode):
-        """Gives back the memory of a mode."""
-        for worker in self.workers:
-            worker.ask(f"drop {mode}")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, fault, *_):
-        close_all(self.workers, at_once=fault is not None)

@@ -118,8 +118,9 @@ class Race(unittest.TestCase):
 
     def test_the_direct_algorithm_alone_is_judged_apart(self):
         seconds = {"any": 0.002, "winograd": 0.001, "nchw": 0.003}
-        subjects = [argparse.Namespace(peer="lamina", layout="nchw")]
-        subjects += [argparse.Namespace(peer="onednn", layout=variant) for variant in seconds]
+        worker = None  # nobody is asked
+        subjects = [layers.Subject(worker, "lamina", "eigen", "nchw", "conv")]
+        subjects += [layers.Subject(worker, "onednn", "onednn", variant, "conv") for variant in seconds]
         samples = [[{"forward": s, "others_cores": 0.0}] * 3 for s in (0.001, *seconds.values())]
         raced = (layers.distinct(LISTINGS)[1], "forward", subjects, ["ours", "a", "b", "c"], samples)
         every, direct = layers.judge(*raced), layers.judge(*raced, variants=layers.DIRECT)

@@ -79,6 +79,35 @@ class Options(unittest.TestCase):
         self.refused("--limit is held against the totals of networks, which --layers does not race", "--layers",
                      "--limit", "2")
 
+    def test_a_race_on_a_gpu_has_defaults_of_its_own(self):
+        found = self.parse("--device", "cuda:3")
+        self.assertEqual((found.device_number, found.precision, found.backends, found.ours, found.torch),
+                         (3, "f32,tf32", "cuda,cudnn", "plain,graph", "eager,eager+benchmark,compiled+benchmark@nhwc"))
+        self.assertEqual((found.compile_seconds, found.patience, found.others), (600, 300, 1.0))
+        self.assertEqual(self.parse("--device", "rehearsal").backends, "cuda-host")
+        found = self.parse()
+        self.assertEqual((found.on_device, found.precision, found.others), (False, "f32", 0.1))
+
+    def test_variants_precisions_and_backends_are_held_against_what_there_is(self):
+        for device in ("gpu", "cuda:", "cuda:-1", "cuda:x"):
+            self.refused(f"--device: there is no '{device}', but cpu, cuda, cuda:N, rehearsal", "--device", device)
+        for flag, word in (("torch", "jit"), ("torch", "eager@hwcn"), ("precision", "f64"), ("ours", "fast"),
+                           ("backends", "cudnn:"), ("backends", "eigen")):
+            self.refused(f"--{flag}: there is no '{word}'", "--device", "cuda", f"--{flag}", word)
+        self.refused("--backends: 'cudnn:/a' is there twice", "--device", "cuda", "--backends", "cudnn:/a,cudnn:/a")
+        self.refused("--torch: none of eager@nhwc is in the layouts nchw", "--device", "cuda", "--torch", "eager@nhwc",
+                     "--layouts", "nchw")
+        self.assertEqual(self.parse("--device", "cuda", "--backends", "cuda,cudnn:/a,cudnn:/b").backends,
+                         "cuda,cudnn:/a,cudnn:/b")
+
+    def test_options_of_a_gpu_are_refused_without_one_and_those_of_the_processor_with_one(self):
+        for flag, word in (("precision", "tf32"), ("torch", "eager"), ("ours", "graph"), ("backends", "cuda"),
+                           ("compile_seconds", "1"), ("patience", "1")):
+            self.refused(f"--{flag} belongs to a race on a GPU", f"--{flag}", word)
+        self.refused("--measure is of a race on the processor; on a GPU say --ours measured", "--device", "cuda",
+                     "--measure")
+        self.refused("--layers races on the processor", "--device", "cuda", "--layers")
+
     def test_a_program_that_is_not_there_is_named_with_its_target(self):
         os.remove(os.path.join(os.path.dirname(self.worker), "layer_worker"))
         self.refused("layer_worker: build the target layer_worker", "--layers")

@@ -16,20 +16,28 @@ import pythons
 import race
 import resident
 import rows
+import teams
+import timers
 import workers
 
 race.SETTLE_SECONDS = 0
 
 
 class Recorder:
-    """A subject that takes no time and writes down when it was asked; `cores` is what others use, call by call."""
+    """A subject that takes no time and writes down when it was asked; `cores` is what others use, call by call, and
+    `fails_at` the number of the call that fails."""
 
-    def __init__(self, peer, layout, log, forward=1.0, cores=()):
+    fails_at = None
+
+    def __init__(self, peer, layout, log, forward=1.0, cores=(), name=None, variant="", precision="f32"):
         self.peer, self.backend, self.layout, self.log = peer, peer, layout, log
+        self.name, self.variant, self.precision = name or peer, variant, precision
         self.forward, self.cores = forward, list(cores)
 
     def run(self, mode):
         self.log.append(self.peer + self.layout)
+        if self.log.count(self.peer + self.layout) == self.fails_at:
+            raise workers.WorkerError("out of memory")
         others = self.cores.pop(0) if self.cores else 0.0
         return {"forward": self.forward, "backward": 2 * self.forward, "forward_cpu": 0, "backward_cpu": 0,
                 "others_cores": others}
@@ -49,6 +57,60 @@ class Race(unittest.TestCase):
         samples = race.race([subject], "training", rounds=2, others=0.1, retries=2)
         self.assertEqual([s["attempts"] for s in samples[0]], [3, 3])
         self.assertEqual([s["others_cores"] for s in samples[0]], [0.0, 0.9])
+        self.assertEqual([s["disturbed"] for s in samples[0]], [False, True])
+
+    def test_a_pass_counts_as_disturbed_above_what_others_may_use(self):
+        subjects = [Recorder("lamina", "", []), Recorder("torch", "", [])]
+        for others, disturbed in ((0.1, 2), (1.0, 1), (3.0, 0)):
+            for subject, cores in zip(subjects, ([0, 0.5, 0.5], [0, 0.5, 2.0])):
+                subject.cores = list(cores)
+            samples = race.race(subjects, "training", rounds=2, others=others, retries=0)
+            self.assertEqual(race.judge("net", "training", subjects, samples)[0]["disturbed"], disturbed)
+
+    def test_who_fails_leaves_the_race_and_the_others_keep_their_rounds(self):
+        for fails_at in (1, 3):  # in the warm-up, in the second round
+            log, failed = [], []
+            subjects = [Recorder(name, "", log) for name in "ABC"]
+            subjects[1].fails_at = fails_at
+            samples = race.race(subjects, "training", rounds=3, failed=lambda *what: failed.append(what))
+            self.assertEqual([its and len(its) for its in samples], [3, None, 3])
+            self.assertEqual(log.count("B"), fails_at)
+            self.assertEqual([(subject, str(error)) for subject, error in failed], [(subjects[1], "out of memory")])
+
+    def test_without_a_listener_a_failure_ends_the_race(self):
+        subject = Recorder("A", "", [])
+        subject.fails_at = 2
+        with self.assertRaisesRegex(workers.WorkerError, "out of memory"):
+            race.race([subject], "training", rounds=3)
+
+    def test_a_reading_of_the_gpu_goes_to_all_samples_of_its_round(self):
+        clocks = iter((1980, 1500))
+        subjects = [Recorder(name, "", []) for name in "AB"]
+        samples = race.race(subjects, "training", rounds=2, reading=lambda: {"sm_mhz": next(clocks)})
+        for its in samples:
+            self.assertEqual([sample["gpu"] for sample in its], [{"sm_mhz": 1980}, {"sm_mhz": 1500}])
+        row = rows.rows_of("net", "training", "cuda", "nchw", 16, samples[0], facts={"device": "H200"})[1]
+        self.assertEqual((row["repetition_index"], row["sm_mhz"], row["device"]), (1, 1500, "H200"))
+
+    def test_like_is_compared_with_like(self):
+        subjects = [Recorder("lamina", "nchw", [], 1.0, name="ours/plain"),
+                    Recorder("lamina", "nchw", [], 0.5, name="ours/graph"),
+                    Recorder("lamina", "nchw", [], 0.25, name="ours/tf32", precision="tf32"),
+                    Recorder("torch", "nchw", [], 4.0, variant="eager"),
+                    Recorder("torch", "nhwc", [], 2.0, variant="compiled"),
+                    Recorder("torch", "nhwc", [], 0.125, variant="eager", precision="tf32")]
+        lines = race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2))
+        self.assertEqual([(line["lamina"], line["precision"], line["ratio"], line["peer_variant"])
+                          for line in lines if line["pass"] == "total"],
+                         [("ours/plain", "f32", 0.5, "compiled"), ("ours/graph", "f32", 0.25, "compiled"),
+                          ("ours/tf32", "tf32", 2.0, "eager")])
+        means = race.summary(lines + lines)
+        self.assertEqual({key[:2]: mean for key, (mean, _) in means.items() if key[3] == "total"},
+                         {("f32", "ours/plain"): 0.5, ("f32", "ours/graph"): 0.25, ("tf32", "ours/tf32"): 2.0})
+
+    def test_ours_without_a_peer_of_its_precision_has_no_line(self):
+        subjects = [Recorder("lamina", "nchw", [], name="a"), Recorder("torch", "nchw", [], precision="tf32")]
+        self.assertEqual(race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2)), [])
 
     def test_the_ratio_is_against_the_peers_faster_layout(self):
         subjects = [Recorder("lamina", "nchw", [], 1.0), Recorder("torch", "nchw", [], 4.0),
@@ -96,27 +158,29 @@ class Race(unittest.TestCase):
         self.assertEqual([line["pass"] for line in race.above(alone, 1.5)], ["total"])
 
     def test_means_are_geometric(self):
-        line = {"peer": "torch", "pass": "total"}
-        self.assertAlmostEqual(race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])[("torch", "total")], 2.0)
+        line = {"precision": "f32", "lamina": "lamina", "peer": "torch", "pass": "total"}
+        mean, networks = race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])["f32", "lamina", "torch", "total"]
+        self.assertAlmostEqual(mean, 2.0)
+        self.assertEqual(networks, 2)
         self.assertEqual(race.summary([line | {"ratio": 4.0}]), {})
 
     def test_there_is_a_mean_over_the_networks_of_the_best_of_all_for_each_mode(self):
         lines = self.judge_two(1.0) + self.judge_two(4.0)
-        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "total")], 4.0)
+        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "total"][0], 4.0)
         subjects = [Recorder(peer, "nchw", []) for peer in ("lamina", "torch-1", "torch-2")]
         lines = race.judge("net", "inference", *self.inference(subjects)) * 2
-        self.assertAlmostEqual(race.summary(lines)[(race.BEST, "inference")], 1.0)
+        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "inference"][0], 1.0)
 
 
 class Names(unittest.TestCase):
     def test_versions_name_the_peers_where_there_are_several(self):
-        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
-        self.assertEqual(workers.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
+        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
+        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
 
     def test_two_interpreters_of_one_version_have_two_names(self):
         taken = {"lamina"}
         for name in ("torch-2.1.0", "torch-2.1.0#2", "torch-2.1.0#3"):
-            found = workers.peer_name("2.1.0", taken, alone=False)
+            found = teams.peer_name("2.1.0", taken, alone=False)
             self.assertEqual(found, name)
             taken.add(found)
 
@@ -168,6 +232,36 @@ class Memory(unittest.TestCase):
             with self.assertRaisesRegex(resident.Unsupported, "does not set back .* peak .*: .*Permission denied"):
                 resident.growth_of(work)
         work.assert_not_called()
+
+
+class Timers(unittest.TestCase):
+    def test_events_are_recorded_around_the_work_on_an_idle_device(self):
+        log = []
+
+        class Event:
+            def __init__(self, enable_timing):
+                self.timed = enable_timing
+
+            def record(self):
+                log.append("record")
+
+            def synchronize(self):
+                log.append("wait")
+
+            def elapsed_time(self, stop):
+                return 2.5 if self.timed and stop is timer.stop else None
+
+        timer = timers.EventTimer(mock.Mock(Event=Event, synchronize=lambda: log.append("idle")))
+        result, sample = timer.time("forward", lambda: log.append("work") or "y")
+        self.assertEqual(log, ["idle", "record", "work", "record", "wait"])
+        self.assertEqual((result, sample["forward"]), ("y", 0.0025))
+        self.assertIn("forward_cpu", sample)
+
+    def test_the_wall_is_timed_around_the_work(self):
+        result, sample = timers.WallTimer().time("forward", lambda: time.sleep(0.05) or "y")
+        self.assertEqual(result, "y")
+        self.assertGreaterEqual(sample["forward"], 0.05)
+        self.assertLess(sample["forward_cpu"], sample["forward"])
 
 
 class Interval(unittest.TestCase):
@@ -224,6 +318,37 @@ class Workers(unittest.TestCase):
     def test_a_child_that_refuses_is_quoted(self):
         with self.assertRaisesRegex(workers.WorkerError, "fake: no layout 'nhwc'"):
             self.worker("1", "refuse").ask("pass training nhwc")
+
+    def test_a_child_that_gives_no_answer_in_time_is_ended(self):
+        worker = workers.Worker("fake", [sys.executable, os.path.join(HERE, "fake_worker.py"), "1", "hang"], 1, patience=5)
+        self.addCleanup(worker.close)
+        worker.patience = 0.5
+        with self.assertRaisesRegex(workers.WorkerError, "fake gave no answer for 0.5 s"):
+            worker.ask("pass training nchw")
+        self.assertEqual(worker.child.wait(timeout=20), -signal.SIGKILL)
+
+    def test_what_an_ended_child_has_started_ends_with_it(self):
+        worker = workers.Worker("parent", ["sh", "-c", "sleep 60 & echo \"{\\\"pid\\\": $!}\"; wait"], 1, patience=5)
+        self.addCleanup(worker.close)
+        self.assertTrue(self.lives(worker.versions["pid"]))
+        worker.patience = 0.1
+        with self.assertRaisesRegex(workers.WorkerError, "no answer"):
+            worker.ask("pass training nchw")
+        latest = time.monotonic() + 20
+        while self.lives(worker.versions["pid"]) and time.monotonic() < latest:
+            time.sleep(0.01)
+        self.assertFalse(self.lives(worker.versions["pid"]))
+
+    def lives(self, pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def test_an_answer_that_is_no_json_is_quoted(self):
+        with self.assertRaisesRegex(workers.WorkerError, "fake answered 'compiling ...', which is no JSON"):
+            self.worker("1", "babble").ask("pass training nchw")
 
     def test_children_that_do_not_end_are_waited_for_together(self):
         stubborn = ["sh", "-c", "trap '' TERM; echo '{}'; while :; do sleep 0.1; done"]

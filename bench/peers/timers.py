@@ -1,0 +1,38 @@
+"""What times a piece of PyTorch's work: the wall's clock, or two events on a GPU's stream. Needs no torch."""
+
+import time
+
+
+class WallTimer:
+    """Times work that is done when its call returns."""
+
+    name = "wall"
+
+    def time(self, what, work):
+        """The work's result; {what: seconds, what_cpu: seconds of this process's CPU clock}."""
+        cpu, start = time.process_time(), time.perf_counter()
+        result = work()
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu
+        return result, {what: seconds, what + "_cpu": cpu_seconds}
+
+
+class EventTimer:
+    """Times work that its call enqueues on the current stream of a GPU, which is idle before and after it. As Lamina's
+    own timer does; the time from the first launch to the last kernel's end, launches that the GPU waits for included."""
+
+    name = "events"
+
+    def __init__(self, cuda):
+        """`cuda`: torch.cuda."""
+        self.cuda = cuda
+        self.start, self.stop = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+
+    def time(self, what, work):
+        self.cuda.synchronize()
+        cpu = time.process_time()
+        self.start.record()
+        result = work()
+        self.stop.record()
+        self.stop.synchronize()
+        milliseconds = self.start.elapsed_time(self.stop)
+        return result, {what: 1e-3 * milliseconds, what + "_cpu": time.process_time() - cpu}

@@ -1,0 +1,119 @@
+"""The child that `compare` asks for PyTorch's passes in one variant on a GPU: one line in, one line of JSON out."""
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+
+import torch
+import torch_settings
+import torch_subject
+
+WARM_UP_PASSES = 5  # of `open`, each one untimed pass and one timed; peer_worker has as many
+
+
+def facts(variant, threads, found):
+    """What runs, and how it is set."""
+    answer = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": threads,
+              "device": str(variant.device), "variant": variant.name, "precision": variant.precision,
+              "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "settings": found}
+    if variant.device.type == "cuda":
+        properties = torch.cuda.get_device_properties(variant.device)
+        answer |= {"gpu": properties.name, "memory_bytes": properties.total_memory,
+                   "multiprocessors": properties.multi_processor_count,
+                   "capability": f"{properties.major}.{properties.minor}"}
+    return answer
+
+
+def memory():
+    """Bytes of tensors and workspaces at most since the last reset, and what the allocator holds of the GPU's."""
+    return {"peak_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.memory_reserved()}
+
+
+def wall(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class Server:
+    def __init__(self, arguments):
+        self.arguments, self.subjects = arguments, {}
+        self.variant = torch_settings.Variant(arguments.variant, arguments.precision, arguments.device)
+        self.on_gpu = self.variant.device.type == "cuda"
+        if self.on_gpu:
+            torch.cuda.set_device(self.variant.device)
+        self.facts = facts(self.variant, arguments.threads, self.variant.apply())
+
+    def subject(self, mode, layout):
+        if (mode, layout) not in self.subjects:
+            self.subjects[mode, layout] = torch_subject.made(self.arguments.nets, mode, layout, self.arguments.batch,
+                                                             self.variant)
+        return self.subjects[mode, layout]
+
+    def open(self, mode, layout):
+        """Makes what `pass` will run and warms it up; what that took, and the peak of memory of one more pass."""
+        found, answer = [], {"warm_up_passes": WARM_UP_PASSES}
+        answer["made_seconds"] = wall(lambda: found.append(self.subject(mode, layout)))
+        walls = [wall(found[0].run) for _ in range(WARM_UP_PASSES)]
+        answer |= {"first_pass_seconds": walls[0], "last_warm_up_seconds": walls[-1]}
+        if self.variant.compile_mode:
+            answer["compile_seconds"] = walls[0] - walls[-1]
+            torch_settings.refuse_recompiling()
+        if self.on_gpu:
+            answer["warm_up_peak_bytes"] = torch.cuda.max_memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            found[0].run()
+            answer |= memory()
+        else:
+            answer["unsupported"] = "PyTorch counts no memory of the processor"
+        return answer | {"settings": self.variant.read_back()}
+
+    def drop(self, mode):
+        self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != mode}
+        gc.collect()
+        if self.variant.compile_mode:
+            torch._dynamo.reset()
+            torch._dynamo.config.error_on_recompile = False
+        if self.on_gpu:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        return {}
+
+    def answer(self, line):
+        command, mode, *layout = line.split()
+        if command == "pass":
+            return self.subject(mode, *layout).run()
+        return getattr(self, {"open": "open", "drop": "drop"}[command])(mode, *layout)
+
+
+def reason(error):
+    """One line of what went wrong."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]
+
+
+def worker(arguments):
+    """`open MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # compilers print, too: that goes to standard error
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def say(answer):
+        print(json.dumps(answer), file=answers, flush=True)
+
+    try:
+        server = Server(arguments)
+        say(server.facts)
+        for line in sys.stdin:
+            say(server.answer(line))
+    except torch_settings.Refused as error:
+        say({"error": str(error), "refused": True})
+        sys.exit(1)
+    except Exception as error:  # whatever PyTorch throws is the variant's reason
+        traceback.print_exc()
+        say({"error": reason(error)})
+        sys.exit(1)

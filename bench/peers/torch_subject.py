@@ -1,0 +1,125 @@
+"""A network in PyTorch in one mode and layout, ready to be timed pass by pass."""
+
+import contextlib
+
+import torch
+import torch_nets
+from protocol import OVERWRITES, PROTOCOL
+from timers import EventTimer, WallTimer
+
+FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
+
+
+class Subject:
+    """On the processor as PyTorch runs by itself, or in a variant (torch_settings.py) on its device.
+
+    In a variant every timed pass comes after one untimed, so that clocks and caches are as passes back to back leave
+    them, as on Lamina's side."""
+
+    def __init__(self, name, mode, layout, batch, variant=None):
+        image, channels, _, wanted = PROTOCOL[name]
+        device = variant.device if variant else torch.device("cpu")
+        self.training, self.variant = mode == "training", variant
+        self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])
+        self.net.train(self.training)
+        self.x = torch.empty(batch, channels, image, image, device=device).to(memory_format=FORMATS[layout])
+        self.wants_dx = wanted and self.training
+        self.overwrites = name in OVERWRITES
+        self.timer = EventTimer(torch.cuda) if device.type == "cuda" else WallTimer()
+        self.call = variant.callable(self.net) if variant else self.net
+        self.input = self.y = self.dy = None
+        if variant and self.training and not self.overwrites:
+            for parameter in self.net.parameters():  # to be added to from the first pass on, and never moved
+                parameter.grad = torch.zeros_like(parameter)
+
+    def draw_input(self):
+        self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)
+        if self.variant:
+            self.variant.begin_pass()
+
+    def forward(self):
+        with contextlib.ExitStack() as stack:
+            if not self.training:
+                stack.enter_context(torch.no_grad())
+            if self.variant:
+                stack.enter_context(self.variant.context())
+            self.y = self.call(self.input)
+
+    def draw_gradient(self):
+        self.dy = torch.randn_like(self.y)
+        if self.overwrites:
+            self.net.zero_grad(set_to_none=True)
+
+    def backward(self):
+        self.y.backward(self.dy)
+
+    def forget(self):
+        """What only this pass needed."""
+        self.input = self.y = self.dy = None
+
+    def run(self):
+        """Seconds of one pass, by the timer and by the process's CPU clock."""
+        if self.variant:
+            self.draw_input()
+            self.forward()
+            if self.training:
+                self.draw_gradient()
+                self.backward()
+        self.draw_input()
+        sample = self.timer.time("forward" if self.training else "inference", self.forward)[1]
+        if self.training:
+            self.draw_gradient()
+            sample |= self.timer.time("backward", self.backward)[1]
+        self.forget()
+        return sample
+
+
+class CapturedSubject(Subject):
+    """Passes recorded once as CUDA graphs, forward and backward each, and replayed. Everything that they read and write
+    stays where it was."""
+
+    WARM_UP = 3  # passes on the stream of the recording, before it
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.input = self.x.normal_().requires_grad_(self.wants_dx)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(self.WARM_UP):
+                super().forward()
+                if self.training:
+                    super().draw_gradient()
+                    super().backward()
+                self.y = None
+        torch.cuda.current_stream().wait_stream(stream)
+        self.input.grad = None
+        self.recorded_forward, self.recorded_backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.recorded_forward, stream=stream):
+            super().forward()
+        if self.training:
+            super().draw_gradient()
+            with torch.cuda.graph(self.recorded_backward, pool=self.recorded_forward.pool(), stream=stream):
+                super().backward()
+
+    def draw_input(self):
+        with torch.no_grad():
+            self.x.normal_()
+
+    def forward(self):
+        self.recorded_forward.replay()
+
+    def draw_gradient(self):
+        self.dy.normal_()
+
+    def backward(self):
+        self.recorded_backward.replay()
+
+    def forget(self):
+        pass
+
+
+def made(name, mode, layout, batch, variant):
+    """A network in a variant."""
+    kind = CapturedSubject if variant.captures else Subject
+    return kind(name, mode, layout, batch, variant)

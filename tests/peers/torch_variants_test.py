@@ -1,0 +1,183 @@
+"""PyTorch's variants on a GPU, as far as a processor shows them: what is set is read back, passes run through the same
+code, and the recording of CUDA graphs is played with graphs that record nothing. Skipped (77) without torch."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEERS = os.path.join(HERE, "../../bench/peers")
+sys.path.insert(0, PEERS)
+import contenders
+import pythons
+
+try:
+    import torch
+    import torch_device
+    import torch_settings
+    import torch_subject
+except ImportError:
+    pythons.start_again(None, "torch")
+
+
+class Settings(unittest.TestCase):
+    def test_every_precision_is_set_as_it_says_whatever_was_set_before(self):
+        for precision in ("tf32", "f32", "bf16", "tf32", "f16"):
+            found = torch_settings.Variant("eager", precision, "cpu").apply()
+            tf32 = precision == "tf32"
+            self.assertEqual((found["matmul.allow_tf32"], found["cudnn.allow_tf32"]), (tf32, tf32))
+            if "cudnn.conv.fp32_precision" in found:
+                self.assertEqual((found["matmul.fp32_precision"] == "tf32", found["cudnn.conv.fp32_precision"] == "tf32"),
+                                 (tf32, tf32))
+            self.assertEqual(found["autocast"] is not None, precision in ("f16", "bf16"))
+
+    def test_benchmark_is_set_and_taken_back(self):
+        for name in ("eager+benchmark", "eager"):
+            self.assertEqual(torch_settings.Variant(name, "f32", "cpu").apply()["cudnn.benchmark"], "+" in name)
+
+    def test_a_setting_that_does_not_hold_is_an_error(self):
+        variant = torch_settings.Variant("eager", "tf32", "cpu")
+        with mock.patch.object(variant, "read_back", return_value={"matmul.allow_tf32": True, "cudnn.allow_tf32": False,
+                                                                   "cudnn.benchmark": False}):
+            with self.assertRaisesRegex(torch_settings.SettingError, "cudnn.allow_tf32 is False where True was set"):
+                variant.apply()
+
+    def test_every_variant_has_a_mode_and_graphs_need_a_gpu(self):
+        modes = {"compiled": "default", "compiled+benchmark": "default", "compiled+graph": "reduce-overhead",
+                 "compiled+benchmark+graph": "reduce-overhead", "max-autotune": "max-autotune",
+                 "max-autotune+benchmark": "max-autotune"}
+        for name in contenders.TORCH:
+            variant = torch_settings.Variant(name, "f32", "cuda:0")
+            self.assertEqual(variant.compile_mode, modes.get(name), name)
+            self.assertEqual(variant.captures, name in ("eager+graph", "eager+benchmark+graph"), name)
+            if "graph" in name or name.startswith("max-autotune"):
+                with self.assertRaisesRegex(torch_settings.Refused, "needs a GPU"):
+                    torch_settings.Variant(name, "f32", "cpu")
+
+    def test_the_forward_runs_under_autocast(self):
+        for precision, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+            variant = torch_settings.Variant("eager", precision, "cpu")
+            with variant.context():
+                self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, dtype)
+
+
+class Subjects(unittest.TestCase):
+    def variant(self, name="eager", precision="f32"):
+        return torch_settings.Variant(name, precision, "cpu")
+
+    def test_a_sample_is_one_pass_after_one_untimed_on_fresh_numbers(self):
+        subject = torch_subject.Subject("mnist_cnn", "training", "nhwc", 2, self.variant())
+        drawn, call = [], subject.call
+        subject.call = lambda x: drawn.append(x.detach().clone()) or call(x)
+        self.assertEqual(set(subject.run()), {"forward", "forward_cpu", "backward", "backward_cpu"})
+        self.assertEqual(len(drawn), 2)
+        self.assertFalse(torch.equal(*drawn))
+        self.assertIsNone(subject.y)
+
+    def test_gradients_add_up_but_for_keras_networks(self):
+        subject = torch_subject.Subject("bottleneck_stack", "training", "nchw", 1, self.variant())
+        grad = next(subject.net.parameters()).grad
+        self.assertFalse(grad.any())
+        subject.run()
+        self.assertIs(next(subject.net.parameters()).grad, grad)  # added to where it was
+        self.assertTrue(grad.any())
+        keras = torch_subject.Subject("mnist_mlp", "training", "nchw", 2, self.variant())
+        keras.run()
+        first = next(keras.net.parameters()).grad
+        keras.run()
+        self.assertIsNot(next(keras.net.parameters()).grad, first)
+
+    def test_inference_computes_no_gradient(self):
+        subject = torch_subject.Subject("mnist_cnn", "inference", "nchw", 2, self.variant())
+        subject.draw_input()
+        subject.forward()
+        self.assertFalse(subject.y.requires_grad)
+        self.assertEqual(set(subject.run()), {"inference", "inference_cpu"})
+
+    def test_a_recorded_pass_is_replayed_forward_and_backward_by_their_own_graphs(self):
+        log = []
+
+        class Graph:
+            def pool(self):
+                return "pool"
+
+            def replay(self):
+                log.append(self)
+
+        class Stream:
+            def wait_stream(self, _):
+                pass
+
+        @contextlib.contextmanager
+        def graph(recorded, pool=None, stream=None):
+            log.append((recorded, pool, isinstance(stream, Stream)))
+            yield
+
+        fakes = {"Stream": Stream, "current_stream": Stream, "stream": lambda _: contextlib.nullcontext(),
+                 "CUDAGraph": Graph, "graph": graph}
+        with mock.patch.multiple(torch.cuda, **fakes):
+            for mode in ("training", "inference"):
+                log.clear()
+                subject = torch_subject.CapturedSubject("bottleneck_stack", mode, "nhwc", 1, self.variant())
+                forward, backward = subject.recorded_forward, subject.recorded_backward
+                recorded = [(forward, None, True)] + [(backward, "pool", True)] * (mode == "training")
+                self.assertEqual(log, recorded)
+                x, y = subject.x.data_ptr(), subject.y.data_ptr()
+                before = subject.x.detach().clone()
+                subject.run()
+                replays = [forward, backward] if mode == "training" else [forward]
+                self.assertEqual(log[len(recorded):], replays * 2)
+                self.assertEqual((subject.x.data_ptr(), subject.y.data_ptr()), (x, y))
+                self.assertFalse(torch.equal(subject.x, before))
+
+
+class Worker(unittest.TestCase):
+    def ask(self, *lines, variant="eager", precision="f32"):
+        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_rows.py"), "--worker", "--nets",
+                               "mnist_mlp", "--batch", "2", "--threads", "1", "--device", "cpu", "--variant", variant,
+                               "--precision", precision], input="".join(line + "\n" for line in lines),
+                              capture_output=True, text=True, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+    def test_a_child_says_what_it_is_opens_runs_and_drops(self):
+        (facts, opened, sample, dropped), status = self.ask("open training nhwc", "pass training nhwc", "drop training",
+                                                            variant="eager+benchmark", precision="tf32")
+        self.assertEqual((status, dropped), (0, {}))
+        self.assertEqual((facts["variant"], facts["precision"], facts["settings"]["cudnn.allow_tf32"]),
+                         ("eager+benchmark", "tf32", True))
+        self.assertEqual(opened["settings"], facts["settings"])
+        self.assertIn("first_pass_seconds", opened)
+        self.assertIn("backward", sample)
+
+    def test_a_variant_that_cannot_run_ends_the_child_with_its_reason_in_one_line(self):
+        answers, status = self.ask("open training nhwc", variant="eager+graph")
+        self.assertEqual((len(answers), status), (1, 1))
+        self.assertIn("eager+graph records CUDA graphs", answers[0]["error"])
+        self.assertTrue(answers[0]["refused"])
+
+    def test_what_a_compiler_prints_does_not_reach_the_answers(self):
+        program = ("import os, sys\n"
+                   f"sys.path.insert(0, {PEERS!r})\n"
+                   "import torch_device\n"
+                   "class Server:\n"
+                   "    facts = {}\n"
+                   "    def __init__(self, _): pass\n"
+                   "    def answer(self, line):\n"
+                   "        print('AUTOTUNE convolution', flush=True)\n"
+                   "        os.write(1, b'from a compiler below\\n')\n"
+                   "        return {'line': line}\n"
+                   "torch_device.Server = Server\n"
+                   "torch_device.worker(None)\n")
+        done = subprocess.run([sys.executable, "-B", "-c", program], input="a\n", capture_output=True, text=True,
+                              check=True)
+        self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{}, {"line": "a\n"}])
+        self.assertIn("AUTOTUNE convolution", done.stderr)
+        self.assertIn("from a compiler below", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
