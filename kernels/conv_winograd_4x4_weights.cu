@@ -44,10 +44,14 @@ struct Cut : WinogradBlock<T> {
   static constexpr int step_dy_columns = winograd_patch * dy_columns;  //
   static constexpr int step_patches = pair * winograd_positions * channels;
   static constexpr int step_tiles = pair * winograd_positions * filters;
-  static constexpr int shared = 2 * (step_patches + step_tiles + step_columns + step_dy_columns);
+  static constexpr int step = step_patches + step_tiles + step_columns + step_dy_columns;
+  static constexpr int shared = 2 * step;
   static constexpr int meeting = winograd_positions * Block::slots * channels;
   static constexpr int slot_weights = channels * taps;                // of the filter in a slot
   static constexpr int slot_threads = Block::threads / Block::slots;  // that write them
+  /// Conditions that are known to the compiler where no thread is idle.
+  __device__ static bool is_x_row(int item) { return x_rows == Block::threads || item < x_rows; }
+  __device__ static bool is_dy_row(int item) { return dy_rows == Block::threads || item < dy_rows; }
   static_assert(x_columns <= Block::threads && dy_columns <= Block::threads, "too few threads for columns");
   static_assert(x_rows <= Block::threads && dy_rows <= Block::threads, "too few threads for rows");
   static_assert(slot_weights % slot_threads == 0, "weights would be left over");
@@ -155,12 +159,12 @@ template <class T>
 struct Buffers {
   T *patches, *tiles, *columns, *dy_columns;
 
-  __device__ Buffers(T* shared, int half)
-      : patches(shared + half * Cut<T>::step_patches),
-        tiles(shared + 2 * Cut<T>::step_patches + half * Cut<T>::step_tiles),
-        columns(shared + 2 * (Cut<T>::step_patches + Cut<T>::step_tiles) + half * Cut<T>::step_columns),
-        dy_columns(shared + 2 * (Cut<T>::step_patches + Cut<T>::step_tiles + Cut<T>::step_columns) +
-                   half * Cut<T>::step_dy_columns) {}
+  __device__ Buffers(T* shared, int half) {
+    patches = shared + half * Cut<T>::step;
+    tiles = patches + Cut<T>::step_patches;
+    columns = tiles + Cut<T>::step_tiles;
+    dy_columns = columns + Cut<T>::step_columns;
+  }
 };
 
 /// Which of a filter's two quartets of columns of dy is stored first: a warp's quartets of one tile, 8 elements apart,
@@ -195,7 +199,7 @@ template <class T>
 __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
   const int item = static_cast<int>(threadIdx.x);
   T v[winograd_patch];
-  if (item < Cut<T>::x_rows) {
+  if (Cut<T>::is_x_row(item)) {
     const int channel = item % Cut<T>::channels, line = item / Cut<T>::channels;
     const int tile = line / winograd_patch, row = line % winograd_patch;
     T d[winograd_patch];
@@ -211,7 +215,7 @@ __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
     for (int s = 0; s < winograd_patch; ++s)
       to.patches[(line * winograd_patch + s) * Cut<T>::channels + channel] = v[s];
   }
-  if (item < Cut<T>::dy_rows) {
+  if (Cut<T>::is_dy_row(item)) {
     const int filter = item % Cut<T>::filters, line = item / Cut<T>::filters;
     const int tile = line / winograd_patch, row = line % winograd_patch;
     constexpr int width = Cut<T>::width;
@@ -332,16 +336,20 @@ Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
   return grid;
 }
 
-/// A block's cycles by the machine code for sm_90; its tile in filters x weights.
-constexpr ConvTileCost weights_costs[1] = {{ConvTile::automatic, 32, 32 * taps, 1, 1200, 6000, 1}};
+/// A block's cycles by the machine code for sm_90: a pair of tiles, more where a row of them ends; all before and
+/// after.
+constexpr int pair_cycles = 1161, row_cycles = 171, end_cycles = 7000;
 
 }  // namespace
 
 template <class T>
 WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>& conv) {
   const Grid grid = grid_of(conv, 1);
-  const ConvCut cut = conv_cut_for({grid.filters, std::int64_t{grid.channels} * taps, conv.groups, grid.pairs, 16, 256},
-                                   weights_costs, ConvTile::automatic, 0);
+  const int step_cycles = pair_cycles + row_cycles / grid.pair_columns;
+  const ConvTileCost costs[1] = {{ConvTile::automatic, 32, 32 * taps, 1, step_cycles, end_cycles, 1}};
+  const std::int64_t weights = std::int64_t{grid.channels} * taps;
+  const ConvCut cut =
+      conv_cut_for({grid.filters, weights, conv.groups, grid.pairs, 16, 256}, costs, ConvTile::automatic, 0);
   return {cut.ranges, cut.cycles};
 }
 
