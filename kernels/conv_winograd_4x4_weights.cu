@@ -33,15 +33,13 @@ template <class T>
 struct Cut : WinogradBlock<T> {
   using Block = WinogradBlock<T>;
   static constexpr int filters = Block::rows, channels = Block::columns;
-  static constexpr int pair = 2;                                       // tiles of a step
-  static constexpr int dy_width = pair * winograd_tile;                // columns of dy that a pair reads
-  static constexpr int x_width = dy_width + 2;                         // and of x
-  static constexpr int x_columns = channels * x_width;                 // of a step, each a thread's
-  static constexpr int dy_columns = filters * dy_width;                //
-  static constexpr int x_rows = pair * winograd_patch * channels;      //
-  static constexpr int dy_rows = pair * winograd_patch * filters;      //
-  static constexpr int step_columns = winograd_patch * x_columns;      // elements, transformed along the column
-  static constexpr int step_dy_columns = winograd_patch * dy_columns;  //
+  static constexpr int pair = 2;                         // tiles of a step
+  static constexpr int dy_width = pair * winograd_tile;  // columns of dy that a pair reads
+  static constexpr int x_width = dy_width + 2;           // and of x
+  // Columns and rows of a step, each a thread's, and the elements of the columns once they are transformed.
+  static constexpr int x_columns = channels * x_width, dy_columns = filters * dy_width;
+  static constexpr int x_rows = pair * winograd_patch * channels, dy_rows = pair * winograd_patch * filters;
+  static constexpr int step_columns = winograd_patch * x_columns, step_dy_columns = winograd_patch * dy_columns;
   static constexpr int step_patches = pair * winograd_positions * channels;
   static constexpr int step_tiles = pair * winograd_positions * filters;
   static constexpr int step = step_patches + step_tiles + step_columns + step_dy_columns;
