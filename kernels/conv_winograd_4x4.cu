@@ -23,7 +23,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// How a block is cut: its rows are filters, its columns are tiles.
+/// How a block is partitioned: its rows are filters, its columns are tiles.
 template <class T>
 struct Cut : WinogradBlock<T> {
   using Block = WinogradBlock<T>;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int taps = 9;
 
-/// How a block is cut: its rows are filters, its columns are channels.
+/// How a block is partitioned: its rows are filters, its columns are channels.
 template <class T>
 struct Cut : WinogradBlock<T> {
   using Block = WinogradBlock<T>;
@@ -166,7 +166,7 @@ struct Buffers {
 };
 
 /// Which of a filter's two quartets of columns of dy is stored first: a warp's quartets of one tile, 8 elements apart,
-/// would lie in half of the banks.
+/// would meet half of the banks.
 __device__ inline int quartet_place(int tile, int filter) { return tile ^ (filter >> 2 & 1); }
 
 /// Transforms the columns that a thread has loaded and leaves them where rows can be read.

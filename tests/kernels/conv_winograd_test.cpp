@@ -295,7 +295,7 @@ TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any
     }
 }
 
-TEST_CASE("Winograd's weight gradient is cut into ranges where its blocks are few, by the shapes alone") {
+TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are few, by the shapes alone") {
   const auto ranges = [](int filters, const Shape& x, int groups = 1) {
     WinogradWeights<float> conv;
     conv.groups = groups;
