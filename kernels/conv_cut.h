@@ -21,6 +21,7 @@ struct ConvTileCost {
 struct ConvCut {
   ConvTile tile;
   int ranges;
+  std::int64_t cycles = 0;  ///< that the model has for it
 };
 
 /// A product's numbers: results by columns, sums of `depth` terms, and how short ranges may be.
@@ -47,7 +48,8 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvTileCost& cost, st
 
 /// The tile and the number of ranges that are done first: of the numbers, those that just fill some rounds of blocks.
 /// A tile or a number that is given stays. It follows from the shapes alone.
-inline ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[3], ConvTile tile, int ranges) {
+template <std::size_t tiles>
+ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[tiles], ConvTile tile, int ranges) {
   ConvCut best{tile, ranges};
   std::int64_t least = -1;
   for (const ConvTileCost& cost : costs) {
@@ -65,7 +67,7 @@ inline ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[3]
       const std::int64_t cycles = cycles_of(size, cost, blocks, made);
       if (least >= 0 && cycles >= least) continue;
       least = cycles;
-      best = {cost.tile, made};
+      best = {cost.tile, made, cycles};
     }
   }
   return best;

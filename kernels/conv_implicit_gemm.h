@@ -41,6 +41,10 @@ template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
                                              int splits = 0);
 
+/// Cycles of the weight gradient in f32 by the model that chooses tile and ranges (conv_cut.h).
+std::int64_t conv_implicit_gemm_weights_cycles(const ConvGeometry&, const View<const float>& x,
+                                               const View<const float>& dy);
+
 /// dw, or dw += with `adds`; dw is dy.c x x.c / groups x kernel_h x kernel_w, dense. Ranges are added in order.
 template <class T>
 void conv_implicit_gemm_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw,

@@ -18,20 +18,16 @@
 
 #include "cut_at_zero.h"
 #include "packs.h"
-#include "winograd_4x4.h"
+#include "winograd_block.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// How a block is cut. Every multiple of `width` is there for accesses of 16 bytes.
+/// How a block is partitioned: its rows are filters, its columns are tiles.
 template <class T>
-struct Cut {
-  static constexpr int width = widest<T>;
-  static constexpr int rows = 4, columns = 8;       // threads of a warp over filters and tiles
-  static constexpr int filters = rows * 2 * width;  // of a block; each thread has two packs of them
-  static constexpr int tiles = columns * width;     // of a block; each thread has one pack of them
-  static constexpr int warps = 12, threads = warps * 32;
-  static constexpr int warp_positions = winograd_positions / warps;
+struct Cut : WinogradBlock<T> {
+  using Block = WinogradBlock<T>;
+  static constexpr int filters = Block::rows, tiles = Block::columns;
   static constexpr int channels = 2;                                // of a step
   static constexpr int staged = channels * tiles * winograd_patch;  // columns, or rows, of a step's patches
   static constexpr int column_pitch = tiles + winograd_patch;       // spreads a warp's columns over the banks
@@ -40,16 +36,15 @@ struct Cut {
   static constexpr int step_columns = channels * winograd_positions * column_pitch;
   static constexpr int shared = 2 * (step_filters + step_patches + step_columns);
   static constexpr int filter_packs = step_filters / 2;
-  static constexpr int thread_packs = (filter_packs + threads - 1) / threads;
-  static constexpr int slots = 2 * rows;  // filters whose tiles meet at once
+  static constexpr int thread_packs = (filter_packs + Block::threads - 1) / Block::threads;
   /// Conditions that are known to the compiler where no thread is idle.
-  __device__ static bool is_staged(int item) { return staged == threads || item < staged; }
+  __device__ static bool is_staged(int item) { return staged == Block::threads || item < staged; }
   __device__ static bool is_pack(int round, int pack) {
-    return (round + 1) * threads <= filter_packs || pack < filter_packs;
+    return (round + 1) * Block::threads <= filter_packs || pack < filter_packs;
   }
-  static_assert(winograd_positions % warps == 0 && staged <= threads && slots * tiles <= threads, "too few threads");
+  static_assert(staged <= Block::threads, "too few threads");
   static_assert(shared * sizeof(T) <= 65536, "more shared memory than a block of compute capability 7.5 has");
-  static_assert(winograd_positions * slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
+  static_assert(winograd_positions * Block::slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
 };
 
 LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
@@ -200,45 +195,6 @@ struct FilterPacks {
   }
 };
 
-/// Where a thread stands in its warp's filters x tiles. Lanes 0 and 1 share filters, lanes 0 and 2 share tiles, so that
-/// eight lanes' packs of either come from few addresses.
-struct LanePlace {
-  int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  int row, column;
-
-  __device__ LanePlace() : row((lane >> 1 & 1) + (lane >> 4) * 2), column((lane & 1) + (lane >> 2 & 3) * 2) {}
-};
-
-template <class T>
-using Sums = T[Cut<T>::warp_positions][2 * Cut<T>::width][Cut<T>::width];
-
-/// Adds a step's products to the sums.
-template <class T>
-__device__ void multiply(const LanePlace& place, const T* filters, const T* patches, Sums<T>& sums) {
-  constexpr int width = Cut<T>::width;
-  filters += place.warp * Cut<T>::warp_positions * Cut<T>::filters + place.row * width;
-  patches += place.warp * Cut<T>::warp_positions * Cut<T>::tiles + place.column * width;
-#pragma unroll 1  // for want of registers
-  for (int channel = 0; channel < Cut<T>::channels; ++channel) {
-#pragma unroll
-    for (int p = 0; p < Cut<T>::warp_positions; ++p) {
-      const T* const u = filters + p * Cut<T>::filters;
-      const Pack<T, width> low = load_pack<width>(u), high = load_pack<width>(u + Cut<T>::rows * width);
-      const Pack<T, width> v = load_pack<width>(patches + p * Cut<T>::tiles);
-#pragma unroll
-      for (int k = 0; k < width; ++k) {
-#pragma unroll
-        for (int t = 0; t < width; ++t) {
-          sums[p][k][t] += low.v[k] * v.v[t];
-          sums[p][width + k][t] += high.v[k] * v.v[t];
-        }
-      }
-    }
-    filters += winograd_positions * Cut<T>::filters;
-    patches += winograd_positions * Cut<T>::tiles;
-  }
-}
-
 /// Transforms the 36 sums of one filter and tile back, and writes the part of the tile that lies in y.
 template <class T>
 __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Tile& tile, int channel, const T* sums,
@@ -289,13 +245,13 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradC
   T* const filters = shared;
   T* const patches = filters + 2 * Cut<T>::step_filters;
   T* const columns = patches + 2 * Cut<T>::step_patches;
-  const LanePlace place;
+  const WinogradLane place;
   const int group = static_cast<int>(blockIdx.y);
   const int filter_block = static_cast<int>(blockIdx.x) % grid.filter_blocks;
   const std::int64_t first_tile = std::int64_t{static_cast<int>(blockIdx.x) / grid.filter_blocks} * Cut<T>::tiles;
   const int steps = (conv.filters.inputs + Cut<T>::channels - 1) / Cut<T>::channels;
 
-  Sums<T> sums = {};
+  WinogradSums<T> sums = {};
   T d[winograd_patch], mask[winograd_patch];
   PatchColumn<T, masked> column(conv, grid, first_tile, group);
   FilterPacks<T> packs;
@@ -317,7 +273,8 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradC
     next_filters += Cut<T>::step_filters;
     column.load(conv, d, mask);
     if (more) packs.load(next_filters);
-    multiply(place, filters + now * Cut<T>::step_filters, patches + now * Cut<T>::step_patches, sums);
+    winograd_multiply<Cut<T>::channels>(place, filters + now * Cut<T>::step_filters,
+                                        patches + now * Cut<T>::step_patches, sums);
     if (more) {
       packs.store(filters + next * Cut<T>::step_filters);
       put_row(columns + next * Cut<T>::step_columns, patches + next * Cut<T>::step_patches);
@@ -326,29 +283,16 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradC
     __syncthreads();
   }
 
-  constexpr int width = Cut<T>::width, stride = Cut<T>::slots * Cut<T>::tiles;
   const int item = static_cast<int>(threadIdx.x);
   const int slot = item / Cut<T>::tiles;
   const Tile tile(grid, first_tile + item % Cut<T>::tiles);
 #pragma unroll
-  for (int k = 0; k < 2 * width; k += 2) {
-#pragma unroll
-    for (int p = 0; p < Cut<T>::warp_positions; ++p) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        Pack<T, width> pack;
-        for (int t = 0; t < width; ++t) pack.v[t] = sums[p][k + i][t];
-        const int position = place.warp * Cut<T>::warp_positions + p;
-        store_pack(shared + position * stride + (i * Cut<T>::rows + place.row) * Cut<T>::tiles + place.column * width,
-                   pack);
-      }
-    }
+  for (int part = 0; part < 2 * Cut<T>::width; part += 2) {
+    winograd_meet(place, sums, part, shared);
     __syncthreads();
-    const int part = k + slot / Cut<T>::rows;  // of the sums of the thread that had this filter
-    const int filter = filter_block * Cut<T>::filters + part / width * Cut<T>::rows * width +
-                       slot % Cut<T>::rows * width + part % width;
+    const int filter = filter_block * Cut<T>::filters + winograd_row<T>(part, slot);
     if (slot < Cut<T>::slots && filter < conv.filters.outputs && tile.n < conv.y.n)
-      put_tile(conv, grid, tile, group * conv.filters.outputs + filter, shared + item, stride);
+      put_tile(conv, grid, tile, group * conv.filters.outputs + filter, shared + item, Cut<T>::slots * Cut<T>::tiles);
     __syncthreads();
   }
 }

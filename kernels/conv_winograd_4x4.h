@@ -1,7 +1,7 @@
 #pragma once
-// Convolution with 3x3 filters, stride 1 and dilation 1, and its data gradient, by Winograd's F(4x4, 3x3).
+// Convolution with 3x3 filters, stride 1 and dilation 1, and its gradients, by Winograd's F(4x4, 3x3).
 
-#include "stream.h"
+#include "conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -37,5 +37,33 @@ struct WinogradConv {
 
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
+
+/// One weight gradient. dw is dy.c x x.c / groups x 3 x 3, dense.
+template <class T>
+struct WinogradWeights {
+  int groups = 1;
+  View<const T> x;
+  Masked<T> dy;
+  int pad_h = 0, pad_w = 0;
+  T* dw = nullptr;
+  bool adds = false;  ///< dw += instead of dw =
+};
+
+/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a large
+/// device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not looked at.
+struct WinogradRanges {
+  int count;
+  std::int64_t cycles;
+};
+template <class T>
+WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);
+
+/// What the launcher below needs of `partial`: nothing for one range. `ranges` of 0 stands for the rule above.
+template <class T>
+std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int ranges = 0);
+
+/// Ranges are added in order.
+template <class T>
+void winograd_4x4_weights(Stream, const WinogradWeights<T>&, T* partial, int ranges = 0);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

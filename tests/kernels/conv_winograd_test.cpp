@@ -38,6 +38,8 @@ Points filter_column(std::size_t i) { return column<3, winograd_patch>(winograd_
 std::array<double, winograd_tile> output_column(std::size_t i) {
   return column<winograd_patch, winograd_tile>(winograd_output<double>, i);
 }
+Points spread_column(std::size_t i) { return column<winograd_tile, winograd_patch>(winograd_spread<double>, i); }
+std::array<double, 3> gradient_column(std::size_t i) { return column<winograd_patch, 3>(winograd_gradient<double>, i); }
 
 /// A tensor in memory as a launcher asks for it: aligned to 16 bytes, with `gap` elements behind every image and some
 /// behind all, which are NaN.
@@ -152,6 +154,44 @@ void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)), feed.dx[0]);
 }
 
+/// A weight gradient in so many ranges; 0 stands for the rule. With `masked` a ReLU follows the convolution. With
+/// `adds` dw has old contents, else it is full of NaN.
+struct WeightsRun {
+  Conv op;
+  Shape x;
+  bool masked = false, adds = false;
+  std::int64_t gap = 0;
+  int ranges = 0;
+};
+
+template <class T>
+void check_weights(const WeightsRun& r, std::uint64_t key) {
+  Case c{"", r.op, {r.x}};
+  if (r.masked) c.tail = {{Relu{}}};
+  INFO(to_string(c) << (r.adds ? ", adds" : "") << ", a gap of " << r.gap << ", " << r.ranges << " ranges, "
+                    << sizeof(T) << " bytes");
+  const Feed feed = make_feed(c, key);
+  const Result want = reference(c, feed);
+  const Bounds bounds = chain_bounds(c, feed, {"", "winograd_4x4", ""});
+  const Shape y = infer(r.op, {r.x}).y;
+  const Shape w{1, 1, 1, static_cast<int>(feed.w[0].size())};
+  Block<T> x(r.x, r.gap, feed.x[0]), dy(y, 3 * r.gap, feed.dy), mask(y, 2 * r.gap, want.y);
+  Block<T> dw = r.adds ? Block<T>(w, 0, feed.dw[0]) : Block<T>(w, 0);
+  WinogradWeights<T> conv;
+  conv.groups = r.op.groups;
+  conv.x = x.seen();
+  conv.dy.dy = dy.seen();
+  if (r.masked) conv.dy.mask = mask.seen();
+  conv.pad_h = r.op.pad.h;
+  conv.pad_w = r.op.pad.w;
+  conv.dw = dw.data();
+  conv.adds = r.adds;
+  Block<T> partial({1, 1, 1, static_cast<int>(winograd_4x4_weights_bytes(conv, r.ranges) / sizeof(T))}, 0);
+  winograd_4x4_weights<T>(nullptr, conv, partial.data(), r.ranges);
+  CHECK(dw.gaps_are_whole());
+  check_close("dw", dw.values(), want.dw[0], bounds.dw[0], epsilon_of(sizeof(T)), r.adds ? feed.dw[0] : Values{});
+}
+
 }  // namespace
 
 TEST_CASE("Winograd's matrices make a correlation of four outputs and three taps") {
@@ -181,6 +221,28 @@ TEST_CASE("Winograd's matrices enlarge errors as the bounds say") {
   CHECK(largest * largest == Approx(winograd_named("winograd_4x4")->growth).epsilon(1e-12));
 }
 
+TEST_CASE("Winograd's matrices make a gradient of three taps, and enlarge its errors as the bounds say") {
+  double largest = 0;
+  for (std::size_t tap = 0; tap < 3; ++tap) {
+    double sum = 0;
+    for (std::size_t a = 0; a < winograd_patch; ++a) {
+      double output = 0, patch = 0;
+      for (std::size_t i = 0; i < winograd_tile; ++i) output = std::max(output, std::abs(spread_column(i)[a]));
+      for (std::size_t i = 0; i < winograd_patch; ++i) patch += std::abs(input_column(i)[a]);
+      sum += std::abs(gradient_column(a)[tap]) * output * patch;
+    }
+    largest = std::max(largest, sum);
+    for (std::size_t output = 0; output < winograd_tile; ++output)
+      for (std::size_t input = 0; input < winograd_patch; ++input) {
+        double dw = 0;
+        for (std::size_t a = 0; a < winograd_patch; ++a)
+          dw += gradient_column(a)[tap] * spread_column(output)[a] * input_column(input)[a];
+        CHECK(std::abs(dw - (input == output + tap ? 1 : 0)) < 1e-14);
+      }
+  }
+  CHECK(largest * largest == Approx(winograd_named("winograd_4x4")->weight_growth).epsilon(1e-12));
+}
+
 TEST_CASE("Winograd agrees with the oracle at the edges of tiles, blocks and steps") {
   std::uint64_t key = 0;
   for (const int pad : {0, 1, 2, 3})
@@ -205,7 +267,56 @@ TEST_CASE("Winograd masks, adds, cuts off at 0 and steps over gaps") {
   }
 }
 
-TEST_CASE("Winograd refuses other kernels, strides, dilations and weight gradients, and says which") {
+TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pairs of tiles and of blocks") {
+  std::uint64_t key = 0;
+  for (const int pad : {0, 1, 2, 3})
+    for (const Shape& x : {Shape{1, 2, 3, 3}, Shape{2, 1, 4, 9}, Shape{1, 3, 7, 6}, Shape{3, 5, 8, 12}}) {
+      const Conv op{.channels = 3, .kernel = 3, .pad = {pad, (pad + 1) % 3}};
+      check_weights<double>({op, x}, ++key);
+      check_weights<float>({op, x}, key);
+    }
+  // One more filter and channel than a block has, one fewer, and in groups; rows of several pairs.
+  check_weights<float>({{.channels = 33, .kernel = 3, .pad = 1}, {1, 33, 5, 5}}, ++key);
+  check_weights<float>({{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 66, 5, 8}}, ++key);
+  check_weights<float>({{.channels = 2, .kernel = 3, .pad = 1}, {2, 31, 13, 41}}, ++key);
+  check_weights<double>({{.channels = 17, .kernel = 3, .pad = 1}, {1, 17, 9, 21}}, ++key);
+  check_weights<double>({{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}}, ++key);
+}
+
+TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any number of ranges") {
+  std::uint64_t key = 20;
+  for (const std::int64_t gap : {0, 3, 8})
+    for (const int ranges : {0, 1, 2, 5, 13, 40}) {  // there are 12 pairs of tiles, or 18, or 4
+      const bool adds = (gap + ranges) % 2 == 0;
+      check_weights<float>(
+          {{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {2, 4, 9, 10}, true, adds, gap, ranges}, ++key);
+      check_weights<float>({{.channels = 4, .kernel = 3}, {3, 3, 7, 26}, true, !adds, gap, ranges}, ++key);
+      check_weights<double>({{.channels = 3, .kernel = 3, .pad = 2}, {2, 3, 4, 6}, gap > 0, adds, gap, ranges}, ++key);
+    }
+}
+
+TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are few, by the shapes alone") {
+  const auto ranges = [](int filters, const Shape& x, int groups = 1) {
+    WinogradWeights<float> conv;
+    conv.groups = groups;
+    conv.x = {nullptr, x.n, x.c, x.h, x.w, x.image()};
+    conv.dy.dy = {nullptr, x.n, filters, x.h, x.w, filters * x.plane()};
+    conv.pad_h = conv.pad_w = 1;
+    return winograd_4x4_weights_ranges(conv).count;
+  };
+  CHECK(ranges(64, {16, 64, 56, 56}) == 33);                // 4 blocks, each for all of 132 multiprocessors
+  CHECK(ranges(512, {16, 512, 28, 28}) == 1);               // 256 blocks are nearly two rounds
+  CHECK(ranges(64, {1, 64, 16, 60}) == 2);                  // 32 pairs of tiles; a range has 16 at least
+  CHECK(ranges(64, {1, 64, 16, 56}) == 1);                  // 28
+  CHECK(ranges(64 * 132, {16, 64 * 132, 8, 8}, 132) == 1);  // a group's blocks for every multiprocessor
+  WinogradWeights<float> conv;
+  conv.x = {nullptr, 16, 64, 56, 56, 64 * 56 * 56};
+  conv.dy.dy = conv.x;
+  CHECK(winograd_4x4_weights_bytes(conv) == std::size_t{33} * 64 * 64 * 9 * sizeof(float));
+  CHECK(winograd_4x4_weights_bytes(conv, 1) == 0);
+}
+
+TEST_CASE("Winograd refuses other kernels, strides and dilations, and says which") {
   const auto backend = make_backend("cuda-host");
   const auto refuses = [&](const Conv& op, const Choice& choice, const std::string& reason) {
     const Spec spec = *make_spec(*backend, {"", op, {{1, 2, 9, 9}}}, {.dtype = DType::f32});
@@ -215,9 +326,45 @@ TEST_CASE("Winograd refuses other kernels, strides, dilations and weight gradien
   const Choice forward{.algorithm = {"winograd_4x4", "", ""}}, weights{.algorithm = {"", "winograd_4x4", ""}};
   const Choice data{.algorithm = {"", "", "winograd_4x4"}};
   refuses({.channels = 2, .kernel = {3, 1}}, forward, "3x3 kernels, not 3x1");
+  refuses({.channels = 2, .kernel = {1, 3}}, weights, "3x3 kernels, not 1x3");
   refuses({.channels = 2, .kernel = 3, .stride = {1, 2}}, data, "stride 1, not 1x2");
+  refuses({.channels = 2, .kernel = 3, .stride = 2}, weights, "stride 1, not 2x2");
   refuses({.channels = 2, .kernel = 3, .dilation = 2}, forward, "dilation 1, not 2x2");
-  refuses({.channels = 2, .kernel = 3}, weights, "weight gradient");
+  refuses({.channels = 2, .kernel = 3, .dilation = {2, 1}}, weights, "dilation 1, not 2x1");
+}
+
+TEST_CASE("Winograd's weight gradient keeps to a limit of workspace, or is passed over") {
+  const auto backend = make_backend("cuda-host");
+  const Conv op{.channels = 64, .kernel = 3, .pad = 1};
+  const Spec spec = *make_spec(*backend, {"", op, {{16, 64, 56, 56}}}, {.dtype = DType::f32});
+  const auto step = [&](const Choice& choice) { return backend->lower(spec, choice).steps[1]; };
+  const std::size_t bytes = step({}).kernel->workspace_bytes();
+  REQUIRE(step({}).algorithm == "winograd_4x4");
+  CHECK(bytes >= std::size_t{33} * 64 * 64 * 9 * sizeof(float));
+  Choice choice{.algorithm = {"direct", "", "direct"}};
+  choice.workspace_limit = bytes;
+  CHECK(step(choice).algorithm == "winograd_4x4");
+  choice.workspace_limit = bytes - 1;
+  CHECK(step(choice).algorithm != "winograd_4x4");
+  choice.algorithm[1] = "winograd_4x4";
+  CHECK_THROWS_AS(backend->lower(spec, choice), Unsupported);
+  CHECK_THROWS_WITH(backend->lower(spec, choice), Catch::Matchers::ContainsSubstring("bytes of workspace"));
+}
+
+TEST_CASE("Winograd's weight gradient is picked where it has fewer cycles than a product of every multiplication") {
+  const auto backend = make_backend("cuda-host");
+  const auto picks = [&](const Conv& op, const Shape& x, const Choice& choice = {}, DType dtype = DType::f32) {
+    const Spec spec = *make_spec(*backend, {"", op, {x}}, {.dtype = dtype});
+    return backend->lower(spec, choice).steps[1].algorithm == "winograd_4x4";
+  };
+  const auto conv_of = [](int filters) { return Conv{.channels = filters, .kernel = 3, .pad = 1}; };
+  CHECK(picks(conv_of(64), {16, 64, 224, 224}));
+  CHECK(picks(conv_of(512), {16, 512, 28, 28}));
+  CHECK(picks(conv_of(512), {16, 512, 7, 7}));
+  CHECK_FALSE(picks(conv_of(64), {16, 3, 224, 224}));  // 3 of a block's 32 channels
+  CHECK_FALSE(picks(conv_of(64), {16, 64, 5, 5}));     // 39 % of tiles of 4 x 4
+  CHECK_FALSE(picks(conv_of(64), {16, 64, 56, 56}, {.max_error = 1}));
+  CHECK_FALSE(picks(conv_of(64), {16, 64, 56, 56}, {}, DType::f64));
 }
 
 TEST_CASE("Winograd is picked where tiles, filters and channels fill its blocks, and no error limit forbids it") {

@@ -22,6 +22,8 @@ const std::vector<Case>& cases() {
       {"3x3", Conv{.channels = 4, .kernel = 3}, {{2, 3, 6, 7}}},
       {"3x3, padded", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 6, 7}}},
       {"3x3, padded, wide", Conv{.channels = 17, .kernel = 3, .pad = 1, .bias = false}, {{2, 9, 8, 9}}},
+      {"3x3, many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{3, 2, 14, 30}}},
+      {"3x3, padded by 2", Conv{.channels = 3, .kernel = 3, .pad = 2, .groups = 3}, {{2, 6, 5, 9}}},
       {"3x3, one pixel", Conv{.channels = 3, .kernel = 3, .pad = 1}, {{2, 2, 1, 1}}},
       {"3x3, stride 2", Conv{.channels = 3, .kernel = 3, .stride = 2, .pad = 1}, {{2, 3, 7, 8}}},
       {"3x3, last rows unread", Conv{.channels = 2, .kernel = 3, .stride = 3}, {{2, 2, 8, 10}}},

@@ -1,6 +1,6 @@
 // Convolution: which algorithm does which pass.
 //
-//   winograd_4x4    a quarter of the multiplications, fused; forward and data gradient of 3x3 with stride 1
+//   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, behind columns that are written first
 //   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few

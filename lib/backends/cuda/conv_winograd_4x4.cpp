@@ -1,4 +1,5 @@
-// Convolution by Winograd's F(4x4, 3x3): y from x, and dx from dy with the filters flipped and transposed.
+// Convolution by Winograd's F(4x4, 3x3): y from x, and dx from dy with the filters flipped and transposed; dw is in a
+// file of its own.
 
 #include "conv_winograd_4x4.h"
 
@@ -79,9 +80,8 @@ double fill(int count, int unit) {
 
 }  // namespace
 
-std::string winograd_4x4_refusal(const Conv& op, Pass pass) {
+std::string winograd_4x4_refusal(const Conv& op, Pass) {
   constexpr int most_groups = 65535;  // of a grid along y
-  if (pass == Pass::backward_params) return "winograd_4x4 makes no weight gradient";
   if (op.kernel.h != 3 || op.kernel.w != 3)
     return "winograd_4x4 takes 3x3 kernels, not " + std::to_string(op.kernel.h) + "x" + std::to_string(op.kernel.w);
   if (op.stride.h != 1 || op.stride.w != 1)
@@ -94,6 +94,7 @@ std::string winograd_4x4_refusal(const Conv& op, Pass pass) {
 }
 
 bool winograd_4x4_pays(const Conv& op, const Spec& spec, Pass pass) {
+  if (pass == Pass::backward_params) return winograd_4x4_weights_pay(op, spec);
   if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, pass).empty()) return false;
   constexpr double edges_in_channels = 11;  // what the beginning and end of a block cost
   constexpr double enough = 0.5;
@@ -108,6 +109,7 @@ Lowered::Step winograd_4x4_step(const Conv& op, const Spec& spec, Pass pass, Mac
   return with_type(spec.y.dtype, [&]<class T>() {
     switch (pass) {
       case Pass::prepare: return prepare_step<T>(op, spec, machine);
+      case Pass::backward_params: return winograd_4x4_weights_step(op, spec, machine);
       case Pass::backward_data: return backward_data_step<T>(op, spec, machine);
       default: return forward_step<T>(op, spec, machine);
     }

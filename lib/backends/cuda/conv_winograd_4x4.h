@@ -16,8 +16,12 @@ std::string winograd_4x4_refusal(const Conv&, Pass);
 /// Whether it should be faster than a product that makes every multiplication: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const Conv&, const Spec&, Pass);
 
-/// forward, backward_data or, for a spec in inference mode, prepare; of what is not refused.
+/// Any pass of what is not refused; prepare for a spec in inference mode only.
 Lowered::Step winograd_4x4_step(const Conv&, const Spec&, Pass, Machine&);
+
+/// The same two for backward_params alone.
+bool winograd_4x4_weights_pay(const Conv&, const Spec&);
+Lowered::Step winograd_4x4_weights_step(const Conv&, const Spec&, Machine&);
 
 /// Bytes that forward wants prepared: 0 in training mode.
 std::size_t winograd_4x4_prepared_bytes(const Conv&, const Spec&);
