@@ -7,9 +7,10 @@
 // block's weights lie once per block, both in shared memory. Neighbouring threads bring neighbouring pixels.
 //
 // Filters by weights are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel.
+// `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "conv_implicit_gemm.h"
+#include "conv_ranges.h"
 #include "conv_tiles.h"
 #include "elements.h"
 #include "fast_divide.h"
@@ -167,20 +168,6 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-template <class T, int width>
-__global__ void conv_weights_sum_kernel(const T* partial, int splits, Extent results, T* dw, bool adds) {
-  for_each_pack<width>(results, [&](int, std::int64_t i) {
-    const T* from = partial + i;
-    Pack<T, width> sum = load_pack<width>(from);
-    for (int split = 1; split < splits; ++split) {
-      from += results.size;
-      const Pack<T, width> range = load_pack<width>(from);
-      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
-    }
-    put_pack(dw + i, sum, adds);
-  });
-}
-
 constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2500, 1480, 2},
                                            {ConvTile::tile_64x128, 64, 128, 16, 1331, 915, 3},
                                            {ConvTile::tile_64x64, 64, 64, 16, 737, 690, 5}};
@@ -242,15 +229,13 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
                             : start(conv_weights_product_kernel<T, Tile, true>);
   });
   if (splits == 1) return;
-  const View<T> sum{dw, 1, dy.dy.c, product.channels, taps, std::int64_t{dy.dy.c} * weights};
-  const View<T> range{partial, 1, sum.c, sum.h, sum.w, sum.pitch};
-  with_packs<T>(
-      true,
-      [&](auto width, const Extent& results) {
-        launch(LAMINA_KERNEL(conv_weights_sum_kernel<T, width()>), grid_of_packs(results, width), pack_threads, 0,
-               stream, partial, splits, results, dw, adds);
-      },
-      sum, range);
+  ConvRanges<T> ranges;
+  ranges.partial = partial;
+  ranges.ranges = splits;
+  ranges.columns = product.filters * weights;
+  ranges.out = {dw, g.groups, 1, 1, ranges.columns, ranges.columns};
+  ranges.adds = adds;
+  conv_add_ranges(stream, ranges);
 }
 
 template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,
