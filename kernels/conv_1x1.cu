@@ -5,11 +5,11 @@
 // Forward: m is a filter, k a channel of x, factor = w. Data gradient: m is a channel of x, k a filter, in is dy and
 // factor = w^T, which is w read along its other axis.
 //
-// A block makes bm results m by bn pixels (gemm_tile.h). Pixels are those of all images in a row, so that a tile is full
-// whatever a plane has. Packs of 16 bytes are read and written where planes are multiples of a pack, hence no pack
+// A block makes bm results m by bn pixels (gemm_tile.h). Pixels are those of all images in a row, so that a tile is
+// full whatever a plane has. Packs of 16 bytes are read and written where planes are multiples of a pack, hence no pack
 // crosses an image; else a thread brings one pixel of several channels, and neighbours bring neighbouring pixels. Where
-// a thread's pixel lies is worked out once: from there it moves on by planes. Blocks that share pixels are neighbours, so
-// that pixels come from memory once, and weights, which are fewer, from L2.
+// a thread's pixel lies is worked out once: from there it moves on by planes. Blocks that share pixels are neighbours,
+// so that pixels come from memory once, and weights, which are fewer, from L2.
 //
 // Where results are too few for a device, the sum over k is cut into ranges, each a block's, whose sums go to `partial`
 // and are added in order by a second kernel (conv_ranges.h).
@@ -31,17 +31,17 @@ template <class T>
 struct PixelProduct {
   int groups, results, depth;  ///< of a group: results m, and terms of a sum
   const T* w;
-  int w_row;                   ///< elements from one filter to the next
-  View<const T> in, mask;      ///< in counts only where the mask, if there is one, is above 0
-  int in_plane;                ///< elements of a channel of `in`
+  int w_row;               ///< elements from one filter to the next
+  View<const T> in, mask;  ///< in counts only where the mask, if there is one, is above 0
+  int in_plane;            ///< elements of a channel of `in`
   const T* bias;
   bool relu, adds;
   View<T> out;
-  int rows, columns;                   ///< of a plane of pixels
-  int in_step_h, in_step_w;            ///< pixel (p,q) is at row p in_step_h of `in`, column likewise
-  int out_step_h, out_step_w;          ///< and so in `out`
-  int pixels, row_tiles;               ///< of all images; tiles along m
-  int ranges, steps_per_range;         ///< of the sum
+  int rows, columns;            ///< of a plane of pixels
+  int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`, column likewise
+  int out_step_h, out_step_w;   ///< and so in `out`
+  int pixels, row_tiles;        ///< of all images; tiles along m
+  int ranges, steps_per_range;  ///< of the sum
   FastDivide by_plane, by_columns, by_row_tiles;
 };
 
@@ -64,9 +64,9 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
     const int number = first_pixel + Tile::column(j);
     if (number >= product.pixels) continue;
     const Divided image = divide(static_cast<unsigned>(number), product.by_plane);
-    const int place = width > 1 ? static_cast<int>(image.remainder)
-                                : place_of(product, image.remainder, product.out_step_h, product.out_step_w,
-                                           product.out.w);
+    const int place = width > 1
+                          ? static_cast<int>(image.remainder)
+                          : place_of(product, image.remainder, product.out_step_h, product.out_step_w, product.out.w);
     T* const to = range + (image.quotient * product.out.pitch + first_row + place);
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i) {
@@ -82,8 +82,8 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
 /// Blocks that the compiler is to leave registers for on a multiprocessor.
 template <class Tile>
 constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm * Tile::tn == 64 ? 3
-                                                           : 4;
+                               : Tile::tm* Tile::tn == 64 ? 3
+                                                          : 4;
 
 /// What a thread brings of both factors, step by step. `along_k`: w is dense along k, as forward has it. Packs have
 /// `w_width` weights and `width` pixels. A row or a pixel that does not exist reads the last one, and is not written.
@@ -108,8 +108,9 @@ struct PixelLoads {
 
     const int pixel = min(first_pixel + Pixels::dense(), product.pixels - width);
     const Divided image = divide(static_cast<unsigned>(pixel), product.by_plane);
-    const int place = width > 1 ? static_cast<int>(image.remainder)
-                                : place_of(product, image.remainder, product.in_step_h, product.in_step_w, product.in.w);
+    const int place = width > 1
+                          ? static_cast<int>(image.remainder)
+                          : place_of(product, image.remainder, product.in_step_h, product.in_step_w, product.in.w);
     const std::int64_t at = (std::int64_t{group} * product.depth + first_k + Pixels::k(0)) * in_plane + place;
     in = product.in.data + (image.quotient * product.in.pitch + at);
     mask = masked ? product.mask.data + (image.quotient * product.mask.pitch + at) : nullptr;
@@ -121,7 +122,8 @@ struct PixelLoads {
 #pragma unroll
     for (int i = 0; i < Weights::passes; ++i) {
       const bool row = !along_k || i == 0 || i * Weights::rows < rows;
-      bring_pack_if<w_width>(row && (whole || Weights::k(i) < depth), w + std::uint64_t{w_row} * (i * Weights::rows), i, a);
+      bring_pack_if<w_width>(row && (whole || Weights::k(i) < depth), w + std::uint64_t{w_row} * (i * Weights::rows), i,
+                             a);
     }
 #pragma unroll
     for (int i = 0; i < Pixels::passes; ++i) {
@@ -243,16 +245,15 @@ void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile til
   PixelProduct<T> made = product;
   made.ranges = cut.ranges;
   if (made.ranges > 1) {
-    made.out = {partial,         product.out.n,
-                product.out.c,   product.rows,
-                product.columns, std::int64_t{product.out.c} * product.rows * product.columns};
+    made.out = {partial,      product.out.n,   product.out.c,
+                product.rows, product.columns, std::int64_t{product.out.c} * product.rows * product.columns};
     made.bias = nullptr;
     made.relu = made.adds = false;
     made.out_step_h = made.out_step_w = 1;
   }
   const bool w_packs = made.w_row % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(made.w) % 16 == 0;
-  const bool pixel_packs =
-      is_dense(made) && has_packs(made.in) && has_packs(made.out) && (made.mask.data == nullptr || has_packs(made.mask));
+  const bool pixel_packs = is_dense(made) && has_packs(made.in) && has_packs(made.out) &&
+                           (made.mask.data == nullptr || has_packs(made.mask));
   with_conv_tile<T, 8>(cut.tile, [&](auto chosen) {
     using Tile = decltype(chosen);
     const int steps = (made.depth + Tile::bk - 1) / Tile::bk;
@@ -365,12 +366,12 @@ void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, co
   run<T, false>(stream, product, partial, tile, ranges);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                        \
-  template std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);       \
-  template std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);          \
-  template void conv_1x1_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>, bool, T*,  \
-                                 int, ConvTile);                                                                     \
-  template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,   \
+#define LAMINA_INSTANTIATE(T)                                                                                       \
+  template std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);      \
+  template std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);         \
+  template void conv_1x1_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>, bool, T*, \
+                                 int, ConvTile);                                                                    \
+  template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,  \
                                        int, ConvTile);
 LAMINA_INSTANTIATE(float)
 LAMINA_INSTANTIATE(double)

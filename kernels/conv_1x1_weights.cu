@@ -2,9 +2,9 @@
 //
 //   dw[m, c] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride, q stride]
 //
-// A block makes bm filters m by bn channels c (gemm_tile.h). Both factors lie along the sum: a thread brings packs of 16
-// bytes of pixels where planes are multiples of a pack, else single pixels, of every `rows`-th filter and channel. Where
-// its pixel lies is worked out once per step, for both factors.
+// A block makes bm filters m by bn channels c (gemm_tile.h). Both factors lie along the sum: a thread brings packs of
+// 16 bytes of pixels where planes are multiples of a pack, else single pixels, of every `rows`-th filter and channel.
+// Where its pixel lies is worked out once per step, for both factors.
 //
 // Filters by channels are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
 // `partial` and are added in order by a second kernel (conv_ranges.h).
@@ -54,8 +54,8 @@ __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T 
 /// Blocks that the compiler is to leave registers for on a multiprocessor.
 template <class Tile>
 constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm * Tile::tn == 64 ? 3
-                                                           : 4;
+                               : Tile::tm* Tile::tn == 64 ? 3
+                                                          : 4;
 
 /// What a thread brings of both factors, step by step, in packs of `width` pixels. A row that does not exist reads
 /// another, and is not written.
@@ -66,9 +66,9 @@ struct WeightLoads {
   static_assert(Filters::per_row == Channels::per_row);
 
   const WeightProduct<T>& product;
-  const unsigned dy_plane, x_plane;       // of 32 bits, so that an address is one instruction
-  const int filters, channels;            ///< of the block, from the thread's first on
-  const T *dy, *mask, *x;                 ///< the thread's first row in the first image
+  const unsigned dy_plane, x_plane;  // of 32 bits, so that an address is one instruction
+  const int filters, channels;       ///< of the block, from the thread's first on
+  const T *dy, *mask, *x;            ///< the thread's first row in the first image
   T signs[masked ? Tile::loads_a : 1] = {};
 
   __device__ WeightLoads(const WeightProduct<T>& p, int group, int first_filter, int first_channel)
@@ -128,25 +128,25 @@ struct WeightLoads {
 };
 
 template <class T, class Tile, int width, bool masked>
-__global__
-    __launch_bounds__(Tile::threads, blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
+__global__ __launch_bounds__(Tile::threads,
+                             blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
   __shared__ typename Tile::Shared shared;
   const Divided tile = divide(blockIdx.x, product.by_channel_tiles);
   const int group = static_cast<int>(blockIdx.y), range = static_cast<int>(blockIdx.z);
   const int first_filter = static_cast<int>(tile.quotient) * Tile::bm,
             first_channel = static_cast<int>(tile.remainder) * Tile::bn;
-  const int first_step = range * product.steps_per_range,
-            end = min(product.pixels, (first_step + product.steps_per_range) * Tile::bk);
+  const int steps = (product.pixels + Tile::bk - 1) / Tile::bk, first_step = range * product.steps_per_range,
+            last_step = min(first_step + product.steps_per_range, steps);
   WeightLoads<T, Tile, width, masked> loads(product, group, first_filter, first_channel);
 
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
-      shared, first_step, (end + Tile::bk - 1) / Tile::bk, sums,
+      shared, first_step, last_step, sums,
       [&](int step, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
         const int first = step * Tile::bk;
-        if (width > 1 && first + Tile::bk <= end)  // single pixels have no registers to spare for two ways
+        if (width > 1 && first + Tile::bk <= product.pixels)  // single pixels have no registers to spare for two ways
           loads.template load<true>(first, a, b);
-        else if (first < end)
+        else if (first < product.pixels)
           loads.template load<false>(first, a, b);
       },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
@@ -155,8 +155,8 @@ __global__
 
   const int left_m = product.filters - first_filter, left_n = product.channels - first_channel;
   const std::int64_t all = std::int64_t{product.dy.dy.c} * product.channels;
-  T* const dw = product.dw + range * all +
-                (std::int64_t{group} * product.filters + first_filter) * product.channels + first_channel;
+  T* const dw = product.dw + range * all + (std::int64_t{group} * product.filters + first_filter) * product.channels +
+                first_channel;
   if (product.packs) {
     product.adds ? write_weights<Tile, widest<T>, true>(dw, product.channels, left_m, left_n, sums)
                  : write_weights<Tile, widest<T>, false>(dw, product.channels, left_m, left_n, sums);
@@ -192,12 +192,11 @@ bool has_packs(const View<const T>& view) {
 }  // namespace
 
 template <class T>
-std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy,
-                                   int ranges) {
+std::size_t conv_1x1_weights_bytes(const ConvGeometry& g, const View<const T>& x, const View<const T>& dy, int ranges) {
   ranges = cut_of(g, x, dy, ConvTile::automatic, ranges).ranges;
   if (ranges == 1) return 0;
-  return static_cast<std::size_t>(ranges) * static_cast<std::size_t>(dy.c) *
-         static_cast<std::size_t>(x.c / g.groups) * sizeof(T);
+  return static_cast<std::size_t>(ranges) * static_cast<std::size_t>(dy.c) * static_cast<std::size_t>(x.c / g.groups) *
+         sizeof(T);
 }
 
 template <class T>
@@ -213,8 +212,7 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
   product.ranges = cut.ranges;
   product.dw = product.ranges == 1 ? dw : partial;
   product.adds = adds && product.ranges == 1;
-  product.packs =
-      product.channels % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(product.dw) % 16 == 0;
+  product.packs = product.channels % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(product.dw) % 16 == 0;
   product.stride_h = g.stride_h;
   product.stride_w = g.stride_w;
   product.pixels = static_cast<int>(dy.dy.n * dy.dy.plane());
@@ -253,10 +251,10 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
   conv_add_ranges(stream, all);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                        \
-  template std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>&, const View<const T>&, int); \
-  template void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*,      \
-                                          bool, int, ConvTile);
+#define LAMINA_INSTANTIATE(T)                                                                                         \
+  template std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>&, const View<const T>&, int);  \
+  template void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T>, const Masked<T>&, T*, T*, bool, \
+                                          int, ConvTile);
 LAMINA_INSTANTIATE(float)
 LAMINA_INSTANTIATE(double)
 #undef LAMINA_INSTANTIATE

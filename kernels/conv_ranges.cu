@@ -41,8 +41,8 @@ __global__ void conv_add_ranges_kernel(ConvRanges<T> all, View<const T> range, F
 template <class T>
 void conv_add_ranges(Stream stream, const ConvRanges<T>& all) {
   const View<T>& out = all.out;
-  const View<const T> range{
-      all.partial, out.n, out.c, all.rows, all.columns, std::int64_t{out.c} * all.rows * all.columns};
+  const View<const T> range{all.partial, out.n,       out.c,
+                            all.rows,    all.columns, std::int64_t{out.c} * all.rows * all.columns};
   const auto aligned = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
   const bool same_planes = all.step_h == 1 && all.step_w == 1 && all.rows == out.h && all.columns == out.w;
   const bool packs = same_planes && out.plane() % widest<T> == 0 && out.pitch % widest<T> == 0 && aligned(out.data) &&

@@ -1,9 +1,9 @@
 #pragma once
 // Which elements of a tile of a factor a thread brings from global to shared memory (gemm_tile.h).
 //
-// A factor is dense along one axis: along k, the axis of the sum, or along its free one. A thread brings packs of `width`
-// neighbours on the dense axis, neighbouring threads neighbouring packs. It keeps to one place on the dense axis and
-// takes every `rows`-th of the other.
+// A factor is dense along one axis: along k, the axis of the sum, or along its free one. A thread brings packs of
+// `width` neighbours on the dense axis, neighbouring threads neighbouring packs. It keeps to one place on the dense
+// axis and takes every `rows`-th of the other.
 
 #include "packs.h"
 

@@ -86,9 +86,9 @@ TEST_CASE("gemm 1x1 equals the definition in packs, at the edges of blocks") {
 
 TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs") {
   for (const ConvTile tile : tiles) {
-    check<float>({3, 24, 7, 7, 132}, tile);  // weights in packs, pixels singly
-    check<float>({2, 13, 5, 3, 67}, tile);   // neither
-    check<float>({5, 9, 1, 1, 3}, tile);     // one pixel
+    check<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
+    check<float>({2, 13, 5, 3, 67}, tile);              // neither
+    check<float>({5, 9, 1, 1, 3}, tile);                // one pixel
     check<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images begin anywhere
   }
   check<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
@@ -135,18 +135,25 @@ TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
   }
 }
 
-TEST_CASE("gemm 1x1 is the first choice for what it takes, and refuses the rest with the reason") {
+TEST_CASE("gemm 1x1 is the first choice where its model is, and refuses what it cannot do with the reason") {
   using namespace lamina;
   const auto backend = make_backend("cuda-host");
   const auto spec_of = [&](const Conv& op, const Shape& x) {
     return *test::make_spec(*backend, {"", op, {x}}, {.dtype = DType::f32});
   };
   const Choice named{.algorithm = {"gemm_1x1", "gemm_1x1", "gemm_1x1"}};
-  for (const int stride : {1, 2}) {
-    const Spec spec = spec_of(Conv{.channels = 64, .kernel = 1, .stride = stride}, {2, 32, 14, 14});
-    for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
-      CHECK(backend->algorithms(spec, pass).front() == "gemm_1x1");
+  const auto first = [&](const Conv& op, int plane, Pass pass) {
+    return backend->algorithms(spec_of(op, {2, 32, plane, plane}), pass).front();
+  };
+  const Conv plain{.channels = 64, .kernel = 1}, strided{.channels = 64, .kernel = 1, .stride = 2};
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    CHECK(first(plain, 14, pass) == "gemm_1x1");
+    CHECK(first(plain, 7, pass) == "gemm_1x1");
+    CHECK(first(strided, 14, pass) == "gemm_1x1");
   }
+  CHECK(first(plain, 14, Pass::backward_params) == "gemm_1x1");
+  CHECK(first(plain, 7, Pass::backward_params) == "implicit_gemm");  // single pixels
+  CHECK(first(strided, 16, Pass::backward_params) == "implicit_gemm");
   using Catch::Matchers::ContainsSubstring;
   const Spec wide = spec_of(Conv{.channels = 8, .kernel = {1, 3}}, {2, 8, 9, 9});
   CHECK_THROWS_AS(backend->lower(wide, named), Unsupported);

@@ -40,4 +40,7 @@ std::string implicit_gemm_refusal(const Conv&, const Spec&);
 std::string gemm_1x1_refusal(const Conv&, const Spec&);
 std::string im2col_gemm_refusal(const Conv&, const Spec&);
 
+/// Whether gemm_1x1, where it refuses nothing, is done before implicit_gemm by the model of both.
+bool gemm_1x1_pays(const Conv&, const Spec&, Pass);
+
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -77,6 +77,13 @@ std::string gemm_1x1_refusal(const Conv& op, const Spec& spec) {
   return {};
 }
 
+bool gemm_1x1_pays(const Conv& op, const Spec& spec, Pass pass) {
+  // Single pixels take the weight gradient as many instructions as implicit_gemm, whose largest tile is larger.
+  const std::int64_t pack = 16 / static_cast<std::int64_t>(size_of(spec.y.dtype));
+  const bool packs = op.stride.h == 1 && op.stride.w == 1 && spec.y.shape.plane() % pack == 0;
+  return packs || pass != Pass::backward_params;
+}
+
 Lowered::Step gemm_1x1_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
   return with_type(spec.y.dtype, [&]<class T>() {
     switch (pass) {
