@@ -8,7 +8,7 @@
 // product of their own, in which a row of dy is again a linear function of pixel and tap. One launch each.
 //
 // Where results are too few for a device, the sum over k is cut into ranges, each a block's, whose sums go to `partial`
-// and are added in order by a second kernel.
+// and are added in order by a second kernel (conv_ranges.h).
 //
 // A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
 // second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
@@ -18,6 +18,7 @@
 #include "conv_implicit_gemm.h"
 
 #include "conv_gather.h"
+#include "conv_ranges.h"
 #include "conv_tiles.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -76,31 +77,6 @@ __global__ __launch_bounds__(Tile::threads,
     product.adds ? write<Tile, 1, true>(product, range, channel, left, first_pixel, sums)
                  : write<Tile, 1, false>(product, range, channel, left, first_pixel, sums);
   }
-}
-
-/// The ranges' sums of every result, added in order, with bias, ReLU and old content; `width` pixels at once. `all` is
-/// what one range has of them.
-template <class T, int width>
-__global__ void conv_gather_sum_kernel(GatherProduct<T> product, View<T> all) {
-  for_each_pack<width>(Extent{all.n, all.image()}, [&](int n, std::int64_t i) {
-    const Divided row = divide(static_cast<unsigned>(i), product.by_columns);
-    const Divided channel = divide(row.quotient, product.by_rows);
-    const auto number = static_cast<int>(channel.quotient);
-    const T* from = all.at(n, 0) + i;
-    Pack<T, width> sum{};
-    for (int split = 0; split < product.splits; ++split, from += all.n * all.pitch) {
-      const Pack<T, width> range = load_pack<width>(from);
-      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
-    }
-    if (product.bias != nullptr) {
-      const T bias = product.bias[number];
-      for (int k = 0; k < width; ++k) sum.v[k] += bias;
-    }
-    if (product.relu)
-      for (int k = 0; k < width; ++k) sum.v[k] = cut_at_zero(sum.v[k]);
-    const Pixel pixel{n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)};
-    put_pack(product.out.at(n, number) + place_of(product, pixel), sum, product.adds);
-  });
 }
 
 constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 1330, 2},
@@ -170,12 +146,20 @@ void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
     }
   });
   if (splits == 1) return;
-  const auto add = [&](void (*kernel)(GatherProduct<T>, View<T>), int width) {
-    launch(kernel, "conv_gather_sum_kernel", grid_of_packs({all.n, all.image()}, width), pack_threads, 0, stream,
-           product, all);
-  };
-  made.packs&& has_packs(product) ? add(conv_gather_sum_kernel<T, widest<T>>, widest<T>)
-                                  : add(conv_gather_sum_kernel<T, 1>, 1);
+  ConvRanges<T> ranges;
+  ranges.partial = product.partial;
+  ranges.ranges = splits;
+  ranges.rows = h;
+  ranges.columns = w;
+  ranges.out = product.out;
+  ranges.step_h = product.rows.out_step;
+  ranges.base_h = product.rows.out_base;
+  ranges.step_w = product.columns.out_step;
+  ranges.base_w = product.columns.out_base;
+  ranges.bias = product.bias;
+  ranges.relu = product.relu;
+  ranges.adds = product.adds;
+  conv_add_ranges(stream, ranges);
 }
 
 /// Bytes of the sums of a product's ranges.

@@ -7,11 +7,10 @@
 // block's weights lie once per block, both in shared memory. Neighbouring threads bring neighbouring pixels.
 //
 // Filters by weights are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel (add_ranges.cu).
+// `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "conv_implicit_gemm.h"
-
-#include "add_ranges.h"
+#include "conv_ranges.h"
 #include "conv_tiles.h"
 #include "elements.h"
 #include "fast_divide.h"
@@ -234,7 +233,7 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
     dy.mask.data == nullptr ? start(conv_weights_product_kernel<T, Tile, false>)
                             : start(conv_weights_product_kernel<T, Tile, true>);
   });
-  if (splits > 1) add_ranges(stream, partial, splits, std::int64_t{dy.dy.c} * weights, dw, adds);
+  conv_add_weight_ranges(stream, partial, splits, g.groups, product.filters * weights, dw, adds);
 }
 
 template std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const float>&,

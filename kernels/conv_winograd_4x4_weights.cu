@@ -15,10 +15,10 @@
 // clang-format on
 //
 // In the end the 36 positions of a filter and channel meet in shared memory, a quarter of the filters at a time, and
-// are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (add_ranges.cu).
+// are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (conv_ranges.cu).
 
-#include "add_ranges.h"
 #include "conv_cut.h"
+#include "conv_ranges.h"
 #include "conv_winograd_4x4.h"
 #include "packs.h"
 #include "winograd_block.h"
@@ -375,8 +375,7 @@ void winograd_4x4_weights(Stream stream, const WinogradWeights<T>& conv, T* part
     launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, true>), all, Cut<T>::threads, bytes, stream, made, grid);
   else
     launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, false>), all, Cut<T>::threads, bytes, stream, made, grid);
-  if (ranges > 1)
-    add_ranges(stream, partial, ranges, std::int64_t{conv.dy.dy.c} * grid.channels * taps, conv.dw, conv.adds);
+  conv_add_weight_ranges(stream, partial, ranges, conv.groups, grid.filters * grid.channels * taps, conv.dw, conv.adds);
 }
 
 template WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<float>&);

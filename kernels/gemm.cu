@@ -58,8 +58,7 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
         for (int i = 0; i < Tile::loads_a; ++i) to.a[half][BringA::k(i) * to.a_pitch + BringA::free(i)] = a[i];
 #pragma unroll
         for (int i = 0; i < Tile::loads_b; ++i) to.b[half][BringB::k(i) * to.b_pitch + BringB::free(i)] = b[i];
-      },
-      [](int) {});
+      });
 
   T* const c = p.c + (gridDim.z > 1 ? split * (std::int64_t{p.m} * p.n) : 0);
 #pragma unroll

@@ -86,6 +86,24 @@ struct GemmTile {
       __syncthreads();
     }
   }
+
+  /// The same for a `load` that needs no preparation, and that is called for tile `last`, too: what it brings then is
+  /// stored and never read. So no branch is around the loads that the compiler could move them out of, to the place of
+  /// their use behind the multiplications, where every step would wait for them.
+  template <class Load, class Store>
+  __device__ static void run(Shared& shared, int first, int last, T (&sums)[tm][tn], Load load, Store store) {
+    T a[loads_a] = {}, b[loads_b] = {};
+    if (first >= last) return;
+    load(first, a, b);
+    store(shared, 0, a, b);
+    __syncthreads();
+    for (int tile = first, half = 0; tile < last; ++tile, half ^= 1) {
+      load(tile + 1, a, b);
+      multiply(shared, half, sums);
+      store(shared, half ^ 1, a, b);
+      __syncthreads();
+    }
+  }
 };
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

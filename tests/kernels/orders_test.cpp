@@ -36,6 +36,8 @@ std::vector<Case> cases() {
       {"grouped conv", Conv{.channels = 4, .kernel = {3, 2}, .stride = 2, .pad = 1, .groups = 2}, {x}},
       {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
       {"many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{2, 3, 16, 33}}, {relu}},
+      {"1x1 in packs + ReLU", Conv{.channels = 8, .kernel = 1}, {{2, 8, 6, 6}}, {relu}},
+      {"long 1x1", Conv{.channels = 4, .kernel = 1}, {{2, 300, 3, 3}}},
       {"many pixels", Conv{.channels = 2, .kernel = 1, .bias = false}, {{2, 2, 23, 23}}},
       {"bias of many pixels", Conv{.channels = 2, .kernel = 1}, {{2, 2, 32, 33}}},
       {"max pool", MaxPool{.window = 3, .stride = 2, .pad = 1, .rounding = Rounding::up}, {x}},

@@ -10,70 +10,19 @@
 #include "../../kernels/conv_direct.h"
 #include "../../kernels/conv_implicit_gemm.h"
 #include "../../kernels/gemm.h"
+#include "conv_problem.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 #include "support/unit.h"
 
 using namespace lamina::cuda_host;
+using lamina::test::ConvProblem;
+using lamina::test::integers;
 
 namespace {
 
-/// -3 to 3, the same for the same key.
 template <class T>
-std::vector<T> integers(std::int64_t count, unsigned key) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  unsigned state = key * 2654435761U + 1;
-  for (T& value : values) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<T>(static_cast<int>(state >> 24) % 7 - 3);
-  }
-  return values;
-}
-
-/// A convolution with its tensors; images of x and y lie `gap` elements further apart than they need.
-template <class T>
-struct Problem {
-  ConvGeometry g;
-  View<const T> x_shape;
-  int filters;
-  bool masked = false;
-
-  int p = 0, q = 0;
-  std::vector<T> x, w, bias, dy, mask, dx_old, dw_old;
-  int gap;
-
-  Problem(const ConvGeometry& geometry, int n, int c, int h, int wide, int k, bool with_mask = false, int apart = 3)
-      : g(geometry),
-        x_shape{nullptr, n, c, h, wide, std::int64_t{c} * h * wide + apart},
-        filters(k),
-        masked(with_mask),
-        gap(apart) {
-    p = (h + 2 * g.pad_h - g.dilation_h * (g.kernel_h - 1) - 1) / g.stride_h + 1;
-    q = (wide + 2 * g.pad_w - g.dilation_w * (g.kernel_w - 1) - 1) / g.stride_w + 1;
-    x = integers<T>(n * x_shape.pitch, 1);
-    w = integers<T>(std::int64_t{k} * (c / g.groups) * g.kernel_h * g.kernel_w, 2);
-    bias = integers<T>(k, 3);
-    dy = integers<T>(n * y_pitch(), 4);
-    mask = integers<T>(n * y_pitch(), 5);
-    dx_old = integers<T>(n * x_shape.pitch, 6);
-    dw_old = integers<T>(static_cast<std::int64_t>(w.size()), 7);
-  }
-  std::int64_t y_pitch() const { return std::int64_t{filters} * p * q + gap; }
-  View<const T> x_view() const { return {x.data(), x_shape.n, x_shape.c, x_shape.h, x_shape.w, x_shape.pitch}; }
-  View<T> dx_view(std::vector<T>& dx) const {
-    return {dx.data(), x_shape.n, x_shape.c, x_shape.h, x_shape.w, x_shape.pitch};
-  }
-  View<T> y_view(std::vector<T>& y) const { return {y.data(), x_shape.n, filters, p, q, y_pitch()}; }
-  Masked<T> gradient() const {
-    const View<const T> view{dy.data(), x_shape.n, filters, p, q, y_pitch()};
-    Masked<T> result{view, {}};
-    if (masked) result.mask = {mask.data(), x_shape.n, filters, p, q, y_pitch()};
-    return result;
-  }
-};
-
-template <class T>
-void check_forward(const Problem<T>& c, ConvTile tile, bool relu, int splits = 0) {
+void check_forward(const ConvProblem<T>& c, ConvTile tile, bool relu, int splits = 0) {
   std::vector<T> want(c.dy.size(), T(77)), got = want;
   conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
   std::vector<T> partial(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits) / sizeof(T),
@@ -84,7 +33,7 @@ void check_forward(const Problem<T>& c, ConvTile tile, bool relu, int splits = 0
 }
 
 template <class T>
-void check_data(const Problem<T>& c, ConvTile tile, bool adds, int splits = 0) {
+void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits = 0) {
   std::vector<T> want = c.dx_old, got = c.dx_old;
   conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
   const std::size_t bytes = conv_implicit_gemm_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
@@ -95,7 +44,7 @@ void check_data(const Problem<T>& c, ConvTile tile, bool adds, int splits = 0) {
 }
 
 template <class T>
-void check_weights(const Problem<T>& c, ConvTile tile, bool adds, int splits) {
+void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits) {
   std::vector<T> want = c.dw_old, got = c.dw_old;
   conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
   const std::size_t bytes = conv_implicit_gemm_partial_bytes<T>(c.g, c.x_view(), c.gradient().dy, splits);
@@ -106,7 +55,7 @@ void check_weights(const Problem<T>& c, ConvTile tile, bool adds, int splits) {
 }
 
 template <class T>
-void check_all(const Problem<T>& c, ConvTile tile) {
+void check_all(const ConvProblem<T>& c, ConvTile tile) {
   check_forward(c, tile, c.masked);
   check_data(c, tile, c.masked);
   check_forward(c, tile, !c.masked, 3);
@@ -185,7 +134,7 @@ TEST_CASE("implicit gemm equals the definition with strides, dilation, groups an
 }
 
 TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges") {
-  const Problem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
+  const ConvProblem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
     INFO(splits << " ranges");
     check_weights(c, ConvTile::tile_64x64, true, splits);

@@ -16,6 +16,10 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"1x1", Conv{.channels = 5, .kernel = 1}, {{2, 3, 4, 5}}},
       {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
+      {"1x1, planes in packs", Conv{.channels = 12, .kernel = 1}, {{3, 8, 14, 14}}},
+      {"1x1, odd planes, many channels", Conv{.channels = 68, .kernel = 1, .bias = false}, {{3, 20, 7, 7}}},
+      {"1x1, one pixel", Conv{.channels = 5, .kernel = 1}, {{3, 6, 1, 1}}},
+      {"1x1, long sums", Conv{.channels = 3, .kernel = 1}, {{1, 600, 3, 4}}},
       {"1x1, stride 2", Conv{.channels = 4, .kernel = 1, .stride = 2, .bias = false}, {{2, 3, 5, 6}}},
       {"1x1, padded", Conv{.channels = 2, .kernel = 1, .pad = 1}, {{1, 3, 3, 4}}},
       {"1x1, padding alone is read", Conv{.channels = 2, .kernel = 1, .stride = 2, .pad = 1}, {{2, 3, 1, 1}}},
@@ -119,7 +123,9 @@ TEST_CASE("conv + ReLU as one unit agrees with the two ops") {
   const Case padded{"", Conv{.channels = 4, .kernel = 3, .pad = 1}, {{2, 3, 4, 5}}, {{Relu{}}}};
   const Case pixelwise{"", Conv{.channels = 4, .kernel = 1}, {{1, 3, 4, 5}}, {{Relu{}}}, Mode::inference};
   check_against_oracle(padded);
+  const Case in_packs{"", Conv{.channels = 8, .kernel = 1}, {{2, 4, 4, 5}}, {{Relu{}}}};
   check_against_oracle(pixelwise);
+  check_against_oracle(in_packs);
   check_differences(padded);
 }
 

@@ -1,8 +1,11 @@
 // Convolution: which algorithm does which pass.
 //
 //   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
+//   gemm_1x1        a product whose factors are the tensors as they are; 1x1 kernels without padding. First where the
+//                   model of its steps is below implicit_gemm's (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
-//   im2col_gemm     a product by cuBLAS, behind columns that are written first
+//   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need none. No model of cuBLAS is
+//                   better than a guess: the rule takes it only where ours refuse, and measuring decides
 //   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few
 //                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty; but
 //                   not for their weight gradients, which are few and long sums: implicit_gemm shares out the pixels
@@ -66,7 +69,13 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   };
   const bool winograd_first = winograd_4x4_pays(op, spec, pass);
   if (winograd_first) offer_winograd();
+  const auto offer_1x1 = [&] {
+    offer("gemm_1x1", product_error(op, spec, pass), gemm_1x1_refusal(op, spec), gemm_1x1_step);
+  };
+  const bool own_1x1_first = gemm_1x1_pays(op, spec, pass);
+  if (own_1x1_first) offer_1x1();
   offer("implicit_gemm", product_error(op, spec, pass), implicit_gemm_refusal(op, spec), implicit_gemm_step);
+  if (!own_1x1_first) offer_1x1();
   if (machine == nullptr || named == im2col_gemm_name || machine->has_blas())
     offer(im2col_gemm_name, product_error(op, spec, pass), im2col_gemm_refusal(op, spec),
           [&choice](const Conv& o, const Spec& s, Pass p, Machine& m) { return im2col_gemm_step(o, s, choice, p, m); });

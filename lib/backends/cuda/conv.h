@@ -16,6 +16,12 @@ Masked<T> masked_dy(const Args& args, bool relu) {
   return dy;
 }
 
+/// A tensor of these sizes without data: what sizes depend on.
+template <class T>
+View<T> empty_view(const Shape& shape) {
+  return {nullptr, shape.n, shape.c, shape.h, shape.w, shape.image()};
+}
+
 /// Writes the bias gradient, if the op has a bias and anybody wants it. Takes backward_bias_bytes of args.workspace,
 /// which may then be written again.
 template <class T>
@@ -27,9 +33,14 @@ Lowered::Step direct_step(const Conv&, const Spec&, Pass, Machine&);
 constexpr const char* im2col_gemm_name = "im2col_gemm";
 Lowered::Step im2col_gemm_step(const Conv&, const Spec&, const Choice&, Pass, Machine&);
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
+Lowered::Step gemm_1x1_step(const Conv&, const Spec&, Pass, Machine&);
 
 /// Why the algorithm cannot do this convolution, or nothing.
 std::string implicit_gemm_refusal(const Conv&, const Spec&);
+std::string gemm_1x1_refusal(const Conv&, const Spec&);
 std::string im2col_gemm_refusal(const Conv&, const Spec&);
+
+/// Whether gemm_1x1, where it refuses nothing, is done before implicit_gemm by the model of both.
+bool gemm_1x1_pays(const Conv&, const Spec&, Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

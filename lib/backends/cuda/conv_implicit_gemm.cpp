@@ -11,12 +11,6 @@ namespace {
 
 constexpr const char* name = "implicit_gemm";
 
-/// A tensor of these sizes without data: what sizes depend on.
-template <class T>
-View<T> empty_view(const Shape& shape) {
-  return {nullptr, shape.n, shape.c, shape.h, shape.w, shape.image()};
-}
-
 template <class T>
 Lowered::Step weights_step(const Conv& op, const Spec& spec, Machine& machine) {
   const ConvGeometry g = geometry_of(op);

@@ -1,0 +1,44 @@
+#pragma once
+// Convolution by 1x1 kernels without padding as a matrix product whose factors are read from the tensors as they are.
+
+#include "conv_geometry.h"
+#include "conv_implicit_gemm.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+// Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Of the geometry only groups and strides are read. With a
+// stride, pixels are those of y.
+
+constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;  ///< pixels of a batch, weights and tiles of a group
+constexpr std::int64_t conv_1x1_most_groups = 65535;             ///< grid y
+
+/// Tiles of a group's results, of the smallest size: rows by pixels.
+constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
+  return (rows + 63) / 64 * ((pixels + 63) / 64);
+}
+
+/// What the launchers below need of `partial`: nothing for one range. Shapes alone decide.
+template <class T>
+std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int ranges = 0);
+template <class T>
+std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx, int ranges = 0);
+template <class T>
+std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
+                                   int ranges = 0);
+
+/// y = bias + w x, cut off at 0 with `relu`; a null bias is none.
+template <class T>
+void conv_1x1_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y, bool relu,
+                      T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
+
+/// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or keep what they have.
+template <class T>
+void conv_1x1_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
+                            T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
+
+/// dw = the sum over images of dy x^T, or dw += with `adds`; dw is dy.c x x.c / groups, dense.
+template <class T>
+void conv_1x1_backward_weights(Stream, const ConvGeometry&, View<const T> x, const Masked<T>& dy, T* dw, T* partial,
+                               bool adds, int ranges = 0, ConvTile = ConvTile::automatic);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

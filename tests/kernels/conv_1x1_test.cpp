@@ -1,0 +1,167 @@
+// Convolution by 1x1 kernels on the host, every tile, in packs and singly, where blocks have edges: in whole numbers,
+// equal in every bit to the definition.
+
+#include "../../kernels/conv_1x1.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../../kernels/conv_direct.h"
+#include "conv_problem.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+#include "support/unit.h"
+
+using namespace lamina::cuda_host;
+using lamina::test::ConvProblem;
+
+namespace {
+
+template <class T>
+void check_forward(const ConvProblem<T>& c, ConvTile tile, bool relu, int ranges) {
+  std::vector<T> want(c.dy.size(), T(77)), got = want;
+  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
+  std::vector<T> partial(conv_1x1_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges) / sizeof(T), T(NAN));
+  conv_1x1_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu, partial.data(), ranges,
+                      tile);
+  CHECK(got == want);
+}
+
+template <class T>
+void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
+  std::vector<T> want = c.dx_old, got = c.dx_old;
+  conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
+  const std::size_t bytes = conv_1x1_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges);
+  std::vector<T> partial(bytes / sizeof(T), T(NAN));
+  conv_1x1_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(), ranges, tile);
+  CHECK(got == want);
+}
+
+template <class T>
+void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
+  std::vector<T> want = c.dw_old, got = c.dw_old;
+  conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
+  const std::size_t bytes = conv_1x1_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges);
+  std::vector<T> partial(bytes / sizeof(T), T(NAN));
+  conv_1x1_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), got.data(), partial.data(), adds, ranges, tile);
+  CHECK(got == want);
+}
+
+struct Sizes {
+  int n, c, h, w, k;
+  int groups = 1, stride_h = 1, stride_w = 1, gap = 4;
+};
+
+/// With a mask and without, added to old content and not, in one range and in several.
+template <class T>
+void check(const Sizes& s, ConvTile tile) {
+  INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
+           << " groups, stride " << s.stride_h << "x" << s.stride_w << ", tile " << static_cast<int>(tile));
+  const ConvGeometry g{s.groups, 1, 1, s.stride_h, s.stride_w, 0, 0, 1, 1};
+  for (const bool masked : {false, true}) {
+    const ConvProblem<T> c(g, s.n, s.c, s.h, s.w, s.k, masked, s.gap);
+    check_forward(c, tile, masked, 1);
+    check_data(c, tile, masked, 1);
+    check_weights(c, tile, masked, 1);
+    check_forward(c, tile, !masked, 3);
+    check_data(c, tile, !masked, 2);
+    check_weights(c, tile, !masked, 3);
+  }
+}
+
+constexpr ConvTile tiles[] = {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64};
+
+}  // namespace
+
+TEST_CASE("gemm 1x1 equals the definition in packs, at the edges of blocks") {
+  for (const ConvTile tile : tiles) {
+    check<float>({1, 16, 8, 8, 32}, tile);     // less than a tile
+    check<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels more than fit
+    check<float>({2, 140, 2, 2, 12}, tile);    // a pack is an image
+  }
+  check<float>({1, 4, 56, 56, 4}, ConvTile::automatic);
+  check<double>({3, 18, 3, 6, 66}, ConvTile::automatic);
+}
+
+TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs") {
+  for (const ConvTile tile : tiles) {
+    check<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
+    check<float>({2, 13, 5, 3, 67}, tile);              // neither
+    check<float>({5, 9, 1, 1, 3}, tile);                // one pixel
+    check<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images begin anywhere
+  }
+  check<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
+  check<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
+}
+
+TEST_CASE("gemm 1x1 equals the definition with groups and strides") {
+  for (const ConvTile tile : tiles) {
+    check<float>({2, 48, 6, 6, 24, 3}, tile);
+    check<float>({2, 16, 9, 8, 72, 1, 2, 2}, tile);
+    check<float>({2, 10, 7, 11, 6, 2, 1, 3}, tile);
+  }
+  check<double>({2, 6, 5, 7, 4, 2, 2, 1}, ConvTile::automatic);
+}
+
+TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
+  // One element further on, nothing is aligned.
+  ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 8, 4, 4, 8, false, 4);
+  std::vector<float> want(c.dy.size(), 77), shifted(c.dy.size() + 1, 77), w(c.w.size() + 1), x(c.x.size() + 1);
+  std::copy(c.w.begin(), c.w.end(), w.begin() + 1);
+  std::copy(c.x.begin(), c.x.end(), x.begin() + 1);
+  conv_direct_forward<float>(nullptr, c.g, c.x_view(), c.w.data(), nullptr, c.y_view(want), false);
+  for (const bool move_w : {false, true})
+    for (const bool move_x : {false, true})
+      for (const bool move_y : {false, true}) {
+        INFO("moved: w " << move_w << ", x " << move_x << ", y " << move_y);
+        std::fill(shifted.begin(), shifted.end(), 77.0F);
+        View<const float> from = c.x_view();
+        if (move_x) from.data = x.data() + 1;
+        View<float> to = c.y_view(want);
+        to.data = shifted.data() + (move_y ? 1 : 0);
+        conv_1x1_forward<float>(nullptr, c.g, from, move_w ? w.data() + 1 : c.w.data(), nullptr, to, false, nullptr, 1);
+        CHECK(std::vector<float>(to.data, to.data + want.size()) == want);
+      }
+}
+
+TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
+  const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
+  for (const int ranges : {1, 2, 5, 16}) {
+    INFO(ranges << " ranges");
+    check_forward(c, ConvTile::tile_64x64, true, ranges);
+    check_data(c, ConvTile::tile_64x64, true, ranges);
+    check_weights(c, ConvTile::tile_64x64, true, ranges);
+  }
+}
+
+TEST_CASE("gemm 1x1 is the first choice where its model is, and refuses what it cannot do with the reason") {
+  using namespace lamina;
+  const auto backend = make_backend("cuda-host");
+  const auto spec_of = [&](const Conv& op, const Shape& x) {
+    return *test::make_spec(*backend, {"", op, {x}}, {.dtype = DType::f32});
+  };
+  const Choice named{.algorithm = {"gemm_1x1", "gemm_1x1", "gemm_1x1"}};
+  const auto first = [&](const Conv& op, int plane, Pass pass) {
+    return backend->algorithms(spec_of(op, {2, 32, plane, plane}), pass).front();
+  };
+  const Conv plain{.channels = 64, .kernel = 1}, strided{.channels = 64, .kernel = 1, .stride = 2};
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    CHECK(first(plain, 14, pass) == "gemm_1x1");
+    CHECK(first(plain, 7, pass) == "gemm_1x1");
+    CHECK(first(strided, 14, pass) == "gemm_1x1");
+  }
+  CHECK(first(plain, 14, Pass::backward_params) == "gemm_1x1");
+  CHECK(first(plain, 7, Pass::backward_params) == "implicit_gemm");  // single pixels
+  CHECK(first(strided, 16, Pass::backward_params) == "implicit_gemm");
+  using Catch::Matchers::ContainsSubstring;
+  const Spec wide = spec_of(Conv{.channels = 8, .kernel = {1, 3}}, {2, 8, 9, 9});
+  CHECK_THROWS_AS(backend->lower(wide, named), Unsupported);
+  CHECK_THROWS_WITH(backend->lower(wide, named), ContainsSubstring("1x1 kernels, not 1x3"));
+  const Spec padded = spec_of(Conv{.channels = 8, .kernel = 1, .pad = {0, 2}}, {2, 8, 9, 9});
+  CHECK_THROWS_WITH(backend->lower(padded, named), ContainsSubstring("no padding, not 0x2"));
+  const Spec heavy = spec_of(Conv{.channels = 65536, .kernel = 1}, {1, 65536, 1, 1});
+  CHECK_THROWS_WITH(backend->lower(heavy, named), ContainsSubstring("weights of a group, not 4294967296"));
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    for (const std::string& name : backend->algorithms(padded, pass)) CHECK(name != "gemm_1x1");
+}
