@@ -30,8 +30,8 @@ constexpr int blocks_at_once = Tile::threads == 256 ? 2 : 3;
 template <class T, class Tile, class Bring>
 __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_gather_product_kernel(GatherProduct<T> product) {
-  __shared__ typename Tile::Shared shared;
-  __shared__ typename Bring::Shared shared_taps;
+  LAMINA_SHARED(typename Tile::Shared, shared);
+  LAMINA_SHARED(typename Bring::Shared, shared_taps);
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,

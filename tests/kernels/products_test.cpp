@@ -184,6 +184,13 @@ TEST_CASE("implicit gemm equals the definition with strides, dilation, groups an
   check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
 
+TEST_CASE("implicit gemm finds its taps in every block, where all blocks share them") {
+  // One step for all channels: what a former block left of its taps would be right.
+  const Problem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
+  check_forward(c, ConvTile::tile_64x64, false);
+  check_data(c, ConvTile::tile_64x64, false);
+}
+
 TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges") {
   const Problem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
