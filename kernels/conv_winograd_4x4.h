@@ -38,4 +38,9 @@ struct WinogradConv {
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
 
+/// Cycles of a large device, as the model of docs/algorithms/winograd_4x4.md predicts for f32: of the convolution whose
+/// y is images x h x w, and of the filters' transform before it.
+std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
+std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
+
 }  // namespace lamina::LAMINA_CUDA_SPACE

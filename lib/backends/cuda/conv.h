@@ -28,6 +28,9 @@ constexpr const char* im2col_gemm_name = "im2col_gemm";
 Lowered::Step im2col_gemm_step(const Conv&, const Spec&, const Choice&, Pass, Machine&);
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
 
+/// Cycles of a large device for forward or the data gradient in f32, by the model of docs/algorithms/implicit_gemm.md.
+std::int64_t implicit_gemm_cycles(const Conv&, const Spec&, Pass);
+
 /// Why the algorithm cannot do this convolution, or nothing.
 std::string implicit_gemm_refusal(const Conv&, const Spec&);
 std::string im2col_gemm_refusal(const Conv&, const Spec&);
