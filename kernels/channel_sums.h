@@ -66,7 +66,8 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
 
 /// Leaves the block's sums, made of every thread's, where the slice's belong. Every thread of the block calls it, once.
 __device__ inline void leave_partial(Sums sums, Sums* partial) {
-  __shared__ double first[sum_threads / lanes], second[sum_threads / lanes];
+  LAMINA_SHARED(double[sum_threads / lanes], first);
+  LAMINA_SHARED(double[sum_threads / lanes], second);
   sums = {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
   if (threadIdx.x % lanes == 0) {
     first[threadIdx.x / lanes] = sums.first;

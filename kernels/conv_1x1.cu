@@ -152,7 +152,7 @@ struct PixelLoads {
 
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
 __global__ __launch_bounds__(Tile::threads, blocks_at_once<Tile>) void conv_1x1_kernel(PixelProduct<T> product) {
-  __shared__ typename Tile::Shared shared;
+  LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_row_tiles);
   const int first_result = static_cast<int>(tile.remainder) * Tile::bm,
             first_pixel = static_cast<int>(tile.quotient) * Tile::bn;

@@ -130,7 +130,7 @@ struct WeightLoads {
 template <class T, class Tile, int width, bool masked>
 __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
-  __shared__ typename Tile::Shared shared;
+  LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_channel_tiles);
   const int group = static_cast<int>(blockIdx.y), range = static_cast<int>(blockIdx.z);
   const int first_filter = static_cast<int>(tile.quotient) * Tile::bm,

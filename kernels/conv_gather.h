@@ -25,9 +25,21 @@ struct ProductAxis {
   int taps, tap_first, tap_by;  ///< tap i of the product is tap_first + i tap_by of the filter
 };
 
+/// What the products of a launch differ in: the pixels that have the same taps are one product.
 template <class T>
-struct GatherProduct {
+struct ProductPart {
   ProductAxis rows, columns;
+  FastDivide by_columns, by_rows, by_taps, by_row_taps;
+  int pixels;
+  int splits, tiles_per_split;  ///< ranges of k, and their length
+  int first_z;                  ///< of the grid
+  View<T> out;
+  View<T> ranges;    ///< with more than one: what the first has of the pixels of the product; the others follow
+  bool adds, packs;  ///< widest<T> pixels that begin at a multiple of it lie together in `out`, on 16 bytes
+};
+
+template <class T>
+struct GatherProduct : ProductPart<T> {
   int groups, results, depth;  ///< of a group: results m, and channels to sum over
   View<const T> in, mask;      ///< in counts only where the mask, if there is one, is above 0
   const T* w;
@@ -35,14 +47,47 @@ struct GatherProduct {
   int w_result, w_channel;  ///< elements from one to the next
   int w_row;                ///< taps of a row of the filter
   const T* bias;
-  bool relu, adds;
-  View<T> out;
-  bool packs;  ///< widest<T> pixels that begin at a multiple of it lie together in `out`, on 16 bytes
-  FastDivide by_columns, by_rows, by_taps, by_row_taps;
-  int pixels;
-  int splits, tiles_per_split;  ///< ranges of k, and their length
-  T* partial;                   ///< with more than one range: split, image, channel, pixel of the product
+  bool relu;
 };
+
+/// Several products in one launch, by classes of pixels. The longest come first, so that what is left at the end is
+/// short.
+template <class T>
+struct GatherProducts {
+  static constexpr int most = 16;  ///< strides of 4 x 4
+  GatherProduct<T> common;
+  int count;
+  ProductPart<T> parts[most];
+};
+static_assert(sizeof(GatherProducts<double>) <= 4096, "what a kernel's parameters may take on every device");
+
+/// Which product a block works for whose place along z is `z`, and that product.
+template <class T>
+__device__ int part_at(const GatherProduct<T>&, int) {
+  return 0;
+}
+template <class T>
+__device__ int part_at(const GatherProducts<T>& products, int z) {
+  int part = 0;
+  while (part + 1 < products.count && z >= products.parts[part + 1].first_z) ++part;
+  return part;
+}
+template <class T>
+__device__ const GatherProduct<T>& product_of(const GatherProduct<T>& product, int) {
+  return product;
+}
+template <class T>
+__device__ GatherProduct<T> product_of(const GatherProducts<T>& products, int part) {
+  GatherProduct<T> product = products.common;
+  static_cast<ProductPart<T>&>(product) = products.parts[part];
+  // What all have in common has a place that is known beforehand, and takes no register.
+  product.rows.step = product.columns.step = 1;
+  product.rows.by = products.common.rows.by;
+  product.rows.tap_by = products.common.rows.tap_by;
+  product.columns.by = products.common.columns.by;
+  product.columns.tap_by = products.common.columns.tap_by;
+  return product;
+}
 
 template <class T>
 __device__ unsigned plane_of(const View<T>& view) {
@@ -68,8 +113,8 @@ __device__ std::int64_t place_of(const GatherProduct<T>& product, const Pixel& p
          pixel.column * product.columns.out_step + product.columns.out_base;
 }
 
-/// A tap of a channel: where it lies, relative to a pixel's place in `in` and to a filter. Places are counted modulo
-/// 2^32: that of a tap which its pixel has is the place itself, for an image has fewer elements.
+/// A tap of a channel: where it lies, relative to a pixel's place in `in` and to a filter's first tap. Places are
+/// counted modulo 2^32: that of a tap which its pixel has is the place itself, for an image has fewer elements.
 struct Tap {
   unsigned in;
   int row, column;
@@ -82,8 +127,7 @@ __device__ Tap tap_of(const GatherProduct<T>& product, unsigned channel, unsigne
   const Divided tap = divide(number, product.by_row_taps);
   const int r = static_cast<int>(tap.quotient), s = static_cast<int>(tap.remainder);
   const int row = r * product.rows.by, column = s * product.columns.by;
-  const int filter_row = product.rows.tap_first + r * product.rows.tap_by;
-  const int filter_column = product.columns.tap_first + s * product.columns.tap_by;
+  const int filter_row = r * product.rows.tap_by, filter_column = s * product.columns.tap_by;
   return {channel * plane_of(product.in) + static_cast<unsigned>(row * product.in.w + column), row, column,
           channel * static_cast<unsigned>(product.w_channel) +
               static_cast<unsigned>(filter_row * product.w_row + filter_column)};
@@ -119,7 +163,7 @@ struct Share {
     if (!inside) row = nowhere;
     in = product.in.at(own.n, group * product.depth);
     mask = product.mask.data == nullptr ? nullptr : product.mask.at(own.n, group * product.depth);
-    filters = product.w + group * product.w_group +
+    filters = product.w + group * product.w_group + product.rows.tap_first * product.w_row + product.columns.tap_first +
               std::int64_t{min(first_result + a_row, product.results - 1)} * product.w_result;
   }
 

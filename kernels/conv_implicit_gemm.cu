@@ -5,10 +5,11 @@
 // Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and of the
 // taps only those count that dy has a row and a column for. For a pixel (h, w) these are the r with
 // (h + pad - r dilation) mod stride = 0: all pixels with the same h mod stride and w mod stride share them, and make a
-// product of their own, in which a row of dy is again a linear function of pixel and tap. One launch each.
+// product of their own, in which a row of dy is again a linear function of pixel and tap. One launch makes up to 16 of
+// these products, those with most taps first.
 //
-// Where results are too few for a device, the sum over k is cut into ranges, each a block's, whose sums go to `partial`
-// and are added in order by a second kernel (conv_ranges.h).
+// Where results are too few for a device, the sum over k is split into ranges, each a block's, whose sums go to
+// `partial` and are added in order by a second kernel.
 //
 // A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
 // second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
@@ -17,8 +18,10 @@
 
 #include "conv_implicit_gemm.h"
 
+#include <vector>
+
 #include "conv_gather.h"
-#include "conv_ranges.h"
+#include "conv_parts.h"
 #include "conv_tiles.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -26,34 +29,14 @@ namespace {
 
 /// Blocks that the compiler is to leave registers for on a multiprocessor.
 template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256 ? 2 : 3;
+constexpr int blocks_at_once = Tile::threads == 256       ? 2
+                               : Tile::tm* Tile::tn == 64 ? 3
+                                                          : 4;
 
-template <class T, class Tile, class Bring>
-__global__ __launch_bounds__(Tile::threads,
-                             blocks_at_once<Tile>) void conv_gather_product_kernel(GatherProduct<T> product) {
-  __shared__ typename Tile::Shared shared;
-  __shared__ typename Bring::Shared shared_taps;
-  const int group = static_cast<int>(blockIdx.z) / product.splits,
-            split = static_cast<int>(blockIdx.z) % product.splits;
-  const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
-            first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
-  const int k_count = product.depth * product.rows.taps * product.columns.taps;
-  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
-  Bring bring(product, shared_taps, group, first_result, first_pixel, first_tile);
-
-  T sums[Tile::tm][Tile::tn] = {};
-  Tile::run(
-      shared, first_tile, min(first_tile + product.tiles_per_split, tiles), sums,
-      [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) { bring.load(tile, a, b); },
-      [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
-        const auto& own = bring.own;
-#pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][own.a_place + i * own.a_rows] = a[i];
-#pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own.b_place + i * own.b_rows * to.b_pitch] = b[i];
-      },
-      [&](int tile) { bring.ahead(tile); });
-
+/// Writes a block's sums, with bias and ReLU.
+template <class Tile, class T>
+__device__ void put_sums(const GatherProduct<T>& product, int group, int split, int first_result, int first_pixel,
+                         T (&sums)[Tile::tm][Tile::tn]) {
   const int channel = group * product.results + first_result, left = product.results - first_result;
   if (product.bias != nullptr) {
 #pragma unroll
@@ -79,155 +62,238 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
+template <class T, class Products>
+constexpr bool is_one = std::is_same_v<Products, GatherProduct<T>>;
+
+/// `Products` is a GatherProduct<T>, or GatherProducts<T>.
+template <class T, class Tile, class Bring, class Products>
+__global__ __launch_bounds__(Tile::threads,
+                             blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
+  LAMINA_SHARED(typename Tile::Shared, shared);
+  LAMINA_SHARED(typename Bring::Shared, shared_taps);
+  LAMINA_SHARED(int, shared_part);
+  const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
+            first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
+  int part = part_at(products, static_cast<int>(blockIdx.z));
+  const auto& product = product_of(products, part);
+  const int z = static_cast<int>(blockIdx.z) - product.first_z, group = z / product.splits, split = z % product.splits;
+  if constexpr (!is_one<T, Products>) {
+    if (first_pixel >= product.pixels) return;  // another part has more
+    if (threadIdx.x == 0) shared_part = part;
+  }
+  const int k_count = product.depth * product.rows.taps * product.columns.taps;
+  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
+  Bring bring(product, shared_taps, group, first_result, first_pixel, first_tile);
+
+  T sums[Tile::tm][Tile::tn] = {};
+  Tile::run(
+      shared, first_tile, min(first_tile + product.tiles_per_split, tiles), sums,
+      [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) { bring.load(tile, a, b); },
+      [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
+        const auto& own = bring.own;
+#pragma unroll
+        for (int i = 0; i < Tile::loads_a; ++i) to.a[half][own.a_place + i * own.a_rows] = a[i];
+#pragma unroll
+        for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own.b_place + i * own.b_rows * to.b_pitch] = b[i];
+      },
+      [&](int tile) { bring.ahead(tile); });
+
+  if constexpr (is_one<T, Products>) {
+    put_sums<Tile>(product, group, split, first_result, first_pixel, sums);
+  } else {
+    // Read once more: what only the end needs takes no registers before.
+    __syncthreads();
+    const auto& again = product_of(products, shared_part);
+    const int own_z = static_cast<int>(blockIdx.z) - again.first_z;
+    put_sums<Tile>(again, own_z / again.splits, own_z % again.splits, first_result, first_pixel, sums);
+  }
+}
+
+/// The ranges' sums of every result, added in order, with bias, ReLU and old content; `width` pixels at once.
+template <class T, int width, class Products>
+__global__ void conv_gather_sum_kernel(const Products products) {
+  const auto& product = product_of(products, static_cast<int>(blockIdx.z));
+  const View<T>& all = product.ranges;
+  for_each_pack<width>(Extent{all.n, all.image()}, [&](int n, std::int64_t i) {
+    const Divided row = divide(static_cast<unsigned>(i), product.by_columns);
+    const Divided channel = divide(row.quotient, product.by_rows);
+    const auto number = static_cast<int>(channel.quotient);
+    const T* from = all.at(n, 0) + i;
+    Pack<T, width> sum{};
+    for (int split = 0; split < product.splits; ++split, from += all.n * all.pitch) {
+      const Pack<T, width> range = load_pack<width>(from);
+      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
+    }
+    if (product.bias != nullptr) {
+      const T bias = product.bias[number];
+      for (int k = 0; k < width; ++k) sum.v[k] += bias;
+    }
+    if (product.relu)
+      for (int k = 0; k < width; ++k) sum.v[k] = cut_at_zero(sum.v[k]);
+    const Pixel pixel{n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)};
+    put_pack(product.out.at(n, number) + place_of(product, pixel), sum, product.adds);
+  });
+}
+
 constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 1330, 2},
                                           {ConvTile::tile_64x128, 64, 128, 8, 656, 720, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 705, 560, 4}};
 
+/// The same where results are written singly, between those of other classes.
+constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 3200, 2},
+                                           {ConvTile::tile_64x128, 64, 128, 8, 656, 1660, 3},
+                                           {ConvTile::tile_64x64, 64, 64, 16, 705, 1045, 4}};
+
 /// Tile and ranges. Without a multiple of 8 channels the largest tile has too few registers.
 template <class T>
-ConvCut cut_of(const GatherProduct<T>& product, std::int64_t pixels, ConvTile tile, int splits) {
-  const bool uneven = product.depth % 8 != 0;
-  const std::int64_t depth = std::int64_t{product.depth} * product.rows.taps * product.columns.taps;
-  const ConvCut cut =
-      conv_cut_for({product.results, pixels, product.groups, depth, 128, 16}, gather_costs, tile, splits);
-  return {uneven && cut.tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : cut.tile, cut.ranges};
+ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, ConvTile tile, int splits) {
+  std::vector<ConvPart> sizes;
+  for (const ProductPart<T>& part : parts)
+    sizes.push_back({part.pixels, std::int64_t{product.depth} * part.rows.taps * part.columns.taps});
+  const auto cut_for = [&](ConvTile taken, int ranges) {
+    return conv_cut_for({product.results, 0, product.groups, 0, 128, 16}, sizes.data(), static_cast<int>(sizes.size()),
+                        parts.size() > 1 ? strided_costs : gather_costs, taken, ranges);
+  };
+  const ConvCut cut = cut_for(tile, splits);
+  return product.depth % 8 != 0 && cut.tile == ConvTile::tile_128x128 ? cut_for(ConvTile::tile_64x128, cut.ranges)
+                                                                      : cut;
 }
 
 /// Whether packs of pixels may be written at once: the product's pixels are those of `out`, in order.
 template <class T>
-bool has_packs(const GatherProduct<T>& product) {
-  const View<T>& out = product.out;
-  return product.rows.out_step == 1 && product.columns.out_step == 1 && out.plane() % widest<T> == 0 &&
+bool has_packs(const ProductPart<T>& part) {
+  const View<T>& out = part.out;
+  return part.rows.out_step == 1 && part.columns.out_step == 1 && out.plane() % widest<T> == 0 &&
          out.pitch % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
 }
 
 template <class T>
-void run(Stream stream, GatherProduct<T> product, ConvTile tile, int splits) {
-  product.pixels = product.out.n * product.rows.count * product.columns.count;
-  if (product.pixels == 0) return;
-  const int row_taps = std::max(product.columns.taps, 1), taps = std::max(product.rows.taps, 1) * row_taps;
-  product.by_columns = FastDivide(product.columns.count);
-  product.by_rows = FastDivide(product.rows.count);
-  product.by_row_taps = FastDivide(row_taps);
-  product.by_taps = FastDivide(taps);
-  const int depth = product.depth * product.rows.taps * product.columns.taps;
-  const ConvCut cut = cut_of(product, product.pixels, tile, splits);
-  splits = product.splits = cut.ranges;
+struct Same {
+  using type = T;
+};
 
-  // Ranges are written as if they were images of the product's pixels alone.
-  const int h = product.rows.count, w = product.columns.count;
-  const View<T> all{product.partial, product.out.n, product.out.c, h, w, std::int64_t{product.out.c} * h * w};
-  GatherProduct<T> made = product;
-  if (splits > 1) {
-    made.out = all;
-    made.bias = nullptr;
-    made.relu = made.adds = false;
-    made.rows.out_step = made.columns.out_step = 1;
-    made.rows.out_base = made.columns.out_base = 0;
-  }
-  made.packs = has_packs(made);
-  with_conv_tile<T, 8>(cut.tile, [&](auto chosen) {
+/// Calls body(tile, Same<Bring>()) with the types that a product takes.
+template <class T, class Body>
+void with_bring(const GatherProduct<T>& product, ConvTile tile, Body body) {
+  with_conv_tile<T, 8>(tile, [&](auto chosen) {
     using Tile = decltype(chosen);
-    const int tiles = (depth + Tile::bk - 1) / Tile::bk;
-    made.tiles_per_split = (tiles + splits - 1) / splits;
-    const dim3 grid(static_cast<unsigned>((product.pixels + Tile::bn - 1) / Tile::bn),
-                    static_cast<unsigned>((product.results + Tile::bm - 1) / Tile::bm),
-                    static_cast<unsigned>(product.groups * splits));
-    const auto start = [&](void (*kernel)(GatherProduct<T>)) {
-      launch(kernel, "conv_gather_product_kernel", grid, Tile::threads, 0, stream, made);
-    };
     const bool masked = product.mask.data != nullptr;
     if (product.depth % Tile::bk == 0) {
-      masked ? start(conv_gather_product_kernel<T, Tile, TapPerStep<T, Tile, true>>)
-             : start(conv_gather_product_kernel<T, Tile, TapPerStep<T, Tile, false>>);
+      masked ? body(chosen, Same<TapPerStep<T, Tile, true>>()) : body(chosen, Same<TapPerStep<T, Tile, false>>());
     } else if constexpr (Tile::bm * Tile::bn < 128 * 128) {
-      masked ? start(conv_gather_product_kernel<T, Tile, TapPerElement<T, Tile, true>>)
-             : start(conv_gather_product_kernel<T, Tile, TapPerElement<T, Tile, false>>);
+      masked ? body(chosen, Same<TapPerElement<T, Tile, true>>()) : body(chosen, Same<TapPerElement<T, Tile, false>>());
     }
   });
-  if (splits == 1) return;
-  ConvRanges<T> ranges;
-  ranges.partial = product.partial;
-  ranges.ranges = splits;
-  ranges.rows = h;
-  ranges.columns = w;
-  ranges.out = product.out;
-  ranges.step_h = product.rows.out_step;
-  ranges.base_h = product.rows.out_base;
-  ranges.step_w = product.columns.out_step;
-  ranges.base_w = product.columns.out_base;
-  ranges.bias = product.bias;
-  ranges.relu = product.relu;
-  ranges.adds = product.adds;
-  conv_add_ranges(stream, ranges);
 }
 
-/// Bytes of the sums of a product's ranges.
-template <class T>
-std::size_t range_bytes(const GatherProduct<T>& product, int splits) {
-  const std::int64_t pixels = std::int64_t{product.out.n} * product.rows.count * product.columns.count;
-  splits = cut_of(product, pixels, ConvTile::automatic, splits).ranges;
-  if (splits == 1) return 0;
-  return static_cast<std::size_t>(splits * pixels * product.out.c) * sizeof(T);
-}
-
-int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
-
-/// The pixels with index mod stride = phase, and the taps that they meet.
-ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
-  ProductAxis axis{
-      1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / gcd(dilation, stride)};
-  axis.by = -axis.tap_by * dilation / stride;
-  for (int tap = 0; tap < std::min(kernel, axis.tap_by); ++tap) {
-    const int reach = phase + pad - tap * dilation;
-    if (reach % stride != 0) continue;
-    axis.tap_first = tap;
-    axis.base = reach / stride;
-    axis.taps = (kernel - tap + axis.tap_by - 1) / axis.tap_by;
-    break;
-  }
-  return axis;
-}
-
-/// The product of forward, but for its data.
-template <class T>
-GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
-  const int taps = g.kernel_h * g.kernel_w;
-  GatherProduct<T> product{};
-  product.rows = {g.stride_h, -g.pad_h, g.dilation_h, 1, 0, y.h, g.kernel_h, 0, 1};
-  product.columns = {g.stride_w, -g.pad_w, g.dilation_w, 1, 0, y.w, g.kernel_w, 0, 1};
-  product.groups = g.groups;
-  product.results = y.c / g.groups;
-  product.depth = x.c / g.groups;
-  product.in = x;
-  product.w_channel = taps;
-  product.w_result = product.depth * taps;
-  product.w_group = std::int64_t{product.results} * product.w_result;
-  product.w_row = g.kernel_w;
-  product.out = y;
-  return product;
-}
-
-/// Calls body(product) for the product of every class of pixels of the data gradient, but for its data.
+/// Calls body with the first `count` parts of a product, as a kernel takes one or several.
 template <class T, class Body>
-void for_each_class(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx, Body body) {
-  const int taps = g.kernel_h * g.kernel_w;
-  GatherProduct<T> product{};
-  product.groups = g.groups;
-  product.results = dx.c / g.groups;
-  product.depth = dy.c / g.groups;
-  product.in = dy;
-  product.w_result = taps;
-  product.w_channel = product.results * taps;
-  product.w_group = std::int64_t{product.depth} * product.w_channel;
-  product.w_row = g.kernel_w;
-  product.out = dx;
-  for (int down = 0; down < std::min(g.stride_h, dx.h); ++down)
-    for (int across = 0; across < std::min(g.stride_w, dx.w); ++across) {
-      product.rows = phase_axis(down, g.stride_h, g.pad_h, g.dilation_h, g.kernel_h, dx.h);
-      product.columns = phase_axis(across, g.stride_w, g.pad_w, g.dilation_w, g.kernel_w, dx.w);
-      body(product);
+void with_products(const GatherProduct<T>& product, const std::vector<ProductPart<T>>& parts, std::size_t count,
+                   Body body) {
+  if (parts.size() == 1) {
+    GatherProduct<T> one = product;
+    static_cast<ProductPart<T>&>(one) = parts[0];
+    return body(one);
+  }
+  GatherProducts<T> several{product, static_cast<int>(count), {}};
+  several.common.rows = parts[0].rows;
+  several.common.columns = parts[0].columns;
+  std::copy_n(parts.begin(), count, several.parts);
+  body(several);
+}
+
+/// What a part's ranges take of `partial`.
+template <class T>
+std::int64_t range_count(const ProductPart<T>& part) {
+  return part.splits == 1 ? 0 : part.splits * std::int64_t{part.pixels} * part.out.c;
+}
+
+/// Gives the parts their ranges, one after the other in `partial`. Returns the tile.
+template <class T>
+ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& parts, T* partial, ConvTile tile,
+               int splits) {
+  const ConvCut cut = cut_of(product, parts, tile, splits);
+  const auto taps = [](const ProductPart<T>& part) { return part.rows.taps * part.columns.taps; };
+  int z = 0;
+  for (ProductPart<T>& part : parts) {
+    part.splits = ranges_of(taps(part), taps(parts.front()), cut.ranges);
+    part.first_z = z;
+    z += product.groups * part.splits;
+    const int h = part.rows.count, w = part.columns.count;
+    part.ranges = {partial, part.out.n, part.out.c, h, w, std::int64_t{part.out.c} * h * w};
+    if (partial != nullptr) partial += range_count(part);
+  }
+  return cut.tile;
+}
+
+/// Makes the parts of a product, of which that with most taps is the first. More than one have neither bias nor ReLU.
+template <class T>
+void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
+         int splits) {
+  tile = split(product, parts, partial, tile, splits);
+  // Ranges are written as if they were images of the product's pixels alone.
+  std::vector<ProductPart<T>> made = parts;
+  GatherProduct<T> common = product;
+  int most_pixels = 0;
+  for (ProductPart<T>& part : made) {
+    most_pixels = std::max(most_pixels, part.pixels);
+    if (part.splits > 1) {
+      part.out = part.ranges;
+      part.adds = false;
+      part.rows.out_step = part.columns.out_step = 1;
+      part.rows.out_base = part.columns.out_base = 0;
     }
+    part.packs = has_packs(part);
+  }
+  if (made.front().splits > 1) {
+    common.bias = nullptr;
+    common.relu = false;
+  }
+  const int blocks_z = made.back().first_z + product.groups * made.back().splits;
+  with_bring(product, tile, [&](auto chosen, auto bring) {
+    using Tile = decltype(chosen);
+    using Bring = typename decltype(bring)::type;
+    for (ProductPart<T>& part : made) {
+      const int depth = product.depth * part.rows.taps * part.columns.taps, tiles = (depth + Tile::bk - 1) / Tile::bk;
+      part.tiles_per_split = (tiles + part.splits - 1) / part.splits;
+    }
+    const dim3 grid(static_cast<unsigned>((most_pixels + Tile::bn - 1) / Tile::bn),
+                    static_cast<unsigned>((product.results + Tile::bm - 1) / Tile::bm),
+                    static_cast<unsigned>(blocks_z));
+    with_products(common, made, made.size(), [&](const auto& products) {
+      using Products = std::decay_t<decltype(products)>;
+      launch(conv_gather_product_kernel<T, Tile, Bring, Products>, "conv_gather_product_kernel", grid, Tile::threads, 0,
+             stream, products);
+    });
+  });
+
+  // Those with fewer taps have fewer ranges: the ones that are to be added come first.
+  std::size_t added = 0;
+  std::int64_t most_results = 0;
+  for (; added < parts.size() && parts[added].splits > 1; ++added)
+    most_results = std::max(most_results, parts[added].ranges.image());
+  if (added == 0) return;
+  with_products(product, parts, added, [&](const auto& products) {
+    using Products = std::decay_t<decltype(products)>;
+    const auto add = [&](void (*kernel)(const Products), int width) {
+      dim3 grid = grid_of_packs({parts[0].ranges.n, most_results}, width);
+      grid.z = static_cast<unsigned>(added);
+      launch(kernel, "conv_gather_sum_kernel", grid, pack_threads, 0, stream, products);
+    };
+    if constexpr (std::is_same_v<Products, GatherProduct<T>>) {
+      if (made[0].packs && has_packs(parts[0])) return add(conv_gather_sum_kernel<T, widest<T>, Products>, widest<T>);
+    }
+    add(conv_gather_sum_kernel<T, 1, Products>, 1);
+  });
+}
+
+/// Bytes of the sums of the parts' ranges.
+template <class T>
+std::size_t range_bytes(const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, int splits) {
+  split<T>(product, parts, nullptr, ConvTile::automatic, splits);
+  std::int64_t count = 0;
+  for (const ProductPart<T>& part : parts) count += range_count(part);
+  return static_cast<std::size_t>(count) * sizeof(T);
 }
 
 }  // namespace
@@ -235,16 +301,35 @@ void for_each_class(const ConvGeometry& g, const View<const T>& dy, const View<T
 template <class T>
 std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry& g, const View<const T>& x, const View<T>& y,
                                              int splits) {
-  return range_bytes(forward_product(g, x, y), splits);
+  const std::vector<ProductPart<T>> parts = forward_parts(g, y);
+  return parts.empty() ? 0 : range_bytes(forward_product(g, x, y), parts, splits);
 }
 
 template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
                                           int splits) {
   std::size_t most = 0;
-  for_each_class(g, dy, dx,
-                 [&](const GatherProduct<T>& product) { most = std::max(most, range_bytes(product, splits)); });
+  // Classes without taps do not need any; whether they are there decides how the others meet in launches.
+  for (const bool adds : {false, true})
+    for_each_launch(g, dx, adds, splits, [&](const std::vector<ProductPart<T>>& parts) {
+      most = std::max(most, range_bytes(data_product(g, dy, dx), parts, splits));
+    });
   return most;
+}
+
+template <class T>
+std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
+  const std::vector<ProductPart<T>> parts = forward_parts(g, y);
+  return parts.empty() ? 0 : cut_of(forward_product(g, x, y), parts, ConvTile::automatic, 0).cycles;
+}
+
+template <class T>
+std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx) {
+  std::int64_t cycles = 0;
+  for_each_launch(g, dx, false, 0, [&](const std::vector<ProductPart<T>>& parts) {
+    cycles += cut_of(data_product(g, dy, dx), parts, ConvTile::automatic, 0).cycles;
+  });
+  return cycles;
 }
 
 template <class T>
@@ -254,21 +339,18 @@ void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const
   product.w = w;
   product.bias = bias;
   product.relu = relu;
-  product.partial = partial;
-  run(stream, product, tile, splits);
+  const std::vector<ProductPart<T>> parts = forward_parts(g, y);
+  if (!parts.empty()) run(stream, product, parts, partial, tile, splits);
 }
 
 template <class T>
 void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, const T* w, const Masked<T>& dy, View<T> dx,
                                       bool adds, T* partial, int splits, ConvTile tile) {
-  for_each_class(g, dy.dy, dx, [&](GatherProduct<T> product) {
-    // Pixels that no tap reaches keep what they have.
-    if (adds && (product.rows.taps == 0 || product.columns.taps == 0)) return;
-    product.mask = dy.mask;
-    product.w = w;
-    product.adds = adds;
-    product.partial = partial;
-    run(stream, product, tile, splits);
+  GatherProduct<T> product = data_product(g, dy.dy, dx);
+  product.mask = dy.mask;
+  product.w = w;
+  for_each_launch(g, dx, adds, splits, [&](const std::vector<ProductPart<T>>& parts) {
+    run(stream, product, parts, partial, tile, splits);
   });
 }
 
@@ -276,6 +358,8 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
   template std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&,    \
                                                         int);                                                         \
   template std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int); \
+  template std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<const T>&, const View<T>&); \
+  template std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>&, const View<T>&);    \
   template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>,   \
                                            bool, T*, int, ConvTile);                                                  \
   template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \

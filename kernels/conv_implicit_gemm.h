@@ -25,13 +25,19 @@ template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
                                           int splits = 0);
 
+/// Cycles of a large device until the pass is done, as the model of docs/algorithms/implicit_gemm.md predicts for f32.
+template <class T>
+std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<const T>& x, const View<T>& y);
+template <class T>
+std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>& dy, const View<T>& dx);
+
 /// y = bias + the sum, cut off at 0 with `relu`; a null bias is none.
 template <class T>
 void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y,
                                 bool relu, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
 /// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns leave the same remainder are one product:
-/// they meet the same taps of the filters, and no other.
+/// they meet the same taps of the filters, and no other. Up to 16 of these products, strides of 4x4, are one launch.
 template <class T>
 void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
                                       bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);

@@ -97,9 +97,9 @@ constexpr int blocks_at_once = Tile::threads == 256       ? 2
 template <class T, class Tile, bool masked>
 __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_weights_product_kernel(WeightsProduct<T> product) {
-  __shared__ typename Tile::Shared shared;
-  __shared__ WeightPlace weights[Tile::bn];
-  __shared__ PixelPlace pixels[2][Tile::bk];  // of a tile; dy, mask and x are how far it is to the next tile's
+  LAMINA_SHARED(typename Tile::Shared, shared);
+  LAMINA_SHARED(WeightPlace[Tile::bn], weights);
+  LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // of a tile; dy, mask and x are how far it is to the next tile's
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_filter = static_cast<int>(blockIdx.y) * Tile::bm,

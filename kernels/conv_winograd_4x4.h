@@ -38,6 +38,11 @@ struct WinogradConv {
 template <class T>
 void winograd_4x4(Stream, const WinogradConv<T>&);
 
+/// Cycles of a large device, as the model of docs/algorithms/winograd_4x4.md predicts for f32: of the convolution whose
+/// y is images x h x w, and of the filters' transform before it.
+std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
+std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
+
 /// One weight gradient. dw is dy.c x x.c / groups x 3 x 3, dense.
 template <class T>
 struct WinogradWeights {
@@ -49,8 +54,9 @@ struct WinogradWeights {
   bool adds = false;  ///< dw += instead of dw =
 };
 
-/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a large
-/// device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not looked at.
+/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a
+/// large device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not
+/// looked at.
 struct WinogradRanges {
   int count;
   std::int64_t cycles;

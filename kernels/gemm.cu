@@ -34,7 +34,7 @@ template <class T, class Tile, bool a_along_k, bool b_along_k>
 __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, int tiles_per_split) {
   using BringA = Bring<a_along_k, Tile::bm, Tile::threads>;
   using BringB = Bring<b_along_k, Tile::bn, Tile::threads>;
-  __shared__ typename Tile::Shared shared;
+  LAMINA_SHARED(typename Tile::Shared, shared);
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = (p.k + bk - 1) / bk, first = split * tiles_per_split;
 

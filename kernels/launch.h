@@ -18,12 +18,19 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// device: the shape alone decides in which order sums are made.
 constexpr std::int64_t large_device = 132;
 
+/// T: what lets the name of a variable come after all of an array's type.
+template <class T>
+using Plainly = T;
+
 }  // namespace lamina::LAMINA_CUDA_SPACE
 
 /// The kernel to launch, with its name for messages: LAMINA_KERNEL(gemm_kernel<T, 8>).
 #define LAMINA_KERNEL(...) (__VA_ARGS__), #__VA_ARGS__
 
 #if !defined(LAMINA_CUDA_ON_HOST)
+
+/// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile);
+#define LAMINA_SHARED(T, name) __shared__ ::lamina::LAMINA_CUDA_SPACE::Plainly<T> name
 
 /// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
 #define LAMINA_DYNAMIC_SHARED(T, name)                           \

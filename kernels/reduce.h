@@ -33,7 +33,7 @@ __device__ T reduce_warp(T value, Operation operation) {
 /// In every thread. Every thread of the block calls it.
 template <int threads, class Operation, class T>
 __device__ T reduce_block(T value, Operation operation) {
-  __shared__ T parts[threads / lanes];
+  LAMINA_SHARED(T[threads / lanes], parts);
   value = reduce_warp(value, operation);
   if (threadIdx.x % lanes == 0) parts[threadIdx.x / lanes] = value;
   __syncthreads();

@@ -18,13 +18,22 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline
-#define __shared__ static  // one block runs at a time
+#define __shared__                                                                                           \
+  static_assert(false, "static shared memory is LAMINA_SHARED(T[count], name): the host has to know of it"); \
+  static
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
 
 #define __syncthreads() ::lamina::cuda_host::host::sync_block(__FILE__, __LINE__)
 #define __syncthreads_count(predicate) ::lamina::cuda_host::host::sync_block(__FILE__, __LINE__, (predicate) ? 1 : 0)
 #define __syncthreads_or(predicate) (__syncthreads_count(predicate) != 0 ? 1 : 0)
+
+/// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile). One block runs at a time, so
+/// that one object will do; every block finds it as NaN.
+#define LAMINA_SHARED(T, name)                           \
+  static ::lamina::cuda_host::Plainly<T> name;           \
+  static std::uint64_t lamina_block_that_has_##name = 0; \
+  ::lamina::cuda_host::host::begin_shared(name, lamina_block_that_has_##name)
 
 /// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
 #define LAMINA_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(::lamina::cuda_host::host::dynamic_shared())

@@ -104,7 +104,7 @@ std::string Machine::place(const Thread& thread) const {
   return std::string(launch_->name) + ", block " + text_of(blockIdx) + ", thread " + text_of(thread.index);
 }
 
-/// Threads [first, first + count), in the order of their turns.
+/// Threads, or blocks, [first, first + count), in the order of their turns.
 std::vector<std::size_t> Machine::order(std::size_t first, std::size_t count) {
   std::vector<std::size_t> result(count);
   std::iota(result.begin(), result.end(), first);
@@ -349,19 +349,20 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
   // A block of its own for the allocator, so that the address sanitizer sees its end.
   shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
 
-  for (unsigned z = 0; z < launch.grid.z; ++z)
-    for (unsigned y = 0; y < launch.grid.y; ++y)
-      for (unsigned x = 0; x < launch.grid.x; ++x) {
-        blockIdx = {x, y, z};
-        std::fill(shared_.begin(), shared_.end() - guard_bytes, static_cast<unsigned char>(0xff));
-        std::fill(shared_.end() - guard_bytes, shared_.end(), guard_byte);
-        run_block();
-        if (error_.empty() && std::any_of(shared_.end() - guard_bytes, shared_.end(),
-                                          [](unsigned char byte) { return byte != guard_byte; }))
-          error_ = std::string(launch.name) + ", block " + text_of(blockIdx) + ": wrote beyond its " +
-                   std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory";
-        if (!error_.empty()) throw LaunchError(error_);
-      }
+  const std::size_t width = launch.grid.x, height = launch.grid.y;
+  for (const std::size_t block : order(0, width * height * launch.grid.z)) {
+    blockIdx = {static_cast<unsigned>(block % width), static_cast<unsigned>(block / width % height),
+                static_cast<unsigned>(block / width / height)};
+    ++blocks_begun;
+    std::fill(shared_.begin(), shared_.end() - guard_bytes, static_cast<unsigned char>(0xff));
+    std::fill(shared_.end() - guard_bytes, shared_.end(), guard_byte);
+    run_block();
+    if (error_.empty() &&
+        std::any_of(shared_.end() - guard_bytes, shared_.end(), [](unsigned char byte) { return byte != guard_byte; }))
+      error_ = std::string(launch.name) + ", block " + text_of(blockIdx) + ": wrote beyond its " +
+               std::to_string(launch.shared_bytes) + " bytes of dynamic shared memory";
+    if (!error_.empty()) throw LaunchError(error_);
+  }
   const std::string name = launch.name;
   ++launches[name.substr(0, name.find('<'))];
 }

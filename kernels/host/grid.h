@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <string>
+#include <type_traits>
 
 #include "../stream.h"
 
@@ -26,8 +28,8 @@ constexpr int warpSize = 32;           // NOLINT
 
 namespace host {
 
-/// In which order the threads of a block take their turns: at the start, and after every barrier. A right kernel gives
-/// the same bits in all of them.
+/// In which order the blocks of a grid run, one after the other, and the threads of a block take their turns: at the
+/// start, and after every barrier. A right kernel gives the same bits in all of them.
 enum class Order { ascending, descending, shuffled };
 
 /// Of all launches from now on. Until the first call: LAMINA_THREAD_ORDER, which is "ascending", "descending",
@@ -51,6 +53,19 @@ void run_grid(const Launch&, void (*thread)(void*), void* context);
 // What kernels call, by the words of cuda_on_host.h.
 
 unsigned char* dynamic_shared();
+
+inline std::uint64_t blocks_begun = 0;  ///< by all launches so far
+
+/// Fills an object in static shared memory with 0xff bytes (NaN) if `block`, which belongs to it, is not this one: what
+/// a former block left is gone before a thread can read it.
+template <class T>
+void begin_shared(T& object, std::uint64_t& block) {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
+                "shared memory holds plain data: nothing constructs it");
+  if (block == blocks_begun) return;
+  block = blocks_begun;
+  std::memset(static_cast<void*>(&object), 0xff, sizeof object);
+}
 
 /// Waits for every thread of the block. Returns the sum over them of `value`.
 int sync_block(const char* file, int line, int value = 0);

@@ -1,4 +1,4 @@
-// The order in which the threads of a block take their turns, as the environment tells it.
+// The order in which the blocks of a grid and the threads of a block take their turns, as the environment says it.
 
 #include "turns.h"
 

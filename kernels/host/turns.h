@@ -1,5 +1,5 @@
 #pragma once
-// The order in which the threads of a block take their turns.
+// The order in which the blocks of a grid and the threads of a block take their turns.
 
 #include <cstdint>
 

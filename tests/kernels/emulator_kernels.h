@@ -11,7 +11,8 @@ namespace lamina::cuda_host::trial {
 template <class T, bool synced>
 __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr int tile = 8;
-  __shared__ T from_a[tile][tile], from_b[tile][tile];
+  LAMINA_SHARED(T[tile][tile], from_a);
+  LAMINA_SHARED(T[tile][tile], from_b);
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   const int row = static_cast<int>(blockIdx.y) * tile + y, column = static_cast<int>(blockIdx.x) * tile + x;
   T sum = 0;
@@ -27,7 +28,7 @@ __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b
 
 /// One sum per block.
 __global__ void sum_kernel(int count, const int* x, int* sums) {
-  __shared__ int parts[32];
+  LAMINA_SHARED(int[32], parts);
   const int t = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   int sum = 0;
   for (int i = static_cast<int>(blockIdx.x) * threads + t; i < count; i += threads * static_cast<int>(gridDim.x))
@@ -65,6 +66,64 @@ __global__ void reverse_kernel(int wrong, float* x, int* clean) {
   __syncthreads();
   x[first + t] = held[last - t];
   if (t == 0) clean[blockIdx.x] = bad == 0 ? 1 : 0;
+}
+
+template <class T>
+struct Held {
+  struct alignas(16) Shared {
+    T values[2][32];
+    int written;
+  };
+};
+
+/// Block 0 writes shared memory, and every block, of 32 threads, copies to y what it finds there: a fault, for what the
+/// others find is what a former block left. In a struct of a template, in one value, and in a function's array.
+template <class T>
+__device__ T found_in_template(bool writes) {
+  LAMINA_SHARED(T[32], held);
+  if (writes) held[threadIdx.x] = T(5);
+  __syncthreads();
+  return held[threadIdx.x];
+}
+template <class T>
+__global__ void left_by_former_block_kernel(T* y, int* written) {
+  LAMINA_SHARED(typename Held<T>::Shared, held);
+  LAMINA_SHARED(T, one);
+  const bool writes = blockIdx.x == 0;
+  const unsigned t = threadIdx.x, i = blockIdx.x * 32 + t;
+  if (writes) held.values[1][t] = T(5);
+  if (writes && t == 0) {
+    held.written = 5;
+    one = T(5);
+  }
+  __syncthreads();
+  y[i] = (held.values[1][t] + found_in_template<T>(writes) + one) / 3;
+  if (t == 0) written[blockIdx.x] = held.written;
+}
+
+/// Counts to `rounds` in shared memory, where every pass through the declaration finds what the last one left.
+__device__ inline int counted_on(bool first) {
+  LAMINA_SHARED(int[32], count);
+  count[threadIdx.x] = first ? 1 : count[threadIdx.x] + 1;
+  __syncthreads();
+  return count[threadIdx.x];
+}
+__global__ void counting_kernel(int rounds, int* y) {
+  int reached = 0;
+  for (int round = 0; round < rounds; ++round) reached = counted_on(round == 0);
+  y[blockIdx.x * 32 + threadIdx.x] = reached;
+}
+
+/// x[i] = x[i + 32] in place, but for the last block: a fault where there are several, for a block reads what its
+/// neighbour writes.
+__global__ void shift_in_place_kernel(int* x) {
+  const unsigned i = blockIdx.x * 32 + threadIdx.x;
+  if (blockIdx.x + 1 < gridDim.x) x[i] = x[i + 32];
+}
+
+/// turn[block] = how many blocks ran before it.
+__global__ void block_turns_kernel(int* count, int* turn) {
+  if (threadIdx.x == 0) turn[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = atomicAdd(count, 1);
 }
 
 /// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of what half a warp passed around.
@@ -127,7 +186,7 @@ __global__ void beyond_global_kernel(int count, const int* x, int* y) {
 }
 /// Writes row `rows` of a tile of 4.
 __global__ void beyond_shared_kernel(int rows, int* y) {
-  __shared__ int tile[4][4];
+  LAMINA_SHARED(int[4][4], tile);
   for (int row = 0; row <= rows; ++row) tile[row][threadIdx.x] = row;
   __syncthreads();
   y[threadIdx.x] = tile[0][threadIdx.x];

@@ -1,7 +1,8 @@
-// The emulator that runs CUDA kernels on the host: right kernels are exact in every order of threads, and a misuse is
-// an error that names the kernel, the block and the thread.
+// The emulator that runs CUDA kernels on the host: right kernels are exact in every order of blocks and threads, and a
+// misuse is an error that names the kernel, the block and the thread.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -16,7 +17,7 @@ using namespace lamina::cuda_host::trial;
 
 namespace {
 
-/// Calls body in each order of threads, and leaves them ascending.
+/// Calls body in each order of blocks and threads, and leaves them ascending.
 template <class Body>
 void in_every_order(Body body) {
   for (const host::Order order : {host::Order::ascending, host::Order::descending, host::Order::shuffled}) {
@@ -114,6 +115,64 @@ TEST_CASE("dynamic shared memory begins as NaN in every block") {
     const std::size_t block = i / 32;
     CHECK(x[i] == static_cast<float>(block * 32 + 31 - i % 32));
   }
+}
+
+TEST_CASE("static shared memory begins as NaN in every block, whatever a former one left there") {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    in_every_order([&] {
+      std::vector<T> y(5 * 32, zero);
+      std::vector<int> written(5);
+      launch(LAMINA_KERNEL(left_by_former_block_kernel<T>), 5, 32, 0, nullptr, y.data(), written.data());
+      for (std::size_t i = 0; i < y.size(); ++i) CHECK((i < 32 ? y[i] == T(5) : std::isnan(y[i])));
+      CHECK(written == std::vector<int>{5, -1, -1, -1, -1});
+    });
+  };
+  check(0.0F);
+  check(0.0);
+  check(0.0F);  // and in the next launch
+}
+
+TEST_CASE("static shared memory keeps within a block what was written there") {
+  in_every_order([] {
+    std::vector<int> y(3 * 32);
+    launch(LAMINA_KERNEL(counting_kernel), 3, 32, 0, nullptr, 4, y.data());
+    CHECK(y == std::vector<int>(3 * 32, 4));
+  });
+}
+
+TEST_CASE("a kernel whose blocks read what others write differs between the orders of blocks") {
+  std::vector<std::vector<int>> results;
+  in_every_order([&] {
+    std::vector<int> x(7 * 32);
+    std::iota(x.begin(), x.end(), 0);
+    launch(LAMINA_KERNEL(shift_in_place_kernel), 7, 32, 0, nullptr, x.data());
+    results.push_back(x);
+  });
+  CHECK(results[1] != results[0]);
+  CHECK(results[2] != results[0]);
+  CHECK(results[2] != results[1]);
+}
+
+TEST_CASE("blocks run each once, ascending, descending or shuffled by a seed") {
+  const auto turns = [](host::Order order, std::uint64_t seed = 0) {
+    std::vector<int> turn(2 * 3 * 4, -1);
+    int count = 0;
+    host::set_thread_order(order, seed);
+    launch(LAMINA_KERNEL(block_turns_kernel), dim3(2, 3, 4), 32, 0, nullptr, &count, turn.data());
+    host::set_thread_order(host::Order::ascending);
+    return turn;
+  };
+  std::vector<int> want(2 * 3 * 4);
+  std::iota(want.begin(), want.end(), 0);
+  CHECK(turns(host::Order::ascending) == want);
+  CHECK(turns(host::Order::descending) == std::vector<int>(want.rbegin(), want.rend()));
+  std::vector<int> shuffled = turns(host::Order::shuffled, 1);
+  CHECK(shuffled == turns(host::Order::shuffled, 1));
+  CHECK(shuffled != turns(host::Order::shuffled, 2));
+  CHECK(shuffled != want);
+  std::sort(shuffled.begin(), shuffled.end());
+  CHECK(shuffled == want);
 }
 
 TEST_CASE("votes and shuffles within half a warp are right in every order of threads") {

@@ -1,5 +1,5 @@
-// Every op by every algorithm on cuda-host, in three orders of threads: the same bits. And every kernel there is has
-// run.
+// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every kernel
+// there is has run.
 
 #include <algorithm>
 #include <array>
@@ -130,7 +130,7 @@ std::set<std::string> minus(const std::set<std::string>& a, const std::set<std::
 
 }  // namespace
 
-TEST_CASE("every op has the same bits in every order of threads, and every kernel there is has run") {
+TEST_CASE("every op has the same bits in every order of blocks and threads, and every kernel there is has run") {
   const auto backend = make_backend("cuda-host");
   for (const Case& c : cases())
     for (const DType dtype : element_types())

@@ -1,6 +1,7 @@
 // The tiled products on the host, every tile, range and orientation, where blocks have edges: in whole numbers, equal
 // in every bit to the definition.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 #include "../../kernels/conv_direct.h"
 #include "../../kernels/conv_implicit_gemm.h"
 #include "../../kernels/gemm.h"
+#include "../../kernels/host/grid.h"
 #include "conv_problem.h"
 #include "lamina/error.h"
 #include "support/catch.h"
@@ -38,6 +40,8 @@ void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits = 
   conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
   const std::size_t bytes = conv_implicit_gemm_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), splits);
   std::vector<T> partial(bytes / sizeof(T), T(NAN));
+  const View<T> dx = c.dx_view(got);
+  for (int n = 0; n < dx.n && !adds; ++n) std::fill_n(dx.at(n, 0), dx.image(), T(NAN));
   conv_implicit_gemm_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(got), adds, partial.data(),
                                       splits, tile);
   CHECK(got == want);
@@ -133,6 +137,58 @@ TEST_CASE("implicit gemm equals the definition with strides, dilation, groups an
   check_all<float>({{1, 1, 1, 3, 3, 0, 0, 1, 1}, 2, 2, 9, 9, 3, true}, ConvTile::automatic);
 }
 
+TEST_CASE("implicit gemm's data gradient with any strides equals the definition") {
+  const auto check = [](const auto& c, int splits) {
+    INFO("stride " << c.g.stride_h << 'x' << c.g.stride_w << ", " << splits << " ranges");
+    for (const bool adds : {false, true}) check_data(c, ConvTile::automatic, adds, splits);
+  };
+  for (const int splits : {0, 1, 2, 3, 5}) {
+    // kernel, stride, pad, dilation
+    check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 2, 5, 9, 12, 16, true), splits);
+    check(ConvProblem<float>({1, 1, 1, 2, 2, 0, 0, 1, 1}, 2, 5, 9, 12, 24), splits);  // three classes without taps
+    check(ConvProblem<float>({2, 3, 3, 2, 1, 1, 1, 1, 1}, 2, 4, 9, 8, 10, true), splits);
+    check(ConvProblem<float>({1, 5, 4, 3, 2, 2, 1, 1, 1}, 1, 3, 14, 11, 7), splits);
+    check(ConvProblem<float>({1, 3, 3, 2, 3, 2, 2, 2, 2}, 1, 3, 13, 14, 8, true),
+          splits);                                                                      // by dilation 2, half have none
+    check(ConvProblem<double>({2, 2, 3, 3, 4, 1, 0, 1, 2}, 2, 6, 11, 13, 16), splits);  // a kernel below the stride
+    check(ConvProblem<float>({1, 7, 7, 4, 4, 3, 3, 1, 1}, 1, 3, 17, 18, 16), splits);
+    check(ConvProblem<float>({1, 1, 2, 7, 7, 0, 0, 1, 1}, 1, 2, 15, 16, 6), splits);   // 49 classes
+    check(ConvProblem<float>({1, 3, 3, 4, 5, 1, 1, 1, 1}, 1, 2, 3, 23, 130), splits);  // fewer rows than the stride
+  }
+  check(ConvProblem<float>({1, 3, 3, 2, 2, 1, 1, 1, 1}, 3, 70, 19, 21, 16, true), 0);  // classes of several blocks
+}
+
+TEST_CASE("implicit gemm's data gradient with strides is one launch, and another one where ranges are to be added") {
+  const auto launches = [](const ConvProblem<float>& c, int splits) {
+    const auto count = [](const char* name) {
+      const auto all = host::kernels_run();
+      const auto found = all.find(name);
+      return found == all.end() ? std::uint64_t{0} : found->second;
+    };
+    const std::uint64_t products = count("conv_gather_product_kernel"), sums = count("conv_gather_sum_kernel");
+    check_data(c, ConvTile::automatic, false, splits);
+    return std::pair(count("conv_gather_product_kernel") - products, count("conv_gather_sum_kernel") - sums);
+  };
+  const auto strided = [](int down, int across) {
+    return ConvProblem<float>({1, 3, 3, down, across, 1, 1, 1, 1}, 1, 2, 15, 16, 8);
+  };
+  using Count = std::pair<std::uint64_t, std::uint64_t>;
+  CHECK(launches(strided(1, 1), 1) == Count(1, 0));
+  CHECK(launches(strided(2, 2), 1) == Count(1, 0));
+  CHECK(launches(strided(2, 2), 3) == Count(1, 1));
+  CHECK(launches(strided(3, 2), 2) == Count(1, 1));
+  CHECK(launches(strided(4, 4), 1) == Count(1, 0));
+  CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 classes, 16 a launch
+  CHECK(launches(strided(7, 7), 1) == Count(4, 0));
+}
+
+TEST_CASE("implicit gemm finds its taps in every block, where all blocks share them") {
+  // One step for all channels: what a former block left of its taps would be right.
+  const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
+  check_forward(c, ConvTile::tile_64x64, false);
+  check_data(c, ConvTile::tile_64x64, false);
+}
+
 TEST_CASE("implicit gemm's weight gradient is the same for any number of ranges") {
   const ConvProblem<float> c({1, 3, 3, 1, 1, 1, 1, 1, 1}, 3, 2, 9, 10, 4, true);
   for (const int splits : {1, 2, 5, 17, 40}) {
@@ -169,6 +225,18 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
   CHECK(cut(128, 128, 100000) == 132);
   CHECK(cut(128, 128, 512 * 100) == 100);
+  // Parts of a launch: blocks of the deepest come first, and ranges are about as long as theirs.
+  CHECK(ranges_of(400, 400, 5) == 5);
+  CHECK(ranges_of(200, 400, 5) == 3);
+  CHECK(ranges_of(0, 400, 5) == 1);
+  CHECK(ranges_of(0, 0, 5) == 1);
+  const ConvPart parts[3] = {{132 * 128, 8 * 10}, {132 * 128, 8 * 5}, {66 * 128, 0}};
+  const ConvSize size{128, 0, 1, 0, 512, 256};
+  const ConvTileCost two[3] = {{ConvTile::tile_128x128, 128, 128, 8, 400, 30, 2}, costs[1], costs[2]};
+  // Of the multiprocessor with most: 10 steps beside 5, and one block with neither.
+  CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
+  CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
+  CHECK(conv_cut_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
   // Few results take small tiles, and a number that is given stays.
   CHECK(conv_cut_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
   CHECK(conv_cut_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);

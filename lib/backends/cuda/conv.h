@@ -35,6 +35,9 @@ Lowered::Step im2col_gemm_step(const Conv&, const Spec&, const Choice&, Pass, Ma
 Lowered::Step implicit_gemm_step(const Conv&, const Spec&, Pass, Machine&);
 Lowered::Step gemm_1x1_step(const Conv&, const Spec&, Pass, Machine&);
 
+/// Cycles of a large device for forward or the data gradient in f32, by the model of docs/algorithms/implicit_gemm.md.
+std::int64_t implicit_gemm_cycles(const Conv&, const Spec&, Pass);
+
 /// Why the algorithm cannot do this convolution, or nothing.
 std::string implicit_gemm_refusal(const Conv&, const Spec&);
 std::string gemm_1x1_refusal(const Conv&, const Spec&);

@@ -74,6 +74,14 @@ std::string implicit_gemm_refusal(const Conv& op, const Spec& spec) {
   return {};
 }
 
+std::int64_t implicit_gemm_cycles(const Conv& op, const Spec& spec, Pass pass) {
+  const ConvGeometry g = geometry_of(op);
+  const Shape &x = spec.x[0].shape, &y = spec.y.shape;
+  return pass == Pass::backward_data
+             ? conv_implicit_gemm_data_cycles(g, empty_view<const float>(y), empty_view<float>(x))
+             : conv_implicit_gemm_forward_cycles(g, empty_view<const float>(x), empty_view<float>(y));
+}
+
 Lowered::Step implicit_gemm_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
   return with_type(spec.y.dtype, [&]<class T>() {
     switch (pass) {

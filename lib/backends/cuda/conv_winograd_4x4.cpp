@@ -4,6 +4,7 @@
 #include "conv_winograd_4x4.h"
 
 #include "../../../kernels/conv_winograd_4x4.h"
+#include "conv.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -72,12 +73,6 @@ Lowered::Step backward_data_step(const Conv& op, const Spec& spec, Machine& mach
       filter_bytes<T>(op, spec, Pass::backward_data));
 }
 
-/// How full units of so many are.
-double fill(int count, int unit) {
-  const int units = (count + unit - 1) / unit;
-  return static_cast<double>(count) / (units * unit);
-}
-
 }  // namespace
 
 std::string winograd_4x4_refusal(const Conv& op, Pass) {
@@ -96,13 +91,11 @@ std::string winograd_4x4_refusal(const Conv& op, Pass) {
 bool winograd_4x4_pays(const Conv& op, const Spec& spec, Pass pass) {
   if (pass == Pass::backward_params) return winograd_4x4_weights_pay(op, spec);
   if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, pass).empty()) return false;
-  constexpr double edges_in_channels = 11;  // what the beginning and end of a block cost
-  constexpr double enough = 0.5;
+  if (!implicit_gemm_refusal(op, spec).empty()) return true;
   const WinogradFilters filters = filters_of(op, spec, pass);
   const Shape& made = pass == Pass::backward_data ? spec.x[0].shape : spec.y.shape;
-  return fill(made.h, 4) * fill(made.w, 4) * fill(filters.outputs, 32) * filters.inputs /
-             (filters.inputs + edges_in_channels) >=
-         enough;
+  const std::int64_t transform = spec.mode == Mode::inference ? 0 : winograd_4x4_filter_cycles(filters);
+  return transform + winograd_4x4_cycles(filters, made.n, made.h, made.w) < implicit_gemm_cycles(op, spec, pass);
 }
 
 Lowered::Step winograd_4x4_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {

@@ -13,7 +13,7 @@ constexpr const char* winograd_4x4_name = "winograd_4x4";
 /// Why the algorithm cannot do this pass of the convolution, or nothing.
 std::string winograd_4x4_refusal(const Conv&, Pass);
 
-/// Whether it should be faster than a product that makes every multiplication: see docs/algorithms/winograd_4x4.md.
+/// Whether the models say that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const Conv&, const Spec&, Pass);
 
 /// Any pass of what is not refused; prepare for a spec in inference mode only.
