@@ -10,7 +10,6 @@
 //                   bk threads, two steps ahead. For all other numbers of channels.
 
 #include "conv_tiles.h"
-#include "cut_at_zero.h"
 #include "elements.h"
 #include "fast_divide.h"
 #include "gemm_tile.h"
@@ -35,7 +34,7 @@ struct GatherProduct {
   int w_result, w_channel;  ///< elements from one to the next
   int w_row;                ///< taps of a row of the filter
   const T* bias;
-  bool relu, adds;
+  bool adds, relu;  ///< what `out` holds is added, then all is cut off at 0
   View<T> out;
   bool packs;  ///< widest<T> pixels that begin at a multiple of it lie together in `out`, on 16 bytes
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
@@ -238,7 +237,7 @@ __device__ void write(const GatherProduct<T>& product, T* range, int channel, in
       Pack<T, width> pack;
 #pragma unroll
       for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
-      put_pack(to + std::uint64_t{plane} * Tile::row_step(i), pack, adds);
+      put_pack(to + std::uint64_t{plane} * Tile::row_step(i), pack, adds, product.relu);
     }
   }
 }

@@ -63,12 +63,6 @@ __global__ __launch_bounds__(Tile::threads,
       for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
     }
   }
-  if (product.relu) {
-#pragma unroll
-    for (int i = 0; i < Tile::tm; ++i)
-#pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
-  }
   T* const range = product.out.data + split * (product.out.n * product.out.pitch);
   if (product.packs) {
     product.adds ? write<Tile, widest<T>, true>(product, range, channel, left, first_pixel, sums)
@@ -248,12 +242,13 @@ std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<cons
 }
 
 template <class T>
-void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias,
-                                View<T> y, bool relu, T* partial, int splits, ConvTile tile) {
+void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                                const ConvEnd<T>& end, T* partial, int splits, ConvTile tile) {
   GatherProduct<T> product = forward_product(g, x, y);
   product.w = w;
-  product.bias = bias;
-  product.relu = relu;
+  product.bias = end.bias;
+  product.adds = end.adds;
+  product.relu = end.relu;
   product.partial = partial;
   run(stream, product, tile, splits);
 }
@@ -276,8 +271,8 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
   template std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&,    \
                                                         int);                                                         \
   template std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int); \
-  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>,   \
-                                           bool, T*, int, ConvTile);                                                  \
+  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,             \
+                                           const ConvEnd<T>&, T*, int, ConvTile);                                     \
   template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
                                                  bool, T*, int, ConvTile);
 LAMINA_INSTANTIATE(float)

@@ -25,10 +25,9 @@ template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
                                           int splits = 0);
 
-/// y = bias + the sum, cut off at 0 with `relu`; a null bias is none.
 template <class T>
-void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y,
-                                bool relu, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
+void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+                                T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
 /// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns leave the same remainder are one product:
 /// they meet the same taps of the filters, and no other.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cut_at_zero.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -31,13 +32,16 @@ __device__ void store_pack(T* to, const Pack<T, width>& pack) {
   *reinterpret_cast<Pack<T, width>*>(to) = pack;
 }
 
-/// to = pack, or to += pack. What was there is not read unless added to.
+/// to = pack, or to += pack; then max(to, 0) with `relu`. What was there is not read unless added to.
 template <class T, int width>
-__device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
-  if (!adds) return store_pack(to, pack);
-  Pack<T, width> sum = load_pack<width>(static_cast<const T*>(to));
-  for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
-  store_pack(to, sum);
+__device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu = false) {
+  if (adds) {
+    const Pack<T, width> old = load_pack<width>(static_cast<const T*>(to));
+    for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
+  }
+  if (relu)
+    for (int k = 0; k < width; ++k) pack.v[k] = cut_at_zero(pack.v[k]);
+  store_pack(to, pack);
 }
 
 /// What a launch walks: so many images of so many elements.
