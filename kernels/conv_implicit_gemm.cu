@@ -63,6 +63,12 @@ __global__ __launch_bounds__(Tile::threads,
       for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
     }
   }
+  if (product.relu && !product.adds) {
+#pragma unroll
+    for (int i = 0; i < Tile::tm; ++i)
+#pragma unroll
+      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
+  }
   T* const range = product.out.data + split * (product.out.n * product.out.pitch);
   if (product.packs) {
     product.adds ? write<Tile, widest<T>, true>(product, range, channel, left, first_pixel, sums)

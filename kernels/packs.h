@@ -32,9 +32,18 @@ __device__ void store_pack(T* to, const Pack<T, width>& pack) {
   *reinterpret_cast<Pack<T, width>*>(to) = pack;
 }
 
-/// to = pack, or to += pack; then max(to, 0) with `relu`. What was there is not read unless added to.
+/// to = pack, or to += pack. What was there is not read unless added to.
 template <class T, int width>
-__device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu = false) {
+__device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
+  if (!adds) return store_pack(to, pack);
+  Pack<T, width> sum = load_pack<width>(static_cast<const T*>(to));
+  for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
+  store_pack(to, sum);
+}
+
+/// The same, and then max(to, 0) with `relu`.
+template <class T, int width>
+__device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu) {
   if (adds) {
     const Pack<T, width> old = load_pack<width>(static_cast<const T*>(to));
     for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];

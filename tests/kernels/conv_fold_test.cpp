@@ -9,6 +9,7 @@
 
 #include "../../kernels/conv_fold.h"
 #include "../../kernels/host/grid.h"
+#include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
 #include "support/catch.h"
@@ -131,6 +132,17 @@ TEST_CASE("a convolution's batch norm, Add and ReLU take no launch of inference,
       want.output = read(backend->device(), apart.output());
       check_same(got, want, dtype == DType::f64 ? 1e-12 : 1e-4);
     }
+}
+
+TEST_CASE("a pass of ResNet-50 in inference is 56 calls as units, 174 as single ops, with no launch for a batch norm") {
+  const Graph graph = nets::build("resnet50", {.batch = 1, .image = 64, .classes = 5, .width_divisor = 16});
+  const auto backend = make_backend("cuda-host");
+  Plan plan(graph, *backend, {.mode = Mode::inference});
+  CHECK(plan.calls().size() == 56);  // 53 convolutions, two pools, the fully connected op
+  CHECK(launches("batch_norm", [&] { plan.forward(); }) == 0);
+  CHECK(launches("add_two", [&] { plan.forward(); }) == 0);
+  CHECK(launches("copy", [&] { plan.forward(); }) == 0);  // every Add's other operand is where y is
+  CHECK(Plan(graph, *backend, {.mode = Mode::inference, .fuse = false}).calls().size() == 174);
 }
 
 TEST_CASE("a batch norm that stands alone makes its factors when parameters change, not in a pass of inference") {
