@@ -65,9 +65,9 @@ TEST_CASE("cudnn: a batch norm, an Add and a ReLU are one call with the convolut
   const std::string y = "f32 2x4x2x2 / 16 4 2 1", x = "f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, folded filter, ";
   const std::string conv = "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, ";
   const std::string bias = "f32 1x4x1x1 / 4 1 1 1, prepared, ";
-  CHECK(unit.run(Pass::forward) == Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv +
-                                         "0, workspace, 100, 1, " + y + ", x1, " + bias +
-                                         "ActivationDescriptor 1 1 0, " + y + ", y)"});
+  CHECK(unit.run(Pass::forward) ==
+        Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
+              bias + "ActivationDescriptor 1 1 0, " + y + ", y)"});
   CHECK(on.log.folds.empty());
   CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the calls below write y before they read x1
 
