@@ -17,8 +17,8 @@ using namespace lamina::test;
 
 namespace {
 
-/// A batch norm that stands alone, with a ReLU or with an Add behind it, or that is folded into a convolution, one that
-/// has an Add and a ReLU behind it, or is 1x1, among them.
+/// A batch norm alone, with a ReLU or with an Add after it, and one that is folded into a convolution, without and with
+/// an Add and a ReLU after it.
 std::vector<Graph> norms() {
   const Shape shape{2, 5, 6, 7};
   std::vector<Graph> graphs;
