@@ -35,7 +35,7 @@ struct PixelProduct {
   View<const T> in, mask;  ///< in counts only where the mask, if there is one, is above 0
   int in_plane;            ///< elements of a channel of `in`
   const T* bias;
-  bool relu, adds;
+  bool adds, relu;  ///< what `out` holds is added, then all is cut off at 0
   View<T> out;
   int rows, columns;            ///< of a plane of pixels
   int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`, column likewise
@@ -54,7 +54,7 @@ __device__ int place_of(const PixelProduct<T>& product, unsigned pixel, int step
 }
 
 /// Writes all results of a thread, in packs of `width` pixels. `channel` and `left` are the block's first channel and
-/// how many it has from there on.
+/// how many it has from there on. With `adds` they are cut off at 0 here, if they are to be.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const PixelProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {
@@ -74,7 +74,8 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
       Pack<T, width> pack;
 #pragma unroll
       for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
-      put_pack(to + plane * Tile::row_step(i), pack, adds);
+      T* const place_of_row = to + plane * Tile::row_step(i);
+      adds ? put_pack(place_of_row, pack, true, product.relu) : store_pack(place_of_row, pack);
     }
   }
 }
@@ -186,7 +187,7 @@ __global__ __launch_bounds__(Tile::threads, blocks_at_once<Tile>) void conv_1x1_
       for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
     }
   }
-  if (product.relu) {
+  if (product.relu && !product.adds) {
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i)
 #pragma unroll
@@ -346,12 +347,13 @@ std::size_t conv_1x1_data_bytes(const ConvGeometry& g, const View<const T>& dy, 
 }
 
 template <class T>
-void conv_1x1_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias, View<T> y,
-                      bool relu, T* partial, int ranges, ConvTile tile) {
+void conv_1x1_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                      const ConvEnd<T>& end, T* partial, int ranges, ConvTile tile) {
   PixelProduct<T> product = forward_product(g, x, y);
   product.w = w;
-  product.bias = bias;
-  product.relu = relu;
+  product.bias = end.bias;
+  product.adds = end.adds;
+  product.relu = end.relu;
   run<T, true>(stream, product, partial, tile, ranges);
 }
 
@@ -366,12 +368,12 @@ void conv_1x1_backward_data(Stream stream, const ConvGeometry& g, const T* w, co
   run<T, false>(stream, product, partial, tile, ranges);
 }
 
-#define LAMINA_INSTANTIATE(T)                                                                                       \
-  template std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);      \
-  template std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);         \
-  template void conv_1x1_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>, bool, T*, \
-                                 int, ConvTile);                                                                    \
-  template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,  \
+#define LAMINA_INSTANTIATE(T)                                                                                          \
+  template std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);         \
+  template std::size_t conv_1x1_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int);            \
+  template void conv_1x1_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>, const ConvEnd<T>&, T*, \
+                                 int, ConvTile);                                                                       \
+  template void conv_1x1_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>, bool, T*,     \
                                        int, ConvTile);
 LAMINA_INSTANTIATE(float)
 LAMINA_INSTANTIATE(double)

@@ -26,9 +26,9 @@ template <class T>
 std::size_t conv_1x1_weights_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
                                    int ranges = 0);
 
-/// y = bias + w x, cut off at 0 with `relu`; a null bias is none.
+/// y = w x.
 template <class T>
-void conv_1x1_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y, bool relu,
+void conv_1x1_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                       T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
 
 /// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or keep what they have.

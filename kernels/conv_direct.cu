@@ -26,14 +26,13 @@ __device__ ElementPlace place_of(const View<T>& view, std::int64_t i) {
 }
 
 template <class T>
-__global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, const T* w, const T* bias, View<T> y,
-                                           bool relu) {
+__global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, const T* w, View<T> y, ConvEnd<T> end) {
   const int channels = x.c / g.groups, filters = y.c / g.groups, taps = g.kernel_h * g.kernel_w;
   for_each_element(y, [&](int n, std::int64_t i) {
     const ElementPlace out = place_of(y, i);
     const T* filter = w + std::int64_t{out.channel} * channels * taps;
     const int first_channel = out.channel / filters * channels;
-    double sum = bias == nullptr ? 0 : static_cast<double>(bias[out.channel]);
+    double sum = end.bias == nullptr ? 0 : static_cast<double>(end.bias[out.channel]);
     for (int c = 0; c < channels; ++c) {
       const T* plane = x.at(n, first_channel + c);
       for (int r = 0; r < g.kernel_h; ++r) {
@@ -47,7 +46,9 @@ __global__ void conv_direct_forward_kernel(ConvGeometry g, View<const T> x, cons
         }
       }
     }
-    y.at(n, 0)[i] = static_cast<T>(relu ? cut_at_zero(sum) : sum);
+    T& to = y.at(n, 0)[i];
+    if (end.adds) sum += static_cast<double>(to);
+    to = static_cast<T>(end.relu ? cut_at_zero(sum) : sum);
   });
 }
 
@@ -107,10 +108,10 @@ __global__ void conv_direct_backward_weights_kernel(ConvGeometry g, View<const T
 }  // namespace
 
 template <class T>
-void conv_direct_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias, View<T> y,
-                         bool relu) {
-  launch(LAMINA_KERNEL(conv_direct_forward_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, g, x, w,
-         bias, y, relu);
+void conv_direct_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                         const ConvEnd<T>& end) {
+  launch(LAMINA_KERNEL(conv_direct_forward_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, g, x, w, y,
+         end);
 }
 
 template <class T>
@@ -128,10 +129,10 @@ void conv_direct_backward_weights(Stream stream, const ConvGeometry& g, View<con
          stream, g, x, dy, weights, adds);
 }
 
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const float>, const float*, const float*,
-                                  View<float>, bool);
-template void conv_direct_forward(Stream, const ConvGeometry&, View<const double>, const double*, const double*,
-                                  View<double>, bool);
+template void conv_direct_forward(Stream, const ConvGeometry&, View<const float>, const float*, View<float>,
+                                  const ConvEnd<float>&);
+template void conv_direct_forward(Stream, const ConvGeometry&, View<const double>, const double*, View<double>,
+                                  const ConvEnd<double>&);
 template void conv_direct_backward_data(Stream, const ConvGeometry&, const float*, const Masked<float>&, View<float>,
                                         bool);
 template void conv_direct_backward_data(Stream, const ConvGeometry&, const double*, const Masked<double>&, View<double>,

@@ -5,9 +5,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y = bias + the sum, cut off at 0 with `relu`; a null bias is none.
 template <class T>
-void conv_direct_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y, bool relu);
+void conv_direct_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&);
 
 /// dx, or dx += with `adds`.
 template <class T>

@@ -264,7 +264,8 @@ struct TapPerElement {
 };
 
 /// Writes all results of a thread, which lie in packs of pixels of a multiple of `width`, or singly if that is 1.
-/// `channel` and `left` are the block's first channel and how many it has from there on.
+/// `channel` and `left` are the block's first channel and how many it has from there on. With `adds` they are cut off
+/// at 0 here, if they are to be: what is added is known only now.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const GatherProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {
@@ -282,7 +283,8 @@ __device__ void write(const GatherProduct<T>& product, T* range, int channel, in
       Pack<T, width> pack;
 #pragma unroll
       for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
-      put_pack(to + std::uint64_t{plane} * Tile::row_step(i), pack, adds);
+      T* const place = to + std::uint64_t{plane} * Tile::row_step(i);
+      adds ? put_pack(place, pack, true, product.relu) : store_pack(place, pack);
     }
   }
 }

@@ -22,6 +22,7 @@
 
 #include "conv_gather.h"
 #include "conv_parts.h"
+#include "conv_ranges.h"
 #include "conv_tiles.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -46,7 +47,7 @@ __device__ void put_sums(const GatherProduct<T>& product, int group, int split, 
       for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
     }
   }
-  if (product.relu) {
+  if (product.relu && !product.adds) {
 #pragma unroll
     for (int i = 0; i < Tile::tm; ++i)
 #pragma unroll
@@ -109,29 +110,19 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-/// The ranges' sums of every result, added in order, with bias, ReLU and old content; `width` pixels at once.
-template <class T, int width, class Products>
-__global__ void conv_gather_sum_kernel(const Products products) {
+/// The sums of all ranges of every result of several parts, added in order, and old content.
+template <class T>
+__global__ void conv_gather_sum_kernel(const GatherProducts<T> products) {
   const auto& product = product_of(products, static_cast<int>(blockIdx.z));
   const View<T>& all = product.ranges;
-  for_each_pack<width>(Extent{all.n, all.image()}, [&](int n, std::int64_t i) {
+  for_each_pack<1>(Extent{all.n, all.image()}, [&](int n, std::int64_t i) {
     const Divided row = divide(static_cast<unsigned>(i), product.by_columns);
     const Divided channel = divide(row.quotient, product.by_rows);
-    const auto number = static_cast<int>(channel.quotient);
     const T* from = all.at(n, 0) + i;
-    Pack<T, width> sum{};
-    for (int split = 0; split < product.splits; ++split, from += all.n * all.pitch) {
-      const Pack<T, width> range = load_pack<width>(from);
-      for (int k = 0; k < width; ++k) sum.v[k] += range.v[k];
-    }
-    if (product.bias != nullptr) {
-      const T bias = product.bias[number];
-      for (int k = 0; k < width; ++k) sum.v[k] += bias;
-    }
-    if (product.relu)
-      for (int k = 0; k < width; ++k) sum.v[k] = cut_at_zero(sum.v[k]);
+    Pack<T, 1> sum{};
+    for (int split = 0; split < product.splits; ++split, from += all.n * all.pitch) sum.v[0] += *from;
     const Pixel pixel{n, static_cast<int>(channel.remainder), static_cast<int>(row.remainder)};
-    put_pack(product.out.at(n, number) + place_of(product, pixel), sum, product.adds);
+    put_pack(product.out.at(n, static_cast<int>(channel.quotient)) + place_of(product, pixel), sum, product.adds);
   });
 }
 
@@ -226,6 +217,25 @@ ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& par
   return cut.tile;
 }
 
+/// How the ranges of a product that is all of a launch are added.
+template <class T>
+ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T>& part) {
+  ConvRanges<T> ranges;
+  ranges.partial = part.ranges.data;
+  ranges.ranges = part.splits;
+  ranges.rows = part.ranges.h;
+  ranges.columns = part.ranges.w;
+  ranges.out = part.out;
+  ranges.step_h = part.rows.out_step;
+  ranges.base_h = part.rows.out_base;
+  ranges.step_w = part.columns.out_step;
+  ranges.base_w = part.columns.out_base;
+  ranges.bias = product.bias;
+  ranges.relu = product.relu;
+  ranges.adds = part.adds;
+  return ranges;
+}
+
 /// Makes the parts of a product, of which that with most taps is the first. More than one have neither bias nor ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
@@ -273,17 +283,13 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
   for (; added < parts.size() && parts[added].splits > 1; ++added)
     most_results = std::max(most_results, parts[added].ranges.image());
   if (added == 0) return;
+  if (parts.size() == 1) return conv_add_ranges(stream, ranges_of_one(product, parts[0]));
   with_products(product, parts, added, [&](const auto& products) {
-    using Products = std::decay_t<decltype(products)>;
-    const auto add = [&](void (*kernel)(const Products), int width) {
-      dim3 grid = grid_of_packs({parts[0].ranges.n, most_results}, width);
+    if constexpr (!is_one<T, std::decay_t<decltype(products)>>) {
+      dim3 grid = grid_of_packs({parts[0].ranges.n, most_results}, 1);
       grid.z = static_cast<unsigned>(added);
-      launch(kernel, "conv_gather_sum_kernel", grid, pack_threads, 0, stream, products);
-    };
-    if constexpr (std::is_same_v<Products, GatherProduct<T>>) {
-      if (made[0].packs && has_packs(parts[0])) return add(conv_gather_sum_kernel<T, widest<T>, Products>, widest<T>);
+      launch(conv_gather_sum_kernel<T>, "conv_gather_sum_kernel", grid, pack_threads, 0, stream, products);
     }
-    add(conv_gather_sum_kernel<T, 1, Products>, 1);
   });
 }
 
@@ -333,13 +339,14 @@ std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry& g, const View<co
 }
 
 template <class T>
-void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, const T* bias,
-                                View<T> y, bool relu, T* partial, int splits, ConvTile tile) {
+void conv_implicit_gemm_forward(Stream stream, const ConvGeometry& g, View<const T> x, const T* w, View<T> y,
+                                const ConvEnd<T>& end, T* partial, int splits, ConvTile tile) {
   GatherProduct<T> product = forward_product(g, x, y);
   product.w = w;
-  product.bias = bias;
-  product.relu = relu;
-  const std::vector<ProductPart<T>> parts = forward_parts(g, y);
+  product.bias = end.bias;
+  product.relu = end.relu;
+  std::vector<ProductPart<T>> parts = forward_parts(g, y);
+  for (ProductPart<T>& part : parts) part.adds = end.adds;
   if (!parts.empty()) run(stream, product, parts, partial, tile, splits);
 }
 
@@ -360,8 +367,8 @@ void conv_implicit_gemm_backward_data(Stream stream, const ConvGeometry& g, cons
   template std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>&, const View<T>&, int); \
   template std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<const T>&, const View<T>&); \
   template std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>&, const View<T>&);    \
-  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, const T*, View<T>,   \
-                                           bool, T*, int, ConvTile);                                                  \
+  template void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T>, const T*, View<T>,             \
+                                           const ConvEnd<T>&, T*, int, ConvTile);                                     \
   template void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T*, const Masked<T>&, View<T>,    \
                                                  bool, T*, int, ConvTile);
 LAMINA_INSTANTIATE(float)

@@ -31,10 +31,9 @@ std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<c
 template <class T>
 std::int64_t conv_implicit_gemm_data_cycles(const ConvGeometry&, const View<const T>& dy, const View<T>& dx);
 
-/// y = bias + the sum, cut off at 0 with `relu`; a null bias is none.
 template <class T>
-void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, const T* bias, View<T> y,
-                                bool relu, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
+void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
+                                T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
 /// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns leave the same remainder are one product:
 /// they meet the same taps of the filters, and no other. Up to 16 of these products, strides of 4x4, are one launch.

@@ -3,7 +3,6 @@
 
 #include "conv_ranges.h"
 
-#include "cut_at_zero.h"
 #include "fast_divide.h"
 #include "packs.h"
 
@@ -28,11 +27,9 @@ __global__ void conv_add_ranges_kernel(ConvRanges<T> all, View<const T> range, F
       const T bias = all.bias[number];
       for (int k = 0; k < width; ++k) sum.v[k] += bias;
     }
-    if (all.relu)
-      for (int k = 0; k < width; ++k) sum.v[k] = cut_at_zero(sum.v[k]);
     const std::int64_t out_row = static_cast<int>(channel.remainder) * all.step_h + all.base_h;
     const int out_column = static_cast<int>(row.remainder) * all.step_w + all.base_w;
-    put_pack(all.out.at(n, number) + out_row * all.out.w + out_column, sum, all.adds);
+    put_pack(all.out.at(n, number) + out_row * all.out.w + out_column, sum, all.adds, all.relu);
   });
 }
 

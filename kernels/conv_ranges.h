@@ -5,8 +5,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// result[n,c,p,q] = bias[c] + the sum over ranges of partial[range,n,c,p,q], in their order, cut off at 0 with `relu`.
-/// It becomes, or with `adds` is added to, out[n, c, p step_h + base_h, q step_w + base_w].
+/// result[n,c,p,q] = bias[c] + the sum over ranges of partial[range,n,c,p,q], in their order.
+/// It becomes, or with `adds` is added to, out[n, c, p step_h + base_h, q step_w + base_w], which `relu` cuts off at 0.
 template <class T>
 struct ConvRanges {
   const T* partial = nullptr;  ///< dense: range, n, c, p, q

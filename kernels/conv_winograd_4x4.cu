@@ -16,7 +16,7 @@
 
 #include "conv_winograd_4x4.h"
 
-#include "cut_at_zero.h"
+#include "conv_fold_factor.h"
 #include "packs.h"
 #include "winograd_block.h"
 
@@ -54,7 +54,7 @@ LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count +
 /// Transformed filters lie as the blocks of the convolution read them: group, block of filters, channel, position,
 /// filter. What is beyond the last filter or channel is 0. One thread for one filter and channel.
 template <class T>
-__global__ void winograd_4x4_filter_kernel(WinogradFilters f, const T* w, T* to) {
+__global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm, const T* w, T* to) {
   const int outputs = round_up(f.outputs, Cut<T>::filters), inputs = round_up(f.inputs, Cut<T>::channels);
   const std::int64_t count = std::int64_t{f.groups} * outputs * inputs;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
@@ -71,6 +71,11 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, const T* w, T* to)
                                     9;
       for (int r = 0; r < 3; ++r)
         for (int s = 0; s < 3; ++s) g[r][s] = from[f.transposed ? 8 - 3 * r - s : 3 * r + s];
+      if (norm.scale != nullptr) {
+        const double factor = fold_factor(norm, static_cast<int>(group) * f.outputs + filter);
+        for (auto& row : g)
+          for (T& tap : row) tap = static_cast<T>(static_cast<double>(tap) * factor);
+      }
     }
     T half[3][winograd_patch];  // (G g)^T, then a row of G g G^T at a time
     for (int s = 0; s < 3; ++s) winograd_filter({g[0][s], g[1][s], g[2][s]}, half[s]);
@@ -218,10 +223,7 @@ __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Ti
     T y[winograd_tile];
     winograd_output(half[r], y);
 #pragma unroll
-    for (int s = 0; s < winograd_tile; ++s) {
-      y[s] += bias;
-      if (conv.relu) y[s] = cut_at_zero(y[s]);
-    }
+    for (int s = 0; s < winograd_tile; ++s) y[s] += bias;
     T* const to = conv.y.at(tile.n, channel) + std::int64_t{p} * conv.y.w + q;
     if (grid.packed) {
       constexpr int width = Cut<T>::width;
@@ -229,12 +231,12 @@ __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Ti
       for (int s = 0; s < winograd_tile; s += width) {
         Pack<T, width> pack;
         for (int i = 0; i < width; ++i) pack.v[i] = y[s + i];
-        put_pack(to + s, pack, conv.adds);
+        put_pack(to + s, pack, conv.adds, conv.relu);
       }
     } else {
 #pragma unroll
       for (int s = 0; s < winograd_tile; ++s)
-        if (q + s < conv.y.w) to[s] = conv.adds ? to[s] + y[s] : y[s];
+        if (q + s < conv.y.w) put_pack(to + s, Pack<T, 1>{{y[s]}}, conv.adds, conv.relu);
     }
   }
 }
@@ -311,10 +313,10 @@ std::int64_t winograd_4x4_filter_count(const WinogradFilters& f) {
 }
 
 template <class T>
-void winograd_4x4_filters(Stream stream, const WinogradFilters& f, const T* w, T* to) {
+void winograd_4x4_filters(Stream stream, const WinogradFilters& f, const T* w, T* to, const FoldedNorm<T>& norm) {
   constexpr int threads = 128;
   launch(LAMINA_KERNEL(winograd_4x4_filter_kernel<T>),
-         blocks_for(winograd_4x4_filter_count<T>(f) / winograd_positions, threads), threads, 0, stream, f, w, to);
+         blocks_for(winograd_4x4_filter_count<T>(f) / winograd_positions, threads), threads, 0, stream, f, norm, w, to);
 }
 
 template <class T>
@@ -334,8 +336,8 @@ void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
 
 template std::int64_t winograd_4x4_filter_count<float>(const WinogradFilters&);
 template std::int64_t winograd_4x4_filter_count<double>(const WinogradFilters&);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const float*, float*);
-template void winograd_4x4_filters(Stream, const WinogradFilters&, const double*, double*);
+template void winograd_4x4_filters(Stream, const WinogradFilters&, const float*, float*, const FoldedNorm<float>&);
+template void winograd_4x4_filters(Stream, const WinogradFilters&, const double*, double*, const FoldedNorm<double>&);
 template void winograd_4x4(Stream, const WinogradConv<float>&);
 template void winograd_4x4(Stream, const WinogradConv<double>&);
 

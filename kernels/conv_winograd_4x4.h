@@ -1,6 +1,7 @@
 #pragma once
 // Convolution with 3x3 filters, stride 1 and dilation 1, and its gradients, by Winograd's F(4x4, 3x3).
 
+#include "conv_fold.h"
 #include "conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -18,8 +19,9 @@ std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
 
 /// Writes the transformed filters to `to`, aligned to 16 bytes, for the launcher below. w is as in memory: of a group,
 /// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 where transposed.
+/// `norm` is folded into them where it has a scale, and they are not transposed: the bias is then that of conv_fold().
 template <class T>
-void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to);
+void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, const FoldedNorm<T>& norm = {});
 
 /// One convolution.
 template <class T>
@@ -31,8 +33,8 @@ struct WinogradConv {
   View<T> y;
   const T* bias = nullptr;   ///< null: none
   int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are left out
-  bool relu = false;         ///< y is cut off at 0
   bool adds = false;         ///< y += instead of y =
+  bool relu = false;         ///< then y is cut off at 0
 };
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cut_at_zero.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -38,6 +39,18 @@ __device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
   Pack<T, width> sum = load_pack<width>(static_cast<const T*>(to));
   for (int k = 0; k < width; ++k) sum.v[k] += pack.v[k];
   store_pack(to, sum);
+}
+
+/// The same, and then max(to, 0) with `relu`.
+template <class T, int width>
+__device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu) {
+  if (adds) {
+    const Pack<T, width> old = load_pack<width>(static_cast<const T*>(to));
+    for (int k = 0; k < width; ++k) pack.v[k] += old.v[k];
+  }
+  if (relu)
+    for (int k = 0; k < width; ++k) pack.v[k] = cut_at_zero(pack.v[k]);
+  store_pack(to, pack);
 }
 
 /// What a launch walks: so many images of so many elements.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <variant>
 
 #include "lamina/error.h"
 
@@ -41,7 +42,7 @@ bool same_gradient_pitch(const Spec& spec, std::size_t i) { return spec.x[i].gra
 bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
 bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
 bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
-bool ends_in_relu(const Spec& spec) { return !spec.tail.empty(); }
+bool ends_in_relu(const Spec& spec) { return !spec.tail.empty() && std::holds_alternative<Relu>(spec.tail.back()); }
 
 Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Candidate>& candidates) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];

@@ -29,6 +29,7 @@ BoundUnit::BoundUnit(FakeBackend& on, const Spec& spec, const Choice& choice)
   if (training) args.dy = lend("dy", spec.y, spec.y.gradient_pitch);
   args.saved = lend("saved", lowered.saved_bytes);
   args.scratch = lend("scratch", lowered.backward_bytes);
+  args.prepared = lend("prepared", lowered.prepared_bytes);
   std::size_t workspace = 0;
   for (const Lowered::Step& step : lowered.steps) workspace = std::max(workspace, step.kernel->workspace_bytes());
   args.workspace = lend("workspace", workspace);
@@ -66,6 +67,7 @@ const std::vector<Case>& cases() {
       {"", Conv{.channels = 4, .kernel = 3, .pad = 1, .groups = 2}, {{2, 2, 5, 5}}},
       {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 2, 5, 5}}},
       {"", Conv{.channels = 4, .kernel = 3}, {{2, 2, 5, 5}}, {{Relu{}}}},
+      {"", Conv{.channels = 4, .kernel = 3}, {{2, 2, 5, 5}}, {{BatchNorm{}}, {Add{}}, {Relu{}}}, Mode::inference},
       {"", MaxPool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},
       {"", MaxPool{.window = 3, .stride = 2, .pad = 0, .rounding = Rounding::up}, {{1, 2, 6, 6}}},
       {"", AveragePool{.window = 2, .stride = 2}, {{1, 2, 4, 4}}},

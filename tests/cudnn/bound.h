@@ -10,7 +10,8 @@
 
 namespace lamina::test {
 
-/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, workspace. What is not wanted is null.
+/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, prepared, workspace. What is not wanted
+/// is null.
 struct BoundUnit {
   /// Lowers, binds, and forgets the calls that this took.
   BoundUnit(FakeBackend&, const Spec&, const Choice& = {});

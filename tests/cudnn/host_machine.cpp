@@ -66,6 +66,9 @@ class HostMachine final : public cudnn::Machine {
     log_.calls.push_back("apply key " + std::to_string(mask.key) + " below " + std::to_string(mask.threshold) + " at " +
                          std::to_string(*step) + (adds ? " adds" : ""));
   }
+  void fold(const cudnn::Fold& fold, void* w_to, void* bias_to) override {
+    log_.folds.push_back({fold, w_to, bias_to});
+  }
 
  private:
   MachineLog& log_;

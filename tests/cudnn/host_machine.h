@@ -1,6 +1,6 @@
 #pragma once
-// The host as the backend's machine, for tests: memory that is counted, times that are told, a dropout that is only
-// written down.
+// The host as the backend's machine, for tests: memory that is counted, times that are told, a dropout and a fold
+// that are only written down.
 
 #include <memory>
 #include <string>
@@ -50,8 +50,13 @@ struct MachineLog {
   CountingDevice device;
   std::string unavailable;
   std::vector<std::string> calls;  ///< of dropout and cuBLAS
-  int cuda_major = 0;              ///< that cuBLAS was wanted for
-  int blas_status = 0;             ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
+  struct Folded {
+    cudnn::Fold fold;
+    void *w_to, *bias_to;
+  };
+  std::vector<Folded> folds;
+  int cuda_major = 0;   ///< that cuBLAS was wanted for
+  int blas_status = 0;  ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

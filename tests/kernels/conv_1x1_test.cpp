@@ -19,12 +19,12 @@ using lamina::test::ConvProblem;
 namespace {
 
 template <class T>
-void check_forward(const ConvProblem<T>& c, ConvTile tile, bool relu, int ranges) {
-  std::vector<T> want(c.dy.size(), T(77)), got = want;
-  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
+void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
+  std::vector<T> want = adds ? c.dy : std::vector<T>(c.dy.size(), T(77)), got = want;
+  const ConvEnd<T> end{c.bias.data(), adds, relu};
+  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), end);
   std::vector<T> partial(conv_1x1_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), ranges) / sizeof(T), T(NAN));
-  conv_1x1_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu, partial.data(), ranges,
-                      tile);
+  conv_1x1_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), ranges, tile);
   CHECK(got == want);
 }
 
@@ -61,10 +61,12 @@ void check(const Sizes& s, ConvTile tile) {
   const ConvGeometry g{s.groups, 1, 1, s.stride_h, s.stride_w, 0, 0, 1, 1};
   for (const bool masked : {false, true}) {
     const ConvProblem<T> c(g, s.n, s.c, s.h, s.w, s.k, masked, s.gap);
-    check_forward(c, tile, masked, 1);
+    check_forward(c, tile, masked, masked, 1);
+    check_forward(c, tile, masked, true, 1);
     check_data(c, tile, masked, 1);
     check_weights(c, tile, masked, 1);
-    check_forward(c, tile, !masked, 3);
+    check_forward(c, tile, masked, !masked, 3);
+    check_forward(c, tile, true, true, 3);
     check_data(c, tile, !masked, 2);
     check_weights(c, tile, !masked, 3);
   }
@@ -110,7 +112,7 @@ TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
   std::vector<float> want(c.dy.size(), 77), shifted(c.dy.size() + 1, 77), w(c.w.size() + 1), x(c.x.size() + 1);
   std::copy(c.w.begin(), c.w.end(), w.begin() + 1);
   std::copy(c.x.begin(), c.x.end(), x.begin() + 1);
-  conv_direct_forward<float>(nullptr, c.g, c.x_view(), c.w.data(), nullptr, c.y_view(want), false);
+  conv_direct_forward<float>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), {});
   for (const bool move_w : {false, true})
     for (const bool move_x : {false, true})
       for (const bool move_y : {false, true}) {
@@ -120,7 +122,7 @@ TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
         if (move_x) from.data = x.data() + 1;
         View<float> to = c.y_view(want);
         to.data = shifted.data() + (move_y ? 1 : 0);
-        conv_1x1_forward<float>(nullptr, c.g, from, move_w ? w.data() + 1 : c.w.data(), nullptr, to, false, nullptr, 1);
+        conv_1x1_forward<float>(nullptr, c.g, from, move_w ? w.data() + 1 : c.w.data(), to, {}, nullptr, 1);
         CHECK(std::vector<float>(to.data, to.data + want.size()) == want);
       }
 }
@@ -129,7 +131,7 @@ TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
   for (const int ranges : {1, 2, 5, 16}) {
     INFO(ranges << " ranges");
-    check_forward(c, ConvTile::tile_64x64, true, ranges);
+    check_forward(c, ConvTile::tile_64x64, false, true, ranges);
     check_data(c, ConvTile::tile_64x64, true, ranges);
     check_weights(c, ConvTile::tile_64x64, true, ranges);
   }

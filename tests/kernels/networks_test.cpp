@@ -15,6 +15,7 @@
 #include "lamina/nets.h"
 #include "support/backend.h"
 #include "support/catch.h"
+#include "support/plans.h"
 #include "support/suite.h"
 
 using namespace lamina;
@@ -94,6 +95,22 @@ void compare(const nets::Info& info) {
     if (want.state(name).dtype == DType::f64) both("state " + name, got.state(name), want.state(name));
 }
 
+/// The same of inference, where the kernels' backend takes its units, and eigen one op after the other.
+void compare_inference(const nets::Info& info) {
+  INFO(info.name);
+  const Graph graph = small(info);
+  Options options{.mode = Mode::inference, .dtype = DType::f64};
+  const auto eigen = make_backend("eigen"), host = kernels_backend();
+  Plan got(graph, *host, options);
+  options.fuse = false;
+  Plan want(graph, *eigen, options);
+  for (Plan* plan : {&want, &got}) {
+    set_statistics(*plan);
+    plan->forward();
+  }
+  check_equal("output", values_of(host->device(), got.output()), values_of(eigen->device(), want.output()));
+}
+
 /// As f32 holds them, so that both sides see the same ties and the same signs.
 Values rounded(std::vector<double> values) {
   for (double& value : values) value = static_cast<double>(static_cast<float>(value));
@@ -147,6 +164,12 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
 TEST_CASE("every network agrees with eigen in f64 on cuda-host", "[networks]") {
   for (const nets::Info& info : nets::list()) DYNAMIC_SECTION(info.name) {
       compare(info);
+    }
+}
+
+TEST_CASE("every network agrees in inference with eigen's single ops in f64 on cuda-host", "[networks]") {
+  for (const nets::Info& info : nets::list()) DYNAMIC_SECTION(info.name) {
+      compare_inference(info);
     }
 }
 

@@ -67,6 +67,8 @@ std::vector<Case> cases() {
     inference.mode = Mode::inference;
     all.push_back(inference);
   }
+  const Conv alike{.channels = x.c, .kernel = 3, .pad = 1};
+  all.push_back({"conv + batch norm + add + ReLU", alike, {x}, {{BatchNorm{}}, add, relu}, Mode::inference});
   return all;
 }
 

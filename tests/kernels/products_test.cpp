@@ -24,13 +24,13 @@ using lamina::test::integers;
 namespace {
 
 template <class T>
-void check_forward(const ConvProblem<T>& c, ConvTile tile, bool relu, int splits = 0) {
-  std::vector<T> want(c.dy.size(), T(77)), got = want;
-  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(want), relu);
+void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int splits = 0) {
+  std::vector<T> want = adds ? c.dy : std::vector<T>(c.dy.size(), T(77)), got = want;
+  const ConvEnd<T> end{c.bias.data(), adds, relu};
+  conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), end);
   std::vector<T> partial(conv_implicit_gemm_forward_bytes<T>(c.g, c.x_view(), c.y_view(got), splits) / sizeof(T),
                          T(NAN));
-  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.bias.data(), c.y_view(got), relu,
-                                partial.data(), splits, tile);
+  conv_implicit_gemm_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(got), end, partial.data(), splits, tile);
   CHECK(got == want);
 }
 
@@ -60,9 +60,11 @@ void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int splits
 
 template <class T>
 void check_all(const ConvProblem<T>& c, ConvTile tile) {
-  check_forward(c, tile, c.masked);
+  check_forward(c, tile, !c.masked, true);
+  check_forward(c, tile, c.masked, c.masked);
   check_data(c, tile, c.masked);
-  check_forward(c, tile, !c.masked, 3);
+  check_forward(c, tile, c.masked, !c.masked, 3);
+  check_forward(c, tile, true, true, 3);
   check_data(c, tile, !c.masked, 2);
   check_weights(c, tile, !c.masked, 1);
   check_weights(c, tile, c.masked, 3);

@@ -11,7 +11,7 @@ set(own "[a-z0-9_]+\\.(h|inc)")                   # "pool.h": a file of the same
 set(public "lamina/[a-z0-9_]+\\.h")
 set(support "(\\.\\./)*support/[a-z0-9_]+\\.h")   # lib/support knows nothing but the public headers
 set(device "(\\.\\./)+device/[a-z0-9_]+\\.h")
-set(lowering "\\.\\./(lowering|measure|unit_memory)\\.h")
+set(lowering "\\.\\./(conv_tail|lowering|measure|unit_memory)\\.h")
 set(kernels "(\\.\\./)*kernels/[a-z0-9_]+\\.h")
 set(cuda "cuda_runtime(_api)?\\.h" "cublas_v2\\.h")
 set(json "nlohmann/json\\.hpp")

@@ -149,20 +149,6 @@ void check_without_input_gradient(const Graph& graph) {
   }
 }
 
-/// Running statistics as a trained net would have them.
-void set_statistics(Plan& plan) {
-  std::uint64_t key = 11;
-  for (const std::string& name : plan.state_names()) {
-    const Tensor tensor = plan.state(name);
-    if (tensor.dtype == DType::u64) continue;
-    Values values = normal(tensor.shape, ++key);
-    if (name.find("running_var") != std::string::npos)
-      for (double& value : values) value = value * value + 0.5;
-    write(plan.backend().device(), tensor, values);
-  }
-  plan.parameters_changed();
-}
-
 void check_composition(const Graph& graph) {
   for (const Mode mode : {Mode::training, Mode::inference})
     for (const bool fuse : {false, true}) {

@@ -13,6 +13,9 @@ namespace lamina::test {
 Values read(Device&, const Tensor&);
 void write(Device&, const Tensor&, const Values&);
 
+/// Running statistics as a trained net would have them, the same in every plan of the net.
+void set_statistics(Plan&);
+
 /// What a forward and a backward pass leave behind, by name.
 struct Outcome {
   Values output;

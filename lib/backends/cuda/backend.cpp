@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "../conv_tail.h"
 #include "../measure.h"
 #include "common.h"
 
@@ -27,7 +28,8 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
 }
 
 /// Whether `next` may stand behind an op and the first `count` of its tail.
-bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next) {
+bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
+  if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
   if (!holds<Relu>(next)) return false;
   if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
@@ -42,7 +44,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tensor(spec.y, spec.y.dtype);
   if (spec.sums_wanted || spec.sums_given) throw Unsupported(self + ": no batch norm sums from their producer");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
-    if (!joins(spec.op, spec.tail, i, spec.tail[i]))
+    if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
       throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
@@ -91,7 +93,7 @@ class CudaBackend final : public Backend {
   }
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    if (!joins(spec.op, spec.tail, spec.tail.size(), next.op)) return false;
+    if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
     // A value added to itself is two operands of the unit's own inside, which does not exist.
     return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
   }

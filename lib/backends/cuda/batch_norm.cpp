@@ -60,13 +60,16 @@ NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
 
 template <class T>
 void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail tail, Machine& machine) {
-  const auto forward = [op, tail](Stream stream, const Args& args) {
-    auto* const channels = static_cast<NormChannel<T>*>(args.workspace);
-    batch_norm_from_running(stream, args.y.shape.c, numbers_of<T>(args, op), channels);
-    apply<T>(stream, args, tail, channels);
+  const int count = spec.y.shape.c;
+  unit.prepared_bytes = static_cast<std::size_t>(count) * sizeof(NormChannel<T>);
+  const auto prepare = [op, count](Stream stream, const Args& args) {
+    batch_norm_from_running(stream, count, numbers_of<T>(args, op), static_cast<NormChannel<T>*>(args.prepared));
   };
-  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward,
-                                static_cast<std::size_t>(spec.y.shape.c) * sizeof(NormChannel<T>)));
+  const auto forward = [tail](Stream stream, const Args& args) {
+    apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.prepared));
+  };
+  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+  unit.steps.push_back(launches(machine, {Pass::prepare}, "direct", prepare));
 }
 
 template <class T>

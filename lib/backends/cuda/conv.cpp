@@ -26,12 +26,13 @@ bool has_choice(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward_params || pass == Pass::backward_data;
 }
 
-/// Terms of one sum of a pass.
-double terms(const Conv& op, const Spec& spec, Pass pass) {
+/// Roundings on the way of one term into a result, the one of the result itself left out: of a sum with a bias and,
+/// where they follow, with a folded batch norm and an Add.
+double roundings(const Conv& op, const Spec& spec, Pass pass) {
   const double kernel = static_cast<double>(op.kernel.h) * op.kernel.w;
   const int channels = spec.x[0].shape.c / op.groups, filters = op.channels / op.groups;
   switch (pass) {
-    case Pass::forward: return kernel * channels + 1;
+    case Pass::forward: return kernel * channels + 1 + fold_roundings(conv_forward(op, spec));
     case Pass::backward_params: return static_cast<double>(spec.y.shape.n) * static_cast<double>(spec.y.shape.plane());
     default: return kernel * filters;
   }
@@ -39,13 +40,16 @@ double terms(const Conv& op, const Spec& spec, Pass pass) {
 
 /// What `direct` guarantees of |computed - exact| / (sum of |terms|).
 double direct_error(const Conv& op, const Spec& spec, Pass pass) {
-  const double sum = (terms(op, spec, pass) + 2) * unit_roundoff(DType::f64);
-  return spec.y.dtype == DType::f64 ? sum : sum + 2 * unit_roundoff(spec.y.dtype);  // rounded, and again with a beta
+  const double sum = (roundings(op, spec, pass) + 2) * unit_roundoff(DType::f64);
+  if (spec.y.dtype == DType::f64) return sum;
+  // Rounded, and again with a beta, or before where a filter was folded.
+  const double twice = 2 * unit_roundoff(spec.y.dtype);
+  return sum + twice / (1 - twice);
 }
 
 /// What a product that sums in the element type guarantees.
 double product_error(const Conv& op, const Spec& spec, Pass pass) {
-  return (terms(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
+  return (roundings(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
 }
 
 bool has_narrow_groups(const Conv& op, const Spec& spec) {
@@ -89,6 +93,20 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   return found;
 }
 
+/// Adds what the forward pass wants prepared, by the algorithm that was taken, and where y may lie.
+void prepare(Lowered& lowered, const Conv& op, const Spec& spec, Machine& machine) {
+  const ConvForward forward = conv_forward(op, spec);
+  if (forward.adds) lowered.y_may_alias_x[1] = same_pitch(spec, 1);
+  const std::string algorithm = lowered.steps[0].algorithm;
+  if (algorithm == winograd_4x4_name) {
+    lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);
+    lowered.steps.push_back(winograd_4x4_step(op, spec, Pass::prepare, machine));
+  } else if (forward.folded) {
+    lowered.prepared_bytes = fold_bytes(forward, spec.y.dtype);
+    lowered.steps.push_back(fold_step(forward, spec.y.dtype, algorithm, machine));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
@@ -104,10 +122,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& m
     return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, choice, &machine));
   });
   if (uses(lowered, im2col_gemm_name)) machine.make_blas();
-  if (spec.mode == Mode::inference && lowered.steps[0].algorithm == winograd_4x4_name) {
-    lowered.prepared_bytes = winograd_4x4_prepared_bytes(op, spec);
-    lowered.steps.push_back(winograd_4x4_step(op, spec, Pass::prepare, machine));
-  }
+  if (spec.mode == Mode::inference) prepare(lowered, op, spec, machine);
   return lowered;
 }
 

@@ -3,6 +3,7 @@
 
 #include "../../../kernels/conv_geometry.h"
 #include "common.h"
+#include "conv_forward.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

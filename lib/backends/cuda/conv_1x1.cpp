@@ -47,9 +47,9 @@ Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
   const ConvGeometry g = geometry_of(op);
   return launches(
       machine, {Pass::forward}, name,
-      [g, bias = op.bias, relu = ends_in_relu(spec)](Stream stream, const Args& args) {
-        conv_1x1_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
-                         bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu,
+      [g, forward = conv_forward(op, spec)](Stream stream, const Args& args) {
+        const ForwardInputs<T> in = begin_forward<T>(stream, forward, args);
+        conv_1x1_forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end,
                          static_cast<T*>(args.workspace));
       },
       conv_1x1_forward_bytes(g, empty_view<const T>(spec.x[0].shape), empty_view<T>(spec.y.shape)));

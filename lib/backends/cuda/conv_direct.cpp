@@ -26,11 +26,13 @@ std::size_t backward_bias_bytes(const Conv& op, const Spec& spec) {
 Lowered::Step direct_step(const Conv& op, const Spec& spec, Pass pass, Machine& machine) {
   const bool relu = ends_in_relu(spec), add_dx = adds_dx(spec, 0), add_dw = spec.adds_dw;
   const ConvGeometry g = geometry_of(op);
+  const ConvForward forward = conv_forward(op, spec);
   return with_type(spec.y.dtype, [&]<class T>() {
     const auto run = [=](Stream stream, const Args& args) {
-      if (pass == Pass::forward)
-        return conv_direct_forward(stream, g, view<const T>(args.x[0]), args.w[0].as<const T>(),
-                                   op.bias ? args.w[1].as<const T>() : nullptr, view<T>(args.y), relu);
+      if (pass == Pass::forward) {
+        const ForwardInputs<T> in = begin_forward<T>(stream, forward, args);
+        return conv_direct_forward(stream, g, view<const T>(args.x[0]), in.w, view<T>(args.y), in.end);
+      }
       const Masked<T> dy = masked_dy<T>(args, relu);
       if (pass == Pass::backward_data) {
         if (wanted(args, 0))

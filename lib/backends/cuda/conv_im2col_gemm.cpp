@@ -24,7 +24,8 @@ namespace {
 struct Problem {
   ConvGeometry g;
   Shape x, y;
-  bool bias, relu, add_dx, add_dw;
+  ConvForward forward;
+  bool relu, add_dx, add_dw;
   int images_at_once;
   std::size_t bias_bytes;  ///< of the workspace, before columns are written
 
@@ -69,25 +70,25 @@ class Run {
   }
 
   void forward() {
-    const T* const w = args_->w[0].as<const T>();
+    const ForwardInputs<T> in = begin_forward<T>(stream_, c_.forward, *args_);
     for_each_chunk([&](int first, int count) {
       const View<const T> columns = columns_of(first, count);
       const View<T> y = images_of<T>(args_->y, first, count);
       for (int group = 0; group < c_.g.groups; ++group) {
         Gemm<T> gemm = product(c_.group_filters(), plane(), c_.group_rows(), count);
-        gemm.a = w + group * weights();
+        gemm.a = in.w + group * weights();
         gemm.lda = c_.group_rows();
         gemm.b = columns.at(0, group * c_.group_rows());
         gemm.ldb = plane();
         gemm.stride_b = columns.pitch;
+        gemm.beta = in.end.adds ? T(1) : T(0);
         gemm.c = y.at(0, group * c_.group_filters());
         gemm.ldc = plane();
         gemm.stride_c = y.pitch;
         blas_->gemm(gemm);
       }
     });
-    if (c_.bias || c_.relu)
-      add_bias(stream_, c_.bias ? args_->w[1].as<const T>() : nullptr, view<T>(args_->y), c_.relu);
+    if (in.end.bias != nullptr || in.end.relu) add_bias(stream_, in.end.bias, view<T>(args_->y), in.end.relu);
   }
 
   void backward_data() {
@@ -184,7 +185,8 @@ class Run {
 }  // namespace
 
 std::string im2col_gemm_refusal(const Conv& op, const Spec& spec) {
-  const Problem problem{geometry_of(op), spec.x[0].shape, spec.y.shape, false, false, false, false, 1, 0};
+  const Problem problem{
+      geometry_of(op), spec.x[0].shape, spec.y.shape, conv_forward(op, spec), false, false, false, 1, 0};
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (problem.columns_per_image() <= most) return {};
   return std::string(im2col_gemm_name) + " takes images of up to " + std::to_string(most) +
@@ -195,7 +197,7 @@ Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& c
   Problem problem{geometry_of(op),
                   spec.x[0].shape,
                   spec.y.shape,
-                  op.bias,
+                  conv_forward(op, spec),
                   ends_in_relu(spec),
                   adds_dx(spec, 0),
                   spec.adds_dw,

@@ -23,28 +23,36 @@ std::size_t filter_bytes(const Conv& op, const Spec& spec, Pass pass) {
 template <class T>
 Lowered::Step prepare_step(const Conv& op, const Spec& spec, Machine& machine) {
   return launches(machine, {Pass::prepare}, winograd_4x4_name,
-                  [filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
-                    winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), static_cast<T*>(args.prepared));
+                  [filters = filters_of(op, spec, Pass::forward), forward = conv_forward(op, spec)](Stream stream,
+                                                                                                    const Args& args) {
+                    T* const to = prepared_filters<T>(forward, args);
+                    if (!forward.folded) return winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), to);
+                    const ConvFold<T> fold = fold_of<T>(forward, args);
+                    winograd_4x4_filters(stream, filters, fold.w, to, fold.norm);
+                    conv_fold<T>(stream, fold, nullptr, static_cast<T*>(args.prepared));
                   });
 }
 
 template <class T>
 Lowered::Step forward_step(const Conv& op, const Spec& spec, Machine& machine) {
-  const bool prepared = spec.mode == Mode::inference, relu = ends_in_relu(spec);
+  const bool prepared = spec.mode == Mode::inference;
   return launches(
       machine, {Pass::forward}, winograd_4x4_name,
-      [op, prepared, relu, filters = filters_of(op, spec, Pass::forward)](Stream stream, const Args& args) {
-        T* const transformed = static_cast<T*>(prepared ? args.prepared : args.workspace);
-        if (!prepared) winograd_4x4_filters(stream, filters, args.w[0].as<const T>(), transformed);
+      [op, prepared, forward = conv_forward(op, spec), filters = filters_of(op, spec, Pass::forward)](
+          Stream stream, const Args& args) {
+        const ForwardInputs<T> in = begin_forward<T>(stream, forward, args);
+        T* const transformed = prepared ? prepared_filters<T>(forward, args) : static_cast<T*>(args.workspace);
+        if (!prepared) winograd_4x4_filters(stream, filters, in.w, transformed);
         WinogradConv<T> conv;
         conv.filters = filters;
         conv.transformed = transformed;
         conv.x = view<const T>(args.x[0]);
         conv.y = view<T>(args.y);
-        conv.bias = op.bias ? args.w[1].as<const T>() : nullptr;
+        conv.bias = in.end.bias;
         conv.pad_h = op.pad.h;
         conv.pad_w = op.pad.w;
-        conv.relu = relu;
+        conv.adds = in.end.adds;
+        conv.relu = in.end.relu;
         winograd_4x4(stream, conv);
       },
       prepared ? 0 : filter_bytes<T>(op, spec, Pass::forward));
@@ -111,7 +119,9 @@ Lowered::Step winograd_4x4_step(const Conv& op, const Spec& spec, Pass pass, Mac
 
 std::size_t winograd_4x4_prepared_bytes(const Conv& op, const Spec& spec) {
   if (spec.mode != Mode::inference) return 0;
-  return with_type(spec.y.dtype, [&]<class T>() { return filter_bytes<T>(op, spec, Pass::forward); });
+  return with_type(spec.y.dtype, [&]<class T>() {
+    return folded_bias_bytes<T>(conv_forward(op, spec)) + filter_bytes<T>(op, spec, Pass::forward);
+  });
 }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "common.h"
+#include "conv_forward.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

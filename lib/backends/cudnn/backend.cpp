@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "../conv_tail.h"
 #include "conv_algorithms.h"
 
 namespace lamina::cudnn {
@@ -32,10 +33,16 @@ void check_tensor(const Spec& spec, const TensorSpec& tensor) {
   if (tensor.layout != spec.y.layout) throw Unsupported("cudnn: one unit has tensors of both layouts; it takes one");
 }
 
-/// What fuses() lets in: a ReLU behind a convolution with a bias, in f32, which the library computes in one call.
-bool joins(const Spec& spec, const Op& next) {
+/// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
+/// into filter and bias. Where there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
+/// the library computes in one call with the convolution.
+bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
-  return conv != nullptr && conv->bias && spec.y.dtype == DType::f32 && holds<Relu>(next);
+  if (conv == nullptr) return false;
+  const bool folded = count > 0 && holds<BatchNorm>(spec.tail[0]);
+  const bool one_call = spec.y.dtype == DType::f32 && (conv->bias || folded);
+  if (spec.mode == Mode::training) return count == 0 && one_call && holds<Relu>(next);
+  return joins_inference(spec.tail, count, next) && (one_call || holds<BatchNorm>(next));
 }
 
 void check_spec(const Spec& spec) {
@@ -45,8 +52,9 @@ void check_spec(const Spec& spec) {
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
   if (spec.sums_wanted || spec.sums_given) refuse(spec.op, "no batch norm sums from their producer");
-  if (spec.tail.size() > 1 || (spec.tail.size() == 1 && !joins(spec, spec.tail[0])))
-    refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail.back())));
+  for (std::size_t i = 0; i < spec.tail.size(); ++i)
+    if (!joins(spec, i, spec.tail[i]))
+      refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail[i])));
 }
 
 /// Both gradients and values of every tensor dense: what most calls want.
@@ -130,7 +138,9 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
-  return spec.tail.empty() && joins(spec, next.op);
+  if (!joins(spec, spec.tail.size(), next.op)) return false;
+  // A value added to itself is two operands of the unit's own inside, which does not exist.
+  return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {

@@ -1,7 +1,9 @@
-// Convolution: forward with bias and, fused, ReLU; the gradients of filter, bias and data.
+// Convolution: forward with bias and, fused, ReLU, in inference with an Add before it and a batch norm folded into
+// filter and bias; the gradients of filter, bias and data.
 
 #include <optional>
 
+#include "../conv_tail.h"
 #include "conv_algorithms.h"
 #include "status.h"
 
@@ -13,7 +15,8 @@ struct Unit {
   Session& session;
   const Api& api;
   DType dtype;
-  bool relu, bias;
+  bool relu, bias;   ///< bias: of its own
+  bool folded, add;  ///< inference: a batch norm is folded into filter and bias; x[1] is added
   bool adds, adds_dw;
 
   Unit(const Conv& op, const Spec& spec, Session& in)
@@ -22,9 +25,32 @@ struct Unit {
         dtype(spec.y.dtype),
         relu(ends_in_relu(spec)),
         bias(op.bias),
+        folded(conv_tail(spec).norm != nullptr),
+        add(conv_tail(spec).add),
         adds(adds_dx(spec, 0)),
         adds_dw(spec.adds_dw) {}
+
+  bool has_bias() const { return bias || folded; }
 };
+
+/// Prepared memory of a unit with a batch norm folded in: the bias and, from here on, the filter.
+std::size_t folded_bias_bytes(const Spec& spec) {
+  return aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.y.dtype));
+}
+
+/// Makes the folded filter and bias of the parameters.
+Lowered::Step fold_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
+  const auto fold = [unit, epsilon = conv_tail(spec).norm->epsilon,
+                     bias_bytes = folded_bias_bytes(spec)](const Args& args) {
+    const std::size_t norm = unit.bias ? 2 : 1;  // the batch norm's first parameter
+    const Shape& w = args.w[0].shape;
+    unit.session.machine().fold(
+        {unit.dtype, args.w[0].data, unit.bias ? args.w[1].data : nullptr, args.w[norm].data, args.w[norm + 1].data,
+         args.state[0].data, args.state[1].data, epsilon, w.n, w.image()},
+        static_cast<char*>(args.prepared) + bias_bytes, args.prepared);
+  };
+  return step({Pass::prepare}, algorithm, fold);
+}
 
 class Forward {
  public:
@@ -33,8 +59,11 @@ class Forward {
         problem_(std::move(problem)),
         taken_(std::move(taken)),
         relu_(describe_relu(unit.api)),
-        fused_(unit.relu && unit.bias && unit.api.ConvolutionBiasActivationForward != nullptr) {
-    if (unit.bias) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));
+        filter_offset_(folded_bias_bytes(spec)),
+        fused_(unit.relu && unit.has_bias() && (!unit.add || same_pitch(spec, 1)) &&
+               unit.api.ConvolutionBiasActivationForward != nullptr) {
+    if (unit.has_bias()) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // of a folded one, its batch norm's
+    if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
   void run(const Args& args) {
@@ -42,11 +71,14 @@ class Forward {
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
     LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data, problem_.filter(),
-                 args.w[0].data, problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
+                 filter(args), problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
                  zero(dtype), problem_.result(), args.y.data);
     unit_.session.check_parts(Use::forward);
-    if (unit_.bias)
-      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), args.w[1].data, one(dtype),
+    if (bias_)
+      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), bias_->get(), bias(args), one(dtype), problem_.result(),
+                   args.y.data);
+    if (addend_)
+      LAMINA_CUDNN(unit_.api, AddTensor, handle, one(dtype), addend_->get(), args.x[1].data, one(dtype),
                    problem_.result(), args.y.data);
     if (unit_.relu)
       LAMINA_CUDNN(unit_.api, ActivationForward, handle, relu_.get(), one(dtype), problem_.result(), args.y.data,
@@ -54,13 +86,20 @@ class Forward {
   }
 
  private:
+  /// What the pass reads: the parameters or, with a batch norm folded into them, what prepare made.
+  const void* filter(const Args& args) const {
+    return unit_.folded ? static_cast<const char*>(args.prepared) + filter_offset_ : args.w[0].data;
+  }
+  const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
+
   /// False where the library has no such fusion for this unit: it is not asked again.
   bool run_fused(const Args& args) {
     const DType dtype = unit_.dtype;
     const Status status = unit_.api.ConvolutionBiasActivationForward(
-        unit_.session.handle(), one(dtype), problem_.image(), args.x[0].data, problem_.filter(), args.w[0].data,
-        problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes, zero(dtype), problem_.result(),
-        args.y.data, bias_->get(), args.w[1].data, relu_.get(), problem_.result(), args.y.data);
+        unit_.session.handle(), one(dtype), problem_.image(), args.x[0].data, problem_.filter(), filter(args),
+        problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
+        addend_ ? one(dtype) : zero(dtype), addend_ ? addend_->get() : problem_.result(),
+        addend_ ? args.x[1].data : args.y.data, bias_->get(), bias(args), relu_.get(), problem_.result(), args.y.data);
     fused_ = meaning(unit_.api, status) != Meaning::not_supported;
     if (fused_) check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
     unit_.session.check_parts(Use::forward);
@@ -71,7 +110,8 @@ class Forward {
   ConvProblem problem_;
   Taken taken_;
   ActivationDescriptor relu_;
-  std::optional<TensorDescriptor> bias_;
+  std::optional<TensorDescriptor> bias_, addend_;
+  std::size_t filter_offset_;  ///< of a folded one in prepared memory
   bool fused_;
 };
 
@@ -187,6 +227,11 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
     return keep(pass, taken, std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
   });
   lowered.workspace_exact = exact;
+  if (unit.folded) {
+    lowered.prepared_bytes =
+        folded_bias_bytes(spec) + static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.dtype);
+    lowered.steps.push_back(fold_step(unit, spec, lowered.steps[0].algorithm));
+  }
   if (unit.relu && spec.mode == Mode::training) lowered.backward_bytes = extent_bytes(spec.y, spec.y.pitch);
   return lowered;
 }

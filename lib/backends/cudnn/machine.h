@@ -1,5 +1,6 @@
 #pragma once
-// What the backend needs of the machine beside cuDNN: a device with a stream, matrix products, the mask of dropout.
+// What the backend needs of the machine beside cuDNN: a device with a stream, matrix products, the mask of dropout,
+// the fold of a batch norm.
 
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,16 @@ struct Mask {
   double scale;
 };
 
+/// A batch norm by its running statistics folded into the filter and the bias of the convolution before it, all of one
+/// type: kernels/conv_fold.h has the formula. A null bias is none.
+struct Fold {
+  DType dtype;
+  const void *w, *bias, *scale, *shift, *mean, *variance;
+  double epsilon;
+  int filters;
+  std::int64_t weights;  ///< of a filter, one after the other
+};
+
 /// Opens its device when first asked for it. Outlives every kernel.
 class Machine {
  public:
@@ -39,6 +50,9 @@ class Machine {
   /// to = from * mask, or to += from * mask. Enqueues.
   virtual void apply_dropout(const Mask&, const std::uint64_t* step, const Tensor& from, const Tensor& to,
                              bool adds) = 0;
+
+  /// Writes the folded filter and bias. Enqueues.
+  virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 };
 
 /// The GPU of the options' number. Throws Unsupported where this build has no CUDA, with how to get it.

@@ -1,10 +1,11 @@
-// The GPU as the backend's machine: its stream, cuBLAS on it, our kernel for dropout.
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout and for folding.
 
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "../../../kernels/conv_fold.h"
 #include "../../../kernels/dropout.h"
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"
@@ -60,6 +61,11 @@ class CudaMachine final : public Machine {
     apply<float>(mask, step, from, to, adds);
   }
 
+  void fold(const Fold& fold, void* w_to, void* bias_to) override {
+    if (fold.dtype == DType::f64) return fold_of<double>(fold, w_to, bias_to);
+    fold_of<float>(fold, w_to, bias_to);
+  }
+
  private:
   const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {
     if (!library_) library_ = open_blas(blas_beside(cudnn_directory, cuda_major), cuda_major);
@@ -76,6 +82,16 @@ class CudaMachine final : public Machine {
     launch([&] {
       cuda::dropout_apply<T>(device_.stream(), {mask.key, mask.threshold, mask.scale}, step, view<const T>(from),
                              view<T>(to), adds);
+    });
+  }
+
+  template <class T>
+  void fold_of(const Fold& f, void* w_to, void* bias_to) {
+    const auto numbers = [](const void* data) { return static_cast<const T*>(data); };
+    const cuda::FoldedNorm<T> norm{numbers(f.scale), numbers(f.shift), numbers(f.mean), numbers(f.variance), f.epsilon};
+    launch([&] {
+      cuda::conv_fold<T>(device_.stream(), {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights},
+                         static_cast<T*>(w_to), static_cast<T*>(bias_to));
     });
   }
 

@@ -7,6 +7,7 @@
 
 #include <variant>
 
+#include "../conv_tail.h"
 #include "instruction_set.h"
 #include "peak.h"
 
@@ -29,10 +30,7 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
 
 /// Whether `next` may stand behind an op and the first `count` of its tail.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
-  if (mode == Mode::inference && holds<Conv>(op)) {  // a batch norm, an Add and a ReLU, in this order
-    const auto rank = [](const Op& o) { return holds<BatchNorm>(o) ? 1 : holds<Add>(o) ? 2 : holds<Relu>(o) ? 3 : 0; };
-    return rank(next) > (count == 0 ? 0 : rank(tail[count - 1]));
-  }
+  if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
   if (!holds<Relu>(next)) return false;
   if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);

@@ -1,0 +1,38 @@
+// Batch norm folded into a convolution: a block for a filter, which it reads and writes once. Runs when parameters
+// change, not in a pass.
+
+#include "conv_fold.h"
+
+#include "conv_fold_factor.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+template <class T>
+__global__ void conv_fold_kernel(ConvFold<T> fold, T* w_to, T* bias_to) {
+  const int k = static_cast<int>(blockIdx.x);
+  const double factor = fold_factor(fold.norm, k);
+  if (w_to != nullptr) {
+    const std::int64_t first = k * fold.weights;
+    for (std::int64_t i = threadIdx.x; i < fold.weights; i += blockDim.x)
+      w_to[first + i] = static_cast<T>(static_cast<double>(fold.w[first + i]) * factor);
+  }
+  if (threadIdx.x != 0) return;
+  const double bias = fold.bias == nullptr ? 0 : static_cast<double>(fold.bias[k]);
+  bias_to[k] = static_cast<T>((bias - static_cast<double>(fold.norm.mean[k])) * factor +
+                              static_cast<double>(fold.norm.shift[k]));
+}
+
+}  // namespace
+
+template <class T>
+void conv_fold(Stream stream, const ConvFold<T>& fold, T* w_to, T* bias_to) {
+  constexpr int threads = 128;
+  launch(LAMINA_KERNEL(conv_fold_kernel<T>), static_cast<unsigned>(fold.filters), threads, 0, stream, fold, w_to,
+         bias_to);
+}
+
+template void conv_fold(Stream, const ConvFold<float>&, float*, float*);
+template void conv_fold(Stream, const ConvFold<double>&, double*, double*);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,133 @@
+// A batch norm folded into a convolution in inference, on a fake: what prepare folds, and the calls that read it.
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Calls = std::vector<std::string>;
+
+namespace {
+
+const BatchNorm norm{.epsilon = 0.25};
+
+Case folded(bool bias, std::vector<Link> tail) {
+  return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
+}
+
+/// A unit in inference; the folded filter of its prepared memory has a name, too.
+struct Folded : BoundUnit {
+  Folded(FakeBackend& on, const Spec& spec) : BoundUnit(on, spec) { on.fake.name(filter(), "folded filter"); }
+  char* filter() const { return static_cast<char*>(args.prepared) + 256; }
+};
+
+/// Two convolutions with batch norms, and one that adds the first's value.
+Graph residual() {
+  Graph graph("residual");
+  const Value x = relu(batch_norm(conv(graph.input({2, 3, 4, 4}), "a", {.channels = 4, .kernel = 1}), "a.bn"));
+  const Value y = relu(batch_norm(conv(x, "b", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "b.bn"));
+  relu(add(batch_norm(conv(y, "c", {.channels = 4, .kernel = 1, .bias = false}), "c.bn"), x));
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, of a convolution with and without a bias") {
+  for (const bool bias : {true, false})
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      FakeBackend on;
+      Folded unit(on, spec_of(on, folded(bias, {{norm}}), {.dtype = dtype}));
+      CHECK(unit.lowered.prepared_bytes == 256 + 4 * 3 * size_of(dtype));
+      CHECK(unit.run(Pass::prepare).empty());
+      REQUIRE(on.log.folds.size() == 1);
+      const auto& [fold, w_to, bias_to] = on.log.folds[0];
+      const std::size_t scale = bias ? 2 : 1;
+      CHECK(fold.dtype == dtype);
+      CHECK(fold.w == unit.args.w[0].data);
+      CHECK(fold.bias == (bias ? unit.args.w[1].data : nullptr));
+      CHECK(fold.scale == unit.args.w[scale].data);
+      CHECK(fold.shift == unit.args.w[scale + 1].data);
+      CHECK(fold.mean == unit.args.state[0].data);
+      CHECK(fold.variance == unit.args.state[1].data);
+      CHECK(fold.epsilon == 0.25);
+      CHECK(fold.filters == 4);
+      CHECK(fold.weights == 3);
+      CHECK(w_to == unit.filter());
+      CHECK(bias_to == unit.args.prepared);
+    }
+}
+
+TEST_CASE("cudnn: a batch norm, an Add and a ReLU are one call with the convolution, on the folded filter and bias") {
+  FakeBackend on;
+  Folded unit(on, spec_of(on, folded(false, {{norm}, {Add{}}, {Relu{}}})));
+  const std::string y = "f32 2x4x2x2 / 16 4 2 1", x = "f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, folded filter, ";
+  const std::string conv = "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, ";
+  const std::string bias = "f32 1x4x1x1 / 4 1 1 1, prepared, ";
+  CHECK(unit.run(Pass::forward) ==
+        Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
+              bias + "ActivationDescriptor 1 1 0, " + y + ", y)"});
+  CHECK(on.log.folds.empty());
+  CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the calls below write y before they read x1
+
+  on.fake.status["ConvolutionBiasActivationForward"] = 3000;
+  unit.run(Pass::forward);
+  const Calls apart = unit.run(Pass::forward);
+  REQUIRE(apart.size() == 4);
+  CHECK(apart[0] == "ConvolutionForward(handle, 1, " + x + conv + "0, workspace, 100, 0, " + y + ", y)");
+  CHECK(apart[1] == "AddTensor(handle, 1, " + bias + "1, " + y + ", y)");
+  CHECK(apart[2] == "AddTensor(handle, 1, " + y + ", x1, 1, " + y + ", y)");
+  CHECK(apart[3].starts_with("ActivationForward("));
+}
+
+TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded convolution is a call for each step") {
+  FakeBackend on;
+  Folded plain(on, spec_of(on, folded(true, {{norm}})));
+  plain.run(Pass::forward);
+  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor"});
+  Folded added(on, spec_of(on, folded(true, {{norm}, {Add{}}})));
+  added.run(Pass::forward);
+  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor"});
+  Spec spec = spec_of(on, folded(true, {{norm}, {Add{}}, {Relu{}}}));
+  spec.x[1].pitch += 4;
+  Folded pitched(on, spec);
+  const Calls calls = pitched.run(Pass::forward);
+  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
+  CHECK(calls[2].find("f32 2x4x2x2 / 20 4 2 1, x1") != std::string::npos);
+}
+
+TEST_CASE("cudnn: a batch norm is folded in inference alone; ReLU and Add join it in f32") {
+  FakeBackend on;
+  Case training = folded(true, {{norm}});
+  training.mode = Mode::training;
+  CHECK_FALSE(make_spec(on.backend, training, {.dtype = DType::f32}).has_value());
+  for (const std::vector<Link>& tail : {std::vector<Link>{{norm}, {Relu{}}}, {{norm}, {Add{}}}}) {
+    CHECK(make_spec(on.backend, folded(false, tail), {.dtype = DType::f32}).has_value());
+    CHECK(make_spec(on.backend, folded(false, tail), {.dtype = DType::f32, .layout = Layout::nhwc}).has_value());
+    CHECK_FALSE(make_spec(on.backend, folded(false, tail), {.dtype = DType::f64}).has_value());
+  }
+  CHECK_FALSE(make_spec(on.backend, folded(false, {{Add{}}}), {.dtype = DType::f32}).has_value());
+  Spec twice = spec_of(on, folded(false, {{norm}}));
+  twice.tail.push_back(norm);
+  CHECK_THROWS_AS(on.backend.lower(twice, {}), Unsupported);
+}
+
+TEST_CASE("cudnn: a plan of inference folds when it is made and when parameters change, and its memory counts that") {
+  FakeBackend on;
+  const Options options{.mode = Mode::inference};
+  const Graph graph = residual();
+  Plan plan(graph, on.backend, options);
+  CHECK(plan.calls().size() == 3);
+  CHECK(on.log.folds.size() == 3);
+  const std::size_t filters = (4 * 3 + 4 * 4 * 9 + 4 * 4) * sizeof(float);
+  CHECK(plan.memory().prepared >= 3 * 256 + filters);
+  CHECK(predict_memory(graph, on.backend, options).prepared == plan.memory().prepared);
+  on.fake.forget();
+  plan.forward();
+  plan.forward();
+  CHECK(on.log.folds.size() == 3);
+  CHECK(on.fake.names() == Calls(6, "ConvolutionBiasActivationForward"));
+  plan.parameters_changed();
+  CHECK(on.log.folds.size() == 6);
+}
