@@ -39,6 +39,9 @@ class Machine {
   /// to = from * mask, or to += from * mask. Enqueues.
   virtual void apply_dropout(const Mask&, const std::uint64_t* step, const Tensor& from, const Tensor& to,
                              bool adds) = 0;
+
+  /// Of Backend::peak_flops. Default: 0.
+  virtual double peak_flops(DType) { return 0; }
 };
 
 /// The GPU of the options' number. Throws Unsupported where this build has no CUDA, with how to get it.

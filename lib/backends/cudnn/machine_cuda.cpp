@@ -8,6 +8,7 @@
 #include "../../../kernels/dropout.h"
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"
+#include "../../device/cuda_peak.h"
 #include "lamina/error.h"
 #include "machine.h"
 
@@ -59,6 +60,8 @@ class CudaMachine final : public Machine {
     if (from.dtype == DType::f64) return apply<double>(mask, step, from, to, adds);
     apply<float>(mask, step, from, to, adds);
   }
+
+  double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
 
  private:
   const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {
