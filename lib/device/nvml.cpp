@@ -23,15 +23,14 @@ void add(std::string& list, const std::string& more) { list += (list.empty() ? "
 
 std::string throttle_text(unsigned long long reasons) {
   // Bit 0 is an idle GPU, which nothing holds down.
-  constexpr std::array<std::pair<unsigned long long, const char*>, 8> names = {
-      {{0x2, "application clocks"},
-       {0x4, "power cap"},
-       {0x8, "hardware slowdown"},
-       {0x10, "sync boost"},
-       {0x20, "thermal slowdown"},
-       {0x40, "hardware thermal slowdown"},
-       {0x80, "power brake"},
-       {0x100, "display clocks"}}};
+  constexpr std::array<std::pair<unsigned long long, const char*>, 8> names = {{{0x2, "application clocks"},
+                                                                                {0x4, "power cap"},
+                                                                                {0x8, "hardware slowdown"},
+                                                                                {0x10, "sync boost"},
+                                                                                {0x20, "thermal slowdown"},
+                                                                                {0x40, "hardware thermal slowdown"},
+                                                                                {0x80, "power brake"},
+                                                                                {0x100, "display clocks"}}};
   std::string text;
   for (const auto& [bit, name] : names)
     if ((reasons & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);

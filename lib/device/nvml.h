@@ -45,8 +45,8 @@ class Nvml {
   std::string failure_;  ///< why nothing can be read, or empty
 };
 
-/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be; that the GPU is idle is not
-/// one of them.
+/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be; that the GPU is idle is
+/// not one of them.
 std::string throttle_text(unsigned long long reasons);
 
 }  // namespace lamina

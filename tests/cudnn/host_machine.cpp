@@ -66,6 +66,7 @@ class HostMachine final : public cudnn::Machine {
     log_.calls.push_back("apply key " + std::to_string(mask.key) + " below " + std::to_string(mask.threshold) + " at " +
                          std::to_string(*step) + (adds ? " adds" : ""));
   }
+  double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
 
  private:
   MachineLog& log_;

@@ -51,6 +51,7 @@ struct MachineLog {
   std::string unavailable;
   std::vector<std::string> calls;  ///< of dropout and cuBLAS
   int cuda_major = 0;              ///< that cuBLAS was wanted for
+  double peak_flops = 0;           ///< of the machine's units in f32; in f64 half of it
   int blas_status = 0;             ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
 };
 
