@@ -113,6 +113,20 @@ void add_machine(Facts& facts) {
     facts.emplace_back("governor", governor);
 }
 
+/// Which readings of a GPU are in the rows, or why not; of a processor nothing.
+void add_readings(Facts& facts, Workshop& workshop, const std::string& backend) {
+  try {
+    Device& device = workshop.usable_backend(backend).device();
+    if (device.longest_hold() <= 0) return;
+    const std::string missing = device.state().missing;
+    facts.emplace_back("readings_" + backend,
+                       std::string("clock, temperature and power by NVML, read when a pass has ended") +
+                           (missing.empty() ? "" : "; not available: " + missing));
+  } catch (const Error&) {
+    // Said in the facts of the device.
+  }
+}
+
 }  // namespace
 
 Facts lasting_facts(Workshop& workshop) {
@@ -135,11 +149,17 @@ Facts lasting_facts(Workshop& workshop) {
     };
     add("backend_", [](Backend& backend) { return backend.describe(); });
     add("device_", [](Backend& backend) { return backend.device().describe(); });
+    add_readings(facts, workshop, name);
   }
   if (!workshop.left_out().empty())
     facts.emplace_back("left_out", fmt::format("{}", fmt::join(workshop.left_out(), "; ")));
+  facts.emplace_back("launches",
+                     "of a GPU's rows: hidden (layers: the queue is held until all is enqueued, and that is checked), "
+                     "included (networks, as a user sees them; a layer whose launches could not be hidden) or replayed "
+                     "(networks as a recorded graph, one launch)");
   facts.emplace_back("protocol",
-                     "one pass to warm up; x and dy drawn anew for each pass of a network, outside of what "
+                     "one pass to warm up, on a GPU as many as its clock needs to settle; x and dy drawn anew for each "
+                     "pass of a network, outside of what "
                      "is timed; no weight update; caches as the pass before left them");
   return facts;
 }

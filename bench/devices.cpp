@@ -29,6 +29,7 @@ MeasuredDevice measured(const DeviceInfo& device, Workshop& workshop, std::strin
   DeviceRates& rates = result.rates;
   try {
     rates = measure(device);
+    result.units_flops = rates.units_flops;
     if (device.kind == DeviceInfo::Kind::processor) {
       if (const Peak& peak = workshop.peak("eigen", DType::f32); peak.in_registers) {
         result.units_flops = peak.flops;
@@ -51,7 +52,7 @@ Grid device_grid(const std::vector<MeasuredDevice>& all) {
   Grid grid;
   for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
-                           "triad GB/s", "units TFLOP/s", "matrix TFLOP/s"})
+                           "triad GB/s", "units TFLOP/s", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
     grid.columns.push_back({name, true});
   for (const auto& [device, rates, units_flops] : all)
     grid.rows.push_back({title(device), device.name, device.architecture,
@@ -60,7 +61,7 @@ Grid device_grid(const std::vector<MeasuredDevice>& all) {
                          amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                          amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
                          amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
-                         amount(rates.matrix_flops, tera, 3)});
+                         amount(rates.matrix_flops, tera, 3), amount(rates.tf32_matrix_flops, tera, 3)});
   return grid;
 }
 

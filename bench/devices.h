@@ -13,7 +13,7 @@ namespace lamina::bench {
 struct MeasuredDevice {
   DeviceInfo device{};
   DeviceRates rates{};
-  double units_flops = 0;  ///< of a processor: fp32 multiply-adds in registers on every core, operations per second
+  double units_flops = 0;  ///< fp32 multiply-adds in registers on every core or multiprocessor, operations per second
 };
 
 /// A row for each; what is 0 is an empty cell.

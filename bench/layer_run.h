@@ -37,18 +37,19 @@ struct LayerFacts {
 
 class LayerRun {
  public:
-  /// Makes a plan of the graph, of one node, and runs it once, to warm up. A pass so short that looking at its result
-  /// would disturb the next one is run three times more, for its bits; of a longer one each timed run is looked at.
-  /// Throws Unsupported where there is nothing to run, and what Plan throws.
+  /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. A pass
+  /// so short that looking at its result would disturb the next one is run three times more, for its bits; of a longer
+  /// one each timed run is looked at. Throws Unsupported where there is nothing to run, and what Plan throws.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&);
 
   Sample run();                                   ///< one timed run
-  const Sample& first() const { return first_; }  ///< the one that warmed up
+  const Sample& first() const { return first_; }  ///< the one that warmed up, or the first after it on a GPU
   const LayerFacts& facts() const { return facts_; }
   const Plan& plan() const { return plan_; }
 
  private:
   bool covered(const Call&) const;
+  void enqueue();
   Sample timed();
   std::vector<Tensor> results() const;
   std::uint64_t bits() const;  ///< a hash of the results

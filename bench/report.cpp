@@ -29,6 +29,22 @@ double aggregate(const std::string& name, const std::vector<double>& x) {
   return mean(x) > 0 ? deviation(x) / mean(x) : 0;
 }
 
+/// Those that a run of the file is about: its own sample, or of an aggregate all.
+std::vector<Sample> samples_of(const Json& run, const std::vector<Sample>& all) {
+  if (run.value("run_type", "") != "iteration") return all;
+  const auto index = run.value("repetition_index", std::size_t{0});
+  return index < all.size() ? std::vector<Sample>{all[index]} : std::vector<Sample>{};
+}
+
+/// What a row says of itself, and the median of the clocks that its device reported.
+std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
+  std::vector<double> mhz;
+  for (const Sample& sample : samples)
+    if (sample.state.sm_mhz) mhz.push_back(*sample.state.sm_mhz);
+  if (mhz.empty()) return note;
+  return fmt::format("{}{}{:.0f} MHz", note, note.empty() ? "" : ", ", median(mhz));
+}
+
 }  // namespace
 
 Report::Report(const std::vector<Row>& rows, ResultFile& file, Screen screen, Table* table, Progress& progress)
@@ -111,6 +127,10 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
 
   for (Json& run : as_json(worth_keeping(runs, row))) {
     if (!row.group->algorithm.empty()) run["algorithm"] = row.group->algorithm;
+    const std::vector<Sample> samples = samples_of(run, row.group->samples[row.part]);
+    if (const Launches launches = launches_of(samples); launches != Launches::none)
+      run["launches"] = to_string(launches);
+    if (const std::string reasons = throttled_of(samples); !reasons.empty()) run["throttled"] = reasons;
     file_->document["benchmarks"].push_back(std::move(run));
   }
   file_->save_now_and_then();
@@ -135,6 +155,7 @@ void Report::show(const Row& row) {
     if (group.unsupported) before = group.failure;
   } else {
     const double middle = median(seconds);
+    const std::string note = with_clock(group.note, group.samples[row.part]);
     const Work& work = group.work[row.part];
     const auto or_blank = [](double value, const char* format) {
       return value > 0 && std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
@@ -143,7 +164,7 @@ void Report::show(const Row& row) {
                1e3 * deviation(seconds), or_blank(work.images / middle, "{:.1f}"),
                or_blank(1e-9 * work.flops / middle, "{:.1f}"),
                or_blank(group.peak_flops > 0 ? 100 * work.flops / middle / group.peak_flops : 0, "{:.0f} %"),
-               group.note.empty() ? "" : "  ", group.note);
+               note.empty() ? "" : "  ", note);
   }
   std::fflush(stdout);
 }

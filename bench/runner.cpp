@@ -136,6 +136,12 @@ void Runner::count(const Row& row, const Sample& sample, benchmark::State& state
   state.counters["workspace_MiB"] = static_cast<double>(group.memory.workspace) / mebibyte;
   state.counters["plan_MiB"] = static_cast<double>(group.memory.total()) / mebibyte;
   if (group.layers > 0) state.counters["layers"] = group.layers;
+  const auto reading = [&](const char* name, const std::optional<double>& value) {
+    if (value) state.counters[name] = *value;
+  };
+  reading("sm_mhz", sample.state.sm_mhz);
+  reading("temperature_c", sample.state.temperature_c);
+  reading("power_w", sample.state.power_w);
   for (const auto& [name, value] : group.counters) state.counters[name] = value;
 }
 

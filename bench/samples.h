@@ -1,14 +1,29 @@
 #pragma once
 // What is measured, and what becomes of many of them.
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "lamina/device.h"
+
 namespace lamina::bench {
+
+/// What a time has of the host's launches.
+enum class Launches : std::uint8_t {
+  none,      ///< nothing to say: the work runs while it is enqueued, as on a processor
+  included,  ///< the device was idle at the start and waited for the host, as it does for a user
+  hidden,    ///< the device was held until all was enqueued: the time is its own
+  replayed,  ///< one launch of a recorded graph
+};
+const char* to_string(Launches);  ///< "included", ...; "" for none
 
 /// One timed piece of work.
 struct Sample {
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads of the process meanwhile
+  Launches launches = Launches::none;
+  DeviceState state{};  ///< of the device, read when the work had ended
 };
 
 double mean(const std::vector<double>&);
@@ -17,5 +32,10 @@ double deviation(const std::vector<double>&);  ///< with n - 1; 0 for fewer than
 
 std::vector<double> seconds_of(const std::vector<Sample>&);
 std::vector<double> cpu_seconds_of(const std::vector<Sample>&);
+
+/// What all samples have in common; where they differ, the launches are included in some, and so said to be.
+Launches launches_of(const std::vector<Sample>&);
+/// Everything that held the clock down in any of them, each once: "power cap, thermal slowdown".
+std::string throttled_of(const std::vector<Sample>&);
 
 }  // namespace lamina::bench

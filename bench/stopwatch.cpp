@@ -5,6 +5,11 @@
 #include <ctime>
 
 namespace lamina::bench {
+namespace {
+
+Launches as_enqueued(const Device& device) { return device.longest_hold() > 0 ? Launches::included : Launches::none; }
+
+}  // namespace
 
 double cpu_seconds() {
   timespec now{};
@@ -21,10 +26,11 @@ Sample Stopwatch::time(const std::function<void()>& work) {
   work();
   timer_->stop();
   const double seconds = timer_->seconds();
-  return {seconds, cpu_seconds() - cpu_start};
+  return {seconds, cpu_seconds() - cpu_start, as_enqueued(*device_), device_->state()};
 }
 
-CallStopwatch::CallStopwatch(Plan& plan) : plan_(&plan) {
+CallStopwatch::CallStopwatch(Plan& plan, bool hide) : plan_(&plan) {
+  if (hide) held_.emplace(plan.backend().device());
   for (std::size_t i = 0; i < plan.calls().size(); ++i) timers_.push_back(plan.backend().device().timer());
 }
 
@@ -33,11 +39,14 @@ std::vector<double> CallStopwatch::run(std::size_t first, std::size_t end, bool 
     if (call > first) timers_[call - 1]->stop();
     if (call < end) timers_[call]->start();
   };
-  plan_->backend().device().synchronize();
-  if (forward)
-    plan_->forward(stamp);
-  else
-    plan_->backward(stamp);
+  const auto enqueue = [&] { forward ? plan_->forward(stamp) : plan_->backward(stamp); };
+  Device& device = plan_->backend().device();
+  device.synchronize();
+  launches_ = as_enqueued(device);
+  if (!held_ || first == end)
+    enqueue();
+  else if (held_->run(*timers_[first], enqueue))
+    launches_ = Launches::hidden;
   std::vector<double> seconds;
   for (std::size_t i = first; i < end; ++i) seconds.push_back(timers_[i]->seconds());
   return seconds;

@@ -3,17 +3,19 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lamina/plan.h"
 #include "samples.h"
+#include "support/held_launches.h"
 
 namespace lamina::bench {
 
 /// Seconds of processor time of all threads of this process so far.
 double cpu_seconds();
 
-/// Times one piece of work on a device that is idle before and after it.
+/// Times one piece of work on a device that is idle before and after it, as a user sees it: the launches are included.
 class Stopwatch {
  public:
   explicit Stopwatch(Device&);
@@ -27,15 +29,19 @@ class Stopwatch {
 /// Times every call of a plan's pass by itself, on timers made beforehand.
 class CallStopwatch {
  public:
-  explicit CallStopwatch(Plan&);
-  std::vector<double> forward();   ///< seconds of each of forward's calls, in order
-  std::vector<double> backward();  ///< seconds of each of backward's calls
+  /// With `hide`, launches are hidden where the device has a queue and the calls are few enough.
+  explicit CallStopwatch(Plan&, bool hide = false);
+  std::vector<double> forward();                   ///< seconds of each of forward's calls, in order
+  std::vector<double> backward();                  ///< seconds of each of backward's calls
+  Launches launches() const { return launches_; }  ///< of the last pass
 
  private:
   std::vector<double> run(std::size_t first, std::size_t end, bool forward);
 
   Plan* plan_;
   std::vector<std::unique_ptr<Timer>> timers_;  ///< one per call of the plan
+  std::optional<HeldLaunches> held_;
+  Launches launches_ = Launches::none;
 };
 
 }  // namespace lamina::bench

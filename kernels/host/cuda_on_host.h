@@ -2,6 +2,7 @@
 // CUDA's words with a meaning on the host: what a kernel file sees instead of the CUDA runtime when it is compiled for
 // cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA have none; a kernel that needs them is for devices alone.
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -89,6 +90,11 @@ inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(
 template <class T>
 T __ldg(const T* from) {
   return *from;
+}
+/// Nanoseconds, which stand for cycles.
+inline long long clock64() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

@@ -8,6 +8,7 @@
 
 #include "lamina/error.h"
 #include "lamina/random.h"
+#include "support/held_launches.h"
 #include "unit_memory.h"
 
 namespace lamina {
@@ -82,11 +83,14 @@ std::string lacks(std::size_t needed, std::size_t lent) {
   return "needs " + std::to_string(needed) + " bytes to be measured in, of which " + std::to_string(lent) + " are lent";
 }
 
-double timed(Timer& timer, const Contestant& contestant, Pass pass) {
+/// Seconds of the device, its launches hidden: else small units would be ranked by their number of calls.
+double timed(Timer& timer, HeldLaunches& held, const Contestant& contestant, Pass pass) {
   if (pass == Pass::forward) contestant.run(Pass::prepare);  // the others prepared theirs in the same place
-  timer.start();
-  contestant.run(pass);
-  timer.stop();
+  held.run(timer, [&] {
+    timer.start();
+    contestant.run(pass);
+    timer.stop();
+  });
   return timer.seconds();
 }
 
@@ -95,7 +99,7 @@ void drop(Contestant& contestant, const char* reason) {
   contestant.refused = reason;
 }
 
-void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
+void race(std::vector<Contestant>& all, Pass pass, Timer& timer, HeldLaunches& held) {
   if (pass != Pass::forward) {  // which reads y, and what forward leaves for it
     all.front().run(Pass::prepare);
     all.front().run(Pass::forward);
@@ -107,7 +111,7 @@ void race(std::vector<Contestant>& all, Pass pass, Timer& timer) {
       const std::size_t i = round % 2 == 0 ? k : all.size() - 1 - k;
       if (all[i].out) continue;
       try {
-        seconds[i] = timed(timer, all[i], pass);
+        seconds[i] = timed(timer, held, all[i], pass);
         fastest = std::min(fastest, seconds[i]);
       } catch (const Unsupported& error) {
         drop(all[i], error.what());
@@ -227,6 +231,7 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
   Device& device = backend.device();
   fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
   const std::unique_ptr<Timer> timer = device.timer();
+  HeldLaunches held(device);
   Choice taken = by_rule;
   taken.tied = {};
   for (const Pass pass : passes) {
@@ -236,7 +241,7 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
     const bool alone = std::count_if(all.begin(), all.end(), [](const Contestant& one) { return !one.out; }) == 1;
     for (Contestant& one : all)
       if (!one.out) one.args = bind_all(spec, one.lowered, lent);
-    if (!alone) race(all, pass, *timer);
+    if (!alone) race(all, pass, *timer, held);
     const std::string rule = all.front().algorithm;
     Measured measured = rank(spec, pass, all);
     if (const Timing& first = measured.timings.front(); !first.refused.empty())

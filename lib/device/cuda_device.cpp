@@ -3,12 +3,16 @@
 #include "cuda_device.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
+#include "../../kernels/delay.h"
 #include "cuda_raii.h"
 #include "gpu.h"
 #include "lamina/error.h"
+#include "nvml.h"
 
 namespace lamina {
 namespace {
@@ -34,6 +38,12 @@ int device_count(std::string& why) {
   return 0;
 }
 
+int attribute(cudaDeviceAttr which, int number) {
+  int value = 0;
+  LAMINA_CUDART(cudaDeviceGetAttribute(&value, which, number));
+  return value;
+}
+
 class CudaTimer final : public Timer {
  public:
   explicit CudaTimer(CudaDevice& device) : device_(&device) {
@@ -50,6 +60,16 @@ class CudaTimer final : public Timer {
     float milliseconds = 0;
     LAMINA_CUDART(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()));
     return 1e-3 * static_cast<double>(milliseconds);
+  }
+  bool started() override {
+    device_->stream();
+    const cudaError_t status = cudaEventQuery(start_.get());
+    if (status != cudaErrorNotReady) {
+      cudart::check(status, "cudaEventQuery(start_.get())", __FILE__, __LINE__);
+      return true;
+    }
+    (void)cudaGetLastError();  // which keeps this answer, too
+    return false;
   }
 
  private:
@@ -85,6 +105,8 @@ struct CudaDevice::Body {
   };
 
   cudart::Stream stream;
+  double clock_hertz = 0;  // the highest
+  std::optional<Nvml> nvml;
   std::mutex mutex;
   std::unordered_map<void*, Block> blocks;
   std::size_t used_bytes = 0;
@@ -104,6 +126,7 @@ CudaDevice::Body& CudaDevice::open() {
     LAMINA_CUDART(cudaSetDevice(number_));
     auto body = std::make_unique<Body>();
     body->stream = cudart::make_stream();
+    body->clock_hertz = 1e3 * attribute(cudaDevAttrClockRate, number_);
     body_ = std::move(body);
   }
   LAMINA_CUDART(cudaSetDevice(number_));  // the current device is the thread's, and others may have set it
@@ -170,6 +193,40 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
 void CudaDevice::synchronize() { LAMINA_CUDART(cudaStreamSynchronize(stream())); }
 
 std::unique_ptr<Timer> CudaDevice::timer() { return std::make_unique<CudaTimer>(*this); }
+
+/// Far more than the host needs to enqueue a layer, and too short to matter where it is of no use.
+double CudaDevice::longest_hold() const { return 5e-3; }
+
+void CudaDevice::hold(double seconds) {
+  Body& body = open();
+  const double bounded = std::clamp(seconds, 0.0, longest_hold());
+  try {
+    cuda::delay(body.stream.get(), static_cast<std::int64_t>(bounded * body.clock_hertz));
+  } catch (const cuda::LaunchError& error) {
+    throw DeviceError(error.what());
+  }
+}
+
+DeviceState CudaDevice::state() {
+  try {
+    Body& body = open();
+    if (!body.nvml) {
+      std::array<char, 32> id{};
+      LAMINA_CUDART(cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), number_));
+      body.nvml.emplace(id.data());
+    }
+    return body.nvml->read();
+  } catch (const Error& error) {
+    DeviceState none;
+    none.missing = error.what();
+    return none;
+  }
+}
+
+int CudaDevice::multiprocessors() {
+  open();
+  return attribute(cudaDevAttrMultiProcessorCount, number_);
+}
 
 std::unique_ptr<Captured> CudaDevice::capture(const std::function<void()>& work) {
   cudaStream_t const recorded = stream();

@@ -36,11 +36,19 @@ class CudaDevice final : public Device {
   void synchronize() override;
   std::unique_ptr<Timer> timer() override;
 
+  double longest_hold() const override;
+  /// A thread that looks at the clock of its multiprocessor. It counts the clock's highest rate, and so takes longer
+  /// where the clock is lower.
+  void hold(double seconds) override;
+  DeviceState state() override;  ///< by NVIDIA's management library, opened at the first call
+
   /// A CUDA graph. Throws DeviceError where `work` does what cannot be recorded, such as to allocate or to wait.
   std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
 
   /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device the calling thread's.
   CUstream_st* stream();
+
+  int multiprocessors();
 
  private:
   struct Body;

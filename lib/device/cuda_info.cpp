@@ -8,6 +8,7 @@
 #include "blas_library.h"
 #include "cuda_check.h"
 #include "cuda_device.h"
+#include "cuda_peak.h"
 #include "gpu.h"
 #include "lamina/error.h"
 
@@ -75,8 +76,12 @@ void measure_matrix(CudaDevice& device, DeviceRates& rates) {
   product.b = static_cast<const float*>(b.data());
   product.c = static_cast<float*>(c.data());
   product.lda = product.ldb = product.ldc = matrix_extent;
-  rates.matrix_flops =
-      2 * static_cast<double>(count) * matrix_extent / shortest_seconds(device, [&] { blas.gemm(product); });
+  const auto rate = [&] {
+    return 2 * static_cast<double>(count) * matrix_extent / shortest_seconds(device, [&] { blas.gemm(product); });
+  };
+  rates.matrix_flops = rate();
+  blas.allow_tf32(true);
+  rates.tf32_matrix_flops = rate();
   rates.matrix_by = blas_library().description() + ", " + std::to_string(matrix_extent) + " cubed";
 }
 
@@ -148,6 +153,7 @@ DeviceRates measure_cuda(int number) {
   CudaDevice device(number);
   DeviceRates rates;
   rates.copy_bytes_per_second = copy_rate(device);
+  rates.units_flops = cuda_peak_flops(device, DType::f32);
   try {
     measure_matrix(device, rates);
   } catch (const LoadError& error) {

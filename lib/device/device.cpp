@@ -1,4 +1,5 @@
-// What is common to all devices: the refusal to record, and copies between host values and tensors of any kind.
+// What is common to all devices: the refusals to record and to hold, and copies between host values and tensors of any
+// kind.
 
 #include "lamina/device.h"
 
@@ -131,6 +132,8 @@ void download_values(Device& device, std::span<Host> to, const Tensor& from) {
 std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
   throw Unsupported("this device cannot record work to launch it again; a CUDA device can (backend cuda or cudnn)");
 }
+
+void Device::hold(double) { throw Unsupported("this device has no queue that could be held: longest_hold() is 0"); }
 
 void upload(Device& device, const Tensor& to, std::span<const float> from) { upload_values(device, to, from); }
 void upload(Device& device, const Tensor& to, std::span<const double> from) { upload_values(device, to, from); }

@@ -76,6 +76,18 @@ TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pas
   CHECK(taken(backend) == all("fast"));
 }
 
+TEST_CASE("algorithms are ranked by the device's time, not by the host's to launch them") {
+  const std::vector<Way> ways = {{.name = "one call", .seconds = always(20e-6), .launch_seconds = 4e-6},
+                                 {.name = "many calls", .seconds = always(10e-6), .launch_seconds = 40e-6}};
+  RaceBackend queued(ways);
+  queued.device().longest = 5e-3;
+  CHECK(taken(queued) == all("many calls"));
+  CHECK_FALSE(queued.device().holds.empty());
+  RaceBackend unqueued(ways);  // a device that cannot be held shows what it sees
+  CHECK(taken(unqueued) == all("one call"));
+  CHECK(unqueued.device().holds.empty());
+}
+
 TEST_CASE("what differs by less than the noise keeps the rule's order") {
   for (const int won : {0, 5, 7}) {
     RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});

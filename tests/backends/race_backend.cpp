@@ -37,7 +37,7 @@ Lowered::Step RaceBackend::step_of(const Way& way, const Spec& spec, Pass pass) 
       [this, way, pass, wants_dx](const Args& args) {
         const std::string what = std::string(to_string(pass)) + " " + way.name;
         log.push_back(what);
-        device_.now += way.seconds(runs_of_[what]++);
+        device_.launch(way.launch_seconds, way.seconds(runs_of_[what]++));
         const auto expect = [&](bool held, const char* text) {
           if (!held) faults.push_back(what + ": " + text);
         };

@@ -29,6 +29,14 @@ TEST_CASE("cudnn: making the backend opens nothing, and it is available where de
   CHECK_THROWS_AS(without.device(), LoadError);
 }
 
+TEST_CASE("cudnn: the peak is that of its device's units, and the library is not asked") {
+  FakeBackend on;
+  on.log.peak_flops = 6e13;
+  CHECK(on.backend.peak_flops(DType::f32) == 6e13);
+  CHECK(on.backend.peak_flops(DType::f64) == 3e13);
+  CHECK(on.fake.count == 0);
+}
+
 TEST_CASE("cudnn: refuses other types, mixtures, layouts, chains and names, naming them") {
   FakeBackend on;
   const auto refuses = [&](Spec spec, const std::string& word, const Choice& choice = {}) {

@@ -55,8 +55,9 @@ struct MachineLog {
     void *w_to, *bias_to;
   };
   std::vector<Folded> folds;
-  int cuda_major = 0;   ///< that cuBLAS was wanted for
-  int blas_status = 0;  ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
+  int cuda_major = 0;     ///< that cuBLAS was wanted for
+  double peak_flops = 0;  ///< of the machine's units in f32; in f64 half of it
+  int blas_status = 0;    ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

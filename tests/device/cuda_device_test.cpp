@@ -2,14 +2,17 @@
 
 #include "device/cuda_device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <vector>
 
+#include "device/cuda_peak.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "support/catch.h"
+#include "support/held_launches.h"
 
 using Catch::Matchers::ContainsSubstring;
 
@@ -46,6 +49,9 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_AS(device.timer(), DeviceError);
   CHECK_THROWS_AS(device.synchronize(), DeviceError);
   CHECK_THROWS_AS(device.describe(), DeviceError);
+  CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
+  CHECK_THROWS_AS(cuda_peak_flops(device, DType::f32), DeviceError);
+  CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a reading that fails is no error
   bool worked = false;
   CHECK_THROWS_AS(device.capture([&] { worked = true; }), DeviceError);
   CHECK_FALSE(worked);
@@ -110,6 +116,83 @@ TEST_CASE("a timer measures what lies between its marks", "[gpu]") {
   const double one = seconds(1);
   CHECK(one > 0);
   CHECK(seconds(50) > 10 * one);
+}
+
+TEST_CASE("a queue that is held comes to no mark before the delay is over, and then by itself", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const auto timer = device.timer();
+  const auto marked = [&](double seconds) {
+    if (seconds > 0) device.hold(seconds);
+    timer->start();
+    timer->stop();
+    return timer->started();
+  };
+  marked(device.longest_hold());  // which loads the kernel
+  device.synchronize();
+  CHECK(timer->started());
+  CHECK_FALSE(marked(device.longest_hold()));
+  CHECK_NOTHROW(device.synchronize());  // that it was asked too early leaves no error behind
+  CHECK(timer->started());
+
+  const auto delay = device.timer();
+  delay->start();
+  device.hold(2e-3);
+  delay->stop();
+  CHECK(delay->seconds() > 1.5e-3);  // the clock is at most as high as the driver says
+  CHECK(delay->seconds() < 0.1);
+}
+
+TEST_CASE("the time of a small piece of work is shorter where its launch is hidden", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const Buffer block(device, 4096);
+  const auto timer = device.timer();
+  HeldLaunches held(device);
+  const auto work = [&] {
+    timer->start();
+    for (int i = 0; i < 4; ++i) device.fill(block.data(), 0, 4096);
+    timer->stop();
+  };
+  std::vector<double> hidden, included;
+  int were_hidden = 0;
+  for (int i = 0; i < 50; ++i) {
+    device.synchronize();
+    work();
+    included.push_back(timer->seconds());
+    device.synchronize();
+    were_hidden += held.run(*timer, work) ? 1 : 0;
+    hidden.push_back(timer->seconds());
+  }
+  CHECK(were_hidden >= 45);
+  std::sort(hidden.begin(), hidden.end());
+  std::sort(included.begin(), included.end());
+  CHECK(hidden[25] < included[25]);
+}
+
+TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  const double peak = cuda_peak_flops(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
+  WARN("fp32 units: " << 1e-12 * peak << " TFLOP/s of " << 1e-12 * arithmetic << " by arithmetic");
+  if (arithmetic > 0) {
+    CHECK(peak > 0.5 * arithmetic);  // a clock that is held down is no failure
+    CHECK(peak < 1.02 * arithmetic);
+  }
+  CHECK(cuda_peak_flops(device, DType::f64) > 0);
+  CHECK_THROWS_AS(cuda_peak_flops(device, DType::f16), Unsupported);
+}
+
+TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  device.synchronize();
+  const DeviceState state = device.state();
+  if (!state.missing.empty()) WARN("not read: " << state.missing);
+  CHECK((state.sm_mhz || !state.missing.empty()));
+  if (state.sm_mhz) CHECK(*state.sm_mhz > 100);
+  if (state.temperature_c) CHECK((*state.temperature_c > 5 && *state.temperature_c < 110));
+  if (state.power_w) CHECK(*state.power_w > 1);
 }
 
 TEST_CASE("recorded work runs when it is launched, and as often", "[gpu]") {

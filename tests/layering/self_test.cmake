@@ -24,6 +24,8 @@ check_tree(lib/plan/plan.cpp "\"../backends/eigen/pool.h\"" 1 "may not include .
 check_tree(lib/backends/eigen/conv.cpp "\"../cuda/backend.h\"" 1 "may not include ../cuda/backend.h")
 check_tree(lib/backends/eigen/conv.cpp "\"absent.h\"" 1 "absent.h is not a file of its folder")
 check_tree(lib/backends/cuda/conv.cpp "<Eigen/Core>" 1 "may not include Eigen/Core")
+check_tree(lib/device/device.cpp "\"../../kernels/delay.h\"" 0 "0 violations")
+check_tree(lib/device/device.cpp "\"../../kernels/conv.h\"" 1 "may not include ../../kernels/conv.h")
 check_tree(kernels/conv.cu "\"lamina/op.h\"" 1 "may not include lamina/op.h")
 check_tree(nets/resnet.cpp "\"lamina/backend.h\"" 1 "may not include lamina/backend.h")
 check_tree(bench/main.cpp "\"../lib/plan/pack.h\"" 1 "may not include ../lib/plan/pack.h")

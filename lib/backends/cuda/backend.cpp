@@ -117,6 +117,8 @@ class CudaBackend final : public Backend {
     return choices_.measure(*this, spec, choice, lent, lent_bytes);
   }
 
+  double peak_flops(DType dtype) override { return machine_.peak_flops(dtype); }
+
  private:
   Machine machine_;
   MeasuredChoices choices_;

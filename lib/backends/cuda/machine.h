@@ -35,6 +35,7 @@ class Machine {
   /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
+  double peak_flops(DType);  ///< of Backend::peak_flops; 0 on the host, whose own units are not the kernels'
 
  private:
   struct Body;

@@ -4,6 +4,7 @@
 
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"
+#include "../../device/cuda_peak.h"
 #include "../../device/gpu.h"
 #include "lamina/error.h"
 #include "machine.h"
@@ -73,6 +74,8 @@ void Machine::make_blas() {
   body_->need_library();
   if (unavailable().empty()) body_->open_blas();
 }
+
+double Machine::peak_flops(DType dtype) { return cuda_peak_flops(body_->device, dtype); }
 
 std::size_t Machine::blas_workspace_bytes() { return Blas::workspace_bytes; }
 

@@ -172,4 +172,6 @@ Choice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent,
   });
 }
 
+double CudnnBackend::peak_flops(DType dtype) { return session_->machine().peak_flops(dtype); }
+
 }  // namespace lamina::cudnn

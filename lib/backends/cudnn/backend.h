@@ -33,6 +33,8 @@ class CudnnBackend final : public Backend {
   /// other unit has one way only.
   Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
+  double peak_flops(DType) override;  ///< of the device: the library has no part in it
+
   /// Everything that measure() saw, ties and refusals included, in order.
   const std::vector<Measured>& measured() const { return measured_; }
 

@@ -53,6 +53,9 @@ class Machine {
 
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
+
+  /// Of Backend::peak_flops. Default: 0.
+  virtual double peak_flops(DType) { return 0; }
 };
 
 /// The GPU of the options' number. Throws Unsupported where this build has no CUDA, with how to get it.

@@ -9,6 +9,7 @@
 #include "../../../kernels/dropout.h"
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"
+#include "../../device/cuda_peak.h"
 #include "lamina/error.h"
 #include "machine.h"
 
@@ -65,6 +66,8 @@ class CudaMachine final : public Machine {
     if (fold.dtype == DType::f64) return fold_of<double>(fold, w_to, bias_to);
     fold_of<float>(fold, w_to, bias_to);
   }
+
+  double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
 
  private:
   const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {

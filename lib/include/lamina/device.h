@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,17 @@ class LAMINA_API Timer {
   virtual void start() = 0;      ///< marks the queue; does not wait
   virtual void stop() = 0;       ///< marks the queue; does not wait
   virtual double seconds() = 0;  ///< waits for the second mark; time between the two
+
+  /// Whether the queue has come to the first mark; does not wait. Default: true, as where work runs while it is
+  /// enqueued.
+  virtual bool started() { return true; }
+};
+
+/// What a device reports of itself at one moment. What it does not report is empty.
+struct DeviceState {
+  std::optional<double> sm_mhz, temperature_c, power_w;  ///< clock of the multiprocessors, of the die, of the board
+  std::string throttled{};  ///< what holds the clock down: "power cap, thermal slowdown"; empty: nothing that is known
+  std::string missing{};    ///< of a GPU, which of these cannot be read, and why; empty: all can, or it is no GPU
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
@@ -44,6 +56,16 @@ class LAMINA_API Device {
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
   virtual void synchronize() = 0;                                                 ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
+
+  /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, and there is nothing to
+  /// hold.
+  virtual double longest_hold() const { return 0; }
+  /// Keeps the queue busy for about so many seconds, at most longest_hold(), so that a mark and work that are enqueued
+  /// meanwhile begin without waiting for the host. It ends by itself, whatever the host does. Enqueues; does not wait.
+  virtual void hold(double seconds);
+
+  /// Reads what the device reports now; changes nothing, never throws. Default: nothing.
+  virtual DeviceState state() { return {}; }
 
   /// Records the work that `work` enqueues instead of running it. Throws Unsupported where the device cannot.
   virtual std::unique_ptr<Captured> capture(const std::function<void()>& work);

@@ -1,0 +1,14 @@
+#pragma once
+// The rate of repeated work on a device, at its best.
+
+#include <functional>
+
+#include "lamina/device.h"
+
+namespace lamina {
+
+/// Operations per second of `work(rounds)`, which enqueues so many rounds of `flops_per_round` operations: the fastest
+/// of 20 runs of about 2 ms, after the device's clock has settled, without the host's launches.
+double peak_rate(Device&, double flops_per_round, const std::function<void(int rounds)>& work);
+
+}  // namespace lamina

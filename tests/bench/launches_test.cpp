@@ -1,0 +1,183 @@
+// What rows on a device with a queue have of the host's launches, and what they report of the device: on a model.
+
+#include "bench/ended.h"
+#include "bench/queued_backend.h"
+#include "rows.h"
+#include "stopwatch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using namespace lamina::test;
+
+namespace {
+
+const Case mlp = {"mnist_mlp", "queued", DType::f32, Layout::nchw, 1};
+
+/// Rows of a network on a modelled device.
+struct Model {
+  explicit Model(bool graph = false) : workshop(options(graph)) {
+    auto made = std::make_unique<QueuedBackend>();
+    backend = made.get();
+    workshop.put("queued", std::move(made));
+  }
+  static BenchOptions options(bool graph) {
+    BenchOptions options;
+    options.batches = {1};
+    options.cuda_graph = graph;
+    return options;
+  }
+  std::unique_ptr<Measurement> open(const std::string& part, bool layer) {
+    for (const Row& row : layer ? layer_rows(workshop, mlp) : net_rows(workshop, mlp))
+      if (row.group->parts[row.part] == part) return row.group->open();
+    FAIL("there is no such row");
+    return nullptr;
+  }
+
+  Workshop workshop;
+  QueuedBackend* backend;
+};
+
+}  // namespace
+
+TEST_CASE("a layer's time is the device's, its launches hidden") {
+  for (const char* pass : {"forward", "backward_data", "backward_params"}) {
+    CAPTURE(pass);
+    Model model;
+    model.backend->host_seconds = 30e-6;
+    const auto layer = model.open(pass, true);
+    for (int i = 0; i < 3; ++i) {
+      const std::vector<Sample> samples = layer->pass();
+      REQUIRE(samples.size() == 1);
+      CHECK(samples[0].launches == Launches::hidden);
+      CHECK(samples[0].seconds == Approx(1e-3));  // one kernel
+    }
+  }
+}
+
+TEST_CASE("a layer whose launches no delay hides says that they are included") {
+  Model model;
+  model.backend->host_seconds = 8e-3;
+  const Sample sample = model.open("forward", true)->pass().at(0);
+  CHECK(sample.launches == Launches::included);
+  CHECK(sample.seconds > 2e-3);
+}
+
+TEST_CASE("a network's time is what its user sees, launches included, and as a graph that is replayed its own") {
+  Model plain;
+  const double kernels = [&] {
+    const Graph graph = plain.workshop.graph(mlp);
+    Plan plan(graph, plain.workshop.backend("queued"), plain.workshop.plan_options(mlp, Mode::training));
+    return static_cast<double>(plan.forward_calls());
+  }();
+  plain.backend->host_seconds = 2e-3;  // slower than the device
+  const std::vector<Sample> seen = plain.open("forward", false)->pass();
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0].seconds == Approx(kernels * 2e-3 + 1e-3));
+  CHECK(seen[2].seconds == Approx(seen[0].seconds + seen[1].seconds));
+  for (const Sample& sample : seen) CHECK(sample.launches == Launches::included);
+  CHECK(plain.backend->device().holds.empty());
+
+  Model graph(true);
+  graph.backend->host_seconds = 2e-3;
+  const std::vector<Sample> replayed = graph.open("forward", false)->pass();
+  CHECK(replayed[0].seconds == Approx(kernels * 1e-3));
+  for (const Sample& sample : replayed) CHECK(sample.launches == Launches::replayed);
+}
+
+TEST_CASE("a row on a device with a queue is warmed up before it is timed, and one on a processor runs once") {
+  for (const bool layer : {true, false}) {
+    CAPTURE(layer);
+    Model model;
+    const auto opened = model.open("forward", layer);
+    const double before = model.backend->device().idle_from();
+    CHECK(before >= 0.05);
+    opened->pass();
+    CHECK(model.backend->device().idle_from() - before < 0.05);  // the passes that are timed are not warmed up again
+  }
+  Model processor;
+  processor.backend->device().longest = 0;
+  const auto layer = processor.open("forward", true);
+  CHECK(processor.backend->device().idle_from() < 0.01);
+  CHECK(layer->pass().at(0).launches == Launches::none);
+}
+
+TEST_CASE("a sample has the state that its device reported when it had ended") {
+  Model model;
+  double mhz = 1000;
+  model.backend->device().reading = [&] {
+    DeviceState state;
+    state.sm_mhz = mhz;
+    return state;
+  };
+  const auto layer = model.open("forward", true);
+  mhz = 1500;
+  CHECK(layer->pass().at(0).state.sm_mhz == 1500.0);
+  const auto network = model.open("forward", false);
+  mhz = 1700;
+  for (const Sample& sample : network->pass()) CHECK(sample.state.sm_mhz == 1700.0);
+}
+
+TEST_CASE("of samples that differ the launches are included, and every reason for a low clock is named once") {
+  Sample hidden, included;
+  hidden.launches = Launches::hidden;
+  hidden.state.throttled = "power cap";
+  included.launches = Launches::included;
+  included.state.throttled = "thermal slowdown, power cap";
+  CHECK(launches_of({}) == Launches::none);
+  CHECK(launches_of({hidden, hidden}) == Launches::hidden);
+  CHECK(launches_of({hidden, included}) == Launches::included);
+  CHECK(throttled_of({hidden, included, Sample{}}) == "power cap, thermal slowdown");
+  CHECK(throttled_of({Sample{}}).empty());
+}
+
+TEST_CASE("the JSON of a row has its launches and the device's readings, and the context what they mean") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const auto run = [&](const std::string& more) {
+    const Ended ended =
+        run_program(LAMINA_QUEUED_BENCH, "--backend=eigen --batch=1 --passes=3 --benchmark_out=" + out + " " + more);
+    INFO(ended.said);
+    REQUIRE(ended.status == 0);
+    CHECK_THAT(ended.said, Catch::Matchers::ContainsSubstring("1755 MHz"));
+    return read(out);
+  };
+  const nlohmann::json result = run("'--benchmark_filter=^(net/mnist_mlp/forward|layer/mnist_mlp/.*/forward)/'");
+  int nets = 0, layers = 0;
+  for (const auto& row : result.at("benchmarks")) {
+    const std::string name = row.at("name");
+    CAPTURE(name);
+    const bool net = name.starts_with("net/");
+    (net ? nets : layers) += 1;
+    CHECK(row.at("launches") == (net ? "included" : "hidden"));
+    CHECK(row.at("throttled") == "power cap");
+    if (row.value("aggregate_name", "mean") != "mean") continue;
+    CHECK(row.at("sm_mhz") == 1755.0);
+    CHECK(row.at("power_w") == 650.5);
+    CHECK_FALSE(row.contains("temperature_c"));
+    CHECK(row.contains("share_of_peak"));
+  }
+  CHECK(nets > 3);
+  CHECK(layers > 3);
+  const auto& context = result.at("context");
+  for (const char* word : {"hidden", "included", "replayed"})
+    CHECK_THAT(context.at("launches").get<std::string>(), Catch::Matchers::ContainsSubstring(word));
+  CHECK_THAT(context.at("readings_eigen").get<std::string>(),
+             Catch::Matchers::ContainsSubstring("temperature: Not Supported"));
+
+  const nlohmann::json graphs = run("--cuda_graph --benchmark_filter=^net/mnist_mlp/forward/");
+  for (const auto& row : graphs.at("benchmarks")) CHECK(row.at("launches") == "replayed");
+}
+
+TEST_CASE("rows of a processor have nothing to say of launches and readings") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const Ended ended = run_bench("--backend=eigen --batch=1 --passes=1 --benchmark_out=" + out +
+                                " --benchmark_filter=^net/mnist_mlp/forward/");
+  REQUIRE(ended.status == 0);
+  const nlohmann::json result = read(out);
+  REQUIRE_FALSE(result.at("benchmarks").empty());
+  for (const auto& row : result.at("benchmarks"))
+    for (const char* field : {"launches", "throttled", "sm_mhz", "temperature_c", "power_w"})
+      CHECK_FALSE(row.contains(field));
+  CHECK_FALSE(result.at("context").contains("readings_eigen"));
+}

@@ -1,0 +1,46 @@
+#pragma once
+// Eigen on a device with a queue, as a model: each kernel takes the host and the device the times that a test sets.
+
+#include <memory>
+#include <utility>
+
+#include "support/backend.h"
+#include "support/queued_device.h"
+#include "support/wrapped_backend.h"
+
+namespace lamina::test {
+
+class QueuedBackend final : public WrappedBackend {
+ public:
+  explicit QueuedBackend(Backend& inner = oracle()) : WrappedBackend(inner) { device_.longest = 5e-3; }
+
+  double host_seconds = 10e-6, device_seconds = 1e-3;  ///< of each kernel
+
+  QueuedDevice& device() override { return device_; }
+  double peak_flops(DType) override { return 1e12; }
+
+  Lowered lower(const Spec& spec, const Choice& choice) override {
+    Lowered lowered = WrappedBackend::lower(spec, choice);
+    for (Lowered::Step& step : lowered.steps) step.kernel = std::make_shared<Queued>(step.kernel, *this);
+    return lowered;
+  }
+
+ private:
+  class Queued final : public Kernel {
+   public:
+    Queued(std::shared_ptr<Kernel> inner, QueuedBackend& backend) : inner_(std::move(inner)), backend_(&backend) {}
+    std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+    void run(const Args& args) override {
+      inner_->run(args);
+      backend_->device_.launch(backend_->host_seconds, backend_->device_seconds);
+    }
+
+   private:
+    std::shared_ptr<Kernel> inner_;
+    QueuedBackend* backend_;
+  };
+
+  QueuedDevice device_;
+};
+
+}  // namespace lamina::test

@@ -1,0 +1,163 @@
+// Launches kept out of a time, and a device that is warmed up, on a device that is a model.
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "device/peak_rate.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+#include "support/held_launches.h"
+#include "support/queued_device.h"
+#include "support/warm_up.h"
+
+namespace lamina {
+namespace {
+
+constexpr double longest = 5e-3;
+
+/// A device with its timer, and work of so many seconds of the host and of the device.
+struct Bench {
+  test::QueuedDevice device;
+  std::unique_ptr<Timer> timer = device.timer();
+  HeldLaunches held{device};
+  double host = 10e-6, work = 3e-6;
+  int runs = 0;
+
+  explicit Bench(double longest_hold = longest) { device.longest = longest_hold; }
+
+  bool run() {
+    return held.run(*timer, [&] {
+      ++runs;
+      timer->start();
+      device.launch(host, work);
+      timer->stop();
+    });
+  }
+};
+
+TEST_CASE("behind a delay a time is the device's, and without one it has the host's launches in it") {
+  Bench bench;
+  CHECK(bench.run());
+  CHECK(bench.timer->seconds() == Approx(3e-6));
+  CHECK(bench.runs == 1);
+  CHECK(bench.device.holds == std::vector<double>{100e-6});
+  bench.timer->start();
+  bench.device.launch(bench.host, bench.work);
+  bench.timer->stop();
+  CHECK(bench.timer->seconds() == Approx(13e-6));
+}
+
+TEST_CASE("a delay that was too short is made longer until it is not, and the time is that of the last run") {
+  Bench bench;
+  bench.host = 700e-6;
+  CHECK(bench.run());
+  CHECK(bench.device.holds == std::vector<double>{100e-6, 200e-6, 400e-6, 800e-6});
+  CHECK(bench.runs == 4);
+  CHECK(bench.timer->seconds() == Approx(3e-6));
+}
+
+TEST_CASE("launches that the longest delay does not hide are said to be included, and tried once the next time") {
+  Bench bench;
+  bench.host = 6e-3;
+  CHECK_FALSE(bench.run());
+  CHECK(bench.device.holds.back() == longest);
+  CHECK(bench.timer->seconds() == Approx(1e-3).epsilon(0.01));  // what the delay left over
+  const int runs = bench.runs;
+  CHECK_FALSE(bench.run());
+  CHECK(bench.runs == runs + 1);
+  bench.host = 10e-6;
+  CHECK(bench.run());  // not given up for ever
+}
+
+TEST_CASE("the next delay follows what the host needed") {
+  Bench bench;
+  const auto enqueue = [&](std::chrono::milliseconds needed) {
+    return bench.held.run(*bench.timer, [&] {
+      bench.timer->start();
+      std::this_thread::sleep_for(needed);
+      bench.timer->stop();
+    });
+  };
+  CHECK(enqueue(std::chrono::milliseconds(1)));
+  CHECK(bench.run());
+  CHECK(bench.device.holds.back() >= 2e-3);
+  bench.run();
+  CHECK(bench.device.holds.back() < 2e-3);
+}
+
+TEST_CASE("a device without a queue is not held, and its work runs once") {
+  Bench bench(0);
+  CHECK_FALSE(bench.run());
+  CHECK(bench.runs == 1);
+  CHECK(bench.device.holds.empty());
+  HostDevice host(1);
+  CHECK(host.longest_hold() == 0);
+  CHECK(host.timer()->started());
+  CHECK_THROWS_AS(host.hold(1e-3), Unsupported);
+  CHECK_FALSE(host.state().sm_mhz);
+}
+
+TEST_CASE("a device is warmed up for 50 ms at least, and no longer where its time and clock stay") {
+  Bench bench;
+  double worked = 0;
+  warm_up(bench.device, [&] {
+    bench.device.launch(0, 1e-3);
+    worked += 1e-3;
+  });
+  CHECK(worked >= 0.05);
+  CHECK(worked < 0.08);
+}
+
+TEST_CASE("warming up goes on while the time or the clock changes, and ends after a second all the same") {
+  Bench bench;
+  double worked = 0, mhz = 345;
+  bench.device.reading = [&] {
+    DeviceState state;
+    state.sm_mhz = mhz;
+    mhz = std::min(1980.0, 1.1 * mhz);
+    return state;
+  };
+  warm_up(bench.device, [&] {
+    bench.device.launch(0, 1e-3);
+    worked += 1e-3;
+  });
+  CHECK(mhz == 1980);
+  CHECK(worked < 0.5);
+
+  worked = 0;
+  double run = 1e-3;
+  warm_up(bench.device, [&] {
+    bench.device.launch(0, run);
+    worked += run;
+    run *= 1.05;
+  });
+  CHECK(worked >= 1);
+  CHECK(worked < 1.5);
+}
+
+TEST_CASE("a device without a queue is not warmed up") {
+  Bench bench(0);
+  warm_up(bench.device, [] { FAIL("nothing is to run"); });
+}
+
+TEST_CASE("a peak is the work of a round over its time, launches and what a run begins with apart") {
+  for (const double round : {3e-6, 40e-6, 7e-3}) {
+    test::QueuedDevice device;
+    device.longest = longest;
+    CAPTURE(round);
+    std::vector<int> rounds;
+    const double rate = peak_rate(device, 1e6, [&](int count) {
+      rounds.push_back(count);
+      device.launch(10e-6, count * round);
+    });
+    CHECK(rate == Approx(1e6 / round));
+    CHECK(rounds.back() * round >= 1.99e-3);
+    CHECK((rounds.back() - 1) * round <= 2.01e-3);
+  }
+}
+
+}  // namespace
+}  // namespace lamina

@@ -1,0 +1,79 @@
+#pragma once
+// A device with a queue, as a model: a host that enqueues, a device that works through its queue, and the times of both
+// by arithmetic. Memory is the host's, and what kernels compute they compute when they are enqueued.
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/host_device.h"
+
+namespace lamina::test {
+
+/// Idle at first. With `longest` 0 it says that it has no queue, as the host does.
+class QueuedDevice final : public Device {
+ public:
+  double longest = 0;         ///< longest_hold(), in seconds
+  std::vector<double> holds;  ///< what hold() was asked for
+  int waits = 0;              ///< calls of synchronize()
+  std::function<DeviceState()> reading = [] { return DeviceState{}; };
+
+  /// Work that takes the host so long to enqueue, and then the device so long.
+  void launch(double host_seconds, double device_seconds) {
+    if (!replaying_) host_ += host_seconds;
+    device_ = std::max(device_, host_) + device_seconds;
+  }
+  double idle_from() const { return device_; }  ///< when the device has done all that is enqueued
+
+  std::string describe() override { return "modelled device"; }
+  void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void release(void* data) noexcept override { memory_.release(data); }
+  void upload(void* to, const void* from, std::size_t bytes) override { wait(), memory_.upload(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { wait(), memory_.download(to, from, bytes); }
+  void fill(void* to, unsigned char byte, std::size_t bytes) override { memory_.fill(to, byte, bytes); }
+  void synchronize() override { ++waits, wait(); }
+  std::unique_ptr<Timer> timer() override { return std::make_unique<Marks>(*this); }
+  double longest_hold() const override { return longest; }
+  void hold(double seconds) override {
+    holds.push_back(seconds);
+    launch(0, seconds);
+  }
+  DeviceState state() override { return reading(); }
+  std::unique_ptr<Captured> capture(const std::function<void()>& work) override {
+    return std::make_unique<Recorded>(*this, work);
+  }
+
+ private:
+  struct Marks final : Timer {
+    explicit Marks(QueuedDevice& of) : device(&of) {}
+    void start() override { first = std::max(device->device_, device->host_); }
+    void stop() override { second = std::max(device->device_, device->host_); }
+    bool started() override { return device->host_ >= first; }
+    double seconds() override {
+      device->wait();
+      return second - first;
+    }
+    QueuedDevice* device;
+    double first = 0, second = 0;
+  };
+  /// Runs the work at each launch, without what the host needed for it.
+  struct Recorded final : Captured {
+    Recorded(QueuedDevice& of, std::function<void()> work) : device(&of), recorded(std::move(work)) {}
+    void launch() override {
+      device->replaying_ = true;
+      recorded();
+      device->replaying_ = false;
+    }
+    QueuedDevice* device;
+    std::function<void()> recorded;
+  };
+  void wait() { host_ = std::max(host_, device_); }
+
+  double host_ = 0, device_ = 0;  ///< the host's time, and until when the device works
+  bool replaying_ = false;
+  HostDevice memory_{1};
+};
+
+}  // namespace lamina::test
