@@ -32,7 +32,7 @@ void check_tensor(const Spec& spec, const TensorSpec& tensor) {
   if (tensor.layout != spec.y.layout) throw Unsupported("cudnn: one unit has tensors of both layouts; it takes one");
 }
 
-/// What fuses() lets in: a ReLU behind a convolution with a bias, in f32, which the library computes in one call.
+/// What fuses() lets in: a ReLU behind a convolution with a bias, in f32, which the library may compute in one call.
 bool joins(const Spec& spec, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   return conv != nullptr && conv->bias && spec.y.dtype == DType::f32 && holds<Relu>(next);
@@ -124,9 +124,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
   if (!holds<Conv>(spec.op)) return {"direct"};
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : conv_algorithms(pass)) names.emplace_back(algorithm.name);
-  return names;
+  return conv_algorithm_names(spec, pass);
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
