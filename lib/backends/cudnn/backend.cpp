@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "../../device/math_environment.h"
 #include "../conv_tail.h"
 #include "conv_algorithms.h"
 
@@ -118,7 +119,7 @@ std::string CudnnBackend::describe() {
     const std::size_t cuda = api.GetCudartVersion();
     text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   }
-  text += ", " + session_->describe_blas();
+  text += ", " + session_->describe_blas() + math_environment();
   if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
   return text;
 }
@@ -132,9 +133,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
   if (!holds<Conv>(spec.op)) return {"direct"};
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : conv_algorithms(pass)) names.emplace_back(algorithm.name);
-  return names;
+  return conv_algorithm_names(spec, pass);
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {

@@ -46,7 +46,7 @@ TensorDescriptor describe_gradient(const Api& api, const TensorSpec& spec) {
 }
 
 TensorDescriptor describe_dense(const Api& api, const TensorSpec& spec) {
-  return describe(api, spec.shape, spec.dtype, spec.layout, dense_pitch(spec.shape, spec.layout));
+  return describe(api, spec.shape, spec.dtype, Layout::nchw, dense_pitch(spec.shape, Layout::nchw));
 }
 
 FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {
@@ -57,9 +57,9 @@ FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {
   return filter;
 }
 
-ActivationDescriptor describe_relu(const Api& api) {
+ActivationDescriptor describe_relu(const Api& api, int nans) {
   ActivationDescriptor relu(api);
-  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nan::propagate, 0.0);
+  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nans, 0.0);
   return relu;
 }
 
