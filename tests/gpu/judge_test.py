@@ -62,7 +62,7 @@ class Texts(unittest.TestCase):
             file.write(b"head" + b"x" * 10000 + b"tail")
             file.flush()
             short = text.read(file.name, 1000)
-        self.assertTrue(short.startswith("head") and short.endswith("tail"))
+        self.assertTrue(short.startswith(b"head") and short.endswith(b"tail"))
         self.assertLess(len(short), 1100)
 
 
@@ -115,6 +115,18 @@ class Judge(unittest.TestCase):
                          "not available")
         self.assertEqual(self.of("peers", GOOD, "", peers={"comparison": [{"net": "a"}]})["state"], "passed")
 
+    def test_a_race_that_one_of_ours_had_to_leave_has_failed_with_the_reason(self):
+        def failure(name):
+            return {"name": name, "layout": "nchw", "stage": "open training", "reason": "an illegal address"}
+        race = {"comparison": [{"net": "a"}], "failures": [failure("torch/f32/compiled")]}
+        found = self.of("peers", GOOD, "", peers=race)
+        self.assertEqual(found["state"], "passed")
+        self.assertIn("torch/f32/compiled nchw, open training: an illegal address", found["line"])
+        race["failures"].append(failure("lamina/cudnn/strict/graph"))
+        found = self.of("peers", GOOD, "", peers=race)
+        self.assertEqual((found["state"], found["comparison"]), ("failed", [{"net": "a"}]))
+        self.assertIn("lamina/cudnn/strict/graph nchw", found["line"])
+
     def test_a_sanitizer_passes_only_with_a_count_of_no_errors_and_cases_that_ran(self):
         self.assertEqual(self.of("sanitizer", GOOD, SANITIZED.format(0))["state"], "passed")
         self.assertEqual(self.of("sanitizer", GOOD, "========= ERROR SUMMARY: 0 errors\nNo tests ran")["state"], "failed")
@@ -134,13 +146,13 @@ class Judge(unittest.TestCase):
 class Cases(unittest.TestCase):
     """cases.py on a program that lists and runs cases as Catch2 does."""
 
-    def run_cases(self, program, seconds="5"):
+    def run_cases(self, program, seconds="5", *more):
         with tempfile.TemporaryDirectory() as folder:
             path, out = os.path.join(folder, "program"), os.path.join(folder, "cases.json")
             with open(path, "w", encoding="utf-8") as file:
                 file.write("#!/bin/sh\nP='All tests passed (1 assertion in 1 test case)'\n" + program)
             os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
-            done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "cases.py"), "--out", out, "--alone", seconds,
+            done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "cases.py"), "--out", out, "--alone", seconds, *more,
                                    "--", path, "-#", "[#some]"], stdout=subprocess.PIPE, check=False, timeout=60,
                                   universal_newlines=True)
             with open(out, encoding="utf-8") as file:
@@ -165,8 +177,12 @@ class Cases(unittest.TestCase):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')
         self.assertEqual((done.returncode, found["failed"]), (1, 1))
         self.assertIn("no GPU", found["together"])
-        done, found = self.run_cases('case "$*" in *--list*) ;; *) echo "No tests ran";; esac\n')
+        done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "test cases: 2 | 1 passed | 1 skipped";; esac\n')
+        self.assertEqual((done.returncode, found["failed"]), (1, 1))  # exit status 0, as Catch2 3 has it
+        none = 'case "$*" in *--list*) ;; *) echo "No tests ran";; esac\n'
+        done, found = self.run_cases(none)
         self.assertEqual((done.returncode, found["together"]), (1, "no case matches [#some]"))
+        self.assertEqual(self.run_cases(none, "5", "--may-be-none")[0].returncode, 0)
 
 
 class Slowest(unittest.TestCase):

@@ -90,7 +90,12 @@ def of_peers(ended, log, folder):
         return verdict("not available", text.first_error(log))
     if ended.why or ended.status != 0 or not lines:
         return verdict("failed", f"{ended.text()}: {text.first_error(log)}", comparison=lines)
-    return verdict("passed", f"{len(lines)} ratios", comparison=lines)
+    absent = [f"{one['name']} {one['layout']}, {one['stage']}: {one['reason']}" for one in report.get("failures") or []]
+    ours = [one for one in absent if one.startswith("lamina/")]
+    if ours:
+        return verdict("failed", f"{len(lines)} ratios, without {len(ours)} of ours: {ours[0]}", comparison=lines, absent=absent)
+    line = f"{len(lines)} ratios" + (f", without {len(absent)} of the peer's: {absent[0]}" if absent else "")
+    return verdict("passed", line, comparison=lines, absent=absent)
 
 
 def of_sanitizer(ended, log, _folder):

@@ -8,17 +8,10 @@ import time
 from . import judge, process, steps, text
 from .results import DONE
 
-LOG_HEAD, LOG_TAIL = 64 << 10, 192 << 10  # bytes of a step's log that logs.txt gets, from both ends
-KEPT_MOST = 4 << 20                       # of a table or an ncu report
+LOG_MOST = 128 << 10     # bytes of a step's log that logs.txt gets
+JUDGED_MOST = 1 << 20    # that are looked through for errors
+KEPT_MOST = 2 << 20      # of a table or an ncu report
 PROBE_SECONDS = 120
-
-
-def shortened(data, head, tail):
-    """Bytes with the middle left out where they are many."""
-    if len(data) <= head + tail:
-        return data
-    left = len(data) - head - tail
-    return data[:head] + f"\n[... {left} bytes left out ...]\n".encode() + data[-tail:]
 
 
 class Loop:
@@ -67,12 +60,11 @@ class Loop:
         """Keeps the log of a step during which the runner was killed."""
         for name, record in list(self.results.data["steps"].items()):
             if record.get("state") == "running":
-                log = self.read_log()
-                self.keep_log(name, log, f"the runner was killed while it ran, attempt {record['attempts']}")
+                self.keep_log(name, f"the runner was killed while it ran, attempt {record['attempts']}")
                 state = "crashed" if record["attempts"] > 1 else "killed"
                 self.results.put(name, part=record["part"], state=state, attempts=record["attempts"],
                                  line="the runner was killed while it ran"
-                                      + (", twice: " + text.first_error(log.decode("utf-8", "replace"))
+                                      + (", twice: " + text.first_error(self.log())
                                          if state == "crashed" else ""))
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -84,9 +76,8 @@ class Loop:
         if not self.target.rehearsal:
             ended = process.run([self.target.program("lamina_bench"), "--devices"], self.log_path(),
                                 min(PROBE_SECONDS, max(1, self.remaining())), self.environment())
-            log = self.read_log()
-            self.keep_log("lamina_bench --devices", log, ended.text())
-            table = log.decode("utf-8", "replace")
+            self.keep_log("lamina_bench --devices", ended.text())
+            table = self.log()
             why = re.search(r"^GPU: (.*)$", table, re.MULTILINE)
             if why:
                 self.no_device = f"no device: {why.group(1)}"
@@ -98,16 +89,12 @@ class Loop:
     def log_path(self):
         return os.path.join(self.folder, "log")
 
-    def read_log(self):
-        try:
-            with open(self.log_path(), "rb") as file:
-                return file.read()
-        except OSError:
-            return b""
+    def log(self):
+        """What the step that ran last has printed."""
+        return text.read(self.log_path(), JUDGED_MOST).decode("utf-8", "replace")
 
-    def keep_log(self, name, log, how):
-        head = f"\n======== {name}: {how}\n".encode()
-        self.results.append("logs.txt", head + shortened(log, LOG_HEAD, LOG_TAIL))
+    def keep_log(self, name, how):
+        self.results.append("logs.txt", f"\n======== {name}: {how}\n".encode() + text.read(self.log_path(), LOG_MOST))
 
     def take(self, step, record):
         """Runs a step, or says why not."""
@@ -134,24 +121,22 @@ class Loop:
         try:
             ended = process.run(command, self.log_path(), limit, self.environment(step), self.folder)
         except BaseException:
-            self.keep_log(step.name, self.read_log(), "interrupted")
+            self.keep_log(step.name, "interrupted")
             self.results.put(step.name, part=step.part, state="interrupted", attempts=attempts - 1,
                              line=f"interrupted after {time.monotonic() - start:.0f} s")
             raise
-        log = self.read_log()
-        found = judge.judge(step, ended, log.decode("utf-8", "replace"), self.folder)
+        found = judge.judge(step, ended, self.log(), self.folder)
         if ended.why.startswith("timed out") and limit < step.time_limit():
             found["state"], found["line"] = "left out", f"began, and was stopped after {limit:.0f} s when the time was over"
-        self.keep(step, log, ended)
+        self.keep(step, ended)
         self.results.put(step.name, part=step.part, attempts=attempts, seconds=round(ended.seconds, 1), end=ended.text(),
                          command=command, **found)
 
-    def keep(self, step, log, ended):
+    def keep(self, step, ended):
         """Adds what a step left to the growing files."""
-        self.keep_log(step.name, log, ended.text() + "\n$ " + " ".join(step.command))
+        self.keep_log(step.name, ended.text() + "\n$ " + " ".join(step.command))
         if step.keeps:
-            self.results.append(step.keeps, f"\n======== {step.name}\n".encode()
-                                + shortened(log, KEPT_MOST // 2, KEPT_MOST // 2))
+            self.results.append(step.keeps, f"\n======== {step.name}\n".encode() + text.read(self.log_path(), KEPT_MOST))
         for name, to in (("bench.json", "bench.jsonl.gz"), ("peers.json", "peers.jsonl.gz")):
             report = judge.load(os.path.join(self.folder, name))
             if report is not None:

@@ -143,6 +143,8 @@ class Machine:
             "python": sys.version.split()[0], "system": os_name(), "processor": processor(), "cores": os.cpu_count(),
             "torch_python": self.torch.executable if self.torch else None, "cudnn": self.cudnn, "cublas": self.cublas,
             "compute-sanitizer": self.sanitizer, "ncu": self.ncu, "nvidia-smi": self.smi,
+            "environment": {key: value for key, value in sorted(os.environ.items())
+                            if key.startswith(("NVIDIA_", "CUDA_", "CUBLAS_", "CUDNN_"))},
         }
 
     def environment(self):

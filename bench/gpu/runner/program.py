@@ -115,8 +115,6 @@ def run(options, root):
     except Interrupted as interrupt:
         status = 128 + interrupt.number
         print(f"run-all: interrupted by {signal.Signals(interrupt.number).name}; what is done is kept", file=sys.stderr)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a second one waits for the page
-        signal.signal(number, signal.SIG_IGN)
     results.save()
     write_summary(steps.all_steps(target), results)
     states = [results.of(step.name).get("state") for step in chosen]
@@ -124,6 +122,9 @@ def run(options, root):
 
 
 def raise_interrupt(number, _frame):
+    """The first of them ends the run; while results are kept and the page is made no other is heard."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     raise Interrupted(number)
 
 

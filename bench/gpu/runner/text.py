@@ -15,20 +15,19 @@ def one_line(text, most=LINE):
     return text if len(text) <= most else text[:most - 3] + "..."
 
 
-def read(path, most=8 << 20):
-    """A file's text, or its first and last parts where it is longer than `most` bytes. A missing one is empty."""
+def read(path, most):
+    """A file's bytes, with the middle left out where they are more than `most`: a quarter from the beginning, the rest
+    from the end. A missing file is empty."""
     try:
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             if size <= most:
-                return file.read().decode("utf-8", "replace")
+                return file.read()
             head = file.read(most // 4)
             file.seek(size - (most - most // 4))
-            tail = file.read()
+            return head + f"\n[... {size - most} bytes left out ...]\n".encode() + file.read(most)
     except OSError:
-        return ""
-    left = size - len(head) - len(tail)
-    return (head.decode("utf-8", "replace") + f"\n[... {left} bytes left out ...]\n" + tail.decode("utf-8", "replace"))
+        return b""
 
 
 def first_error(log):
