@@ -1,4 +1,4 @@
-"""What programs need of a machine: shared libraries, and the version of glibc. By readelf and the loader's own answer."""
+"""What programs need of a machine: shared libraries, and the version of glibc. By readelf and what ldd answers."""
 
 import os
 import re

@@ -49,7 +49,8 @@ class Texts(unittest.TestCase):
         self.assertIsNone(text.catch_counts("No tests ran"))
 
     def test_the_first_error_is_the_assertion_with_its_numbers(self):
-        self.assertEqual(text.first_error(FAILED), "tests/ops/pool_test.cpp:15: FAILED: CHECK( a == b ) with expansion: 1 == 2")
+        self.assertEqual(text.first_error(FAILED),
+                         "tests/ops/pool_test.cpp:15: FAILED: CHECK( a == b ) with expansion: 1 == 2")
 
     def test_the_first_error_is_the_first_line_that_says_so(self):
         self.assertEqual(text.first_error("well\n0 errors so far\nlamina_bench: no row could run\nerror 7\n"),
@@ -129,8 +130,8 @@ class Judge(unittest.TestCase):
 
     def test_a_sanitizer_passes_only_with_a_count_of_no_errors_and_cases_that_ran(self):
         self.assertEqual(self.of("sanitizer", GOOD, SANITIZED.format(0))["state"], "passed")
-        self.assertEqual(self.of("sanitizer", GOOD, "========= ERROR SUMMARY: 0 errors\nNo tests ran")["state"], "failed")
-        self.assertEqual(self.of("sanitizer", GOOD, "All tests passed (5 assertions in 2 test cases)")["state"], "failed")
+        for log in ("========= ERROR SUMMARY: 0 errors\nNo tests ran", SANITIZED.split("\n", maxsplit=1)[0]):
+            self.assertEqual(self.of("sanitizer", GOOD, log)["state"], "failed")
         found = self.of("sanitizer", Ended(9, "", 1.0), "========= Invalid __global__ write of size 4 bytes\n"
                         + SANITIZED.format(3))
         self.assertEqual(found["state"], "failed")
@@ -152,9 +153,9 @@ class Cases(unittest.TestCase):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("#!/bin/sh\nP='All tests passed (1 assertion in 1 test case)'\n" + program)
             os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
-            done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "cases.py"), "--out", out, "--alone", seconds, *more,
-                                   "--", path, "-#", "[#some]"], stdout=subprocess.PIPE, check=False, timeout=60,
-                                  universal_newlines=True)
+            done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "cases.py"), "--out", out, "--alone",
+                                   seconds, *more, "--", path, "-#", "[#some]"], stdout=subprocess.PIPE, check=False,
+                                  timeout=60, universal_newlines=True)
             with open(out, encoding="utf-8") as file:
                 return done, json.load(file)
 
@@ -177,8 +178,9 @@ class Cases(unittest.TestCase):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')
         self.assertEqual((done.returncode, found["failed"]), (1, 1))
         self.assertIn("no GPU", found["together"])
-        done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "test cases: 2 | 1 passed | 1 skipped";; esac\n')
-        self.assertEqual((done.returncode, found["failed"]), (1, 1))  # exit status 0, as Catch2 3 has it
+        done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "test cases: 2 | 1 passed | 1 skipped";; '
+                                     'esac\n')  # exit status 0, as Catch2 3 has it
+        self.assertEqual((done.returncode, found["failed"]), (1, 1))
         none = 'case "$*" in *--list*) ;; *) echo "No tests ran";; esac\n'
         done, found = self.run_cases(none)
         self.assertEqual((done.returncode, found["together"]), (1, "no case matches [#some]"))
@@ -198,7 +200,8 @@ class Slowest(unittest.TestCase):
 
     def test_a_tool_that_times_nothing_is_not_available_and_says_why(self):
         done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "slowest.py"), "/bin/echo", "8",
-                               "==ERROR== LibraryNotLoaded"], stdout=subprocess.PIPE, check=False, universal_newlines=True)
+                               "==ERROR== LibraryNotLoaded"], stdout=subprocess.PIPE, check=False,
+                              universal_newlines=True)
         self.assertEqual(done.returncode, 77)
         self.assertIn("==ERROR== LibraryNotLoaded", done.stdout)
 
@@ -262,7 +265,8 @@ class Page(unittest.TestCase):
     def test_the_table_of_ratios_takes_our_faster_variant(self):
         def line(variant, what, milliseconds):
             return {"net": "n", "pass": what, "precision": "tf32", "lamina": f"lamina/cudnn:/a/b/tf32/{variant}",
-                    "peer": "torch", "ms": milliseconds, "peer_ms": 4.0, "ratio": milliseconds / 4, "low": 0.1, "high": 0.9}
+                    "peer": "torch", "ms": milliseconds, "peer_ms": 4.0, "ratio": milliseconds / 4, "low": 0.1,
+                    "high": 0.9}
         lines = [line("plain", "total", 3.0), line("graph", "total", 2.0), line("graph", "forward", 1.0)]
         head, rows = summary.ratio_rows({"race": {"comparison": lines}})
         self.assertEqual(rows, [["n", "cudnn", "tf32", "graph", "1.00 / 4.00: 0.25 (0.10 to 0.90)", "",

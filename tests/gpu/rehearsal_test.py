@@ -1,5 +1,5 @@
-"""run-all from its first to its last step, without a GPU: a quick rehearsal on the backend eigen, with the programs of a
-build tree in the place of a pack's; and once without a rehearsal, where every step of the device has to fail.
+"""run-all from its first to its last step, without a GPU: a quick rehearsal on the backend eigen, with the programs of
+a build tree in the place of a pack's; and once without a rehearsal, where every step of the device has to fail.
 
 usage: rehearsal_test.py SOURCE LAMINA_BENCH PEER_WORKER TESTS, a program with the cases of tests/ops"""
 

@@ -97,8 +97,9 @@ class Runner(unittest.TestCase):
             shell("hang", "trap '' TERM; echo hanging; sleep 60", limit=1),
             shell("after", "exit 0"),
         ], expected=1)
-        self.assertEqual(self.states(), {"good": "passed", "bad": "failed", "crash": "failed", "absent": "not available",
-                                         "missing": "failed", "hang": "failed", "after": "passed"})
+        self.assertEqual(self.states(), {"good": "passed", "bad": "failed", "crash": "failed",
+                                         "absent": "not available", "missing": "failed", "hang": "failed",
+                                         "after": "passed"})
         lines = {name: record["line"] for name, record in self.results().items()}
         self.assertIn("error: the reason", lines["bad"])
         self.assertIn("SIGSEGV", lines["crash"])
@@ -133,7 +134,8 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.states()["on the device"], "passed")
 
     def test_a_step_that_is_done_is_not_run_again_unless_asked(self):
-        steps = [shell("once", f"echo ran >> {self.root}/count"), shell("fails", f"echo ran >> {self.root}/count; exit 1")]
+        steps = [shell("once", f"echo ran >> {self.root}/count"),
+                 shell("fails", f"echo ran >> {self.root}/count; exit 1")]
         for _ in range(2):
             self.run_steps(steps, expected=1)
         with open(self.root + "/count", encoding="utf-8") as file:
@@ -178,8 +180,8 @@ class Runner(unittest.TestCase):
         self.run_steps([shell("first", "echo one", keeps="tables.txt")], expected=0)
         with open(os.path.join(self.out, "tables.txt"), "a", encoding="utf-8") as file:
             file.write("what a killed runner wrote before it could say so")
-        self.run_steps([shell("first", "echo one", keeps="tables.txt"), shell("second", "echo two", keeps="tables.txt")],
-                       expected=0)
+        self.run_steps([shell("first", "echo one", keeps="tables.txt"),
+                        shell("second", "echo two", keeps="tables.txt")], expected=0)
         self.assertNotIn("killed runner", self.text("tables.txt"))
         self.assertEqual(self.text("tables.txt").split(), "======== first one ======== second two".split())
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs test cases of a Catch2 program: first all in one process; where that fails, each in a process of its own, because
-an error of the device stays with a process and fails every case after the guilty one.
+"""Runs test cases of a Catch2 program: first all in one process; where that fails, each in a process of its own,
+because an error of the device stays with a process and fails every case after the guilty one.
 
 usage: cases.py --out FILE [--alone SECONDS] [--may-be-none] -- PROGRAM [-#] PATTERN
 
-FILE gets {"passed", "failed", "cases": [{"name", "passed", "error", "seconds"}], "together"} as JSON. Exit status 0 where
-every case passed in the one process. A skipped case counts as failed: whoever starts this expects a device. A pattern
-without cases is an error unless there may be none."""
+FILE gets {"passed", "failed", "cases": [{"name", "passed", "error", "seconds"}], "together"} as JSON. Exit status 0
+where every case passed in the one process. A skipped case counts as failed: whoever starts this expects a device. A
+pattern without cases is an error unless there may be none."""
 
 import json
 import os

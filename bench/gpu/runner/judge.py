@@ -10,6 +10,8 @@ SKIPPED = 77  # as ctest and the tests have it; of our scripts: not available he
 TOOL_REFUSES = re.compile(r"not supported|not available|LibraryNotLoaded|ERR_NVGPUCTRPERM|No device|cannot start|"
                           r"error while loading|Failed to (initialize|prepare|load)", re.IGNORECASE)
 
+FINDING = re.compile(r"Invalid|hazard|Uninitialized|Program hit|leaked|error", re.IGNORECASE)
+
 
 def verdict(state, line="", **numbers):
     return {"state": state, "line": text.one_line(line), **numbers}
@@ -25,8 +27,8 @@ def load(path):
 
 def judge(step, ended, log, folder):
     """`log`: all that the step printed; `folder`: where it left its files."""
-    return {"tests": of_tests, "bench": of_bench, "peers": of_peers, "sanitizer": of_sanitizer, "text": of_text}[step.kind](
-        ended, log, folder)
+    by_kind = {"tests": of_tests, "bench": of_bench, "peers": of_peers, "sanitizer": of_sanitizer, "text": of_text}
+    return by_kind[step.kind](ended, log, folder)
 
 
 def of_text(ended, log, _folder):
@@ -93,7 +95,8 @@ def of_peers(ended, log, folder):
     absent = [f"{one['name']} {one['layout']}, {one['stage']}: {one['reason']}" for one in report.get("failures") or []]
     ours = [one for one in absent if one.startswith("lamina/")]
     if ours:
-        return verdict("failed", f"{len(lines)} ratios, without {len(ours)} of ours: {ours[0]}", comparison=lines, absent=absent)
+        return verdict("failed", f"{len(lines)} ratios, without {len(ours)} of ours: {ours[0]}", comparison=lines,
+                       absent=absent)
     line = f"{len(lines)} ratios" + (f", without {len(absent)} of the peer's: {absent[0]}" if absent else "")
     return verdict("passed", line, comparison=lines, absent=absent)
 
@@ -111,8 +114,7 @@ def of_sanitizer(ended, log, _folder):
         return verdict("failed", f"{ended.why}" + (f", {errors} errors by then" if errors else ""))
     if ended.status == 0 and errors == 0 and counts and counts["passed"] and not counts["failed"]:
         return verdict("passed", f"no errors in {counts['passed']} cases", passed=counts["passed"])
-    first = next((line.strip("= ") for line in log.splitlines()
-                  if line.startswith("=====") and re.search(r"Invalid|hazard|Uninitialized|Program hit|leaked|error", line,
-                                                            re.IGNORECASE) and "SUMMARY" not in line), "")
+    first = next((line.strip("= ") for line in log.splitlines() if line.startswith("=====") and FINDING.search(line)
+                  and "SUMMARY" not in line), "")
     return verdict("failed", f"{errors if errors is not None else 'no count of'} errors, {ended.text()}: "
                              f"{first or text.first_error(log)}")

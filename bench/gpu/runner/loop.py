@@ -99,7 +99,8 @@ class Loop:
     def take(self, step, record):
         """Runs a step, or says why not."""
         def put(state, line, **facts):
-            self.results.put(step.name, part=step.part, state=state, line=line, attempts=record.get("attempts", 0), **facts)
+            self.results.put(step.name, part=step.part, state=state, line=line, attempts=record.get("attempts", 0),
+                             **facts)
 
         if "device" in step.needs and self.no_device and not self.target.rehearsal:
             return put("failed", self.no_device, no_device=True)
@@ -127,16 +128,18 @@ class Loop:
             raise
         found = judge.judge(step, ended, self.log(), self.folder)
         if ended.why.startswith("timed out") and limit < step.time_limit():
-            found["state"], found["line"] = "left out", f"began, and was stopped after {limit:.0f} s when the time was over"
+            found["state"] = "left out"
+            found["line"] = f"began, and was stopped after {limit:.0f} s when the time was over"
         self.keep(step, ended)
-        self.results.put(step.name, part=step.part, attempts=attempts, seconds=round(ended.seconds, 1), end=ended.text(),
-                         command=command, **found)
+        self.results.put(step.name, part=step.part, attempts=attempts, seconds=round(ended.seconds, 1),
+                         end=ended.text(), command=command, **found)
 
     def keep(self, step, ended):
         """Adds what a step left to the growing files."""
         self.keep_log(step.name, ended.text() + "\n$ " + " ".join(step.command))
         if step.keeps:
-            self.results.append(step.keeps, f"\n======== {step.name}\n".encode() + text.read(self.log_path(), KEPT_MOST))
+            head = f"\n======== {step.name}\n".encode()
+            self.results.append(step.keeps, head + text.read(self.log_path(), KEPT_MOST))
         for name, to in (("bench.json", "bench.jsonl.gz"), ("peers.json", "peers.jsonl.gz")):
             report = judge.load(os.path.join(self.folder, name))
             if report is not None:

@@ -107,7 +107,8 @@ def tool(name, *patterns):
     found = shutil.which(name)
     roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)] + [TOOLKITS]
     for pattern in [os.path.join(root, "bin", name) for root in roots] + list(patterns):
-        found = found or next((path for path in sorted(glob.glob(pattern), reverse=True) if os.access(path, os.X_OK)), None)
+        paths = sorted(glob.glob(pattern), reverse=True)
+        found = found or next((path for path in paths if os.access(path, os.X_OK)), None)
     return found
 
 
@@ -128,8 +129,8 @@ class Machine:
         reasons = {
             "cudnn": not self.cudnn and "no libcudnn.so was found in system folders, /usr/local/cuda* or Python's "
                                         "nvidia wheels; name its folder with --cudnn",
-            "two cudnn": len(self.cudnn) < 2 and f"{len(self.cudnn)} cuDNN found, and two are compared; name the folder "
-                                                 "of each with --cudnn",
+            "two cudnn": len(self.cudnn) < 2 and f"{len(self.cudnn)} cuDNN found, and two are compared; name the "
+                                                 "folder of each with --cudnn",
             "torch": self.torch is None and "no Python with PyTorch was found; name one with --python",
             "compute-sanitizer": not self.sanitizer and "no compute-sanitizer on the path or in /usr/local/cuda*",
             "ncu": not self.ncu and "no ncu on the path, in /usr/local/cuda* or /opt/nvidia/nsight-compute",

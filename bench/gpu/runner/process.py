@@ -40,8 +40,8 @@ def signal_name(number):
 
 
 def _die_with_parent():
-    """In the child: SIGKILL when the runner is killed, so that nothing goes on alone on the device. An interrupt that the
-    runner ignores because it runs in the background is no rule for its children."""
+    """In the child: SIGKILL when the runner is killed, so that nothing goes on alone on the device. An interrupt that
+    the runner ignores because it runs in the background is no rule for its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if ctypes is not None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -81,8 +81,8 @@ def run(command, log, limit, env=None, cwd=None, flood=FLOOD_BYTES, grace=GRACE_
     with open(log, "ab") as output:
         before = output.tell()
         try:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=env,
-                                     cwd=cwd, start_new_session=True, preexec_fn=_die_with_parent)
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                     env=env, cwd=cwd, start_new_session=True, preexec_fn=_die_with_parent)
         except OSError as error:
             return Ended(None, f"cannot start {command[0]}: {error.strerror}", since())
         why = ""

@@ -8,10 +8,10 @@ import sys
 from . import loop, machine, steps, summary, text
 from .results import Results, ResultsError
 
-DESCRIPTION = """Runs the tests and measurements of Lamina on this machine's GPU, in the order of their value, and ends with a
-page that says what passed, what failed and how fast it is. Needs the driver, Python 3.8, a cuDNN and a cuBLAS, and for the
-races a Python with PyTorch. Every step is a process of its own under a time limit; results are kept after each, and the
-same command goes on where the last one stopped.
+DESCRIPTION = """Runs the tests and measurements of Lamina on this machine's GPU, in the order of their value, and ends
+with a page that says what passed, what failed and how fast it is. Needs the driver, Python 3.8, a cuDNN and a cuBLAS,
+and for the races a Python with PyTorch. Every step is a process of its own under a time limit; results are kept after
+each, and the same command goes on where the last one stopped.
 
 Exit status: 0 where no step failed, 1 where one did, 2 for wrong use, 130 and 143 after SIGINT and SIGTERM."""
 
@@ -44,23 +44,24 @@ def parts(word):
 def parse(words, root):
     parser = argparse.ArgumentParser(prog="run-all", description=DESCRIPTION,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=minutes, default=30, help="for the whole run; steps that do not fit are left out "
-                                                                    "and named (default: %(default)s)")
+    parser.add_argument("--minutes", type=minutes, default=30,
+                        help="for the whole run; steps that do not fit are left out and named (default: %(default)s)")
     parser.add_argument("--parts", type=parts, default="A,B,C", help="A right?, B fast?, C why? (default: A,B,C)")
-    parser.add_argument("--out", default=os.path.join(root, "results"), help="folder of at most eight files (default: "
-                                                                             "results, beside run-all)")
+    parser.add_argument("--out", default=os.path.join(root, "results"),
+                        help="folder of at most eight files (default: results, beside run-all)")
     parser.add_argument("--cudnn", action="append", default=[], metavar="DIR",
                         help="folder with libcudnn.so; given twice, both versions are compared (default: found)")
     parser.add_argument("--cuda-libs", action="append", default=[], metavar="DIR",
                         help="folder with libcublas.so (default: found)")
     parser.add_argument("--python", metavar="PATH", help="an interpreter with PyTorch (default: found)")
     again = parser.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="go on where the last run in the folder stopped (the default)")
+    again.add_argument("--resume", action="store_true",
+                       help="go on where the last run in the folder stopped (the default)")
     again.add_argument("--fresh", action="store_true", help="remove the results in the folder and start anew")
     parser.add_argument("--list", action="store_true", help="print the steps with their estimates, and run nothing")
     parser.add_argument("--rehearse", nargs="?", choices=("quick", "whole"), const="whole",
-                        help="without a GPU: every part on the processor, with small networks; whole: our kernels as the "
-                             "host runs them, minutes; quick: backend eigen alone")
+                        help="without a GPU: every part on the processor, with small networks; whole: our kernels as "
+                             "the host runs them, minutes; quick: backend eigen alone, and no race")
     return parser.parse_args(words)
 
 
@@ -116,7 +117,8 @@ def run(options, root):
         status = 128 + interrupt.number
         print(f"run-all: interrupted by {signal.Signals(interrupt.number).name}; what is done is kept", file=sys.stderr)
     results.save()
-    write_summary(steps.all_steps(target), results)
+    write_summary([step for step in steps.all_steps(target) if step.part in options.parts or results.of(step.name)],
+                  results)
     states = [results.of(step.name).get("state") for step in chosen]
     return status or (1 if any(state in ("failed", "crashed") for state in states) else 0)
 

@@ -1,7 +1,7 @@
 """results.json: what is known of every step, replaced whole after each, and the files that grow beside it.
 
-A file that grows counts up to the length that results.json has for it: what a killed runner wrote beyond is cut off when
-the next one begins. So results.json alone decides what has happened."""
+A file that grows counts up to the length that results.json has for it: what a killed runner wrote beyond is cut off
+when the next one begins. So results.json alone decides what has happened."""
 
 import contextlib
 import gzip
@@ -31,7 +31,8 @@ class Results:
         try:
             os.makedirs(self.folder, exist_ok=True)
         except OSError as error:
-            raise ResultsError(f"cannot make the folder {self.folder}: {error.strerror}; name another with --out") from error
+            raise ResultsError(f"cannot make the folder {self.folder}: {error.strerror}; name another with --out"
+                               ) from error
         if not fresh and os.path.exists(self.path):
             self.data = self._read()
         self._cut()
@@ -76,8 +77,8 @@ class Results:
                 os.fsync(file.fileno())
             os.replace(part, self.path)
         except OSError as error:
-            raise ResultsError(f"cannot write {self.path}: {error.strerror}; make room, or name another folder with --out"
-                               ) from error
+            raise ResultsError(f"cannot write {self.path}: {error.strerror}; make room, or name another folder with "
+                               "--out") from error
 
     def append(self, name, data):
         """Adds bytes to a growing file. They count after the next save()."""

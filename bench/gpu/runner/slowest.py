@@ -56,8 +56,9 @@ def main(words):
     failed = 0
     for name, _, _, longest in picked:
         print(f"\n---- {name}, launch {longest} of its own", flush=True)
-        done = subprocess.run([ncu, *COMMON, "--set", "full", "--print-details", "all", "--kernel-name-base", "demangled",
-                               "--kernel-name", name, "--launch-skip", str(longest), "--launch-count", "1", *program],
+        done = subprocess.run([ncu, *COMMON, "--set", "full", "--print-details", "all", "--kernel-name-base",
+                               "demangled", "--kernel-name", name, "--launch-skip", str(longest), "--launch-count", "1",
+                               *program],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         print(done.stdout.decode("utf-8", "replace"), flush=True)
         failed += done.returncode != 0

@@ -1,7 +1,7 @@
 """The steps, as plain data: what is run, what it needs, how long it takes, and in which order.
 
-`rank` is the order of value: everything of rank 1 runs before anything of rank 2. Ranks 1 of the three parts together take
-about nine minutes of a large GPU. The estimates in seconds are made from counts and models; none was measured on a
+`rank` is the order of value: everything of rank 1 runs before anything of rank 2. Ranks 1 of the three parts together
+take about nine minutes of a large GPU. The estimates in seconds are made from counts and models; none was measured on a
 device."""
 
 import dataclasses
@@ -29,7 +29,7 @@ NOT_THE_REST = ("bias", "conv_winograd", "im2col", "products", "orders", "networ
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` says how its outcome is read: judge.py. `keeps`: the growing file that its log goes to besides logs.txt."""
+    """`kind` says how its outcome is read: judge.py. `keeps`: the growing file that has its log besides logs.txt."""
     name: str
     part: str
     rank: int
@@ -74,8 +74,10 @@ class Target:
     def backends(self):
         """(name, for LAMINA_TEST_BACKEND, flags of lamina_bench, needs) of both backends of a device."""
         folder = f"--cudnn={self.cudnn_folders[0]}" if self.cudnn_folders and not self.second else ""
-        return (("cuda" if not self.second else f"{self.cuda} for cuda", self.cuda, (f"--backend={self.cuda}",), ("device",)),
-                ("cudnn" if not self.second else f"{self.second} for cudnn", self.cudnn(), (f"--backend={self.second or 'cudnn'}", *([folder] if folder else [])),
+        first = f"{self.cuda} for cuda" if self.second else "cuda"
+        second = f"{self.second} for cudnn" if self.second else "cudnn"
+        return ((first, self.cuda, (f"--backend={self.cuda}",), ("device",)),
+                (second, self.cudnn(), (f"--backend={self.second or 'cudnn'}", *([folder] if folder else [])),
                  ("device", "cudnn")))
 
 def tests(target, name, pattern, backend, rank, seconds, needs, environment=(), more=()):
@@ -84,7 +86,7 @@ def tests(target, name, pattern, backend, rank, seconds, needs, environment=(), 
     return Step(name, "A", rank, seconds, "tests",
                 (target.python, "-B", os.path.join(here, "cases.py"), "--out", f"{WORK}/cases.json", *more, "--",
                  target.program("gpu_tests"), "-#", pattern), needs,
-                (("LAMINA_TEST_BACKEND", backend), *environment), limit=240)
+                (("LAMINA_TEST_BACKEND", backend), *environment), limit=1200 if target.rehearsal else 240)
 
 
 def part_a(target):
@@ -113,8 +115,9 @@ def part_a(target):
             ("racecheck", "convolution", "[#conv_test]", 3, 150), ("initcheck", "two ops", relu, 2, 40),
             ("initcheck", "convolution", "[#conv_test]", 3, 120), ("memcheck", "plans", "[#plan_test]", 3, 90)):
         yield Step(f"{tool}, {name}", "A", rank, seconds, "sanitizer",
-                   (target.sanitizer, "--tool", tool, "--error-exitcode", "9", target.program("gpu_tests"), "-#", pattern),
-                   ("device", "compute-sanitizer"), (("LAMINA_TEST_BACKEND", target.cuda),), limit=4 * seconds)
+                   (target.sanitizer, "--tool", tool, "--error-exitcode", "9", target.program("gpu_tests"), "-#",
+                    pattern), ("device", "compute-sanitizer"), (("LAMINA_TEST_BACKEND", target.cuda),),
+                   limit=4 * seconds)
 
 
 def rows(target, name, part, rank, seconds, pattern, backend, *flags):
@@ -127,22 +130,27 @@ def rows(target, name, part, rank, seconds, pattern, backend, *flags):
 
 def race(target, name, net, rank, seconds, theirs):
     """A step of bench/peers/compare, whose children are a process for each variant of either side."""
-    device = ("rehearsal", "--backends", target.cuda, "--precision", "f32") if target.rehearsal else \
-        ("cuda", "--backends", f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda", "--precision", "f32,tf32")
+    if target.rehearsal:
+        how = ("rehearsal", "--backends", "cuda-host", "--precision", "f32", "--ours", "plain", "--batch", "2",
+               "--samples", "2", "--threads", "1")
+    else:
+        backends = f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda"
+        how = ("cuda", "--backends", backends, "--precision", "f32,tf32", "--samples", "9")
     return Step(name, "B", rank, seconds, "peers",
-                (target.torch, "-B", os.path.join(target.root, "peers/compare"), "--nets", net, "--device", *device,
-                 "--modes", "training,inference", "--samples", "9", "--memory", "no", "--torch", theirs,
-                 "--python", target.torch, "--worker", target.program("peer_worker.sh"), "--compile_seconds", "90",
-                 "--patience", "60", "--out", f"{WORK}/peers.json"), ("device", "torch"), limit=4 * seconds)
+                (target.torch, "-B", os.path.join(target.root, "peers/compare"), "--nets", net, "--device", *how,
+                 "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
+                 "--worker", target.program("peer_worker.sh"), "--compile_seconds", "90", "--patience", "60",
+                 "--out", f"{WORK}/peers.json"), ("device", "torch"),
+                limit=900 if target.rehearsal else 4 * seconds)
 
 
 def part_b(target):
     """Fast? Whole networks beside PyTorch's in turns, and by lamina_bench."""
     head, rest = target.nets[:FIRST], target.nets[FIRST:]
     compiled = "eager+benchmark,compiled+benchmark@nhwc"
-    for i, net in enumerate(target.nets):
+    for i, net in enumerate(() if target.rehearsal == "quick" else target.nets):
         yield race(target, f"beside PyTorch: {net}", net, 1 if i < FIRST else 2, 50, "eager+benchmark")
-    for i, net in enumerate(head):
+    for i, net in enumerate(() if target.rehearsal else head):
         yield race(target, f"beside compiled PyTorch: {net}", net, 2 if i < 2 else 3, 100, compiled)
     variants = (("strict", (), 1), ("CUDA graphs", ("--cuda_graph",), 1), ("TF32", ("--math=tf32",), 2),
                 ("TF32, CUDA graphs", ("--math=tf32", "--cuda_graph"), 2))
@@ -191,10 +199,10 @@ def all_steps(target, parts="ABC"):
 
 
 def rehearsal(target, how):
-    """The target with a processor in the device's place: backend eigen for both, or our kernels as the host runs them."""
+    """The target with a processor in the device's place: backend eigen for both, or our kernels as the host runs
+    them."""
     suites = tuple((name, pattern, 1, 5) for name, pattern in (("ops", "[#relu_test],[#join_test]"),)) \
-        if how == "quick" else SUITES
-    return dataclasses.replace(target, cuda="eigen" if how == "quick" else "cuda-host", second="eigen", cudnn_folders=(),
-                               nets=("mnist_cnn",) if how == "quick" else ("mnist_cnn", "cifar10_cnn"), suites=suites,
-                               bench=("--batch=2", "--passes=2" if how == "whole" else "--passes=1", "--threads=1"),
-                               rehearsal=how)
+        if how == "quick" else tuple(suite for suite in SUITES if suite[0] != "small networks")  # which take minutes
+    return dataclasses.replace(target, cuda="eigen" if how == "quick" else "cuda-host", second="eigen",
+                               cudnn_folders=(), nets=("mnist_cnn",), suites=suites,
+                               bench=("--batch=2", "--passes=1", "--threads=1"), rehearsal=how)

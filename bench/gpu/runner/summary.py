@@ -20,8 +20,8 @@ def cell(line):
 
 
 def ratio_rows(records):
-    """A row for each network, backend, precision and peer. Of our variants (with CUDA graphs or without) it is the faster
-    in total; peers.jsonl.gz has all."""
+    """A row for each network, backend, precision and peer. Of our variants (with CUDA graphs or without) it is the
+    faster in total; peers.jsonl.gz has all."""
     sides = {}
     for record in records.values():
         for line in record.get("comparison") or []:
@@ -70,7 +70,8 @@ def facts(machine, identity):
     lines += [line for line in machine.get("devices", "").splitlines() if line.startswith(shown)]
     lines.append(f"{machine.get('processor')}, {machine.get('cores')} cores, {machine.get('system')}")
     lines.append(f"cuDNN in {', '.join(machine.get('cudnn') or []) or 'no folder'}; cuBLAS in "
-                 f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of {machine.get('torch_python') or 'no Python'}")
+                 f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of "
+                 f"{machine.get('torch_python') or 'no Python'}")
     return ["- " + text.one_line(line) for line in lines]
 
 
@@ -93,7 +94,8 @@ def page(chosen, results):
 
     listing("Failed", ("failed", "crashed"))
     head, rows = ratio_rows(records)
-    lines += ["", "## Beside PyTorch", "", "ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster", ""]
+    lines += ["", "## Beside PyTorch", ""]
+    lines += ["ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster", ""]
     lines += table(head, rows) if rows else ["No network was raced."]
     head, rows = median_rows(records)
     if rows:
@@ -106,8 +108,9 @@ def page(chosen, results):
         need = sum(step.seconds for step in waiting)
         lines += ["", "## Left out for time", "",
                   f"About {text.seconds_text(need)} of steps; the same command runs them, and only them:", ""]
-        lines += [f"- {step.part} {step.name}" + (f": {records[step.name]['line']}" if records.get(step.name, {}).get("line")
-                                                  else "") for step in waiting]
-    lines += ["", f"Files: results.json (every step), logs.txt, tables.txt (ledgers, frontiers), ncu.txt, bench.jsonl.gz and "
-                  f"peers.jsonl.gz (every sample), summary.md, in {results.folder}"]
+        for step in waiting:
+            line = records.get(step.name, {}).get("line")
+            lines.append(f"- {step.part} {step.name}" + (f": {line}" if line else ""))
+    lines += ["", "Files: results.json (every step), logs.txt, tables.txt (ledgers, frontiers), ncu.txt, "
+                  f"bench.jsonl.gz and peers.jsonl.gz (every sample), summary.md, in {results.folder}"]
     return lines

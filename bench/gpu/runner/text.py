@@ -4,8 +4,8 @@ import os
 import re
 
 LINE = 300  # characters that a line of a table may have
-WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|no CUDA|not found|out of memory|"
-                   r"^lamina_bench: |^compare: |^skipped: |Traceback|Unsupported|refused", re.IGNORECASE)
+WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\bcannot\b|no CUDA|not found|"
+                   r"out of memory|^lamina_bench: |^compare: |^skipped: |Traceback|Unsupported|refused", re.IGNORECASE)
 NOTHING_WRONG = re.compile(r"\b0 (errors?|failures?|failed)\b", re.IGNORECASE)
 
 
