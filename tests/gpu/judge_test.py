@@ -92,7 +92,9 @@ class Judge(unittest.TestCase):
         self.assertIn("a leak; alone all 1 pass", found["line"])
 
     def test_tests_without_a_verdict_have_failed(self):
-        self.assertEqual(self.of("tests", Ended(None, "timed out after 9 s", 9.0), "hanging")["state"], "failed")
+        found = self.of("tests", Ended(-15, "timed out after 9 s", 9.0), "0.001 s: one\n0.002 s: two\n")
+        self.assertEqual(found["state"], "failed")
+        self.assertEqual(found["line"], "timed out after 9 s; 2 cases had ended, the last: two")
 
     def test_rows_give_medians_and_the_first_error(self):
         def row(name, **more):
@@ -160,7 +162,7 @@ class Cases(unittest.TestCase):
                 return done, json.load(file)
 
     def test_where_all_pass_together_none_is_run_alone(self):
-        done, found = self.run_cases('case "$*" in "-# [#some]") echo $P;; *) echo error; exit 1;; esac\n')
+        done, found = self.run_cases('case "$*" in "-d yes -# [#some]") echo $P;; *) echo error; exit 1;; esac\n')
         self.assertEqual((done.returncode, found["together"], found["cases"]), (0, "passed", []))
 
     def test_where_one_crashes_each_is_run_alone_and_the_guilty_one_is_named(self):
@@ -198,8 +200,21 @@ class Slowest(unittest.TestCase):
                          [("b<3>()", 1500.0, 2, 1), ("a(int, float)", 1000.0, 1, 0)])
         self.assertEqual(len(slowest.slowest(slowest.launches(self.TABLE), 1)), 1)
 
+    def test_the_longest_launch_of_each_is_reported_by_its_whole_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ncu = os.path.join(folder, "ncu")
+            with open(ncu, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\ncase \"$*\" in *--csv*) cat <<'END'\n{self.TABLE}END\n;; "
+                           "*) echo \"report: $*\"; cat;; esac\n")
+            os.chmod(ncu, 0o755)
+            done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "slowest.py"), ncu, "1", "a pass",
+                                   "program"], stdout=subprocess.PIPE, check=False, universal_newlines=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"--kernel-name b<3>\(\) --launch-skip 1 --launch-count 1 program\na pass")
+        self.assertNotIn("--kernel-name a", done.stdout)
+
     def test_a_tool_that_times_nothing_is_not_available_and_says_why(self):
-        done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "slowest.py"), "/bin/echo", "8",
+        done = subprocess.run([sys.executable, "-B", os.path.join(RUNNER, "slowest.py"), "/bin/echo", "8", "input",
                                "==ERROR== LibraryNotLoaded"], stdout=subprocess.PIPE, check=False,
                               universal_newlines=True)
         self.assertEqual(done.returncode, 77)

@@ -14,7 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
 
-DEVICES = {"here": "device   name\ngpu 0    A Fake GPU\n", "none": "processor\nGPU: no CUDA device here: no driver\n"}
+DEVICES = {"here": "printf 'device   name\\ngpu 0    A Fake GPU\\n'", "broken": "echo 'error: a peak'; kill -SEGV $$",
+           "none": "printf 'processor\\nGPU: no CUDA device here: no driver\\n'"}
 
 
 def shell(name, script, **more):
@@ -46,7 +47,7 @@ class Runner(unittest.TestCase):
     def device(self, which):
         path = os.path.join(self.root, "bin/lamina_bench")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\nprintf '{DEVICES[which]}'\n".replace("\n'", "\\n'"))
+            file.write(f"#!/bin/sh\n{DEVICES[which]}\n")
         os.chmod(path, 0o755)
 
     def command(self, steps, *flags):
@@ -132,6 +133,12 @@ class Runner(unittest.TestCase):
         self.device("here")  # a later run finds one
         self.run_steps(steps, expected=0)
         self.assertEqual(self.states()["on the device"], "passed")
+
+    def test_a_probe_that_breaks_is_told_and_no_reason_to_run_nothing(self):
+        self.device("broken")
+        done = self.run_steps([shell("on the device", "exit 0", needs=["device"])], expected=0)
+        self.assertEqual(self.states(), {"on the device": "passed"})
+        self.assertIn("lamina_bench --devices: ended by SIGSEGV: error: a peak", done.stdout)
 
     def test_a_step_that_is_done_is_not_run_again_unless_asked(self):
         steps = [shell("once", f"echo ran >> {self.root}/count"),

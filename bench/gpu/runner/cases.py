@@ -65,7 +65,7 @@ def write(path, found):
 
 
 def run(program, arguments, out, alone, may_be_none=False):
-    together = subprocess.Popen([program, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    together = subprocess.Popen([program, "-d", "yes", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
     lines = []
     for line in together.stdout:

@@ -79,11 +79,11 @@ class Loop:
             self.keep_log("lamina_bench --devices", ended.text())
             table = self.log()
             why = re.search(r"^GPU: (.*)$", table, re.MULTILINE)
-            if why:
-                self.no_device = f"no device: {why.group(1)}"
-            elif ended.why or ended.status != 0:
-                self.no_device = f"no device could be asked for: {ended.text()}: {text.first_error(table)}"
+            self.no_device = f"no device: {why.group(1)}" if why else ""
             facts["devices"], facts["no_device"] = table[:8000], self.no_device
+            # A program that fails here may fail at what it measures: whether there is a device is not known from that.
+            broken = not why and (ended.why or ended.status != 0)
+            facts["probe"] = f"lamina_bench --devices: {ended.text()}: {text.first_error(table)}" if broken else ""
         self.results.save()
 
     def log_path(self):

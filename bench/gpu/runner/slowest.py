@@ -2,7 +2,7 @@
 """Nsight Compute on the slowest kernels of a program: one run that times every launch, then one run for the longest
 launch of each of the slowest kernels, with the details of its report as text. Leaves the clocks alone.
 
-usage: slowest.py NCU COUNT PROGRAM [ARGUMENT...]
+usage: slowest.py NCU COUNT INPUT PROGRAM [ARGUMENT...], INPUT being what the program reads
 
 Was never run on a device. Exit status 77 where ncu does not work here, with its first complaint."""
 
@@ -12,6 +12,7 @@ import sys
 
 UNAVAILABLE = 77
 METRIC = "gpu__time_duration.sum"
+MOST_LAUNCHES = "4000"  # that are timed: each takes milliseconds
 COMMON = ["--clock-control", "none", "--target-processes", "all"]
 
 
@@ -41,11 +42,15 @@ def slowest(found, count):
 
 
 def main(words):
-    ncu, count, program = words[0], int(words[1]), words[2:]
-    first = subprocess.run([ncu, *COMMON, "--csv", "--print-units", "base", "--metrics", METRIC, *program],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    output = first.stdout.decode("utf-8", "replace")
-    picked = slowest(launches(output), count)
+    (ncu, count, given), program = words[:3], words[3:]
+
+    def profiled(*options):
+        done = subprocess.run([ncu, *COMMON, *options, *program], input=(given + "\n").encode(), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    _, output = profiled("--csv", "--print-units", "base", "--metrics", METRIC, "--launch-count", MOST_LAUNCHES)
+    picked = slowest(launches(output), int(count))
     if not picked:
         complaint = next((line for line in output.splitlines() if "==ERROR==" in line), output.strip()[-300:])
         print(f"not available: ncu timed no kernel: {complaint}")
@@ -56,12 +61,10 @@ def main(words):
     failed = 0
     for name, _, _, longest in picked:
         print(f"\n---- {name}, launch {longest} of its own", flush=True)
-        done = subprocess.run([ncu, *COMMON, "--set", "full", "--print-details", "all", "--kernel-name-base",
-                               "demangled", "--kernel-name", name, "--launch-skip", str(longest), "--launch-count", "1",
-                               *program],
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        print(done.stdout.decode("utf-8", "replace"), flush=True)
-        failed += done.returncode != 0
+        status, report = profiled("--set", "full", "--print-details", "all", "--kernel-name-base", "demangled",
+                                  "--kernel-name", name, "--launch-skip", str(longest), "--launch-count", "1")
+        print(report, flush=True)
+        failed += status != 0
     return 1 if failed else 0
 
 

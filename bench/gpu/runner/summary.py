@@ -64,8 +64,7 @@ def count_rows(chosen, records):
 def facts(machine, identity):
     lines = [f"Lamina {identity.get('commit', 'of an unknown commit')}"
              + (f"; rehearsal, {identity['rehearsal']}: no device took part" if identity.get("rehearsal") else "")]
-    if machine.get("no_device"):
-        lines.append(machine["no_device"])
+    lines += [machine[key] for key in ("no_device", "probe") if machine.get(key)]
     shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu")
     lines += [line for line in machine.get("devices", "").splitlines() if line.startswith(shown)]
     lines.append(f"{machine.get('processor')}, {machine.get('cores')} cores, {machine.get('system')}")
@@ -73,6 +72,10 @@ def facts(machine, identity):
                  f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of "
                  f"{machine.get('torch_python') or 'no Python'}")
     return ["- " + text.one_line(line) for line in lines]
+
+
+def entry(step, record):
+    return f"- {step.part} {step.name}" + (f": {record['line']}" if record.get("line") else "")
 
 
 def page(chosen, results):
@@ -90,7 +93,7 @@ def page(chosen, results):
             names = "; ".join(step.name for step, _ in found[:NAMED]) + ("; ..." if len(found) > NAMED else "")
             lines.append(f"- {len(found)} steps: {found[0][1].get('line')}: {names}")
             return
-        lines.extend(f"- {step.part} {step.name}: {record.get('line', '')}" for step, record in found)
+        lines.extend(entry(step, record) for step, record in found)
 
     listing("Failed", ("failed", "crashed"))
     head, rows = ratio_rows(records)
@@ -108,9 +111,7 @@ def page(chosen, results):
         need = sum(step.seconds for step in waiting)
         lines += ["", "## Left out for time", "",
                   f"About {text.seconds_text(need)} of steps; the same command runs them, and only them:", ""]
-        for step in waiting:
-            line = records.get(step.name, {}).get("line")
-            lines.append(f"- {step.part} {step.name}" + (f": {line}" if line else ""))
+        lines += [entry(step, records.get(step.name, {})) for step in waiting]
     lines += ["", "Files: results.json (every step), logs.txt, tables.txt (ledgers, frontiers), ncu.txt, "
                   f"bench.jsonl.gz and peers.jsonl.gz (every sample), summary.md, in {results.folder}"]
     return lines
