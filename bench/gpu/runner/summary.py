@@ -1,0 +1,117 @@
+"""The one page at the end: what is known, in Markdown that also reads well on a terminal."""
+
+from . import steps, text
+
+STATES = ("passed", "failed", "crashed", "not available", "left out", "interrupted", "killed")
+NAMED = 8  # steps that are named where one reason holds for all
+PASSES = ("forward", "backward", "total", "inference")
+
+
+def table(head, rows):
+    """A Markdown table with even columns."""
+    widths = [max(len(str(row[i])) for row in [head, *rows]) for i in range(len(head))]
+    def line(row):
+        return "| " + " | ".join(str(cell).ljust(width) for cell, width in zip(row, widths)) + " |"
+    return [line(head), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows)]
+
+
+def cell(line):
+    return f"{line['ms']:.2f} / {line['peer_ms']:.2f}: {line['ratio']:.2f} ({line['low']:.2f} to {line['high']:.2f})"
+
+
+def ratio_rows(records):
+    """A row for each network, backend, precision and peer. Of our variants (with CUDA graphs or without) it is the
+    faster in total; peers.jsonl.gz has all."""
+    sides = {}
+    for record in records.values():
+        for line in record.get("comparison") or []:
+            name = line.get("lamina", "lamina").split("/")  # lamina/cuda/strict/graph; a cuDNN's folder may be in it
+            backend = name[1].split(":")[0] if len(name) > 1 else name[0]
+            key = (line["net"], backend, line.get("precision", "f32"), line["peer"])
+            sides.setdefault(key, {}).setdefault(name[-1], {})[line["pass"]] = line
+    rows = []
+    for key, variants in sides.items():
+        best = min(variants, key=lambda name: next((variants[name][what]["ms"] for what in ("total", "inference")
+                                                    if what in variants[name]), float("inf")))
+        lines = variants[best]
+        rows.append([*key[:3], best, *(cell(lines[what]) if what in lines else "" for what in PASSES)])
+    return ["network", "backend", "precision", "variant", *PASSES], rows
+
+
+def median_rows(records):
+    """A row for each network: ms of a whole training pass, by backend and variant."""
+    columns, rows = {}, {}
+    for record in records.values():
+        for name, milliseconds in (record.get("medians") or {}).items():
+            _, net, what, backend, dtype, _, *more = name.split("/")
+            if what != "total":
+                continue
+            variant = " ".join([backend, dtype] + [word for word in more if not word.startswith("batch:")])
+            columns[variant] = None
+            rows.setdefault(net, {})[variant] = f"{milliseconds:.2f}"
+    return ["network", *columns], [[net, *(cells.get(name, "") for name in columns)] for net, cells in rows.items()]
+
+
+def count_rows(chosen, records):
+    rows = []
+    for part, what in steps.PARTS.items():
+        states = [records.get(step.name, {}).get("state", "left out") for step in chosen if step.part == part]
+        if states:
+            rows.append([f"{part}, {what}", *(states.count(state) or "" for state in STATES)])
+    return rows
+
+
+def facts(machine, identity):
+    lines = [f"Lamina {identity.get('commit', 'of an unknown commit')}"
+             + (f"; rehearsal, {identity['rehearsal']}: no device took part" if identity.get("rehearsal") else "")]
+    lines += [machine[key] for key in ("no_device", "probe") if machine.get(key)]
+    shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu")
+    lines += [line for line in machine.get("devices", "").splitlines() if line.startswith(shown)]
+    lines.append(f"{machine.get('processor')}, {machine.get('cores')} cores, {machine.get('system')}")
+    lines.append(f"cuDNN in {', '.join(machine.get('cudnn') or []) or 'no folder'}; cuBLAS in "
+                 f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of "
+                 f"{machine.get('torch_python') or 'no Python'}")
+    return ["- " + text.one_line(line) for line in lines]
+
+
+def entry(step, record):
+    return f"- {step.part} {step.name}" + (f": {record['line']}" if record.get("line") else "")
+
+
+def page(chosen, results):
+    """The lines of the summary."""
+    records, identity = results.data["steps"], results.data["identity"]
+    lines = ["# Lamina on a GPU: the summary", "", *facts(results.data["machine"], identity), ""]
+    lines += table(["part", *STATES], count_rows(chosen, records))
+
+    def listing(title, states):
+        found = [(step, records[step.name]) for step in chosen if records.get(step.name, {}).get("state") in states]
+        if not found:
+            return
+        lines.extend(["", f"## {title}", ""])
+        if len(found) > 3 and len({record.get("line") for _, record in found}) == 1:  # one reason for all
+            names = "; ".join(step.name for step, _ in found[:NAMED]) + ("; ..." if len(found) > NAMED else "")
+            lines.append(f"- {len(found)} steps: {found[0][1].get('line')}: {names}")
+            return
+        lines.extend(entry(step, record) for step, record in found)
+
+    listing("Failed", ("failed", "crashed"))
+    head, rows = ratio_rows(records)
+    lines += ["", "## Beside PyTorch", ""]
+    lines += ["ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster", ""]
+    lines += table(head, rows) if rows else ["No network was raced."]
+    head, rows = median_rows(records)
+    if rows:
+        lines += ["", "## Training passes by lamina_bench, median ms", "", *table(head, rows)]
+    listing("Passed", ("passed",))
+    listing("Not available here", ("not available",))
+    waiting = [step for step in chosen if records.get(step.name, {}).get("state", "left out") in
+               ("left out", "interrupted", "killed")]
+    if waiting:
+        need = sum(step.seconds for step in waiting)
+        lines += ["", "## Left out for time", "",
+                  f"About {text.seconds_text(need)} of steps; the same command runs them, and only them:", ""]
+        lines += [entry(step, records.get(step.name, {})) for step in waiting]
+    lines += ["", "Files: results.json (every step), logs.txt, tables.txt (ledgers, frontiers), ncu.txt, "
+                  f"bench.jsonl.gz and peers.jsonl.gz (every sample), summary.md, in {results.folder}"]
+    return lines
