@@ -15,6 +15,7 @@ struct Value::Body {
   std::string name;
   std::vector<Node> nodes;
   std::unordered_map<std::string, int> index;
+  std::unordered_map<std::string, int> repeats;  // of a name: every lower number is taken
 
   /// Everything that can throw happens before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
@@ -49,7 +50,7 @@ struct Value::Body {
     }
   }
 
-  std::string unique_name(std::string wanted_name, const Op& op, bool has_params) const {
+  std::string unique_name(std::string wanted_name, const Op& op, bool has_params) {
     const auto taken = index.find(wanted_name);
     if (taken == index.end()) return wanted_name;
     if (has_params) {
@@ -57,7 +58,8 @@ struct Value::Body {
                        "\": " + to_string(nodes[static_cast<std::size_t>(taken->second)].op) + "; give " +
                        to_string(op) + " another name, since parameters are found by it");
     }
-    for (int repeat = 2;; ++repeat) {
+    int& repeat = repeats.emplace(wanted_name, 2).first->second;
+    for (;; ++repeat) {
       std::string candidate = wanted_name + '#' + std::to_string(repeat);
       if (!index.contains(candidate)) return candidate;
     }
@@ -71,16 +73,21 @@ Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 
-const std::string& Graph::name() const { return body_->name; }
-const std::vector<Node>& Graph::nodes() const { return body_->nodes; }
+Value::Body& Graph::body() const {
+  if (body_ == nullptr) throw UsageError("this graph was moved from; use the one it was moved to");
+  return *body_;
+}
+
+const std::string& Graph::name() const { return body().name; }
+const std::vector<Node>& Graph::nodes() const { return body().nodes; }
 
 Value Graph::input(Shape shape, std::string name) {
-  return {body_.get(), body_->append(Input{shape}, {}, std::move(name))};
+  return {&body(), body().append(Input{shape}, {}, std::move(name))};
 }
 
 int Graph::find(std::string_view name) const {
-  const auto found = body_->index.find(std::string(name));
-  return found == body_->index.end() ? -1 : found->second;
+  const auto found = body().index.find(std::string(name));
+  return found == body().index.end() ? -1 : found->second;
 }
 
 const Node& Graph::node(std::string_view name) const {
@@ -88,7 +95,7 @@ const Node& Graph::node(std::string_view name) const {
   if (id >= 0) return nodes()[static_cast<std::size_t>(id)];
   std::vector<std::string> names;
   for (const Node& node : nodes()) names.push_back(node.name);
-  throw UsageError("graph \"" + body_->name + "\" has no node \"" + std::string(name) + "\"; " +
+  throw UsageError("graph \"" + body().name + "\" has no node \"" + std::string(name) + "\"; " +
                    near_names(name, names));
 }
 
@@ -114,7 +121,7 @@ std::int64_t Graph::parameter_count() const {
 std::int64_t Graph::multiply_adds() const {
   std::int64_t sum = 0;
   for (const Node& node : nodes()) {
-    const std::int64_t products = lamina::multiply_adds(node.op, body_->shapes_of(node.inputs));
+    const std::int64_t products = lamina::multiply_adds(node.op, body().shapes_of(node.inputs));
     sum = exact_sum(sum, products, name(), "multiply-adds");
   }
   return sum;

@@ -1,98 +1,139 @@
 // Who shares whose memory.
 //
-// Blocks are trees of views: a member lies in its parent from an offset on, the root is a block of its own. Two blocks
-// may be merged at step t when nothing that one side still has to read is written over through the other side:
-//   for members a and b of the two sides that overlap: no write of a after t comes at or before the last read of b,
-//   and the other way round.
+// Each value starts as a block of its own or, if it is a view, as a part of its parent's. Two blocks may be merged at
+// step t if neither side writes over what the other still has to read: for members a and b of the two sides that
+// overlap, no write of a after t comes at or before the last read of b, and the other way round.
 
 #include "aliases.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace lamina::planner {
 namespace {
+
+/// The members of a block that have the same place in it. They are asked together, so that a chain of in-place ops
+/// costs no more than its length.
+struct Region {
+  std::int64_t offset, extent;              // in elements of the block
+  std::map<int, std::vector<int>> writers;  // members by the step that writes them
+  std::multiset<int> last_reads;            // of each member that is read
+
+  int last_read() const { return last_reads.empty() ? -1 : *last_reads.rbegin(); }
+  bool overlaps(const Region& other, std::int64_t shift) const {
+    return offset + shift < other.offset + other.extent && other.offset < offset + shift + extent;
+  }
+  bool is_at(std::int64_t place, std::int64_t length) const { return offset == place && extent == length; }
+  /// Whether a member is written after `when` and not after the last read of the other's.
+  bool writes_into(const Region& other, int when) const {
+    const auto next = writers.upper_bound(when);
+    return next != writers.end() && next->first <= other.last_read();
+  }
+  void take(const Region& other) {
+    for (const auto& [step, members] : other.writers) {
+      std::vector<int>& mine = writers[step];
+      mine.insert(mine.end(), members.begin(), members.end());
+    }
+    last_reads.insert(other.last_reads.begin(), other.last_reads.end());
+  }
+};
 
 class Forest {
  public:
   Forest(const std::vector<View>& views, const std::vector<Accesses>& lives, const std::vector<Node>& nodes,
          Layout layout)
-      : lives_(lives), nodes_(nodes), layout_(layout), parent_(views), members_(nodes.size()) {
-    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) members_[static_cast<std::size_t>(root(i))].push_back(i);
+      : members_(nodes.size()), regions_(nodes.size()) {
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
+      int root = i;
+      std::int64_t offset = 0;
+      for (; view_of(views, root).parent >= 0; root = view_of(views, root).parent)
+        offset += view_of(views, root).offset;
+      places_.root.push_back(root);
+      places_.offset.push_back(offset);
+      members_[static_cast<std::size_t>(root)].push_back(i);
+
+      const Accesses& life = lives[static_cast<std::size_t>(i)];
+      extent_.push_back(dense_pitch(nodes[static_cast<std::size_t>(i)].shape, layout));
+      last_read_.push_back(life.reads.empty() ? -1 : *std::max_element(life.reads.begin(), life.reads.end()));
+      Region region{offset, extent_.back(), {}, {}};
+      for (const int step : life.writes) region.writers[step].push_back(i);
+      if (last_read_.back() >= 0) region.last_reads.insert(last_read_.back());
+      add(root, region);
+    }
   }
 
-  int root(int i) const {
-    while (parent_[static_cast<std::size_t>(i)].parent >= 0) i = parent_[static_cast<std::size_t>(i)].parent;
-    return i;
-  }
-  std::int64_t offset(int i) const {
-    std::int64_t sum = 0;
-    for (; parent_[static_cast<std::size_t>(i)].parent >= 0; i = parent_[static_cast<std::size_t>(i)].parent)
-      sum += parent_[static_cast<std::size_t>(i)].offset;
-    return sum;
-  }
-  bool is_root(int i) const { return parent_[static_cast<std::size_t>(i)].parent < 0; }
+  bool is_root(int i) const { return root(i) == i; }
 
-  /// To be called ahead of a unit's merges: what the unit shares is not written by it.
+  /// To be called before a unit's merges: what the unit shares is not written by it.
   void next_unit() { shared_.clear(); }
 
-  /// Makes `inner`, the root of its block, lie at the place of `outer`, both of one extent, if at step `when` that
+  /// Gives `inner`, the root of its block, the place of `outer`, if both have one extent and if at step `when` that
   /// harms nobody. `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply
   /// is outer.
   bool merge(int inner, int outer, int when, bool overwrites) {
     const int from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;
-    const std::int64_t shift = offset(outer);
-    for (const int a : members_[static_cast<std::size_t>(from)]) {
-      for (const int b : members_[static_cast<std::size_t>(to)]) {
-        if (!overlap(offset(a) + shift, a, offset(b), b)) continue;
-        const bool in_place = overwrites && a == inner && b == outer;
-        const bool silent = std::find(shared_.begin(), shared_.end(), b) != shared_.end();
-        if (harms(a, b, overwrites ? when : when + 1, in_place) || harms(b, a, silent ? when + 1 : when, false))
-          return false;
-      }
+    const std::int64_t shift = places_.offset[static_cast<std::size_t>(outer)];
+    for (const Region& a : regions_of(from))
+      for (const Region& b : regions_of(to))
+        if (a.overlaps(b, shift) && harms(a, inner, b, outer, when, overwrites)) return false;
+
+    for (Region region : regions_of(from)) {
+      region.offset += shift;
+      add(to, region);
     }
-    parent_[static_cast<std::size_t>(inner)] = {outer, 0};
-    auto& all = members_[static_cast<std::size_t>(to)];
-    all.insert(all.end(), members_[static_cast<std::size_t>(from)].begin(),
-               members_[static_cast<std::size_t>(from)].end());
-    members_[static_cast<std::size_t>(from)].clear();
+    regions_of(from).clear();
+    for (const int i : members_of(from)) {
+      places_.root[static_cast<std::size_t>(i)] = to;
+      places_.offset[static_cast<std::size_t>(i)] += shift;
+      members_of(to).push_back(i);
+    }
+    members_of(from).clear();
     if (!overwrites) shared_.push_back(inner);
     return true;
   }
 
-  Places places() const {
-    Places places;
-    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
-      places.root.push_back(root(i));
-      places.offset.push_back(offset(i));
-    }
-    return places;
-  }
+  const Places& places() const { return places_; }
 
  private:
-  /// Whether a write of `writer` at or after `when` comes while `reader` is still to be read. In place, the write at
-  /// `when` may coincide with the last read: one unit does both, element by element.
-  bool harms(int writer, int reader, int when, bool in_place) const {
-    int last_read = -1;
-    for (const int step : lives_[static_cast<std::size_t>(reader)].reads) last_read = std::max(last_read, step);
-    const auto& writes = lives_[static_cast<std::size_t>(writer)].writes;
-    return std::any_of(writes.begin(), writes.end(), [&](int step) {
-      if (step < when) return false;
-      return in_place && step == when ? step < last_read : step <= last_read;
-    });
+  static const View& view_of(const std::vector<View>& views, int i) { return views[static_cast<std::size_t>(i)]; }
+  int root(int i) const { return places_.root[static_cast<std::size_t>(i)]; }
+  std::vector<int>& members_of(int root) { return members_[static_cast<std::size_t>(root)]; }
+  std::vector<Region>& regions_of(int root) { return regions_[static_cast<std::size_t>(root)]; }
+
+  void add(int root, const Region& region) {
+    std::vector<Region>& regions = regions_of(root);
+    const auto same = std::find_if(regions.begin(), regions.end(),
+                                   [&](const Region& other) { return other.is_at(region.offset, region.extent); });
+    if (same == regions.end())
+      regions.push_back(region);
+    else
+      same->take(region);
   }
 
-  /// Whether the channels of two members of one block meet.
-  bool overlap(std::int64_t a_offset, int a, std::int64_t b_offset, int b) const {
-    return a_offset < b_offset + extent(b) && b_offset < a_offset + extent(a);
+  /// Whether a merge at step `when` would let one region's writes destroy what is still to be read of the other.
+  bool harms(const Region& a, int inner, const Region& b, int outer, int when, bool overwrites) const {
+    if (a.writes_into(b, when) || b.writes_into(a, when)) return true;
+    if (const auto now = b.writers.find(when); now != b.writers.end() && a.last_read() >= when)
+      for (const int writer : now->second)
+        if (std::find(shared_.begin(), shared_.end(), writer) == shared_.end()) return true;
+    const auto now = a.writers.find(when);
+    if (!overwrites || now == a.writers.end()) return false;
+    // The unit reads outer and writes inner element by element: this write may come with outer's last read.
+    auto late_reads = std::distance(b.last_reads.lower_bound(when), b.last_reads.end());
+    const bool only_inner = now->second.size() == 1 && now->second[0] == inner;
+    const bool has_outer =
+        b.is_at(places_.offset[static_cast<std::size_t>(outer)], extent_[static_cast<std::size_t>(outer)]);
+    if (only_inner && has_outer && last_read_[static_cast<std::size_t>(outer)] == when) --late_reads;
+    return late_reads > 0;
   }
-  std::int64_t extent(int i) const { return dense_pitch(nodes_[static_cast<std::size_t>(i)].shape, layout_); }
 
-  const std::vector<Accesses>& lives_;
-  const std::vector<Node>& nodes_;
-  Layout layout_;
-  std::vector<View> parent_;
-  std::vector<std::vector<int>> members_;
+  Places places_;
+  std::vector<std::vector<int>> members_;     // by root
+  std::vector<std::vector<Region>> regions_;  // by root
+  std::vector<std::int64_t> extent_;          // by node
+  std::vector<int> last_read_;                // by node; -1: never
   std::vector<int> shared_;
 };
 

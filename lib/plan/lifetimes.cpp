@@ -33,16 +33,22 @@ void add_gradient_accesses(Lifetimes& lives, const Units& units) {
   }
 }
 
-/// Whether a value lies in another one or another one in it: such a value has one life.
-bool in_view(const Units& units, int value) {
-  const auto& views = units.value_view;
-  return views[static_cast<std::size_t>(value)].parent >= 0 ||
-         std::any_of(views.begin(), views.end(), [&](const View& v) { return v.parent == value; });
+/// By value: whether it lies in another one or another one in it. Such a value has one life.
+std::vector<bool> in_views(const Units& units) {
+  std::vector<bool> in_view(units.value_view.size(), false);
+  for (std::size_t i = 0; i < in_view.size(); ++i) {
+    const int parent = units.value_view[i].parent;
+    if (parent < 0) continue;
+    in_view[i] = true;
+    in_view[static_cast<std::size_t>(parent)] = true;
+  }
+  return in_view;
 }
 
 /// Keep::cheap: a value is dropped after its last forward reader and made again at its first backward reader, if its
 /// unit can, and if what it is made from is there anyway.
 void drop_cheap_values(Lifetimes& lives, const Units& units, int output) {
+  const std::vector<bool> in_view = in_views(units);
   for (std::size_t i = 0; i < units.list.size(); ++i) {
     const Unit& unit = units.list[i];
     const int forward_steps = static_cast<int>(units.list.size());
@@ -51,8 +57,8 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, int output) {
     const auto first_read = std::min_element(y.reads.begin(), y.reads.end(), [&](int a, int b) {
       return std::pair(!is_backward(a), a) < std::pair(!is_backward(b), b);
     });
-    if (unit.y() == output || first_read == y.reads.end() || !is_backward(*first_read) || in_view(units, unit.y()) ||
-        find_step(unit, Pass::recompute) == nullptr)
+    if (unit.y() == output || first_read == y.reads.end() || !is_backward(*first_read) ||
+        in_view[static_cast<std::size_t>(unit.y())] || find_step(unit, Pass::recompute) == nullptr)
       continue;
     const int when = *first_read;
     bool inputs_there = true;

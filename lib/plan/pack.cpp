@@ -1,13 +1,39 @@
 // Memory from lifetimes: places blocks so that no two that are alive together overlap.
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
+#include <string>
 
+#include "lamina/error.h"
 #include "lamina/plan.h"
 
 namespace lamina {
+namespace {
+
+/// A block that has its place. All that a search looks at is side by side.
+struct Placed {
+  std::size_t offset, end;
+  int first, last;
+};
+
+/// Throws UsageError for an alignment that is no power of two, and for blocks whose sum has no 64 bits.
+void check(const std::vector<Lifetime>& blocks, std::size_t alignment) {
+  if (!std::has_single_bit(alignment))
+    throw UsageError("pack: the alignment is " + std::to_string(alignment) + "; give a power of two");
+  std::size_t left = std::numeric_limits<std::size_t>::max();
+  for (const Lifetime& block : blocks) {
+    if (left < alignment || block.bytes > left - alignment)
+      throw UsageError("pack: the blocks take more than 2^64 bytes together; give fewer or smaller ones");
+    left -= block.bytes + alignment;
+  }
+}
+
+}  // namespace
 
 Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
+  check(blocks, alignment);
   const auto aligned = [alignment](std::size_t bytes) { return (bytes + alignment - 1) & ~(alignment - 1); };
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -16,20 +42,21 @@ Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
 
   Packing packing;
   packing.offsets.resize(blocks.size());
-  std::vector<std::size_t> placed;  // by offset
+  std::vector<Placed> placed;  // by offset
   for (const std::size_t b : order) {
-    const std::size_t bytes = aligned(blocks[b].bytes);
+    const Lifetime& block = blocks[b];
+    const std::size_t bytes = aligned(block.bytes);
     std::size_t offset = 0;
-    for (const std::size_t other : placed) {
-      if (blocks[other].last < blocks[b].first || blocks[b].last < blocks[other].first) continue;
-      if (offset + bytes <= packing.offsets[other]) break;
-      offset = std::max(offset, packing.offsets[other] + aligned(blocks[other].bytes));
+    for (const Placed& other : placed) {
+      if (other.last < block.first || block.last < other.first) continue;
+      if (offset + bytes <= other.offset) break;
+      offset = std::max(offset, other.end);
     }
     packing.offsets[b] = offset;
     packing.bytes = std::max(packing.bytes, offset + bytes);
     const auto at = std::upper_bound(placed.begin(), placed.end(), offset,
-                                     [&](std::size_t o, std::size_t other) { return o < packing.offsets[other]; });
-    placed.insert(at, b);
+                                     [](std::size_t o, const Placed& other) { return o < other.offset; });
+    placed.insert(at, {offset, offset + bytes, block.first, block.last});
   }
   return packing;
 }

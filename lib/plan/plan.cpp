@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
 #include <utility>
 
 #include "bind.h"
@@ -99,12 +100,26 @@ PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options
 }  // namespace
 
 struct Plan::Body {
+  /// All parameters, or all state: node and number of each.
+  struct Named {
+    std::vector<std::string> names;  // in order of the graph
+    std::unordered_map<std::string, std::pair<int, std::size_t>> places;
+
+    void add(const Node& node, int number, const std::vector<std::string_view>& parts, std::size_t count) {
+      for (std::size_t k = 0; k < count; ++k) {
+        names.push_back(node.name + "." + std::string(parts[k]));
+        places[names.back()] = {number, k};
+      }
+    }
+  };
+
   Graph graph;
   Backend* backend;
   Options options;
   PlanLayout layout;
   planner::Memory memory;
   planner::Calls calls;
+  Named parameters, state;
   bool ready_for_backward = false;
   std::atomic<bool> running{false};
 
@@ -114,7 +129,13 @@ struct Plan::Body {
         options(o),
         layout(measured_layout(graph, b, o)),
         memory(b.device(), layout, graph.nodes(), o),
-        calls(planner::bind(layout, memory, graph.nodes(), o.mode)) {}
+        calls(planner::bind(layout, memory, graph.nodes(), o.mode)) {
+    for (int i = 0; i < static_cast<int>(nodes().size()); ++i) {
+      const Node& node = nodes()[static_cast<std::size_t>(i)];
+      parameters.add(node, i, lamina::parameter_names(node.op), node.params.size());
+      state.add(node, i, lamina::state_names(node.op), node.state.size());
+    }
+  }
 
   const std::vector<Node>& nodes() const { return graph.nodes(); }
   const std::vector<Unit>& units() const { return layout.units.list; }
@@ -195,34 +216,13 @@ struct Plan::Body {
                      ", or make the plan with fuse = false");
   }
 
-  /// All parameters, or all state, by name.
-  template <class Visit>
-  void each_named(bool of_state, Visit&& visit) const {
-    for (std::size_t i = 0; i < nodes().size(); ++i) {
-      const auto parts = of_state ? lamina::state_names(nodes()[i].op) : lamina::parameter_names(nodes()[i].op);
-      const std::size_t count = of_state ? nodes()[i].state.size() : nodes()[i].params.size();
-      for (std::size_t k = 0; k < count; ++k)
-        visit(nodes()[i].name + "." + std::string(parts[k]), static_cast<int>(i), k);
-    }
-  }
-
   /// Node and number of a parameter (or state) by its full name.
   std::pair<int, std::size_t> find_named(std::string_view wanted, bool of_state) const {
-    std::pair<int, std::size_t> found{-1, 0};
-    std::vector<std::string> known;
-    each_named(of_state, [&](const std::string& full, int node, std::size_t k) {
-      known.push_back(full);
-      if (full == wanted) found = {node, k};
-    });
-    if (found.first >= 0) return found;
+    const Named& all = of_state ? state : parameters;
+    const auto found = all.places.find(std::string(wanted));
+    if (found != all.places.end()) return found->second;
     throw UsageError("graph " + graph.name() + " has no " + (of_state ? "state " : "parameter ") + std::string(wanted) +
-                     "; " + near_names(wanted, known));
-  }
-
-  std::vector<std::string> names(bool of_state) const {
-    std::vector<std::string> all;
-    each_named(of_state, [&](const std::string& full, int, std::size_t) { all.push_back(full); });
-    return all;
+                     "; " + near_names(wanted, all.names));
   }
 };
 
@@ -235,66 +235,71 @@ Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
-void Plan::forward() { body_->forward(nullptr); }
-void Plan::backward() { body_->backward(nullptr); }
-void Plan::forward(const std::function<void(std::size_t)>& before) { body_->forward(&before); }
-void Plan::backward(const std::function<void(std::size_t)>& before) { body_->backward(&before); }
-
-Tensor Plan::input(std::string_view name) const { return body_->memory.value(body_->find_input(name)); }
-
-Tensor Plan::input_gradient(std::string_view name) const {
-  const int node = body_->find_input(name);
-  if (body_->options.mode == Mode::inference || !body_->options.input_gradient)
-    throw UsageError("no gradient of input " + body_->name(node) +
-                     "; make the plan with Mode::training and input_gradient = true");
-  return body_->memory.gradient(node);
+Plan::Body& Plan::body() const {
+  if (body_ == nullptr) throw UsageError("this plan was moved from; use the one it was moved to");
+  return *body_;
 }
 
-Tensor Plan::output() const { return body_->memory.value(body_->output()); }
+void Plan::forward() { body().forward(nullptr); }
+void Plan::backward() { body().backward(nullptr); }
+void Plan::forward(const std::function<void(std::size_t)>& before) { body().forward(&before); }
+void Plan::backward(const std::function<void(std::size_t)>& before) { body().backward(&before); }
+
+Tensor Plan::input(std::string_view name) const { return body().memory.value(body().find_input(name)); }
+
+Tensor Plan::input_gradient(std::string_view name) const {
+  const int node = body().find_input(name);
+  if (body().options.mode == Mode::inference || !body().options.input_gradient)
+    throw UsageError("no gradient of input " + body().name(node) +
+                     "; make the plan with Mode::training and input_gradient = true");
+  return body().memory.gradient(node);
+}
+
+Tensor Plan::output() const { return body().memory.value(body().output()); }
 
 Tensor Plan::output_gradient() const {
-  if (body_->options.mode == Mode::inference)
+  if (body().options.mode == Mode::inference)
     throw UsageError("no output gradient in inference mode; make the plan with Mode::training");
-  const Tensor dy = body_->memory.gradient(body_->output());
+  const Tensor dy = body().memory.gradient(body().output());
   if (dy) return dy;
-  throw UsageError("graph " + body_->graph.name() +
+  throw UsageError("graph " + body().graph.name() +
                    " has no parameters and no input gradient is asked for: its backward pass is empty");
 }
 
-Tensor Plan::value(std::string_view node) const { return body_->memory.value(body_->existing(node)); }
-Tensor Plan::gradient(std::string_view node) const { return body_->memory.gradient(body_->existing(node)); }
+Tensor Plan::value(std::string_view node) const { return body().memory.value(body().existing(node)); }
+Tensor Plan::gradient(std::string_view node) const { return body().memory.gradient(body().existing(node)); }
 
 Tensor Plan::parameter(std::string_view name) const {
-  const auto [node, k] = body_->find_named(name, false);
-  return body_->memory.parameter(node, k);
+  const auto [node, k] = body().find_named(name, false);
+  return body().memory.parameter(node, k);
 }
 
 Tensor Plan::parameter_gradient(std::string_view name) const {
-  if (body_->options.mode == Mode::inference)
+  if (body().options.mode == Mode::inference)
     throw UsageError("no parameter gradients in inference mode; make the plan with Mode::training");
-  const auto [node, k] = body_->find_named(name, false);
-  return body_->memory.parameter_gradient(node, k);
+  const auto [node, k] = body().find_named(name, false);
+  return body().memory.parameter_gradient(node, k);
 }
 
 Tensor Plan::state(std::string_view name) const {
-  const auto [node, k] = body_->find_named(name, true);
-  return body_->memory.state(node, k);
+  const auto [node, k] = body().find_named(name, true);
+  return body().memory.state(node, k);
 }
 
-std::vector<std::string> Plan::parameter_names() const { return body_->names(false); }
-std::vector<std::string> Plan::state_names() const { return body_->names(true); }
+std::vector<std::string> Plan::parameter_names() const { return body().parameters.names; }
+std::vector<std::string> Plan::state_names() const { return body().state.names; }
 
 void Plan::parameters_changed() {
-  const Turn mine = body_->turn();
-  for (const auto& call : body_->calls.prepare) call.kernel->run(call.args);
+  const Turn mine = body().turn();
+  for (const auto& call : body().calls.prepare) call.kernel->run(call.args);
 }
 
-const Graph& Plan::graph() const { return body_->graph; }
-Backend& Plan::backend() const { return *body_->backend; }
-const Options& Plan::options() const { return body_->options; }
-const MemoryReport& Plan::memory() const { return body_->layout.memory; }
-const std::vector<Call>& Plan::calls() const { return body_->calls.described; }
-std::size_t Plan::forward_calls() const { return body_->calls.forward; }
-std::vector<std::string> Plan::unit_of(std::string_view node) const { return body_->unit_names(body_->find(node)); }
+const Graph& Plan::graph() const { return body().graph; }
+Backend& Plan::backend() const { return *body().backend; }
+const Options& Plan::options() const { return body().options; }
+const MemoryReport& Plan::memory() const { return body().layout.memory; }
+const std::vector<Call>& Plan::calls() const { return body().calls.described; }
+std::size_t Plan::forward_calls() const { return body().calls.forward; }
+std::vector<std::string> Plan::unit_of(std::string_view node) const { return body().unit_names(body().find(node)); }
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 #include "units.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "choices.h"
@@ -169,12 +170,12 @@ void set_sums(Units& units, const Backend& backend, const Options& options) {
 }
 
 void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
-  std::vector<const Unit*> distinct;
+  std::unordered_map<std::string, std::vector<const Unit*>> distinct;  // by the text of their specs
   for (Unit& unit : units.list) {
-    const auto same = std::find_if(distinct.begin(), distinct.end(), [&](const Unit* other) {
-      return other->spec == unit.spec && other->choice == unit.choice;
-    });
-    if (same != distinct.end()) {
+    std::vector<const Unit*>& alike = distinct[to_string(unit.spec)];
+    const auto same =
+        std::find_if(alike.begin(), alike.end(), [&](const Unit* other) { return other->choice == unit.choice; });
+    if (same != alike.end()) {
       unit.lowered = (*same)->lowered;
       continue;
     }
@@ -190,7 +191,7 @@ void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
     } catch (const UsageError& error) {
       throw UsageError(at_node(error));
     }
-    distinct.push_back(&unit);
+    alike.push_back(&unit);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lamina/error.h"
 #include "lamina/plan.h"
 #include "support/catch.h"
 #include "support/values.h"
@@ -19,6 +20,14 @@ bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first <= b.
 }  // namespace
 
 TEST_CASE("pack gives no bytes to no blocks") { CHECK(pack({}).bytes == 0); }
+
+TEST_CASE("pack refuses an alignment that is no power of two, and more bytes than 64 bits count") {
+  CHECK_THROWS_AS(pack({{100, 0, 1}}, 0), lamina::UsageError);
+  CHECK_THROWS_AS(pack({{100, 0, 1}}, 24), lamina::UsageError);
+  CHECK_THROWS_AS(pack({{SIZE_MAX - 100, 0, 1}}), lamina::UsageError);
+  CHECK_THROWS_AS(pack({{SIZE_MAX / 2, 0, 1}, {SIZE_MAX / 2, 0, 1}}), lamina::UsageError);
+  CHECK(pack({{SIZE_MAX / 4, 0, 1}, {SIZE_MAX / 4, 0, 1}}).bytes > SIZE_MAX / 2);
+}
 
 TEST_CASE("pack lays blocks that live together side by side, the largest first") {
   const Packing packing = pack({{100, 0, 3}, {1000, 1, 2}}, 256);

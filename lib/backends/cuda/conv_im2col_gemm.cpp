@@ -204,10 +204,14 @@ Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& c
                   1,
                   backward_bias_bytes(op, spec)};
   return with_type(spec.y.dtype, [&]<class T>() {
-    const int images = spec.x[0].shape.n;
-    while (problem.images_at_once < images &&
-           problem.bytes<T>(pass, problem.images_at_once + 1) <= choice.workspace_limit)
-      ++problem.images_at_once;
+    // The most images that the limit has room for, by halves: bytes grow with images.
+    for (int above = spec.x[0].shape.n; problem.images_at_once < above;) {
+      const int middle = above - (above - problem.images_at_once) / 2;
+      if (problem.bytes<T>(pass, middle) <= choice.workspace_limit)
+        problem.images_at_once = middle;
+      else
+        above = middle - 1;
+    }
     return launches(
         machine, {pass}, im2col_gemm_name,
         [=, &machine](Stream stream, const Args& args) {

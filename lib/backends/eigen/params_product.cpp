@@ -106,16 +106,24 @@ ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int thr
 template <class T>
 std::int64_t ParamsProduct<T>::roundings() const {
   std::int64_t most = 0;
-  for (int part = 0; part < partition_.columns; ++part) {
-    const Piece positions = piece(left_.count(), 1, part, partition_.columns);
-    std::int64_t deepest = 0, blocks = 0;
-    for (ColumnRange range{positions.first, 0}; range.first < positions.last; range.first += range.count, ++blocks) {
-      range = next_block(range.first, positions.last);
-      deepest = std::max(deepest, range.count);
-    }
-    most = std::max(most, deepest + blocks - 1);
-  }
+  for (int part = 0; part < partition_.columns; ++part)
+    most = std::max(most, roundings_of(piece(left_.count(), 1, part, partition_.columns)));
   return most + partition_.columns - 1;
+}
+
+/// One for each position of the deepest of the blocks that `next_block` makes, and one for each further block. By
+/// arithmetic: a batch may have billions of images.
+template <class T>
+std::int64_t ParamsProduct<T>::roundings_of(Piece positions) const {
+  const std::int64_t count = positions.last - positions.first, grid = left_.grid();
+  const std::int64_t head = in_place_ ? std::min((grid - positions.first % grid) % grid, count) : 0;  // of an image
+  const std::int64_t rest = count - head;
+  const std::int64_t deepest = std::max(std::min(head, block_depth_), std::min(rest, block_depth_));
+  const bool across_images = !in_place_ || block_depth_ > grid;
+  const std::int64_t blocks = across_images
+                                  ? divide_up(rest, block_depth_)
+                                  : rest / grid * divide_up(grid, block_depth_) + divide_up(rest % grid, block_depth_);
+  return deepest + divide_up(head, block_depth_) + blocks - 1;
 }
 
 /// The block of positions that starts here: of whole images or, in place, within one.

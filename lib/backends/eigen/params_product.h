@@ -62,6 +62,7 @@ class ParamsProduct {
   Share share(int part, int group, const Operands&, const Shared&) const;
   void run_part(const Share&, const Buffers&) const;
   ColumnRange next_block(std::int64_t first, std::int64_t last) const;
+  std::int64_t roundings_of(Piece positions) const;
   std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
   void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, const Buffers&) const;
   T* copy_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, std::int64_t ld,

@@ -43,17 +43,18 @@ class Strips {
   std::int64_t count() const { return count_; }
   std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
   std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of strips [first, last)
-    std::int64_t sum = 0;
-    for (std::int64_t i = first; i < last; ++i) sum += (*this)[i].tiles;
-    return sum;
+    return tiles_before(last) - tiles_before(first);
   }
   Strip operator[](std::int64_t i) const {
-    const std::int64_t segment = i % segments_, row = i / segments_;
-    const std::int64_t first = tiles_w_ * segment / segments_, last = tiles_w_ * (segment + 1) / segments_;
-    return {row / tiles_h_, static_cast<int>(row % tiles_h_) * tile_, static_cast<int>(first) * tile_, last - first};
+    const std::int64_t row = i / segments_, first = tiles_before(i) - row * tiles_w_;
+    return {row / tiles_h_, static_cast<int>(row % tiles_h_) * tile_, static_cast<int>(first) * tile_, tiles(i, i + 1)};
   }
 
  private:
+  std::int64_t tiles_before(std::int64_t strip) const {
+    return strip / segments_ * tiles_w_ + tiles_w_ * (strip % segments_) / segments_;
+  }
+
   int tile_;
   std::int64_t tiles_w_, tiles_h_, segments_, count_;
 };

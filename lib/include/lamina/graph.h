@@ -40,7 +40,8 @@ class LAMINA_API Value {
 };
 
 /// A network in the making and made. Every net can be built, described and tested on any machine.
-/// Movable, not copyable: values point into it.
+/// Movable, not copyable: values point into it, and stay with the graph that it was moved to. Of a graph that was moved
+/// from, every function but the assignment throws UsageError.
 class LAMINA_API Graph {
  public:
   explicit Graph(std::string name);
@@ -63,6 +64,7 @@ class LAMINA_API Graph {
   std::int64_t multiply_adds() const;
 
  private:
+  Value::Body& body() const;
   std::unique_ptr<Value::Body> body_;
 };
 

@@ -67,7 +67,8 @@ struct Call {
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
 /// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
 /// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
-/// The plan copies what it needs of the graph; the backend must outlive the plan.
+/// The plan copies what it needs of the graph; the backend must outlive the plan. Of a plan that was moved from, every
+/// function but the assignment throws UsageError.
 /// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while
 /// another of them runs. The plans of one backend take turns, too: a caller with threads of its own makes a backend for
 /// each.
@@ -114,6 +115,7 @@ class LAMINA_API Plan {
 
  private:
   struct Body;
+  Body& body() const;
   std::unique_ptr<Body> body_;
 };
 
@@ -131,6 +133,7 @@ struct Packing {
 
 /// Places the largest first at the lowest offset that is free for the block's whole life.
 /// No two blocks that live at one step overlap; every offset is a multiple of `alignment`, a power of two.
+/// Throws UsageError for another alignment, and where the sum of all blocks has no 64 bits.
 LAMINA_API Packing pack(const std::vector<Lifetime>&, std::size_t alignment = 256);
 
 }  // namespace lamina
