@@ -49,8 +49,9 @@ struct WinogradWeights {
   bool adds = false;  ///< dw += instead of dw =
 };
 
-/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a large
-/// device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not looked at.
+/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a
+/// large device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not
+/// looked at.
 struct WinogradRanges {
   int count;
   std::int64_t cycles;
