@@ -166,12 +166,12 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-constexpr ConvTileCost pack_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1180, 840, 2},
-                                        {ConvTile::tile_64x128, 64, 128, 8, 605, 420, 3},
-                                        {ConvTile::tile_64x64, 64, 64, 16, 628, 290, 4}};
-constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 635, 480, 3},
-                                          {ConvTile::tile_64x128, 64, 128, 8, 635, 480, 3},
-                                          {ConvTile::tile_64x64, 64, 64, 16, 677, 355, 4}};
+constexpr ConvTileCost pack_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1180, 822, 2},
+                                        {ConvTile::tile_64x128, 64, 128, 8, 605, 411, 3},
+                                        {ConvTile::tile_64x64, 64, 64, 16, 628, 285, 4}};
+constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 634, 472, 3},
+                                          {ConvTile::tile_64x128, 64, 128, 8, 634, 472, 3},
+                                          {ConvTile::tile_64x64, 64, 64, 16, 671, 344, 4}};
 
 /// For single pixels the largest tile has too few registers. The next has steps of the same depth, hence the same bits.
 ConvTile tile_of_singles(ConvTile tile) { return tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : tile; }

@@ -38,20 +38,29 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = (p.k + bk - 1) / bk, first = split * tiles_per_split;
 
+  // A way without checks, and a branch to it: the compiler then keeps the smaller tiles' loads before the
+  // multiplications. The largest keeps them there without, and has no registers for two ways.
+  const bool whole = Tile::tm * Tile::tn < 64 && first_m + Tile::bm <= p.m && first_n + Tile::bn <= p.n;
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
       shared, first, min(first + tiles_per_split, tiles), sums,
       [&](int tile, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
+        const auto bring = [&](auto counts) {
 #pragma unroll
-        for (int i = 0; i < Tile::loads_a; ++i) {
-          const int m = first_m + BringA::free(i), k = tile * bk + BringA::k(i);
-          a[i] = m < p.m && k < p.k ? p.a[m * p.a_m + k * p.a_k] : T(0);
-        }
+          for (int i = 0; i < Tile::loads_a; ++i) {
+            const int m = first_m + BringA::free(i), k = tile * bk + BringA::k(i);
+            a[i] = counts(m < p.m && k < p.k) ? p.a[m * p.a_m + k * p.a_k] : T(0);
+          }
 #pragma unroll
-        for (int i = 0; i < Tile::loads_b; ++i) {
-          const int n = first_n + BringB::free(i), k = tile * bk + BringB::k(i);
-          b[i] = n < p.n && k < p.k ? p.b[k * p.b_k + n * p.b_n] : T(0);
-        }
+          for (int i = 0; i < Tile::loads_b; ++i) {
+            const int n = first_n + BringB::free(i), k = tile * bk + BringB::k(i);
+            b[i] = counts(n < p.n && k < p.k) ? p.b[k * p.b_k + n * p.b_n] : T(0);
+          }
+        };
+        if (whole && tile * bk + bk <= p.k)
+          bring([](bool) { return true; });
+        else
+          bring([](bool inside) { return inside; });
       },
       [&](typename Tile::Shared& to, int half, const T(&a)[Tile::loads_a], const T(&b)[Tile::loads_b]) {
 #pragma unroll

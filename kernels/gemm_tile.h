@@ -88,8 +88,8 @@ struct GemmTile {
   }
 
   /// The same for a `load` that needs no preparation, and that is called for tile `last`, too: what it brings then is
-  /// stored and never read. So no branch is around the loads that the compiler could move them out of, to the place of
-  /// their use behind the multiplications, where every step would wait for them.
+  /// stored and never read. No branch is around the loads: with one the compiler moves them after the multiplications,
+  /// to the branch that uses them, and every step waits for them there.
   template <class Load, class Store>
   __device__ static void run(Shared& shared, int first, int last, T (&sums)[tm][tn], Load load, Store store) {
     T a[loads_a] = {}, b[loads_b] = {};
