@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device_memory.h"
 #include "fiber.h"
 #include "shape.h"
 #include "turns.h"
@@ -381,6 +382,7 @@ std::map<std::string, std::uint64_t> kernels_run() {
 
 void run_grid(const Launch& launch, void (*thread)(void*), void* context) {
   const std::lock_guard lock(machine().mutex);
+  const OpenMemory open;
   machine().run(launch, thread, context);
 }
 

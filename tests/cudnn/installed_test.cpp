@@ -1,12 +1,12 @@
 // The cuDNN of the system, where there is one: what it answers without a device.
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "backends/cudnn/common.h"
 #include "backends/cudnn/status.h"
 #include "lamina/error.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 using namespace lamina;
 using namespace lamina::cudnn;
@@ -20,9 +20,7 @@ const Library& library() {
     try {
       return new Library(directory == nullptr ? "" : directory);
     } catch (const LoadError& error) {
-      std::printf("skipped: %s\n", error.what());
-      std::fflush(stdout);
-      std::_Exit(77);
+      test::skip_without_gpu(error.what());
     }
   }();
   return *found;

@@ -3,8 +3,6 @@
 #include "device/cuda_device.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -13,19 +11,16 @@
 #include "lamina/lamina.h"
 #include "support/catch.h"
 #include "support/held_launches.h"
+#include "support/skip.h"
 
 using Catch::Matchers::ContainsSubstring;
 
 namespace lamina {
 namespace {
 
-/// Ends the process as skipped where there is no GPU.
+/// Ends the process where there is no GPU.
 void need_gpu() {
-  const std::string why = cuda_unavailable();
-  if (why.empty()) return;
-  std::printf("skipped: %s\n", why.c_str());
-  std::fflush(stdout);
-  std::_Exit(77);
+  if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
 }
 
 TEST_CASE("making a device and giving it nothing to do needs none", "[no_gpu]") {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,17 +26,7 @@ constexpr double bound = 1e-9;  // of the tensor's largest value
 // same values, holds rounding alone.
 constexpr double noise = 64 * 0x1p-52;
 
-/// Ends the process as skipped where the backend cannot run.
-std::unique_ptr<Backend> kernels_backend() {
-  const char* const named = std::getenv("LAMINA_TEST_BACKEND");
-  auto made = make_backend(named == nullptr ? "cuda-host" : named);
-  if (const std::string why = made->available(); !why.empty()) {
-    std::printf("skipped: %s\n", why.c_str());
-    std::fflush(stdout);
-    std::_Exit(77);
-  }
-  return made;
-}
+std::unique_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
 
 std::vector<double> values_of(Device& device, const Tensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));

@@ -2,50 +2,69 @@
 
 #include "support/backend.h"
 
-#include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "lamina/error.h"
+#include "support/skip.h"
+#if defined(LAMINA_TEST_CLOSED)
+#include "support/closed_memory.h"
+#endif
 
 namespace lamina::test {
 namespace {
 
-constexpr int skipped = 77;  // as told to ctest by SKIP_RETURN_CODE
-
-[[noreturn]] void skip(const std::string& name, const std::string& reason) {
-  std::printf("skipped: %s: %s\n", name.c_str(), reason.c_str());
-  std::fflush(stdout);
-  std::_Exit(skipped);
-}
-
-std::unique_ptr<Backend> make_or_skip(int threads) {
-  const char* asked = std::getenv("LAMINA_TEST_BACKEND");
-  const std::string name = asked == nullptr ? "eigen" : asked;
-  try {
-    auto backend = make_backend(name, {.threads = threads});
-    if (const std::string reason = backend->available(); !reason.empty()) skip(name, reason);
-    return backend;
-  } catch (const Unsupported& error) {
-    skip(name, error.what());
-  }
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace
 
+std::string tested_backend(const std::string& otherwise) {
+  const std::string named = environment("LAMINA_TEST_BACKEND"), directory = environment("LAMINA_TEST_CUDNN");
+  if (named.empty()) return otherwise;
+  return named == "cudnn" && !directory.empty() ? "cudnn:" + directory : named;
+}
+
+std::unique_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {
+  if (name != "cuda-host-closed") return make_backend(name, options);
+  auto inner = make_backend("cuda-host", options);
+#if defined(LAMINA_TEST_CLOSED)
+  return std::make_unique<ClosedBackend>(std::move(inner), options.choice_cache);
+#else
+  return inner;  // not reached: a build without cuda-host refused to make it
+#endif
+}
+
+std::unique_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& options) {
+  try {
+    auto backend = make_named(name, options);
+    if (const std::string reason = backend->available(); !reason.empty()) skip_without_gpu(name + ": " + reason);
+    return backend;
+  } catch (const Unsupported& error) {
+    skip_without_gpu(name + ": " + error.what());
+  }
+}
+
+// These live until the process ends, and are never destroyed: what they open later, such as cuBLAS, has statics of its
+// own, which die before theirs.
+
 Backend& backend() {
-  static const std::unique_ptr<Backend> made = make_or_skip(2);
-  return *made;
+  static Backend& made = *make_or_skip(tested_backend("eigen"), {.threads = 2}).release();
+  return made;
 }
 
 Backend& one_thread() {
-  static const std::unique_ptr<Backend> made = make_or_skip(1);
-  return *made;
+  static Backend& made = *make_or_skip(tested_backend("eigen"), {.threads = 1}).release();
+  return made;
 }
 
 Backend& oracle() {
-  static const std::unique_ptr<Backend> made = make_backend("eigen", {.threads = 1});
-  return *made;
+  static Backend& made = *make_backend("eigen", {.threads = 1}).release();
+  return made;
 }
 
 Choice direct() { return {.algorithm = {"direct", "direct", "direct"}}; }

@@ -1,6 +1,7 @@
 #pragma once
 // The backend that this process tests, and the one it is tested against.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,18 @@
 
 namespace lamina::test {
 
-/// LAMINA_TEST_BACKEND names it; "eigen" where that is unset. One process tests one backend, so that ctest runs the
-/// same binary once per backend. Where the backend cannot run, the process says why and ends with status 77: skipped.
+/// The name of the backend that LAMINA_TEST_BACKEND names, or `otherwise` where that is unset. "cudnn" becomes
+/// "cudnn:<directory>" where LAMINA_TEST_CUDNN has the directory.
+std::string tested_backend(const std::string& otherwise);
+
+/// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot touch.
+std::unique_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
+
+/// Likewise; where the backend cannot run, the process says why and ends: see support/skip.h.
+std::unique_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
+
+/// The tested backend, "eigen" where none is named. One process tests one backend, so that ctest runs the same binary
+/// once per backend.
 Backend& backend();
 
 /// The same on one thread: for differences, thousands of passes so small that handing work out would be all they do.

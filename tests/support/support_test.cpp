@@ -1,7 +1,12 @@
 // The tests' own tools can fail: guards see stray writes, units see broken promises, differences see wrong gradients.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 
@@ -10,6 +15,7 @@
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/guarded.h"
+#include "support/skip.h"
 #include "support/suite.h"
 
 using namespace lamina;
@@ -162,4 +168,60 @@ TEST_CASE("differences hold in nets that are nothing but kinks, whatever the see
       CHECK(error.relative_error < 1e-7);
     }
   }
+}
+
+#if defined(LAMINA_TEST_CLOSED)
+TEST_CASE("closed memory faults where the host touches it, and kernels, upload, download and fill do not") {
+  const auto closed = make_named("cuda-host-closed");
+  Device& device = closed->device();
+  const Buffer block(device, 4096);
+  const std::vector<unsigned char> sent(4096, 7);
+  device.upload(block.data(), sent.data(), sent.size());
+  device.fill(block.data(), 9, 1);
+  std::vector<unsigned char> back(4096);
+  device.download(back.data(), block.data(), back.size());
+  CHECK(back[0] == 9);
+  CHECK(back[4095] == 7);
+  const Case c{"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}, {{Relu{}}}};  // a product and our kernels
+  const Feed feed = make_feed(c, 1);
+  CHECK(run_unit(*closed, *make_spec(*closed, c, {.dtype = DType::f64}), {.algorithm = {"cublas", "", ""}}, feed)
+            .y.size() == 4);
+
+  for (const bool writes : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (const int number : {SIGSEGV, SIGBUS}) std::signal(number, [](int) { ::_exit(3); });
+      auto* const byte = static_cast<volatile unsigned char*>(block.data());
+      if (writes) *byte = 1;
+      const unsigned char read = *byte;
+      ::_exit(read == 9 || read == 1 ? 0 : 1);
+    }
+    REQUIRE(child > 0);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 3);
+  }
+}
+#endif
+
+TEST_CASE("the tested backend is the one named, and cudnn is that of the directory named beside it") {
+  const auto name_of = [](const char* backend, const char* directory) {
+    const auto set = [](const char* name, const char* value) {
+      value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);
+    };
+    set("LAMINA_TEST_BACKEND", backend);
+    set("LAMINA_TEST_CUDNN", directory);
+    const std::string name = tested_backend("eigen");
+    set("LAMINA_TEST_BACKEND", nullptr);
+    set("LAMINA_TEST_CUDNN", nullptr);
+    return name;
+  };
+  CHECK(name_of(nullptr, nullptr) == "eigen");
+  CHECK(name_of(nullptr, "/somewhere") == "eigen");
+  CHECK(name_of("cudnn", nullptr) == "cudnn");
+  CHECK(name_of("cudnn", "") == "cudnn");
+  CHECK(name_of("cudnn", "/somewhere") == "cudnn:/somewhere");
+  CHECK(name_of("cudnn:/elsewhere", "/somewhere") == "cudnn:/elsewhere");
+  CHECK(name_of("cuda", "/somewhere") == "cuda");
 }

@@ -1,11 +1,12 @@
-// A backend around another one. For devices whose memory the host can read.
+// A backend around another one. What it adds is done on the host, with copies of what is on the device.
 
 #include "support/wrapped_backend.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <cstddef>
 #include <utility>
+
+#include "support/plans.h"
 
 namespace lamina::test {
 namespace {
@@ -37,18 +38,23 @@ std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, Before before, Aft
 void nothing(const Args&) {}
 
 /// Per channel: the sum, then the sum of squares, {2, channels}.
-std::vector<double> channel_sums(const Tensor& x) {
+std::vector<double> channel_sums(Device& device, const Tensor& x) {
   const Shape& shape = x.shape;
+  const Values values = read(device, x);
   std::vector<double> sums(static_cast<std::size_t>(2 * shape.c), 0.0);
-  for (int n = 0; n < shape.n; ++n)
-    for (std::int64_t i = 0; i < shape.image(); ++i) {
-      const std::int64_t at = n * x.pitch + i;
-      const double value = x.dtype == DType::f32 ? static_cast<double>(x.as<float>()[at]) : x.as<double>()[at];
-      const auto c = static_cast<std::size_t>(i / shape.plane());
-      sums[c] += value;
-      sums[c + static_cast<std::size_t>(shape.c)] += value * value;
-    }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto c = i / static_cast<std::size_t>(shape.plane()) % static_cast<std::size_t>(shape.c);
+    sums[c] += values[i];
+    sums[c + static_cast<std::size_t>(shape.c)] += values[i] * values[i];
+  }
   return sums;
+}
+
+/// What is on the device from there on.
+std::vector<std::byte> bytes_at(Device& device, const void* data, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  device.download(bytes.data(), data, count);
+  return bytes;
 }
 
 bool covers(const Lowered::Step& step, Pass pass) {
@@ -69,18 +75,18 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
           step.kernel,
           [this](const Args& args) {
             ++sums_compared;
-            const auto expected = channel_sums(args.x[0]);
-            const auto* given = static_cast<const double*>(args.sums);
-            if (given == nullptr || !std::equal(expected.begin(), expected.end(), given))
-              faults.emplace_back("sums differ");
+            const auto expected = channel_sums(device(), args.x[0]);
+            std::vector<double> given(expected.size());
+            if (args.sums != nullptr) device().download(given.data(), args.sums, given.size() * sizeof(double));
+            if (args.sums == nullptr || given != expected) faults.emplace_back("sums differ");
           },
           nothing);
     if (spec.sums_wanted)
       step.kernel = around(step.kernel, nothing, [this](const Args& args) {
         ++sums_written;
-        const auto sums = channel_sums(args.y);
+        const auto sums = channel_sums(device(), args.y);
         if (args.sums == nullptr) return faults.emplace_back("no room for sums"), void();
-        std::memcpy(args.sums, sums.data(), sums.size() * sizeof(double));
+        device().upload(args.sums, sums.data(), sums.size() * sizeof(double));
       });
   }
   if (prepare && !spec.w.empty()) {
@@ -92,8 +98,8 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
           step.kernel,
           [this, bytes, behind](const Args& args) {
             ++prepared_compared;
-            if (args.prepared == nullptr ||
-                std::memcmp(static_cast<std::byte*>(args.prepared) + behind, args.w[0].data, bytes) != 0)
+            if (args.prepared == nullptr || bytes_at(device(), static_cast<std::byte*>(args.prepared) + behind,
+                                                     bytes) != bytes_at(device(), args.w[0].data, bytes))
               faults.emplace_back("prepared parameters are stale");
           },
           nothing);
@@ -105,7 +111,8 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
                                  nullptr,
                                  [this, bytes, behind](const Args& args) {
                                    ++prepared;
-                                   std::memcpy(static_cast<std::byte*>(args.prepared) + behind, args.w[0].data, bytes);
+                                   device().upload(static_cast<std::byte*>(args.prepared) + behind,
+                                                   bytes_at(device(), args.w[0].data, bytes).data(), bytes);
                                  },
                                  nothing)});
   }

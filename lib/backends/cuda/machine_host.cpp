@@ -1,13 +1,42 @@
 // The machine of cuda-host: the process's own memory, and kernels that run while they are launched.
 
 #include <optional>
+#include <type_traits>
+#include <utility>
 
+#include "../../../kernels/host/device_memory.h"
 #include "../../device/host_blas.h"
 #include "../../device/host_device.h"
 #include "lamina/error.h"
 #include "machine.h"
 
 namespace lamina::cuda_host {
+namespace {
+
+/// The host's function behind an entry of the table, which may touch the device's memory as long as it runs.
+template <auto Entry, class Function = std::remove_reference_t<decltype(std::declval<BlasTable&>().*Entry)>>
+struct Opened;
+template <auto Entry, class... P>
+struct Opened<Entry, int (*)(P...)> {
+  static int call(P... p) {
+    const host::OpenMemory open;
+    return (host_blas().*Entry)(p...);
+  }
+};
+
+const BlasTable& device_blas() {
+  static const BlasTable* const table = [] {
+    auto* const made = new BlasTable(host_blas());  // a backend may live until the process ends
+    made->cublasSgemm_v2 = &Opened<&BlasTable::cublasSgemm_v2>::call;
+    made->cublasDgemm_v2 = &Opened<&BlasTable::cublasDgemm_v2>::call;
+    made->cublasSgemmStridedBatched = &Opened<&BlasTable::cublasSgemmStridedBatched>::call;
+    made->cublasDgemmStridedBatched = &Opened<&BlasTable::cublasDgemmStridedBatched>::call;
+    return made;
+  }();
+  return *table;
+}
+
+}  // namespace
 
 struct Machine::Body {
   HostDevice device;
@@ -28,7 +57,7 @@ Device& Machine::device() { return body_->device; }
 Stream Machine::stream() { return nullptr; }
 
 Blas& Machine::blas(void*) {
-  if (!body_->blas) body_->blas.emplace(host_blas(), nullptr);
+  if (!body_->blas) body_->blas.emplace(device_blas(), nullptr);
   return *body_->blas;
 }
 

@@ -1,0 +1,61 @@
+#pragma once
+// A device whose memory the host cannot touch, as on a GPU: a fault ends the process. Kernels on the host, and what
+// stands in for a library's, open it for as long as they run.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backends/measure.h"
+#include "lamina/backend.h"
+
+namespace lamina::test {
+
+/// Memory that upload, download and fill alone reach from the host. New memory is full of 0xff, which is NaN in every
+/// float type. All closed devices share one room, which kernels open as a whole.
+class ClosedDevice final : public Device {
+ public:
+  explicit ClosedDevice(std::string description) : description_(std::move(description)) {}
+
+  std::string describe() override { return description_; }
+  void* allocate(std::size_t bytes) override;
+  void release(void* data) noexcept override;
+  void upload(void* to, const void* from_host, std::size_t bytes) override;
+  void download(void* to_host, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char byte, std::size_t bytes) override;
+  void synchronize() override {}
+  std::unique_ptr<Timer> timer() override;
+
+ private:
+  std::string description_;
+};
+
+/// A backend on a closed device, for one whose kernels compute on the host and need no device of their own.
+class ClosedBackend final : public Backend {
+ public:
+  explicit ClosedBackend(std::unique_ptr<Backend> inner, const std::string& choice_cache = {});
+
+  std::string_view name() const override { return inner_->name(); }
+  std::string available() const override { return inner_->available(); }
+  std::string describe() override { return inner_->describe() + ", memory closed to the host"; }
+  Device& device() override { return device_; }
+  std::vector<std::string> algorithms(const Spec& spec, Pass pass) const override {
+    return inner_->algorithms(spec, pass);
+  }
+  bool fuses(const Spec& spec, const Node& next, int operand) const override {
+    return inner_->fuses(spec, next, operand);
+  }
+  bool gathers(const Spec& spec) const override { return inner_->gathers(spec); }
+  bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
+  Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
+  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  double peak_flops(DType dtype) override { return inner_->peak_flops(dtype); }
+
+ private:
+  std::unique_ptr<Backend> inner_;
+  ClosedDevice device_;
+  MeasuredChoices choices_;
+};
+
+}  // namespace lamina::test
