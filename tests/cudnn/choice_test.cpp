@@ -174,6 +174,16 @@ TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 i
                     ContainsSubstring("would take tensor cores"));
 }
 
+TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, which multiply in full") {
+  FakeBackend on;
+  for (const int math : {cudnn::math_type::tensor_op, cudnn::math_type::standard, cudnn::math_type::fma}) {
+    on.fake.answers[Pass::forward] = {result(1, 0, math)};
+    CHECK(forward_of(on, {}, DType::f64) == "implicit_precomp_gemm");
+    CHECK(math_of(on, {}, DType::f64) == "0");
+    CHECK(on.backend.lower(spec_of(on, plain, {.dtype = DType::f64}), {}).steps.at(0).math == Math::strict);
+  }
+}
+
 TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never rounds to 16 bits") {
   FakeBackend on;
   on.fake.answers[Pass::forward] = {result(6, 0, cudnn::math_type::allow_conversion),

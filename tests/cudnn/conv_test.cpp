@@ -7,6 +7,7 @@
 using namespace lamina;
 using namespace lamina::test;
 using Calls = std::vector<std::string>;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -50,25 +51,25 @@ TEST_CASE("cudnn: gradients are added with beta 1, in f64 by factors of f64") {
   CHECK(unit.run(Pass::forward)[0].find(", 0, f64") != std::string::npos);
 }
 
-TEST_CASE("cudnn: bias and ReLU are one call with the convolution in f32, and three where the library refuses that") {
+TEST_CASE("cudnn: by rule bias and ReLU are two calls behind the convolution's, by name all are one") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, with_relu));
+  const Spec spec = spec_of(on, with_relu);
+  BoundUnit by_rule(on, spec);
+  CHECK(by_rule.lowered.steps[0].algorithm == "implicit_gemm");
+  by_rule.run(Pass::forward);
+  CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "ActivationForward"});
+  CHECK(on.fake.calls[2].find("ActivationDescriptor 1 1 0") != std::string::npos);
+
+  BoundUnit unit(on, spec, by_name("implicit_precomp_gemm+fused", "", ""));
+  CHECK(unit.lowered.steps[0].algorithm == "implicit_precomp_gemm+fused");
+  CHECK(unit.lowered.steps[0].kernel->workspace_bytes() == 200);
   const Calls fused = unit.run(Pass::forward);
   REQUIRE(fused.size() == 1);
   CHECK(
       fused[0] ==
       "ConvolutionBiasActivationForward(handle, 1, f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, w0, "
-      "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, 0, workspace, 100, 0, "
-      "f32 2x4x2x2 / 16 4 2 1, y, f32 1x4x1x1 / 4 1 1 1, w1, ActivationDescriptor 1 1 0, f32 2x4x2x2 / 16 4 2 1, y)");
-  on.fake.status["ConvolutionBiasActivationForward"] = 3000;
-  const Calls three = {"ConvolutionForward", "AddTensor", "ActivationForward"};
-  for (int i = 0; i < 2; ++i) {
-    unit.run(Pass::forward);
-    CHECK(on.fake.names() == three);
-  }
-  on.fake.status.clear();
-  unit.run(Pass::forward);
-  CHECK(on.fake.names() == three);  // it was told once
+      "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, 1, workspace, 200, 0, "
+      "f32 2x4x2x2 / 16 4 2 1, y, f32 1x4x1x1 / 4 1 1 1, w1, ActivationDescriptor 1 0 0, f32 2x4x2x2 / 16 4 2 1, y)");
 
   CHECK_FALSE(make_spec(on.backend, with_relu, {.dtype = DType::f64}).has_value());
   Case without = with_relu;
@@ -76,11 +77,48 @@ TEST_CASE("cudnn: bias and ReLU are one call with the convolution in f32, and th
   CHECK_FALSE(make_spec(on.backend, without, {.dtype = DType::f32}).has_value());
 }
 
-TEST_CASE("cudnn: a version without the fused call makes three") {
+TEST_CASE("cudnn: each algorithm of a unit with bias and ReLU has a fused one beside it, and no other unit's has") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, with_relu), alone = spec_of(on, grouped);
+  const std::vector<std::string> names = on.backend.algorithms(spec, Pass::forward);
+  CHECK(names.size() == 16);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(names[8 + i] == names[i] + "+fused");
+  CHECK(on.backend.algorithms(spec, Pass::backward_data).size() == 6);
+  CHECK(on.backend.algorithms(alone, Pass::forward).size() == 8);
+  CHECK_THROWS_AS(on.backend.lower(alone, by_name("gemm+fused", "", "")), UsageError);
+  CHECK_THROWS_WITH(on.backend.lower(spec, by_name("gem+fused", "", "")), ContainsSubstring("winograd_nonfused+fused"));
+  on.log.unavailable = "no GPU here";
+  CHECK(on.backend.lower(spec, by_name("gemm+fused", "", "")).steps[0].algorithm == "gemm+fused");
+}
+
+TEST_CASE(
+    "cudnn: a fused call that the library refuses, by whatever status, is Unsupported and named; a failure is not") {
+  for (const auto& [version, not_supported, bad_parameter, failure] :
+       {std::tuple{std::size_t{91900}, 3000, 2000, 5000}, {std::size_t{8907}, 9, 3, 8}}) {
+    FakeBackend on(version);
+    BoundUnit unit(on, spec_of(on, with_relu), by_name("gemm+fused", "", ""));
+    const auto answers = [&](cudnn::Status status) { on.fake.status["ConvolutionBiasActivationForward"] = status; };
+    for (const cudnn::Status status : {not_supported, bad_parameter}) {
+      answers(status);
+      CHECK_THROWS_AS(unit.run(Pass::forward), Unsupported);
+      CHECK_THROWS_WITH(unit.run(Pass::forward), ContainsSubstring("refuses gemm+fused") &&
+                                                     ContainsSubstring("(" + std::to_string(status) + ")") &&
+                                                     ContainsSubstring("without +fused"));
+      CHECK(on.fake.names().empty());  // nothing ran in its place
+    }
+    answers(failure);
+    CHECK_THROWS_AS(unit.run(Pass::forward), DeviceError);
+    answers(0);
+    CHECK_NOTHROW(unit.run(Pass::forward));
+  }
+}
+
+TEST_CASE("cudnn: a version without the fused call refuses its names, and needs them for nothing else") {
   FakeBackend on;
   on.fake.api.ConvolutionBiasActivationForward = nullptr;
   BoundUnit unit(on, spec_of(on, with_relu));
   CHECK(unit.run(Pass::forward).size() == 3);
+  CHECK_THROWS_AS(on.backend.lower(spec_of(on, with_relu), by_name("gemm+fused", "", "")), Unsupported);
 }
 
 TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked one") {

@@ -168,12 +168,30 @@ TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both si
 TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   Graph graph("one");
   relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
-  FakeBackend on;
-  tell(on.log, one_fast(8, 6));
   Options options;
   options.choice.measure = true;
-  Plan plan(graph, on.backend, options);
-  CHECK(plan.calls().at(0).algorithm == "winograd");
+  for (const auto& [fast, name] : {std::pair{6, "winograd"}, {9, "implicit_precomp_gemm+fused"}}) {
+    FakeBackend on;
+    tell(on.log, one_fast(16, static_cast<std::size_t>(fast)));  // each by three calls, then each by one
+    Plan plan(graph, on.backend, options);
+    CHECK(plan.calls().at(0).algorithm == name);
+  }
+}
+
+TEST_CASE("cudnn: where the library refuses every fused call, the race is among those of three, and says so") {
+  for (const cudnn::Status status : {2000, 3000}) {
+    FakeBackend on;
+    on.fake.status["ConvolutionBiasActivationForward"] = status;
+    Case inference = plain;
+    inference.tail = {{Relu{}}};
+    inference.mode = Mode::inference;
+    std::vector<char> lent(1 << 20);
+    const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+    CHECK(taken.algorithm[0] == "implicit_gemm");
+    const std::vector<std::string> seen = words(on.backend.measured().at(0));
+    REQUIRE(seen.size() == 16);
+    for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i].ends_with("+fused refused") == (i >= 8));
+  }
 }
 
 TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no more by the same version") {

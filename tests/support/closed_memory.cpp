@@ -39,8 +39,7 @@ class Room final : public cuda_host::host::MemoryGate {
   void open() override {
     const std::lock_guard lock(mutex_);
     opened_ = taken_.empty() ? 0 : rounded(taken_.rbegin()->first + taken_.rbegin()->second, page_bytes);
-    if (mprotect(base_, opened_, PROT_READ | PROT_WRITE) != 0)
-      throw std::runtime_error("closed memory does not open");
+    if (mprotect(base_, opened_, PROT_READ | PROT_WRITE) != 0) throw std::runtime_error("closed memory does not open");
   }
   void close() noexcept override { (void)mprotect(base_, opened_, PROT_NONE); }
 

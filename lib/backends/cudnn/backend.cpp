@@ -35,7 +35,7 @@ void check_tensor(const Spec& spec, const TensorSpec& tensor) {
 
 /// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
 /// into filter and bias. Where there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
-/// the library computes in one call with the convolution.
+/// the library may compute in one call with the convolution.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
@@ -132,9 +132,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
   if (!holds<Conv>(spec.op)) return {"direct"};
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : conv_algorithms(pass)) names.emplace_back(algorithm.name);
-  return names;
+  return conv_algorithm_names(spec, pass);
 }
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {

@@ -57,9 +57,9 @@ FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {
   return filter;
 }
 
-ActivationDescriptor describe_relu(const Api& api) {
+ActivationDescriptor describe_relu(const Api& api, int nans) {
   ActivationDescriptor relu(api);
-  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nan::propagate, 0.0);
+  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nans, 0.0);
   return relu;
 }
 

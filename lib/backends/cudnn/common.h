@@ -21,7 +21,7 @@ TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);  ///< of the spec's shape, without gaps
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
-ActivationDescriptor describe_relu(const Api&);
+ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
 int data_type_of(DType);  ///< throws Unsupported for what this backend lacks
 

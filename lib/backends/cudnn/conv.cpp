@@ -1,5 +1,5 @@
-// Convolution: forward with bias and, fused, ReLU, in inference with an Add before it and a batch norm folded into
-// filter and bias; the gradients of filter, bias and data.
+// Convolution: forward with bias and ReLU, in inference with an Add before it and a batch norm folded into filter and
+// bias, in one call where that is named; the gradients of filter, bias and data.
 
 #include <optional>
 
@@ -58,16 +58,14 @@ class Forward {
       : unit_(unit),
         problem_(std::move(problem)),
         taken_(std::move(taken)),
-        relu_(describe_relu(unit.api)),
-        filter_offset_(folded_bias_bytes(spec)),
-        fused_(unit.relu && unit.has_bias() && (!unit.add || same_pitch(spec, 1)) &&
-               unit.api.ConvolutionBiasActivationForward != nullptr) {
+        relu_(describe_relu(unit.api, taken_.fused ? nan::dont_propagate : nan::propagate)),
+        filter_offset_(folded_bias_bytes(spec)) {
     if (unit.has_bias()) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // of a folded one, its batch norm's
     if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
-  void run(const Args& args) {
-    if (fused_ && run_fused(args)) return;
+  void run(const Args& args) const {
+    if (taken_.fused) return run_fused(args);
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
     LAMINA_CUDNN(unit_.api, ConvolutionForward, handle, one(dtype), problem_.image(), args.x[0].data, problem_.filter(),
@@ -92,18 +90,21 @@ class Forward {
   }
   const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
 
-  /// False where the library has no such fusion for this unit: it is not asked again.
-  bool run_fused(const Args& args) {
+  /// What the library refuses, by whatever status, is Unsupported: whether it takes the fusion, and in the workspace of
+  /// the convolution alone, it tells in no other way.
+  void run_fused(const Args& args) const {
     const DType dtype = unit_.dtype;
     const Status status = unit_.api.ConvolutionBiasActivationForward(
         unit_.session.handle(), one(dtype), problem_.image(), args.x[0].data, problem_.filter(), filter(args),
         problem_.convolution(), taken_.number, args.workspace, taken_.workspace_bytes,
         addend_ ? one(dtype) : zero(dtype), addend_ ? addend_->get() : problem_.result(),
         addend_ ? args.x[1].data : args.y.data, bias_->get(), bias(args), relu_.get(), problem_.result(), args.y.data);
-    fused_ = meaning(unit_.api, status) != Meaning::not_supported;
-    if (fused_) check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
+    if (refused(unit_.api, status))
+      throw Unsupported("cuDNN " + unit_.api.number() + " refuses " + taken_.name +
+                        ": cudnnConvolutionBiasActivationForward gave " + text(unit_.api, status) +
+                        "; the name without " + std::string(fused_suffix) + " takes a call for each op");
+    check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
     unit_.session.check_parts(Use::forward);
-    return fused_;
   }
 
   Unit unit_;
@@ -112,7 +113,6 @@ class Forward {
   ActivationDescriptor relu_;
   std::optional<TensorDescriptor> bias_, addend_;
   std::size_t filter_offset_;  ///< of a folded one in prepared memory
-  bool fused_;
 };
 
 /// dy where y > 0, left in the unit's scratch with y's pitch for both gradients.
@@ -219,7 +219,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
         pass == Pass::forward || unit.relu ? describe_value(api, spec.y) : describe_gradient(api, spec.y);
     ConvProblem problem(op, spec, pass, std::move(image), std::move(result), session);
     const bool adds = pass == Pass::backward_params ? unit.adds_dw : data && unit.adds;
-    const Taken taken = take("cudnn: " + to_string(Op(op)), problem, spec.y.dtype, choice, adds, session);
+    const Taken taken = take("cudnn: " + to_string(Op(op)), spec, problem, choice, adds, session);
     exact = exact && taken.exact;
     if (pass == Pass::forward)
       return keep(pass, taken, std::make_shared<Forward>(unit, spec, std::move(problem), taken));

@@ -39,9 +39,10 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
   throw Unsupported(unit + ": no half products; it computes in strict math and in tf32");
 }
 
-/// Why the math of an answer does not do, or nothing.
-std::string math_refusal(Math asked, int answered) {
+/// Why the math of an answer does not do, or nothing. Tensor cores multiply f64 in full.
+std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
+  if (dtype == DType::f64) return {};
   if (asked == Math::strict && answered == math_type::tensor_op) return "would take tensor cores, not strict math";
   return {};
 }
@@ -51,6 +52,7 @@ class Picker {
   Picker(std::string unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds)
       : unit_(std::move(unit)),
         problem_(problem),
+        dtype_(dtype),
         choice_(choice),
         adds_(adds),
         math_(asked_math(unit_, problem.api(), dtype, choice.math)) {}
@@ -103,7 +105,7 @@ class Picker {
     const bool sure = algorithm.deterministic && (answer == nullptr || answer->determinism == determinism::full);
     if (choice_.deterministic && !sure) return note(algorithm, "its sums are in no fixed order"), false;
     if (answer != nullptr) {
-      if (const std::string reason = math_refusal(choice_.math, answer->math); !reason.empty())
+      if (const std::string reason = math_refusal(dtype_, choice_.math, answer->math); !reason.empty())
         return note(algorithm, reason), false;
       // Strict stays strict: an answer of the standard math would let TF32 in.
       if (choice_.math == Math::tf32) problem_.set_math(set_math = answer->math);
@@ -132,6 +134,7 @@ class Picker {
 
   std::string unit_, reasons_;
   ConvProblem& problem_;
+  DType dtype_;
   const Choice& choice_;
   bool adds_;
   int math_;
@@ -148,27 +151,56 @@ std::span<const Algorithm> conv_algorithms(Pass pass) {
   }
 }
 
-Taken take(const std::string& unit, ConvProblem& problem, DType dtype, const Choice& choice, bool adds,
+bool has_fused_call(const Spec& spec) {
+  const auto is_norm = [](const Op& op) { return std::holds_alternative<BatchNorm>(op); };
+  const auto is_add = [](const Op& op) { return std::holds_alternative<Add>(op); };
+  if (spec.y.dtype != DType::f32 || spec.tail.empty() || !std::holds_alternative<Relu>(spec.tail.back())) return false;
+  const bool adds = std::any_of(spec.tail.begin(), spec.tail.end(), is_add);
+  return (std::get<Conv>(spec.op).bias || std::any_of(spec.tail.begin(), spec.tail.end(), is_norm)) &&
+         (!adds || same_pitch(spec, 1));
+}
+
+std::vector<std::string> conv_algorithm_names(const Spec& spec, Pass pass) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : conv_algorithms(pass)) names.emplace_back(algorithm.name);
+  if (pass == Pass::forward && has_fused_call(spec))
+    for (const Algorithm& algorithm : conv_algorithms(pass))
+      names.push_back(algorithm.name + std::string(fused_suffix));
+  return names;
+}
+
+Taken take(const std::string& unit, const Spec& spec, ConvProblem& problem, const Choice& choice, bool adds,
            Session& session) {
   const std::string where = unit + ", " + std::string(to_string(problem.pass()));
   const std::string& name = choice.algorithm[static_cast<std::size_t>(problem.pass())];
-  const auto known = conv_algorithms(problem.pass());
-  const auto named = std::find_if(known.begin(), known.end(), [&](const Algorithm& a) { return a.name == name; });
-  if (!name.empty() && named == known.end()) {
-    std::string names;
-    for (const Algorithm& algorithm : known) names += (names.empty() ? "" : ", ") + std::string(algorithm.name);
-    throw UsageError(where + ": unknown algorithm '" + name + "'; there are " + names);
+  const std::vector<std::string> names = conv_algorithm_names(spec, problem.pass());
+  if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) {
+    std::string known;
+    for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
+    throw UsageError(where + ": unknown algorithm '" + name + "'; there are " + known);
   }
   if (choice.max_error < std::numeric_limits<double>::infinity())
     throw Unsupported(where + ": no bound on the error of its algorithms is documented; leave max_error out");
-  Picker picker(where, problem, dtype, choice, adds);
+  const bool fused = name.ends_with(fused_suffix);
+  if (fused && problem.api().ConvolutionBiasActivationForward == nullptr)
+    throw Unsupported(where + ": cuDNN " + problem.api().number() + " has no call for " + name);
+  const auto known = conv_algorithms(problem.pass());
+  const auto named = std::find_if(known.begin(), known.end(), [&](const Algorithm& a) {
+    return a.name == std::string_view(name).substr(0, name.size() - (fused ? fused_suffix.size() : 0));
+  });
+  Picker picker(where, problem, spec.y.dtype, choice, adds);
   if (!session.has_device())
     return {.name = name.empty() ? "heuristic" : name,
+            .fused = fused,
             .workspace_bytes = choice.workspace_limit,
             .exact = false,
             .deterministic = name.empty() ? choice.deterministic : named->deterministic,
             .math = choice.math};
-  return name.empty() ? picker.first() : picker.named(*named);
+  if (name.empty()) return picker.first();
+  Taken taken = picker.named(*named);
+  taken.name = name;
+  taken.fused = fused;
+  return taken;
 }
 
 }  // namespace lamina::cudnn

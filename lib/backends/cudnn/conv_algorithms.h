@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common.h"
@@ -18,6 +19,16 @@ struct Algorithm {
 
 /// In the order of their numbers.
 std::span<const Algorithm> conv_algorithms(Pass);
+
+/// Behind the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
+constexpr std::string_view fused_suffix = "+fused";
+
+/// Whether there is such a call for the unit: f32, with a bias, its own or one that a batch norm leaves, and a ReLU as
+/// the last op. Whether the library takes it, only running it tells.
+bool has_fused_call(const Spec&);
+
+/// The names that take() knows.
+std::vector<std::string> conv_algorithm_names(const Spec&, Pass);
 
 /// The descriptors of one pass of one convolution, and the library's questions and answers about it.
 class ConvProblem {
@@ -49,6 +60,7 @@ class ConvProblem {
 struct Taken {
   std::string name;  ///< empty where no device could be asked
   int number = 0;
+  bool fused = false;           ///< by the call of has_fused_call()
   std::size_t workspace_bytes;  ///< the limit where no device could be asked
   bool exact = true;            ///< is that its need
   bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as far as demanded
@@ -56,8 +68,8 @@ struct Taken {
 };
 
 /// The algorithm of the name, or the first of the library's order, that respects the choice's limit, determinism and
-/// math, and that takes beta 1 where the pass `adds`; the problem's descriptor has its math type then. Throws
-/// Unsupported with every reason, UsageError for an unknown name.
-Taken take(const std::string& unit, ConvProblem&, DType, const Choice&, bool adds, Session&);
+/// math, and that takes beta 1 where the pass `adds`; the problem's descriptor has its math type then. By rule no fused
+/// call is taken, by name it is. Throws Unsupported with every reason, UsageError for an unknown name.
+Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, Session&);
 
 }  // namespace lamina::cudnn

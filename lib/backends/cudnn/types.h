@@ -52,7 +52,7 @@ namespace determinism {
 constexpr int none = 0, full = 1;
 }
 namespace nan {
-constexpr int propagate = 1;
+constexpr int dont_propagate = 0, propagate = 1;
 }
 namespace convolution_mode {
 constexpr int cross_correlation = 1;
