@@ -67,6 +67,8 @@ class Blas {
  public:
   /// What the library asks for to run at full speed on the newest devices, with one stream and in a CUDA graph.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+  /// With less, cuBLAS may fail with ALLOC_FAILED, by its manual (cublasSetWorkspace); it says nothing of none.
+  static constexpr std::size_t least_workspace_bytes = std::size_t{16} << 10;
 
   /// Takes the library's own memory on the device, and a while. The table must outlive it. Throws OutOfMemory where the
   /// library finds no room, as every call here may, and DeviceError.

@@ -3,6 +3,7 @@
 #include "cudnn/bound.h"
 #include "lamina/error.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -195,6 +196,35 @@ TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never 
   CHECK_THROWS_WITH(forward_of(on, {.math = Math::half}), ContainsSubstring("no half products"));
   FakeBackend old(7605);
   CHECK_THROWS_WITH(forward_of(old, {.math = Math::tf32}), ContainsSubstring("7.6.5 has no tf32"));
+}
+
+TEST_CASE("cudnn: an environment that overrides the math is told, and refused where it belies what is asked for") {
+  const Variable override("NVIDIA_TF32_OVERRIDE", "1"), emulation("CUBLAS_EMULATE_DOUBLE_PRECISION", "1");
+  FakeBackend on;
+  CHECK_THAT(on.backend.describe(),
+             ContainsSubstring(", environment NVIDIA_TF32_OVERRIDE=1 CUBLAS_EMULATE_DOUBLE_PRECISION=1"));
+  const Case product = {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}};
+  const auto refused = [&](const Case& c, DType dtype, const char* variable) {
+    CHECK_THROWS_AS(on.backend.lower(spec_of(on, c, {.dtype = dtype}), {}), UsageError);
+    CHECK_THROWS_WITH(on.backend.lower(spec_of(on, c, {.dtype = dtype}), {}), ContainsSubstring(variable));
+  };
+  refused(plain, DType::f32, "NVIDIA_TF32_OVERRIDE=1");
+  refused(product, DType::f32, "NVIDIA_TF32_OVERRIDE=1");
+  refused(product, DType::f64, "CUBLAS_EMULATE_DOUBLE_PRECISION=1");
+  CHECK_NOTHROW(forward_of(on, {.math = Math::tf32}));
+  CHECK_NOTHROW(forward_of(on, {}, DType::f64));
+  CHECK_NOTHROW(on.backend.lower(spec_of(on, {"", Relu{}, {{1, 2, 3, 3}}}), {}));
+}
+
+TEST_CASE("cudnn: a product whose workspace cuBLAS may find too small is refused, none included") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{16383}}) {
+    CHECK_THROWS_AS(on.backend.lower(spec, {.workspace_limit = limit}), Unsupported);
+    CHECK_THROWS_WITH(on.backend.lower(spec, {.workspace_limit = limit}),
+                      ContainsSubstring("16384 bytes of workspace, the limit is " + std::to_string(limit)));
+  }
+  CHECK(on.backend.lower(spec, {.workspace_limit = 16384}).steps.at(0).kernel->workspace_bytes() == 16384);
 }
 
 TEST_CASE("cudnn: an unknown name is answered with the known ones, a bound on the error refused") {

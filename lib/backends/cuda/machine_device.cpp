@@ -6,6 +6,7 @@
 #include "../../device/cuda_device.h"
 #include "../../device/cuda_peak.h"
 #include "../../device/gpu.h"
+#include "../../device/math_environment.h"
 #include "lamina/error.h"
 #include "machine.h"
 
@@ -54,9 +55,9 @@ std::string Machine::describe() {
   std::string text = "CUDA kernels of lamina";
   for (const LibraryVersion& library : cuda_versions()) text += ", " + library.name + " " + library.version;
   const BlasLibrary* const blas = body_->find_library();
-  if (blas != nullptr) return text + ", " + blas->description();
+  if (blas != nullptr) return text + ", " + blas->description() + math_environment();
   const std::string& why = body_->why_no_library;
-  return text + ", without cuBLAS: " + why.substr(0, why.find('\n'));
+  return text + ", without cuBLAS: " + why.substr(0, why.find('\n')) + math_environment();
 }
 
 Device& Machine::device() { return body_->device; }
@@ -71,6 +72,8 @@ Blas& Machine::blas(void* workspace) {
 bool Machine::has_blas() const { return body_->find_library() != nullptr; }
 
 void Machine::make_blas() {
+  for (const DType dtype : {DType::f32, DType::f64})
+    check_math_environment(backend_name(), dtype, Math::strict, Products::of_cublas);
   body_->need_library();
   if (unavailable().empty()) body_->open_blas();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "../../device/math_environment.h"
 #include "../conv_tail.h"
 #include "conv_algorithms.h"
 
@@ -118,7 +119,7 @@ std::string CudnnBackend::describe() {
     const std::size_t cuda = api.GetCudartVersion();
     text += ", built for CUDA " + std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
   }
-  text += ", " + session_->describe_blas();
+  text += ", " + session_->describe_blas() + math_environment();
   if (!api.unopened.empty()) text += ", without what did not open: " + api.unopened;
   return text;
 }

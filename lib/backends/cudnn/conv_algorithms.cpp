@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "../../device/math_environment.h"
 #include "status.h"
 
 namespace lamina::cudnn {
@@ -179,6 +180,7 @@ Taken take(const std::string& unit, const Spec& spec, ConvProblem& problem, cons
     for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
     throw UsageError(where + ": unknown algorithm '" + name + "'; there are " + known);
   }
+  check_math_environment(where, spec.y.dtype, choice.math, Products::of_cudnn);
   if (choice.max_error < std::numeric_limits<double>::infinity())
     throw Unsupported(where + ": no bound on the error of its algorithms is documented; leave max_error out");
   const bool fused = name.ends_with(fused_suffix);

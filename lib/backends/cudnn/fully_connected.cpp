@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "../../device/blas.h"
+#include "../../device/math_environment.h"
 #include "common.h"
 
 namespace lamina::cudnn {
@@ -112,6 +113,10 @@ void check_choice(const FullyConnected& op, const Spec& spec, const Choice& choi
   if (choice.math == Math::half) refuse(op, "no half products; it computes in strict math and in tf32");
   if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
     refuse(op, "tf32 rounds factors of f32; with f64 take strict math");
+  if (choice.workspace_limit < Blas::least_workspace_bytes)
+    refuse(op, "cuBLAS may fail with less than " + std::to_string(Blas::least_workspace_bytes) +
+                   " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
+  check_math_environment("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math, Products::of_cublas);
 }
 
 }  // namespace
