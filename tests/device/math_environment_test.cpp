@@ -7,8 +7,8 @@
 #include "support/environment.h"
 
 using namespace lamina;
-using lamina::test::Variable;
 using Catch::Matchers::ContainsSubstring;
+using lamina::test::Variable;
 
 namespace {
 

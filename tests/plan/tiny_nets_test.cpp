@@ -229,6 +229,7 @@ TEST_CASE("random graphs: every mode computes the same", "[random]") {
     INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);
     Dice dice(key);
     const Graph graph = random_graph(dice, dice(3, 14));
+    if (decided_by_library() && refused(graph, modes().front())) continue;
     check_modes(graph);
     check_without_input_gradient(graph);
     check_composition(graph);
@@ -242,6 +243,7 @@ TEST_CASE("random graphs have the gradients of their differences", "[random]") {
     Dice dice(key);
     const Graph graph = random_graph(dice, dice(3, 14));
     const std::vector<Options> all = modes();
+    if (decided_by_library() && refused(graph, all.front())) continue;
     for (const std::size_t mode : {std::size_t{key * 7 % all.size()}, std::size_t{(key * 7 + 9) % all.size()}}) {
       INFO(to_string(all[mode]));
       for (const GradientError& error :

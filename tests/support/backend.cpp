@@ -84,6 +84,15 @@ bool refused(const Spec& spec) {
   }
 }
 
+bool refused(const Graph& graph, const Options& options) {
+  try {
+    predict_memory(graph, backend(), options);
+    return false;
+  } catch (const Unsupported&) {
+    return true;
+  }
+}
+
 std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
   std::vector<std::string> names = backend().algorithms(spec, pass);
   if (!decided_by_library()) return names;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
+#include "lamina/plan.h"
 
 namespace lamina::test {
 
@@ -38,6 +39,9 @@ std::vector<std::string> algorithms(const Spec&, Pass);
 
 /// Whether the backend under test refuses the unit.
 bool refused(const Spec&);
+
+/// Whether it refuses a unit of the graph.
+bool refused(const Graph&, const Options&);
 
 /// Whether its library, and not the backend, decides over units and algorithms: then a refusal is no failure.
 bool decided_by_library();

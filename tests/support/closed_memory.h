@@ -12,8 +12,8 @@
 
 namespace lamina::test {
 
-/// Memory that upload, download and fill alone reach from the host. New memory is full of 0xff, which is NaN in every
-/// float type. All closed devices share one room, which kernels open as a whole.
+/// Memory that upload, download and fill alone reach from the host. New blocks of up to 16 MiB are full of 0xff, which
+/// is NaN in every float type. All closed devices share one room, which kernels open as a whole.
 class ClosedDevice final : public Device {
  public:
   explicit ClosedDevice(std::string description) : description_(std::move(description)) {}
