@@ -6,7 +6,10 @@
 #include <string>
 
 #include "lamina/backend.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;
@@ -41,4 +44,17 @@ TEST_CASE("the backend cuda tells the version of its cuBLAS, or in the same line
   const auto backend = make_backend("cuda");
   CHECK_THAT(backend->describe(), ContainsSubstring("CUDA runtime ") && EndsWith(", cuBLAS 12.9.7"));
   CHECK(backend->describe() == backend->describe());
+
+  // What changes cuBLAS's products is told with it, and refused where they would not be strict.
+  Graph graph("one");
+  conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 2, .kernel = 3});
+  Options options{.mode = Mode::inference};
+  options.choice.algorithm[0] = "im2col_gemm";
+  for (const char* const name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"}) {
+    const test::Variable override(name, "1");
+    CHECK_THAT(backend->describe(), EndsWith(std::string(", environment ") + name + "=1"));
+    CHECK_THROWS_AS(predict_memory(graph, *backend, options), UsageError);
+    CHECK_THROWS_WITH(predict_memory(graph, *backend, options), ContainsSubstring(name));
+    CHECK_NOTHROW(predict_memory(graph, *backend, {.mode = Mode::inference}));  // by our own kernels
+  }
 }

@@ -157,6 +157,15 @@ TEST_CASE("cudnn: batch norm is spatial, saves mean and deviation, and computes 
                                              ", y, " + channels + ", w0, w1, state0, state1, 0.001)"});
 }
 
+TEST_CASE("cudnn: what batch norm has per channel is described alike in both layouts") {
+  FakeBackend on;
+  const Case c = {"", BatchNorm{}, {shape}};
+  const Conditions nhwc{.dtype = DType::f32, .layout = Layout::nhwc};
+  CHECK(calls(on, c, Pass::forward, nhwc).at(0).find("f32 2x3x2x2 / 12 1 6 3, y, f32 1x3x1x1 / 3 1 1 1, w0") !=
+        std::string::npos);
+  CHECK(calls(on, c, Pass::backward_params, nhwc).at(0).find("dx0, f32 1x3x1x1 / 3 1 1 1, w0") != std::string::npos);
+}
+
 TEST_CASE("cudnn: batch norm writes gradients that nobody wants to its workspace") {
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, {"", BatchNorm{}, {shape}}, {.dtype = DType::f32, .wants = {false}}));

@@ -46,7 +46,7 @@ TensorDescriptor describe_gradient(const Api& api, const TensorSpec& spec) {
 }
 
 TensorDescriptor describe_dense(const Api& api, const TensorSpec& spec) {
-  return describe(api, spec.shape, spec.dtype, spec.layout, dense_pitch(spec.shape, spec.layout));
+  return describe(api, spec.shape, spec.dtype, Layout::nchw, dense_pitch(spec.shape, Layout::nchw));
 }
 
 FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {

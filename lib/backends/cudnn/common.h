@@ -19,7 +19,8 @@ namespace lamina::cudnn {
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
-TensorDescriptor describe_dense(const Api&, const TensorSpec&);  ///< of the spec's shape, without gaps
+/// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the tensors beside it.
+TensorDescriptor describe_dense(const Api&, const TensorSpec&);
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
