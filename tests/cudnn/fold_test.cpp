@@ -19,7 +19,9 @@ Case folded(bool bias, std::vector<Link> tail) {
 
 /// A unit in inference; the folded filter of its prepared memory has a name, too.
 struct Folded : BoundUnit {
-  Folded(FakeBackend& on, const Spec& spec) : BoundUnit(on, spec) { on.fake.name(filter(), "folded filter"); }
+  Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
+    on.fake.name(filter(), "folded filter");
+  }
   char* filter() const { return static_cast<char*>(args.prepared) + 256; }
 };
 
@@ -59,21 +61,21 @@ TEST_CASE("cudnn: prepare folds a batch norm into filter and bias, of a convolut
     }
 }
 
-TEST_CASE("cudnn: a batch norm, an Add and a ReLU are one call with the convolution, on the folded filter and bias") {
+TEST_CASE("cudnn: by name a batch norm, an Add and a ReLU are one call with the convolution, by rule a call for each") {
   FakeBackend on;
-  Folded unit(on, spec_of(on, folded(false, {{norm}, {Add{}}, {Relu{}}})));
+  const Spec spec = spec_of(on, folded(false, {{norm}, {Add{}}, {Relu{}}}));
+  Folded unit(on, spec, {.algorithm = {"implicit_gemm+fused", "", ""}});
   const std::string y = "f32 2x4x2x2 / 16 4 2 1", x = "f32 2x3x2x2 / 12 4 2 1, x0, f32 filter 4x3x1x1, folded filter, ";
   const std::string conv = "Convolution2dDescriptor 0 0 1 1 1 1 1 0, ConvolutionGroupCount 1, ConvolutionMathType 3, ";
   const std::string bias = "f32 1x4x1x1 / 4 1 1 1, prepared, ";
   CHECK(unit.run(Pass::forward) ==
         Calls{"ConvolutionBiasActivationForward(handle, 1, " + x + conv + "0, workspace, 100, 1, " + y + ", x1, " +
-              bias + "ActivationDescriptor 1 1 0, " + y + ", y)"});
+              bias + "ActivationDescriptor 1 0 0, " + y + ", y)"});
   CHECK(on.log.folds.empty());
   CHECK_FALSE(unit.lowered.y_may_alias_x[1]);  // the calls below write y before they read x1
 
-  on.fake.status["ConvolutionBiasActivationForward"] = 3000;
-  unit.run(Pass::forward);
-  const Calls apart = unit.run(Pass::forward);
+  Folded by_rule(on, spec);
+  const Calls apart = by_rule.run(Pass::forward);
   REQUIRE(apart.size() == 4);
   CHECK(apart[0] == "ConvolutionForward(handle, 1, " + x + conv + "0, workspace, 100, 0, " + y + ", y)");
   CHECK(apart[1] == "AddTensor(handle, 1, " + bias + "1, " + y + ", y)");
@@ -95,6 +97,7 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   const Calls calls = pitched.run(Pass::forward);
   CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
   CHECK(calls[2].find("f32 2x4x2x2 / 20 4 2 1, x1") != std::string::npos);
+  CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // none that is fused
 }
 
 TEST_CASE("cudnn: a batch norm is folded in inference alone; ReLU and Add join it in f32") {
@@ -127,7 +130,14 @@ TEST_CASE("cudnn: a plan of inference folds when it is made and when parameters 
   plan.forward();
   plan.forward();
   CHECK(on.log.folds.size() == 3);
-  CHECK(on.fake.names() == Calls(6, "ConvolutionBiasActivationForward"));
+  Calls each;
+  for (int pass = 0; pass < 2; ++pass)
+    for (const bool adds : {false, false, true}) {
+      each.insert(each.end(), {"ConvolutionForward", "AddTensor"});
+      if (adds) each.emplace_back("AddTensor");
+      each.emplace_back("ActivationForward");
+    }
+  CHECK(on.fake.names() == each);
   plan.parameters_changed();
   CHECK(on.log.folds.size() == 6);
 }

@@ -3,8 +3,6 @@
 #include "device/cuda_device.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <vector>
 

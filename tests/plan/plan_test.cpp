@@ -4,7 +4,6 @@
 #include "lamina/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cmath>
 #include <stdexcept>
@@ -15,7 +14,6 @@
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/plans.h"
-#include "support/unit.h"
 #include "support/wrapped_backend.h"
 
 using namespace lamina;
@@ -74,25 +72,6 @@ Options repeatable() {
   Options options{.dtype = DType::f64};
   options.choice.deterministic = true;
   return options;
-}
-
-constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-
-/// For every pass of the convolutions here, the first or the last algorithm that the backend takes.
-Choice of_convolutions(bool last) {
-  const test::Case c{"", Conv{.channels = 2, .kernel = 3}, {{1, 2, 5, 5}}};
-  const Spec spec = *test::make_spec(backend(), c, {.dtype = DType::f32});
-  Choice choice;
-  for (const Pass pass : passes) {
-    const std::vector<std::string> names = test::algorithms(spec, pass);
-    REQUIRE_FALSE(names.empty());
-    choice.algorithm[static_cast<std::size_t>(pass)] = last ? names.back() : names.front();
-  }
-  return choice;
-}
-
-std::string algorithm_of(const Choice& choice, const Call& call) {
-  return choice.algorithm[static_cast<std::size_t>(call.passes.front())];
 }
 
 bool runs(const Plan& plan, std::string_view node) {
@@ -273,97 +252,6 @@ TEST_CASE("in inference, parameters are prepared when a plan is made and when th
   plan.forward();
   CHECK(wrapped.faults == std::vector<std::string>{});
   CHECK(wrapped.prepared_compared > 0);
-}
-
-TEST_CASE("a measured choice is what runs, and equal units are measured once") {
-  WrappedBackend wrapped(backend());
-  wrapped.measured = of_convolutions(true).algorithm[0];
-  Graph graph("twins");
-  Value x = graph.input({1, 4, 5, 5});
-  for (const char* name : {"a", "b", "c"}) x = conv(x, name, {.channels = 4, .kernel = 3, .pad = 1});
-  Options options;
-  options.choice.measure = true;
-  options.input_gradient = true;
-  Plan plan(graph, wrapped, options);
-  // b and c add nothing and want dx alike; a differs in nothing either, since the gradient of the input is wanted too.
-  CHECK(wrapped.measurements == 1);
-  CHECK(wrapped.faults == std::vector<std::string>{});
-  for (const Call& call : plan.calls())
-    if (call.passes.front() == Pass::forward) CHECK(call.algorithm == wrapped.measured);
-}
-
-TEST_CASE("a choice by node name goes before the choice for all") {
-  Options options;
-  const Choice first = of_convolutions(false), last = of_convolutions(true);
-  options.choice = last;
-  options.choice_of["b"] = first;
-  Graph graph("two");
-  conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
-  Plan plan(graph, backend(), options);
-  for (const Call& call : plan.calls()) CHECK(call.algorithm == algorithm_of(call.nodes[0] == 2 ? first : last, call));
-}
-
-TEST_CASE("a bound of the error that is no bound is an error") {
-  Graph graph("bound");
-  conv(graph.input({1, 1, 4, 4}), "c", {.channels = 1, .kernel = 3});
-  for (const auto& [none, text] :
-       {std::pair(-1.0, "-1;"), std::pair(-1e-9, "-1e-09;"), std::pair(std::nan(""), "nan;")}) {
-    Options options;
-    options.choice.max_error = none;
-    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options),
-                      ContainsSubstring(std::string("Options::choice.max_error is ") + text));
-    options.choice.max_error = no_bound;
-    options.choice_of["c"].max_error = none;
-    CHECK_THROWS_AS(Plan(graph, test::oracle(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, test::oracle(), options),
-                      ContainsSubstring(std::string("Options::choice_of[\"c\"].max_error is ") + text));
-  }
-}
-
-TEST_CASE("an algorithm named for all holds where it exists, and is an error where it exists nowhere") {
-  const Choice last = of_convolutions(true);
-  const std::string known = last.algorithm[2];
-  Options options;
-  options.choice = last;
-  Plan plan(residual(), backend(), options);
-  for (const Call& call : plan.calls()) {
-    const Op& op = plan.graph().nodes()[static_cast<std::size_t>(call.nodes[0])].op;
-    if (std::holds_alternative<Conv>(op)) CHECK(call.algorithm == algorithm_of(last, call));
-  }
-  options.choice.algorithm[2] = known + "x";
-  CHECK_THROWS_AS(Plan(residual(), backend(), options), UsageError);
-  CHECK_THROWS_WITH(Plan(residual(), backend(), options),
-                    ContainsSubstring("backward_data") && ContainsSubstring(known));
-}
-
-TEST_CASE(
-    "an algorithm named for a node is an error where there is none, even for a pass that the plan does not have") {
-  Graph graph("two");
-  conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
-  const auto named = [](Mode mode, bool input_gradient, const char* node, const std::array<std::string, 3>& names) {
-    Options options{.mode = mode, .input_gradient = input_gradient};
-    options.choice_of[node].algorithm = names;
-    return options;
-  };
-  const Choice known = of_convolutions(true);
-  const auto refused = [&](Mode mode, bool input_gradient, const char* node, Pass pass) {
-    const auto index = static_cast<std::size_t>(pass);
-    std::array<std::string, 3> names;
-    names[index] = known.algorithm[index] + "x";
-    const Options options = named(mode, input_gradient, node, names);
-    CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
-    CHECK_THROWS_WITH(Plan(graph, backend(), options),
-                      ContainsSubstring(std::string(to_string(pass))) && ContainsSubstring(known.algorithm[index]));
-  };
-  for (const char* const node : {"a", "b"}) {
-    for (const Mode mode : {Mode::inference, Mode::training}) {
-      INFO(node << (mode == Mode::training ? ", training" : ", inference"));
-      for (const Pass pass : passes) refused(mode, false, node, pass);
-      CHECK_NOTHROW(Plan(graph, backend(), named(mode, false, node, known.algorithm)));
-    }
-    refused(Mode::training, true, node, Pass::backward_data);
-  }
 }
 
 TEST_CASE("predicted memory is what a plan takes, and dropping values takes less") {

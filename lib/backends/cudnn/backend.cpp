@@ -36,7 +36,7 @@ void check_tensor(const Spec& spec, const TensorSpec& tensor) {
 
 /// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
 /// into filter and bias. Where there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
-/// the library computes in one call with the convolution.
+/// the library may compute in one call with the convolution.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
   if (conv == nullptr) return false;
