@@ -189,21 +189,22 @@ struct TapPerStep {
   __device__ TapPerStep(const GatherProduct<T>& p, Shared& shared, int group, int first_result, int first_pixel,
                         int first_step)
       : product(p), taps(shared), own(p, group, first_result, first_pixel) {
-    const Tap first = tap_at(first_step);
+    const Tap first = tap_at(p, first_step);
     const std::int64_t place = static_cast<int>(own.place + first.in) + std::int64_t{own.b_row} * plane_of(p.in);
     in = own.in + place;
     mask = masked ? own.mask + place : nullptr;
     filters = own.filters + (first.w + std::int64_t{own.a_k} * p.w_channel);
   }
 
-  __device__ Tap tap_at(int step) const {
-    const Divided channels = divide(static_cast<unsigned>(step), product.by_taps);
-    return tap_of(product, channels.quotient * Tile::bk, channels.remainder);
+  __device__ static Tap tap_at(const GatherProduct<T>& p, int step) {
+    const Divided channels = divide(static_cast<unsigned>(step), p.by_taps);
+    return tap_of(p, channels.quotient * Tile::bk, channels.remainder);
   }
 
-  __device__ void ahead(int step) {
-    if (threadIdx.x != 0) return;
-    const Tap here = tap_at(step), next = tap_at(step + 1);
+  static constexpr bool by_one_thread_unmasked = !masked;
+  __device__ static bool looks_ahead() { return threadIdx.x == 0; }
+  __device__ void ahead(const GatherProduct<T>& p, int step) {
+    const Tap here = tap_at(p, step), next = tap_at(p, step + 1);
     taps[step & 1] = {next.in - here.in, here.row, here.column, next.w - here.w};
   }
 
@@ -238,11 +239,12 @@ struct TapPerElement {
         own(p, group, first_result, first_pixel),
         depth(p.depth * p.rows.taps * p.columns.taps) {}
 
-  __device__ void ahead(int step) const {
+  static constexpr bool by_one_thread_unmasked = false;
+  __device__ static bool looks_ahead() { return static_cast<int>(threadIdx.x) < Tile::bk; }
+  __device__ void ahead(const GatherProduct<T>& p, int step) const {
     const int thread = static_cast<int>(threadIdx.x);
-    if (thread >= Tile::bk) return;
-    const Divided channel = divide(static_cast<unsigned>(step * Tile::bk + thread), product.by_taps);
-    taps[step & 1][thread] = tap_of(product, channel.quotient, channel.remainder);
+    const Divided channel = divide(static_cast<unsigned>(step * Tile::bk + thread), p.by_taps);
+    taps[step & 1][thread] = tap_of(p, channel.quotient, channel.remainder);
   }
 
   __device__ void load(int step, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) const {

@@ -72,10 +72,13 @@ __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename Bring::Shared, shared_taps);
+  // What is worked out again from here takes no registers until then: all that the end needs and, where registers are
+  // few, what the one thread needs that looks ahead, which has written it itself.
   LAMINA_SHARED(int, shared_part);
+  constexpr bool rereads = !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && Bring::by_one_thread_unmasked;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
             first_pixel = static_cast<int>(blockIdx.x) * Tile::bn;
-  int part = part_at(products, static_cast<int>(blockIdx.z));
+  const int part = part_at(products, static_cast<int>(blockIdx.z));
   const auto& product = product_of(products, part);
   const int z = static_cast<int>(blockIdx.z) - product.first_z, group = z / product.splits, split = z % product.splits;
   if constexpr (!is_one<T, Products>) {
@@ -97,12 +100,17 @@ __global__ __launch_bounds__(Tile::threads,
 #pragma unroll
         for (int i = 0; i < Tile::loads_b; ++i) to.b[half][own.b_place + i * own.b_rows * to.b_pitch] = b[i];
       },
-      [&](int tile) { bring.ahead(tile); });
+      [&](int tile) {
+        if (!Bring::looks_ahead()) return;
+        if constexpr (rereads)
+          bring.ahead(product_of(products, shared_part), tile);
+        else
+          bring.ahead(product, tile);
+      });
 
   if constexpr (is_one<T, Products>) {
     put_sums<Tile>(product, group, split, first_result, first_pixel, sums);
   } else {
-    // Read once more: what only the end needs takes no registers before.
     __syncthreads();
     const auto& again = product_of(products, shared_part);
     const int own_z = static_cast<int>(blockIdx.z) - again.first_z;
