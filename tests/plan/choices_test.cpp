@@ -110,8 +110,7 @@ TEST_CASE("an algorithm named for all holds where it exists, and is an error whe
   }
   options.choice.algorithm[2] = known + "x";
   CHECK_THROWS_AS(Plan(graph, backend(), options), UsageError);
-  CHECK_THROWS_WITH(Plan(graph, backend(), options),
-                    ContainsSubstring("backward_data") && ContainsSubstring(known));
+  CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("backward_data") && ContainsSubstring(known));
 }
 
 TEST_CASE(

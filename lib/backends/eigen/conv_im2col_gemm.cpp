@@ -102,7 +102,7 @@ struct ResidueProduct {
 template <int Taps, class T>
 void gather_taps(T* to, const T* from, std::int64_t stride, std::int64_t filters, std::span<const int> taps) {
   std::array<int, Taps == 0 ? 1 : Taps> known;
-  if constexpr (Taps != 0) std::copy_n(taps.begin(), Taps, known.begin());
+  if constexpr (Taps != 0) std::copy_n(taps.data(), Taps, known.begin());
   for (std::int64_t k = 0; k < filters; ++k, from += stride) {
     if constexpr (Taps != 0) {
       for (int tap : known) *to++ = from[tap];
