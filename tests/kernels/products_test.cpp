@@ -187,7 +187,7 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
 TEST_CASE("implicit gemm finds its taps in every block, where all blocks share them") {
   // One step for all channels: what a former block left of its taps would be right.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
-  check_forward(c, ConvTile::tile_64x64, false);
+  check_forward(c, ConvTile::tile_64x64, false, false);
   check_data(c, ConvTile::tile_64x64, false);
 }
 

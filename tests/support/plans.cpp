@@ -29,16 +29,6 @@ Values read_state(Plan& plan, const std::string& name) {
 
 }  // namespace
 
-Values read(Device& device, const Tensor& tensor) {
-  Values values(static_cast<std::size_t>(tensor.shape.count()));
-  download(device, std::span<double>(values), tensor);
-  return values;
-}
-
-void write(Device& device, const Tensor& tensor, const Values& values) {
-  upload(device, tensor, std::span<const double>(values));
-}
-
 void set_statistics(Plan& plan) {
   std::uint64_t key = 11;
   for (const std::string& name : plan.state_names()) {

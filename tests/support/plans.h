@@ -10,9 +10,6 @@
 
 namespace lamina::test {
 
-Values read(Device&, const Tensor&);
-void write(Device&, const Tensor&, const Values&);
-
 /// Running statistics as a trained net would have them, the same in every plan of the net.
 void set_statistics(Plan&);
 

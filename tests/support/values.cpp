@@ -71,4 +71,14 @@ int Dice::operator()(int low, int high) {
 
 bool Dice::chance(double probability) { return static_cast<double>(word() >> 11) * 0x1p-53 < probability; }
 
+Values read(Device& device, const Tensor& tensor) {
+  Values values(static_cast<std::size_t>(tensor.shape.count()));
+  download(device, std::span<double>(values), tensor);
+  return values;
+}
+
+void write(Device& device, const Tensor& tensor, const Values& values) {
+  upload(device, tensor, std::span<const double>(values));
+}
+
 }  // namespace lamina::test

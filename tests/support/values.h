@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lamina/device.h"
 #include "lamina/shape.h"
 
 namespace lamina::test {
@@ -19,6 +20,10 @@ Values integers(const Shape&, std::uint64_t key);
 Values permutation(const Shape&, std::uint64_t key);
 /// Normal numbers pushed away from 0 by 0.1: no ReLU near its kink.
 Values apart_from_zero(const Shape&, std::uint64_t key);
+
+/// A tensor's elements, of any device, layout and pitch. They wait.
+Values read(Device&, const Tensor&);
+void write(Device&, const Tensor&, const Values&);
 
 Values absolute(Values);
 Values plus(Values, const Values&);  ///< element by element

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "support/plans.h"
+#include "support/values.h"
 
 namespace lamina::test {
 namespace {
