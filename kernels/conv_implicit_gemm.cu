@@ -8,8 +8,8 @@
 // product of their own, in which a row of dy is again a linear function of pixel and tap. One launch makes up to 16 of
 // these products, those with most taps first.
 //
-// Where results are too few for a device, the sum over k is split into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel.
+// Where results are too few for a device, the sum over k is split into ranges, one for each block. Their sums
+// go to `partial` and are added in order by a second kernel.
 //
 // A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
 // second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
@@ -244,7 +244,7 @@ ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T
   return ranges;
 }
 
-/// Makes the parts of a product, of which that with most taps is the first. More than one have neither bias nor ReLU.
+/// Makes the parts of a product; the one with most taps comes first. More than one have neither bias nor ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
          int splits) {
