@@ -80,12 +80,6 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
   }
 }
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
-
 /// What a thread brings of both factors, step by step. `along_k`: w is dense along k, as forward has it. Packs have
 /// `w_width` weights and `width` pixels. A row or a pixel that does not exist reads the last one, and is not written.
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
@@ -152,7 +146,7 @@ struct PixelLoads {
 };
 
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
-__global__ __launch_bounds__(Tile::threads, blocks_at_once<Tile>) void conv_1x1_kernel(PixelProduct<T> product) {
+__global__ __launch_bounds__(Tile::threads, conv_blocks_at_once<Tile>) void conv_1x1_kernel(PixelProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_row_tiles);
   const int first_result = static_cast<int>(tile.remainder) * Tile::bm,

@@ -51,12 +51,6 @@ __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T 
   }
 }
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
-
 /// What a thread brings of both factors, step by step, in packs of `width` pixels. A row that does not exist reads
 /// another, and is not written.
 template <class T, class Tile, int width, bool masked>
@@ -129,7 +123,7 @@ struct WeightLoads {
 
 template <class T, class Tile, int width, bool masked>
 __global__ __launch_bounds__(Tile::threads,
-                             blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
+                             conv_blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_channel_tiles);
   const int group = static_cast<int>(blockIdx.y), range = static_cast<int>(blockIdx.z);

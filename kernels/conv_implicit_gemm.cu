@@ -28,12 +28,6 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
-
 /// Writes a block's sums, with bias and ReLU.
 template <class Tile, class T>
 __device__ void put_sums(const GatherProduct<T>& product, int group, int split, int first_result, int first_pixel,
@@ -69,7 +63,7 @@ constexpr bool is_one = std::is_same_v<Products, GatherProduct<T>>;
 /// `Products` is a GatherProduct<T>, or GatherProducts<T>.
 template <class T, class Tile, class Bring, class Products>
 __global__ __launch_bounds__(Tile::threads,
-                             blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
+                             conv_blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename Bring::Shared, shared_taps);
   // What is worked out again from here takes no registers until then: all that the end needs and, where registers are

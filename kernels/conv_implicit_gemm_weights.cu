@@ -12,7 +12,6 @@
 #include "conv_implicit_gemm.h"
 #include "conv_ranges.h"
 #include "conv_tiles.h"
-#include "elements.h"
 #include "fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
