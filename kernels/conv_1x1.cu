@@ -7,12 +7,12 @@
 //
 // A block makes bm results m by bn pixels (gemm_tile.h). Pixels are those of all images in a row, so that a tile is
 // full whatever a plane has. Packs of 16 bytes are read and written where planes are multiples of a pack, hence no pack
-// crosses an image; else a thread brings one pixel of several channels, and neighbours bring neighbouring pixels. Where
-// a thread's pixel lies is worked out once: from there it moves on by planes. Blocks that share pixels are neighbours,
-// so that pixels come from memory once, and weights, which are fewer, from L2.
+// crosses an image; else a thread brings one pixel of several channels, and neighbours bring neighbouring pixels. The
+// place of a thread's pixel is worked out once: from there it moves on by planes. Blocks that share pixels are
+// neighbours, so that pixels come from memory once, and weights, which are fewer, from L2.
 //
-// Where results are too few for a device, the sum over k is cut into ranges, each a block's, whose sums go to `partial`
-// and are added in order by a second kernel (conv_ranges.h).
+// Where results are too few for a device, the sum over k is split into ranges, one for each block. Their sums go to
+// `partial` and are added in order by a second kernel (conv_ranges.h).
 // Per block and step: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
 
 #include "conv_1x1.h"
@@ -45,7 +45,7 @@ struct PixelProduct {
   FastDivide by_plane, by_columns, by_row_tiles;
 };
 
-/// Where a pixel lies in a plane that has `width` columns.
+/// The place of a pixel in a plane of `width` columns.
 template <class T>
 __device__ int place_of(const PixelProduct<T>& product, unsigned pixel, int step_h, int step_w, int width) {
   if (step_h == 1 && step_w == 1) return static_cast<int>(pixel);
@@ -80,12 +80,6 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
   }
 }
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
-
 /// What a thread brings of both factors, step by step. `along_k`: w is dense along k, as forward has it. Packs have
 /// `w_width` weights and `width` pixels. A row or a pixel that does not exist reads the last one, and is not written.
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
@@ -117,7 +111,7 @@ struct PixelLoads {
     mask = masked ? product.mask.data + (image.quotient * product.mask.pitch + at) : nullptr;
   }
 
-  /// The next step's, of which `depth` terms exist; with `whole` all.
+  /// Brings the next step's terms: `depth` of them exist, with `whole` all.
   template <bool whole>
   __device__ void load(int depth, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
 #pragma unroll
@@ -152,7 +146,7 @@ struct PixelLoads {
 };
 
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
-__global__ __launch_bounds__(Tile::threads, blocks_at_once<Tile>) void conv_1x1_kernel(PixelProduct<T> product) {
+__global__ __launch_bounds__(Tile::threads, conv_blocks_at_once<Tile>) void conv_1x1_kernel(PixelProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_row_tiles);
   const int first_result = static_cast<int>(tile.remainder) * Tile::bm,

@@ -6,8 +6,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-// Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Of the geometry only groups and strides are read. With a
-// stride, pixels are those of y.
+// Tiles, ranges and `partial` are as in conv_implicit_gemm.h. Only groups and strides of the geometry are
+// read. With a stride, pixels are those of y.
 
 constexpr std::int64_t conv_1x1_most = conv_implicit_gemm_most;  ///< pixels of a batch, weights and tiles of a group
 constexpr std::int64_t conv_1x1_most_groups = 65535;             ///< grid y

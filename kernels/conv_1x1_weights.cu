@@ -2,12 +2,12 @@
 //
 //   dw[m, c] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride, q stride]
 //
-// A block makes bm filters m by bn channels c (gemm_tile.h). Both factors lie along the sum: a thread brings packs of
-// 16 bytes of pixels where planes are multiples of a pack, else single pixels, of every `rows`-th filter and channel.
-// Where its pixel lies is worked out once per step, for both factors.
+// A block makes bm filters m by bn channels c (gemm_tile.h). Both factors are dense along the sum: a thread brings
+// packs of 16 bytes of pixels where planes are multiples of a pack, else single pixels, of every `rows`-th filter and
+// channel. Its pixel's place is worked out once per step, for both factors.
 //
-// Filters by channels are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel (conv_ranges.h).
+// Filters by channels are few blocks and pixels many: the pixels are split into ranges, one for each block. Their
+// sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "conv_1x1.h"
 #include "conv_ranges.h"
@@ -25,7 +25,7 @@ struct WeightProduct {
   Masked<T> dy;
   T* dw;  ///< or the partial sums
   bool adds;
-  bool packs;  ///< widest<T> channels that begin at a multiple of it lie together in dw, on 16 bytes
+  bool packs;  ///< widest<T> channels that begin at a multiple of it are neighbours in dw, on 16 bytes
   int stride_h, stride_w;
   int pixels;  ///< of y, all images
   int ranges, steps_per_range;
@@ -50,12 +50,6 @@ __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T 
     }
   }
 }
-
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
 
 /// What a thread brings of both factors, step by step, in packs of `width` pixels. A row that does not exist reads
 /// another, and is not written.
@@ -129,7 +123,7 @@ struct WeightLoads {
 
 template <class T, class Tile, int width, bool masked>
 __global__ __launch_bounds__(Tile::threads,
-                             blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
+                             conv_blocks_at_once<Tile>) void conv_1x1_weights_kernel(WeightProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   const Divided tile = divide(blockIdx.x, product.by_channel_tiles);
   const int group = static_cast<int>(blockIdx.y), range = static_cast<int>(blockIdx.z);

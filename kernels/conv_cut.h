@@ -1,6 +1,6 @@
 #pragma once
-// Which tile a convolution's product takes, and into how many ranges its sum is cut: those that a model of a large
-// device (docs/algorithms/implicit_gemm.md) has done first.
+// Which tile a convolution's product takes, and into how many ranges its sum is split: those that end first by a
+// model of a large device (docs/algorithms/implicit_gemm.md).
 
 #include <algorithm>
 #include <cstdint>

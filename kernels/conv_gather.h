@@ -11,7 +11,6 @@
 
 #include "conv_tiles.h"
 #include "cut_at_zero.h"
-#include "elements.h"
 #include "fast_divide.h"
 #include "gemm_tile.h"
 

@@ -8,8 +8,8 @@
 // product of their own, in which a row of dy is again a linear function of pixel and tap. One launch makes up to 16 of
 // these products, those with most taps first.
 //
-// Where results are too few for a device, the sum over k is split into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel.
+// Where results are too few for a device, the sum over k is split into ranges, one for each block. Their sums
+// go to `partial` and are added in order by a second kernel.
 //
 // A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
 // second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
@@ -27,12 +27,6 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
-
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
-template <class Tile>
-constexpr int blocks_at_once = Tile::threads == 256       ? 2
-                               : Tile::tm* Tile::tn == 64 ? 3
-                                                          : 4;
 
 /// Writes a block's sums, with bias and ReLU.
 template <class Tile, class T>
@@ -69,7 +63,7 @@ constexpr bool is_one = std::is_same_v<Products, GatherProduct<T>>;
 /// `Products` is a GatherProduct<T>, or GatherProducts<T>.
 template <class T, class Tile, class Bring, class Products>
 __global__ __launch_bounds__(Tile::threads,
-                             blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
+                             conv_blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename Bring::Shared, shared_taps);
   // What is worked out again from here takes no registers until then: all that the end needs and, where registers are
@@ -244,7 +238,7 @@ ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T
   return ranges;
 }
 
-/// Makes the parts of a product, of which that with most taps is the first. More than one have neither bias nor ReLU.
+/// Makes the parts of a product; the one with most taps comes first. More than one have neither bias nor ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
          int splits) {

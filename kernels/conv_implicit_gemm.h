@@ -8,14 +8,14 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// Sizes of a block's tile of results, filters (or channels) by pixels (or weights).
 enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
-// Where results are few, their sums are cut into ranges, which different blocks make, so that a large device has work
+// Where results are few, their sums are split into ranges, which different blocks make, so that a large device has work
 // for every multiprocessor; the ranges' sums meet in `partial`. How many there are follows from the shapes alone;
 // `splits` of 0 stands for that rule. A batch has at most conv_implicit_gemm_most pixels,
 // and a group as many weights. f64 has one tile, 64x64.
 
 constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;    ///< and a tile more is still an int
 constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;  ///< filters, or channels, of a group: grid y
-constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;        ///< grid z; many groups are not cut
+constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;        ///< grid z; many groups have one range
 
 /// What the launchers below need of `partial`: nothing for one range.
 template <class T>

@@ -6,13 +6,12 @@
 // brings elements of both factors: where a tile's pixels lie is worked out once per block, two tiles ahead, where the
 // block's weights lie once per block, both in shared memory. Neighbouring threads bring neighbouring pixels.
 //
-// Filters by weights are few blocks and pixels many: the pixels are cut into ranges, each a block's, whose sums go to
-// `partial` and are added in order by a second kernel (conv_ranges.h).
+// Filters by weights are few blocks and pixels many: the pixels are split into ranges, one for each block. Their
+// sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "conv_implicit_gemm.h"
 #include "conv_ranges.h"
 #include "conv_tiles.h"
-#include "elements.h"
 #include "fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

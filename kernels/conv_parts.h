@@ -3,6 +3,7 @@
 // row and column leave the same remainders by the strides meet the same taps of the filters.
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,12 +11,10 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-inline int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
-
 /// The pixels with index mod stride = phase, and the taps that they meet.
 inline ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
   ProductAxis axis{
-      1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / gcd(dilation, stride)};
+      1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / std::gcd(dilation, stride)};
   axis.by = -axis.tap_by * dilation / stride;
   for (int tap = 0; tap < std::min(kernel, axis.tap_by); ++tap) {
     const int reach = phase + pad - tap * dilation;

@@ -18,6 +18,12 @@ __device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
   return sign > T(0) ? value : T(0);
 }
 
+/// Blocks that the compiler is to leave registers for on a multiprocessor.
+template <class Tile>
+constexpr int conv_blocks_at_once = Tile::threads == 256       ? 2
+                                    : Tile::tm* Tile::tn == 64 ? 3
+                                                               : 4;
+
 /// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that few threads have much to do between two
 /// barriers; f64 has one tile.
 template <class T, int bk, class Body>

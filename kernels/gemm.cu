@@ -1,8 +1,9 @@
 // c = a b for matrices of any orientation: a block makes bm x bn results (gemm_tile.h), a thread one of them or a few.
 //
 // Whether neighbouring threads bring neighbours along m (or n) or along k follows from which of the two has stride 1.
-// A product with few columns, such as a fully connected layer of one batch, takes a narrow tile and cuts k into ranges:
-// the large factor is then read once, by all multiprocessors. The ranges' sums are added in order by a second kernel.
+// A product with few columns, such as a fully connected layer of one batch, takes a narrow tile and splits k into
+// ranges: the large factor is then read once, by all multiprocessors. The ranges' sums are added in order by a second
+// kernel.
 
 #include "gemm.h"
 

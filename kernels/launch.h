@@ -14,11 +14,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Multiprocessors of a large device, an H200. Launchers cut work into as many blocks as this one needs, whatever the
+/// Multiprocessors of a large device, an H200. Launchers split work into as many blocks as this one needs, whatever the
 /// device: the shape alone decides in which order sums are made.
 constexpr std::int64_t large_device = 132;
 
-/// T: what lets the name of a variable come after all of an array's type.
+/// T. With it the name of a variable comes after the whole type of an array.
 template <class T>
 using Plainly = T;
 

@@ -8,7 +8,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int peak_threads = 256;  ///< of a block
-constexpr int peak_chains = 8;     ///< numbers of a thread, none of which waits for another
+constexpr int peak_chains = 8;     ///< numbers of a thread; none waits for another
 constexpr int peak_steps = 32;     ///< of each chain in a round, which is the unrolled body of the loop
 /// Blocks for each multiprocessor: whole waves on those that hold 2048, 1536 or 1024 threads.
 constexpr int peak_blocks = 24;
@@ -26,9 +26,8 @@ LAMINA_HOST_DEVICE T peak_operand(std::int64_t thread, T value) {
   return value + static_cast<T>(static_cast<int>(thread % 32)) / T(65536);
 }
 
-/// In `blocks` blocks of peak_threads threads each: out[thread] is the sum of the thread's chains, each of which went
-/// x = x * peak_operand(a) + peak_operand(b), rounded once, `rounds` by peak_steps times. `out` has a number for each
-/// thread.
+/// Runs `blocks` blocks of peak_threads threads each. A chain is x = x * peak_operand(a) + peak_operand(b), rounded
+/// once, `rounds` by peak_steps times; out[thread] is the sum of the thread's chains.
 template <class T>
 void peak(Stream, T* out, int blocks, int rounds, T a, T b);
 

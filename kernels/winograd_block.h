@@ -1,13 +1,13 @@
 #pragma once
 // A block's products at all 36 positions of Winograd's F(4x4, 3x3): 32 rows x 32 columns of each (f64: 16 x 16), in
-// registers of 12 warps, each of which owns 3 positions.
+// registers of 12 warps. Each warp owns 3 positions.
 
 #include "packs.h"
 #include "winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// How a block is shared out. Every multiple of `width` is there for accesses of 16 bytes.
+/// How a block is partitioned. Multiples of `width` make accesses of 16 bytes.
 template <class T>
 struct WinogradBlock {
   static constexpr int width = widest<T>;

@@ -19,7 +19,9 @@ class Nvml {
   /// in every state's `missing`.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = usual_library);
 
-  DeviceState read() const;  ///< never throws
+  /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, GA100
+  /// aside: of a short pass it says little.
+  DeviceState read() const;
 
   /// Energy of the GPU since the driver was loaded; nothing where it does not report it.
   std::optional<double> energy_joules() const;

@@ -2,7 +2,9 @@
 //
 // Each value starts as a block of its own or, if it is a view, as a part of its parent's. Two blocks may be merged at
 // step t if neither side writes over what the other still has to read: for members a and b of the two sides that
-// overlap, no write of a after t comes at or before the last read of b, and the other way round.
+// overlap, no write of a after t comes at or before the last read of b, and the other way round. A write at t itself
+// counts as well, with two exceptions: a unit that works element by element may write inner over outer if it is the
+// last to read outer; and a gradient that shares the memory of another one is not written at all.
 
 #include "aliases.h"
 

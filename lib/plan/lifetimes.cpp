@@ -33,7 +33,7 @@ void add_gradient_accesses(Lifetimes& lives, const Units& units) {
   }
 }
 
-/// By value: whether it lies in another one or another one in it. Such a value has one life.
+/// By value: whether it is a view of another one, or another one of it. Such a value has one life.
 std::vector<bool> in_views(const Units& units) {
   std::vector<bool> in_view(units.value_view.size(), false);
   for (std::size_t i = 0; i < in_view.size(); ++i) {

@@ -15,9 +15,9 @@ class HeldLaunches {
   explicit HeldLaunches(Device& device) : device_(&device) {}
 
   /// Calls enqueue(), which marks the start of `first` and enqueues work and further marks, while the queue is held.
-  /// Where the queue had come to the first mark before all was enqueued, the same is done again behind a longer delay,
-  /// up to the device's longest. Answers whether the launches were hidden in the last call: never on a device without a
-  /// queue, and not where the longest delay was too short, as for work that waits for the device.
+  /// Where the queue had come to the first mark before all was enqueued, enqueue() is called again after a longer
+  /// delay, up to the device's longest. Returns whether the launches were hidden in the last call: never on a device
+  /// without a queue, and not where the longest delay was too short, as for work that waits for the device.
   bool run(Timer& first, const std::function<void()>& enqueue);
 
  private:

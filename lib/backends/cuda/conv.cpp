@@ -93,7 +93,7 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   return found;
 }
 
-/// Adds what the forward pass wants prepared, by the algorithm that was taken, and where y may lie.
+/// Adds what the forward pass wants prepared, by the algorithm that was taken, and whether y may take the Add's place.
 void prepare(Lowered& lowered, const Conv& op, const Spec& spec, Machine& machine) {
   const ConvForward forward = conv_forward(op, spec);
   if (forward.adds) lowered.y_may_alias_x[1] = same_pitch(spec, 1);

@@ -14,8 +14,6 @@ struct ConvForward {
   std::int64_t weights;  ///< of a filter
   bool own_bias, folded, adds, relu;
   double epsilon;  ///< with folded: the batch norm's
-
-  bool has_bias() const { return own_bias || folded; }
 };
 ConvForward conv_forward(const Conv&, const Spec&);
 

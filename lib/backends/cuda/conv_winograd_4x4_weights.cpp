@@ -8,18 +8,12 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// A tensor of these sizes without data: what sizes depend on.
-template <class T>
-View<const T> empty_view(const Shape& shape) {
-  return {nullptr, shape.n, shape.c, shape.h, shape.w, shape.image()};
-}
-
 template <class T>
 WinogradWeights<T> empty_weights(const Conv& op, const Spec& spec) {
   WinogradWeights<T> conv;
   conv.groups = op.groups;
-  conv.x = empty_view<T>(spec.x[0].shape);
-  conv.dy.dy = empty_view<T>(spec.y.shape);
+  conv.x = empty_view<const T>(spec.x[0].shape);
+  conv.dy.dy = empty_view<const T>(spec.y.shape);
   conv.pad_h = op.pad.h;
   conv.pad_w = op.pad.w;
   conv.adds = spec.adds_dw;

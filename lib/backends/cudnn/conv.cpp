@@ -90,8 +90,8 @@ class Forward {
   }
   const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
 
-  /// What the library refuses, by whatever status, is Unsupported: whether it takes the fusion, and in the workspace of
-  /// the convolution alone, it tells in no other way.
+  /// Any refusal by the library is Unsupported, whatever its status: only a call shows whether it takes the fusion, and
+  /// whether the workspace of the convolution alone is enough for it.
   void run_fused(const Args& args) const {
     const DType dtype = unit_.dtype;
     const Status status = unit_.api.ConvolutionBiasActivationForward(

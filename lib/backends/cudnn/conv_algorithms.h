@@ -20,11 +20,11 @@ struct Algorithm {
 /// In the order of their numbers.
 std::span<const Algorithm> conv_algorithms(Pass);
 
-/// Behind the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
+/// After the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
 constexpr std::string_view fused_suffix = "+fused";
 
 /// Whether there is such a call for the unit: f32, with a bias, its own or one that a batch norm leaves, and a ReLU as
-/// the last op. Whether the library takes it, only running it tells.
+/// the last op. Only running it shows whether the library takes it.
 bool has_fused_call(const Spec&);
 
 /// The names that take() knows.
