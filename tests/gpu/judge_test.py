@@ -119,12 +119,14 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.of("peers", GOOD, "", peers={"comparison": [{"net": "a"}]})["state"], "passed")
 
     def test_a_race_that_one_of_ours_had_to_leave_has_failed_with_the_reason(self):
-        def failure(name):
-            return {"name": name, "layout": "nchw", "stage": "open training", "reason": "an illegal address"}
+        def failure(name, reason="an illegal address", refused=False):
+            return {"name": name, "layout": "nchw", "stage": "open training", "reason": reason, "refused": refused}
         race = {"comparison": [{"net": "a"}], "failures": [failure("torch/f32/compiled")]}
         found = self.of("peers", GOOD, "", peers=race)
         self.assertEqual(found["state"], "passed")
         self.assertIn("torch/f32/compiled nchw, open training: an illegal address", found["line"])
+        race["failures"].append(failure("lamina/cuda/tf32/plain", "no such math", refused=True))
+        self.assertEqual(self.of("peers", GOOD, "", peers=race)["state"], "passed")
         race["failures"].append(failure("lamina/cudnn/strict/graph"))
         found = self.of("peers", GOOD, "", peers=race)
         self.assertEqual((found["state"], found["comparison"]), ("failed", [{"net": "a"}]))
