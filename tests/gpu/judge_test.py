@@ -239,6 +239,18 @@ class Plan(unittest.TestCase):
         for step_ in steps.all_steps(self.target):
             self.assertTrue("device" in step_.needs or step_.needs == ("cudnn",), step_.name)
 
+    def test_the_tests_of_kernels_on_the_host_are_not_run_for_a_device(self):
+        kernels = {name[:-len("_test.cpp")] for name in os.listdir(os.path.join(HERE, "../kernels"))
+                   if name.endswith("_test.cpp")} - {"host"}  # which is in a program of its own
+        self.assertLessEqual(kernels, set(steps.NOT_THE_REST))
+
+    def test_a_race_has_time_to_compile_and_to_end(self):
+        for step_ in steps.all_steps(self.target):
+            if step_.kind == "peers":
+                words = dict(zip(step_.command, step_.command[1:]))
+                self.assertLess(float(words["--compile_seconds"]) + float(words["--patience"]), step_.time_limit())
+                self.assertLess(step_.time_limit(), 600)  # of one command
+
     def test_the_commands_name_the_cudnn_that_was_found(self):
         found = {step.name: step for step in steps.all_steps(self.target)}
         self.assertIn("--cudnn=/a", found["strict, first networks, cudnn"].command)

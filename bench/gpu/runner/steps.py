@@ -18,13 +18,13 @@ SUITES = (  # (name, pattern of files of tests, rank, seconds): what every backe
     ("convolution", "[#conv_test]", 1, 20),
     ("other ops", "[#pool_test],[#relu_test],[#join_test],[#fully_connected_test],[#softmax_test],[#lrn_test],"
                   "[#batch_norm_test],[#dropout_test],[#random_test],[#goldens_test]", 1, 20),
-    ("plans", "[#plan_test],[#pack_test]", 1, 15),
+    ("plans", "[#plan_test],[#choices_test],[#pack_test]", 1, 15),
     ("small networks", "[#tiny_nets_test],[#random_graph_test]", 1, 20),
     ("measured choices", "[#measured_test]", 1, 10),
 )
 # Of the kernels as the host runs them, or steps of their own.
-NOT_THE_REST = ("bias", "conv_winograd", "im2col", "products", "orders", "networks", "installed", "cuda_device",
-                "cublas_numbers")
+NOT_THE_REST = ("bias", "conv_1x1", "conv_fold", "conv_winograd", "im2col", "networks", "orders", "products", "timing",
+                "winograd_picks", "installed", "cuda_device", "cublas_numbers")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,20 +129,22 @@ def rows(target, name, part, rank, seconds, pattern, backend, *flags):
                  f"--benchmark_out={WORK}/bench.json", *flags), needs)
 
 
-def race(target, name, net, rank, seconds, theirs):
-    """A step of bench/peers/compare, whose children are a process for each variant of either side."""
+def race(target, name, net, rank, seconds, theirs, compiling=0):
+    """A step of bench/peers/compare, whose children are a process for each variant of either side. `compiling`: seconds
+    for what PyTorch compiles, of which one answer may take all."""
     if target.rehearsal:
         how = ("rehearsal", "--backends", "cuda-host", "--precision", "f32", "--ours", "plain", "--batch", "2",
                "--samples", "2", "--threads", "1")
     else:
         backends = f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda"
-        how = ("cuda", "--backends", backends, "--precision", "f32,tf32", "--samples", "9")
+        how = ("cuda", "--backends", backends, "--precision", "f32,tf32", "--samples", "9",
+               "--retries", "1")  # in a container the others' cores are the whole machine's
     return Step(name, "B", rank, seconds, "peers",
                 (target.torch, "-B", os.path.join(target.root, "peers/compare"), "--nets", net, "--device", *how,
                  "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
-                 "--worker", target.program("peer_worker.sh"), "--compile_seconds", "90", "--patience", "60",
-                 "--out", f"{WORK}/peers.json"), ("device", "torch"),
-                limit=900 if target.rehearsal else 4 * seconds)
+                 "--worker", target.program("peer_worker.sh"), "--compile_seconds", str(compiling), "--patience",
+                 str(max(120, compiling)), "--out", f"{WORK}/peers.json"), ("device", "torch"),
+                limit=900 if target.rehearsal else max(240, compiling + 2 * seconds))
 
 
 def part_b(target):
@@ -150,13 +152,15 @@ def part_b(target):
     head, rest = target.nets[:FIRST], target.nets[FIRST:]
     compiled = "eager+benchmark,compiled+benchmark@nhwc"
     for i, net in enumerate(() if target.rehearsal == "quick" else target.nets):
-        yield race(target, f"beside PyTorch: {net}", net, 1 if i < FIRST else 2, 50, "eager+benchmark")
+        rank = 1 if i < FIRST else 2 if net in ("inception_v1", "resnet18", "resnet200") else 3
+        yield race(target, f"beside PyTorch: {net}", net, rank, 50, "eager+benchmark")
     for i, net in enumerate(() if target.rehearsal else head):
-        yield race(target, f"beside compiled PyTorch: {net}", net, 2 if i < 2 else 3, 100, compiled)
+        yield race(target, f"beside compiled PyTorch: {net}", net, 2 if i < 1 else 3, 180, compiled, compiling=180)
     variants = (("strict", (), 1), ("CUDA graphs", ("--cuda_graph",), 1), ("TF32", ("--math=tf32",), 2),
                 ("TF32, CUDA graphs", ("--math=tf32", "--cuda_graph"), 2))
     for variant, flags, rank in variants[:1] if target.rehearsal else variants:
-        for backend in target.backends():
+        # Backend cuda has no TF32, and says so in the races.
+        for backend in target.backends()[1:] if "--math=tf32" in flags else target.backends():
             for some, nets, later in (("first networks", head, 0), ("other networks", rest, 1)):
                 if nets:
                     yield rows(target, f"{variant}, {some}, {backend[0]}", "B", rank + later, 15 if later == 0 else 30,
@@ -173,7 +177,7 @@ def part_c(target):
                        keeps="tables.txt")
     for i, net in enumerate(head):
         for backend in target.backends():
-            yield rows(target, f"layers of {net}, {backend[0]}", "C", 2 if i < 2 else 3, 75, f"^layer/{net}/", backend)
+            yield rows(target, f"layers of {net}, {backend[0]}", "C", 2 if i < 1 else 3, 75, f"^layer/{net}/", backend)
     for short, _, flags, needs in target.backends():
         yield Step(f"frontier of {head[0]}, {short}", "C", 3, 90, "text",
                    (target.program("lamina_bench"), *flags, *target.bench, f"--frontier={head[0]}"), needs,
