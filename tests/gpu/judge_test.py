@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.join(HERE, "../../bench/gpu/runner")
@@ -178,6 +179,12 @@ class Cases(unittest.TestCase):
         self.assertIn("SIGSEGV: error: mine", found["cases"][1]["error"])
         self.assertIn("hung for 1 s", found["cases"][2]["error"])
 
+    def test_where_all_together_hang_each_is_run_alone(self):
+        done, found = self.run_cases('case "$*" in *--list*) echo fine;; fine) echo $P;; '
+                                     '*) echo "0.002 s: the last"; exec sleep 60;; esac\n', "5", "--together", "1")
+        self.assertEqual((done.returncode, found["passed"]), (1, 1))
+        self.assertIn("hung for 1 s; the last case that ended: the last", found["together"])
+
     def test_a_skip_is_a_failure_and_so_is_a_pattern_without_cases(self):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')
         self.assertEqual((done.returncode, found["failed"]), (1, 1))
@@ -279,6 +286,29 @@ class Machines(unittest.TestCase):
             self.assertEqual([path for path in found if path.startswith(folder)], [wheel, toolkit])
             with self.assertRaises(machine.NotThere):
                 machine.libraries(machine.CUDNN, [folder], [])
+
+    def test_a_wheel_of_cublas_brings_the_other_wheels_but_no_cudnn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def wheel(name, file):
+                path = os.path.join(folder, "site-packages/nvidia", name, "lib")
+                os.makedirs(path)
+                with open(os.path.join(path, file), "w", encoding="utf-8"):
+                    return path
+            nvrtc, cublas = wheel("cuda_nvrtc", "libnvrtc.so.12"), wheel("cublas", "libcublas.so.12")
+            wheel("cudnn", "libcudnn.so.9")
+            self.assertEqual(machine.beside(cublas), [cublas, nvrtc])
+            self.assertEqual(machine.beside(folder), [folder])
+
+    def test_pytorch_is_found_in_a_virtual_environment_that_is_not_active(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "venv/lib/python3.12/site-packages/torch"))
+            os.makedirs(os.path.join(folder, "venv/bin"))
+            python = os.path.join(folder, "venv/bin/python3")
+            with open(python, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '[\"{python}\", \"3.12\", [\"{folder}/venv\"], true]'\n")
+            os.chmod(python, 0o755)
+            with mock.patch.object(machine, "ENVIRONMENTS", (folder + "/*",)):
+                self.assertIn(python, [found.executable for found in machine.pythons(None) if found.has_torch])
 
     def test_the_cublas_of_the_build_comes_first(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -218,6 +218,23 @@ class Runner(unittest.TestCase):
         self.run_steps(steps, "--minutes", "20", expected=0)
         self.assertEqual(self.states(), {"long": "passed", "short": "passed"})
 
+    def test_a_step_that_failed_runs_again_only_where_that_is_asked_for_and_after_the_others(self):
+        steps = [shell("first", f"echo first >> {self.root}/order; test -e {self.root}/mended || exit 1"),
+                 shell("second", f"echo second >> {self.root}/order")]
+        self.run_steps(steps[:1], expected=1)
+        self.run_steps(steps[:1], expected=1)
+        with open(self.root + "/mended", "w", encoding="utf-8"):
+            pass
+        self.run_steps(steps, "--retry", expected=0)
+        with open(self.root + "/order", encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), ["first", "second", "first"])
+
+    def test_where_nothing_can_be_made_beside_the_results_the_steps_run_in_a_temporary_folder(self):
+        with open(self.out + ".work", "w", encoding="utf-8"):
+            pass
+        self.run_steps([shell("good", "pwd")], expected=0)
+        self.assertEqual(self.states(), {"good": "passed"})
+
     def test_the_budget_stops_a_step_that_outlasts_it(self):
         start = time.monotonic()
         self.run_steps([shell("slow", "sleep 60", seconds=1)], "--minutes", "0.05", expected=0)

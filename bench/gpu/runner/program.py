@@ -58,6 +58,8 @@ def parse(words, root):
     again.add_argument("--resume", action="store_true",
                        help="go on where the last run in the folder stopped (the default)")
     again.add_argument("--fresh", action="store_true", help="remove the results in the folder and start anew")
+    parser.add_argument("--retry", action="store_true",
+                        help="run the steps that failed or crashed before once more, after all others")
     parser.add_argument("--list", action="store_true", help="print the steps with their estimates, and run nothing")
     parser.add_argument("--rehearse", nargs="?", choices=("quick", "whole"), const="whole",
                         help="without a GPU: every part on the processor, with small networks; whole: our kernels as "
@@ -112,7 +114,8 @@ def run(options, root):
     results.data["runs"].append({"words": sys.argv[1:], "manifest": facts})
     status = 0
     try:
-        loop.Loop(target, found, results, chosen, options.minutes, lambda line: print(line, flush=True)).run()
+        loop.Loop(target, found, results, chosen, options.minutes, lambda line: print(line, flush=True),
+                  options.retry).run()
     except Interrupted as interrupt:
         status = 128 + interrupt.number
         print(f"run-all: interrupted by {signal.Signals(interrupt.number).name}; what is done is kept", file=sys.stderr)

@@ -84,7 +84,8 @@ def tests(target, name, pattern, backend, rank, seconds, needs, environment=(), 
     """A step of test cases: first all of them in one process; where that fails, each in a process of its own."""
     here = os.path.dirname(os.path.abspath(__file__))
     return Step(name, "A", rank, seconds, "tests",
-                (target.python, "-B", os.path.join(here, "cases.py"), "--out", f"{WORK}/cases.json", *more, "--",
+                (target.python, "-B", os.path.join(here, "cases.py"), "--out", f"{WORK}/cases.json", *more,
+                 *(("--together", "900") if target.rehearsal else ()), "--",
                  target.program("gpu_tests"), "-#", pattern), needs,
                 (("LAMINA_TEST_BACKEND", backend), *environment), limit=1200 if target.rehearsal else 300)
 
