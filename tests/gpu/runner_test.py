@@ -229,6 +229,12 @@ class Runner(unittest.TestCase):
         with open(self.root + "/order", encoding="utf-8") as file:
             self.assertEqual(file.read().split(), ["first", "second", "first"])
 
+    def test_programs_that_lost_their_right_to_run_get_it_back(self):
+        os.chmod(os.path.join(self.root, "bin/lamina_bench"), 0o644)
+        self.run_steps([shell("good", "exit 0", needs=["device"])], expected=0)
+        self.assertEqual(self.states(), {"good": "passed"})
+        self.assertTrue(os.access(os.path.join(self.root, "bin/lamina_bench"), os.X_OK))
+
     def test_where_nothing_can_be_made_beside_the_results_the_steps_run_in_a_temporary_folder(self):
         with open(self.out + ".work", "w", encoding="utf-8"):
             pass

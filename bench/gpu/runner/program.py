@@ -76,6 +76,19 @@ def manifest(root):
         return {}
 
 
+def make_runnable(root):
+    """Some ways of copying a folder lose who may run a file. Throws NotThere where that cannot be mended."""
+    folder = os.path.join(root, "bin")
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        path = os.path.join(folder, name)
+        if not os.access(path, os.X_OK):
+            try:
+                os.chmod(path, 0o755)
+            except OSError as error:
+                raise machine.NotThere(f"{path} may not be run, and cannot be made to ({error.strerror}): copy the "
+                                       "folder to a place that can be written, and run that") from error
+
+
 def target_of(root, found, rehearse):
     target = steps.Target(root=root, python=sys.executable, torch=found.torch.executable if found.torch else "python3",
                           cudnn_folders=tuple(found.cudnn), sanitizer=found.sanitizer or "compute-sanitizer",
@@ -108,6 +121,7 @@ def run(options, root):
     if options.list:
         print_list(chosen)
         return 0
+    make_runnable(root)
     results = Results(os.path.abspath(options.out), {"commit": facts.get("commit", "unknown"),
                                                      "rehearsal": options.rehearse or ""})
     results.start(options.fresh)
