@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -228,6 +229,10 @@ class Runner(unittest.TestCase):
         self.run_steps(steps, "--retry", expected=0)
         with open(self.root + "/order", encoding="utf-8") as file:
             self.assertEqual(file.read().split(), ["first", "second", "first"])
+
+    def test_variables_that_change_the_math_do_not_reach_the_steps(self):
+        with mock.patch.dict(os.environ, {"NVIDIA_TF32_OVERRIDE": "1"}):
+            self.run_steps([shell("good", 'test -z "${NVIDIA_TF32_OVERRIDE-}"')], expected=0)
 
     def test_programs_that_lost_their_right_to_run_get_it_back(self):
         os.chmod(os.path.join(self.root, "bin/lamina_bench"), 0o644)

@@ -14,6 +14,8 @@ LOG_MOST = 128 << 10     # bytes of a step's log that logs.txt gets
 JUDGED_MOST = 1 << 20    # that are looked through for errors
 KEPT_MOST = 2 << 20      # of a table or an ncu report
 PROBE_SECONDS = 120
+OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+             "CUBLAS_EMULATION_STRATEGY", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT")  # of what is measured
 
 
 def work_folder(results):
@@ -41,7 +43,7 @@ class Loop:
         return self.deadline - time.monotonic()
 
     def environment(self, step=None):
-        found = dict(os.environ)
+        found = {key: value for key, value in os.environ.items() if key not in OVERRIDES}
         found["LAMINA_TEST_DATA"] = os.path.join(self.target.root, "data")
         if not self.target.rehearsal:
             found["LAMINA_EXPECT_GPU"] = "1"

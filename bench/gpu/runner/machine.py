@@ -157,7 +157,8 @@ class Machine:
             "two cudnn": len(self.cudnn) < 2 and f"{len(self.cudnn)} cuDNN found, and two are compared; name the "
                                                  "folder of each with --cudnn",
             "torch": self.torch is None and "no Python with PyTorch was found; name one with --python",
-            "compute-sanitizer": not self.sanitizer and "no compute-sanitizer on the path, in /usr/local/cuda* or /opt/nvidia",
+            "compute-sanitizer": not self.sanitizer and "no compute-sanitizer on the path, in /usr/local/cuda* or "
+                                                     "/opt/nvidia",
             "ncu": not self.ncu and "no ncu on the path, in /usr/local/cuda* or /opt/nvidia",
             "nvidia-smi": not self.smi and "no nvidia-smi on the path",
         }

@@ -144,8 +144,8 @@ def race(target, name, net, rank, seconds, theirs, compiling=0):
                 (target.torch, "-B", os.path.join(target.root, "peers/compare"), "--nets", net, "--device", *how,
                  "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
                  "--worker", target.program("peer_worker.sh"), "--compile_seconds", str(compiling), "--patience",
-                 str(max(120, compiling)), "--out", f"{WORK}/peers.json"), ("device", "torch"),
-                limit=900 if target.rehearsal else max(240, compiling + 2 * seconds))
+                 str(compiling or 75), "--out", f"{WORK}/peers.json"), ("device", "torch"),
+                limit=900 if target.rehearsal else max(330, compiling + 2 * seconds))
 
 
 def part_b(target):
