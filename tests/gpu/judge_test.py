@@ -107,6 +107,8 @@ class Judge(unittest.TestCase):
         self.assertEqual(found["state"], "passed")
         self.assertEqual(found["medians"], {"net/a/total/cuda/f32/nchw/batch:16": 2.0})
         self.assertEqual(found["line"], "1 rows, 1 refused")
+        two = [{**row("net/a/total/cudnn/f32/nchw/batch:16", real_time=1.0), "variant": label} for label in "ab"]
+        self.assertEqual(self.of("bench", bench={"benchmarks": two})["medians"], {})
         found = self.of("bench", BAD, bench={"benchmarks": [*rows, refused, wrong]})
         self.assertEqual(found["state"], "failed")
         self.assertIn("layer/y: DeviceError: an illegal address", found["line"])

@@ -62,7 +62,7 @@ def of_tests(ended, log, folder):
 
 
 def of_bench(ended, log, folder):
-    """Of lamina_bench's rows: medians of the networks, and how many rows there are of each end."""
+    """Of lamina_bench's rows: medians of the networks (of one version), and how many rows there are of each end."""
     report = load(os.path.join(folder, "bench.json"))
     if report is None:
         return verdict("failed", f"{ended.text()}: {text.first_error(log)}")
@@ -76,7 +76,7 @@ def of_bench(ended, log, folder):
             wrong = wrong or f"{row['run_name']}: {message}"
         elif row.get("run_type") == "iteration":
             measured.add(row["run_name"])
-            if row["run_name"].startswith("net/"):
+            if row["run_name"].startswith("net/") and "variant" not in row:  # versions in turns: tables.txt compares
                 medians.setdefault(row["run_name"], []).append(row["real_time"])
     numbers = {"rows": len(measured), "refused": len(refused),
                "medians": {name: sorted(times)[len(times) // 2] for name, times in medians.items()}}
