@@ -248,10 +248,13 @@ class Runner(unittest.TestCase):
 
     def test_the_budget_stops_a_step_that_outlasts_it(self):
         start = time.monotonic()
-        self.run_steps([shell("slow", "sleep 60", seconds=1)], "--minutes", "0.05", expected=0)
+        self.run_steps([shell("slow", "sleep 60", seconds=3)], "--minutes", "0.08", expected=0)
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(self.states(), {"slow": "left out"})
         self.assertIn("when the time was over", self.results()["slow"]["line"])
+        self.assertEqual(self.results()["slow"]["attempts"], 0)  # no fault of the step's
+        self.run_steps([shell("endless", "sleep 60", seconds=1)], "--minutes", "0.05", expected=1)
+        self.assertEqual(self.states()["endless"], "failed")  # it had twice its estimate
 
     def test_results_that_cannot_be_read_are_an_error_that_says_what_to_do(self):
         self.run_steps([shell("good", "exit 0")], expected=0)

@@ -119,7 +119,7 @@ def part_a(target):
         yield Step(f"{tool}, {name}", "A", rank, seconds, "sanitizer",
                    (target.sanitizer, "--tool", tool, "--error-exitcode", "9", target.program("gpu_tests"), "-#",
                     pattern), ("device", "compute-sanitizer"), (("LAMINA_TEST_BACKEND", target.cuda),),
-                   limit=4 * seconds)
+                   limit=max(120, 2 * seconds))
 
 
 def rows(target, name, part, rank, seconds, pattern, backend, *flags):
