@@ -185,7 +185,7 @@ class Cases(unittest.TestCase):
         done, found = self.run_cases('case "$*" in *--list*) echo fine;; fine) echo $P;; '
                                      '*) echo "0.002 s: the last"; exec sleep 60;; esac\n', "5", "--together", "1")
         self.assertEqual((done.returncode, found["passed"]), (1, 1))
-        self.assertIn("hung for 1 s; the last case that ended: the last", found["together"])
+        self.assertIn("hung for 1 s; 1 cases had ended, the last: the last", found["together"])
 
     def test_a_skip_is_a_failure_and_so_is_a_pattern_without_cases(self):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')

@@ -12,7 +12,6 @@ pattern without cases is an error unless there may be none."""
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -92,8 +91,7 @@ def run_together(command, seconds):
 def ended(status, log, seconds):
     """How a process failed, in one line."""
     if status is None:
-        done = re.findall(r"^\d+\.\d+ s: (.*)$", log, re.MULTILINE)
-        return f"hung for {seconds:.0f} s" + (f"; the last case that ended: {done[-1]}" if done else "")
+        return f"hung for {seconds:.0f} s; {text.cases_ended(log) or text.first_error(log)}"
     return text.first_error(log) if status >= 0 else f"ended by {signal.Signals(-status).name}: {text.first_error(log)}"
 
 

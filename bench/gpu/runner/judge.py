@@ -45,9 +45,7 @@ def of_tests(ended, log, folder):
     """Of cases.py. A case that was skipped has failed."""
     found = load(os.path.join(folder, "cases.json"))
     if found is None:
-        ended_cases = re.findall(r"^\d+\.\d+ s: (.*)$", log, re.MULTILINE)
-        last = f"{len(ended_cases)} cases had ended, the last: {ended_cases[-1]}" if ended_cases else ""
-        return verdict("failed", f"{ended.text()}; {last or text.first_error(log)}")
+        return verdict("failed", f"{ended.text()}; {text.cases_ended(log) or text.first_error(log)}")
     failed = [case for case in found["cases"] if not case["passed"]]
     numbers = {"passed": found["passed"], "failed": len(failed), "failures": failed[:20]}
     if found["together"] == "passed" and ended.status == 0 and not ended.why:
