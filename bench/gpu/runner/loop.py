@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 
-from . import judge, process, steps, text
+from . import judge, process, steps, summary, text
 from .results import DONE
 
 LOG_MOST = 128 << 10     # bytes of a step's log that logs.txt gets
@@ -99,6 +99,7 @@ class Loop:
         os.makedirs(self.folder, exist_ok=True)
         facts = self.results.data["machine"]
         facts.update(self.machine.facts())
+        self.say(summary.libraries(facts))  # at once, for who wants to stop and name others
         if not self.target.rehearsal:
             environment = self.environment()
             if self.machine.cudnn:  # by the loader, whose version is printed
