@@ -146,6 +146,8 @@ std::vector<Contestant> contestants(Backend& backend, const Spec& spec, const Ch
       all.push_back({name, {}, {}, {}, true, error.what()});
     } catch (const OutOfMemory& error) {
       all.push_back({name, {}, {}, {}, true, error.what()});
+    } catch (const UsageError& error) {  // the environment makes it compute otherwise than asked
+      all.push_back({name, {}, {}, {}, true, error.what()});
     }
   }
   return all;

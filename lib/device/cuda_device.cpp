@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -216,7 +217,7 @@ DeviceState CudaDevice::state() {
       body.nvml.emplace(id.data());
     }
     return body.nvml->read();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     DeviceState none;
     none.missing = error.what();
     return none;

@@ -11,6 +11,7 @@
 #include "cuda_peak.h"
 #include "gpu.h"
 #include "lamina/error.h"
+#include "math_environment.h"
 
 namespace lamina {
 namespace {
@@ -55,6 +56,8 @@ double copy_rate(CudaDevice& device) {
 }
 
 void measure_matrix(CudaDevice& device, DeviceRates& rates) {
+  for (const Math math : {Math::strict, Math::tf32})
+    check_math_environment("products of matrices", DType::f32, math, Products::of_cublas);
   constexpr std::size_t count = std::size_t{matrix_extent} * matrix_extent;
   const Buffer a(device, count * sizeof(float));
   const Buffer b(device, count * sizeof(float));
@@ -157,6 +160,8 @@ DeviceRates measure_cuda(int number) {
   try {
     measure_matrix(device, rates);
   } catch (const LoadError& error) {
+    rates.matrix_by = error.what();
+  } catch (const UsageError& error) {  // of the environment
     rates.matrix_by = error.what();
   }
   return rates;

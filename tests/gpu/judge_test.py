@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.join(HERE, "../../bench/gpu/runner")
@@ -106,6 +107,8 @@ class Judge(unittest.TestCase):
         self.assertEqual(found["state"], "passed")
         self.assertEqual(found["medians"], {"net/a/total/cuda/f32/nchw/batch:16": 2.0})
         self.assertEqual(found["line"], "1 rows, 1 refused")
+        two = [{**row("net/a/total/cudnn/f32/nchw/batch:16", real_time=1.0), "variant": label} for label in "ab"]
+        self.assertEqual(self.of("bench", bench={"benchmarks": two})["medians"], {})
         found = self.of("bench", BAD, bench={"benchmarks": [*rows, refused, wrong]})
         self.assertEqual(found["state"], "failed")
         self.assertIn("layer/y: DeviceError: an illegal address", found["line"])
@@ -119,12 +122,14 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.of("peers", GOOD, "", peers={"comparison": [{"net": "a"}]})["state"], "passed")
 
     def test_a_race_that_one_of_ours_had_to_leave_has_failed_with_the_reason(self):
-        def failure(name):
-            return {"name": name, "layout": "nchw", "stage": "open training", "reason": "an illegal address"}
+        def failure(name, reason="an illegal address", refused=False):
+            return {"name": name, "layout": "nchw", "stage": "open training", "reason": reason, "refused": refused}
         race = {"comparison": [{"net": "a"}], "failures": [failure("torch/f32/compiled")]}
         found = self.of("peers", GOOD, "", peers=race)
         self.assertEqual(found["state"], "passed")
         self.assertIn("torch/f32/compiled nchw, open training: an illegal address", found["line"])
+        race["failures"].append(failure("lamina/cuda/tf32/plain", "no such math", refused=True))
+        self.assertEqual(self.of("peers", GOOD, "", peers=race)["state"], "passed")
         race["failures"].append(failure("lamina/cudnn/strict/graph"))
         found = self.of("peers", GOOD, "", peers=race)
         self.assertEqual((found["state"], found["comparison"]), ("failed", [{"net": "a"}]))
@@ -175,6 +180,12 @@ class Cases(unittest.TestCase):
                          [("fine, and well", True), ("guilty", False), ("hangs", False)])
         self.assertIn("SIGSEGV: error: mine", found["cases"][1]["error"])
         self.assertIn("hung for 1 s", found["cases"][2]["error"])
+
+    def test_where_all_together_hang_each_is_run_alone(self):
+        done, found = self.run_cases('case "$*" in *--list*) echo fine;; fine) echo $P;; '
+                                     '*) echo "0.002 s: the last"; exec sleep 60;; esac\n', "5", "--together", "1")
+        self.assertEqual((done.returncode, found["passed"]), (1, 1))
+        self.assertIn("hung for 1 s; 1 cases had ended, the last: the last", found["together"])
 
     def test_a_skip_is_a_failure_and_so_is_a_pattern_without_cases(self):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')
@@ -237,6 +248,18 @@ class Plan(unittest.TestCase):
         for step_ in steps.all_steps(self.target):
             self.assertTrue("device" in step_.needs or step_.needs == ("cudnn",), step_.name)
 
+    def test_the_tests_of_kernels_on_the_host_are_not_run_for_a_device(self):
+        kernels = {name[:-len("_test.cpp")] for name in os.listdir(os.path.join(HERE, "../kernels"))
+                   if name.endswith("_test.cpp")} - {"host"}  # which is in a program of its own
+        self.assertLessEqual(kernels, set(steps.NOT_THE_REST))
+
+    def test_a_race_has_time_to_compile_and_to_end(self):
+        for step_ in steps.all_steps(self.target):
+            if step_.kind == "peers":
+                words = dict(zip(step_.command, step_.command[1:]))
+                self.assertLess(float(words["--compile_seconds"]) + float(words["--patience"]), step_.time_limit())
+                self.assertLess(step_.time_limit(), 600)  # of one command
+
     def test_the_commands_name_the_cudnn_that_was_found(self):
         found = {step.name: step for step in steps.all_steps(self.target)}
         self.assertIn("--cudnn=/a", found["strict, first networks, cudnn"].command)
@@ -265,6 +288,29 @@ class Machines(unittest.TestCase):
             self.assertEqual([path for path in found if path.startswith(folder)], [wheel, toolkit])
             with self.assertRaises(machine.NotThere):
                 machine.libraries(machine.CUDNN, [folder], [])
+
+    def test_a_wheel_of_cublas_brings_the_other_wheels_but_no_cudnn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def wheel(name, file):
+                path = os.path.join(folder, "site-packages/nvidia", name, "lib")
+                os.makedirs(path)
+                with open(os.path.join(path, file), "w", encoding="utf-8"):
+                    return path
+            nvrtc, cublas = wheel("cuda_nvrtc", "libnvrtc.so.12"), wheel("cublas", "libcublas.so.12")
+            wheel("cudnn", "libcudnn.so.9")
+            self.assertEqual(machine.beside(cublas), [cublas, nvrtc])
+            self.assertEqual(machine.beside(folder), [folder])
+
+    def test_pytorch_is_found_in_a_virtual_environment_that_is_not_active(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "venv/lib/python3.12/site-packages/torch"))
+            os.makedirs(os.path.join(folder, "venv/bin"))
+            python = os.path.join(folder, "venv/bin/python3")
+            with open(python, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '[\"{python}\", \"3.12\", [\"{folder}/venv\"], true]'\n")
+            os.chmod(python, 0o755)
+            with mock.patch.object(machine, "ENVIRONMENTS", (folder + "/*",)):
+                self.assertIn(python, [found.executable for found in machine.pythons(None) if found.has_torch])
 
     def test_the_cublas_of_the_build_comes_first(self):
         with tempfile.TemporaryDirectory() as folder:

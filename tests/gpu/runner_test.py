@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -218,12 +219,42 @@ class Runner(unittest.TestCase):
         self.run_steps(steps, "--minutes", "20", expected=0)
         self.assertEqual(self.states(), {"long": "passed", "short": "passed"})
 
+    def test_a_step_that_failed_runs_again_only_where_that_is_asked_for_and_after_the_others(self):
+        steps = [shell("first", f"echo first >> {self.root}/order; test -e {self.root}/mended || exit 1"),
+                 shell("second", f"echo second >> {self.root}/order")]
+        self.run_steps(steps[:1], expected=1)
+        self.run_steps(steps[:1], expected=1)
+        with open(self.root + "/mended", "w", encoding="utf-8"):
+            pass
+        self.run_steps(steps, "--retry", expected=0)
+        with open(self.root + "/order", encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), ["first", "second", "first"])
+
+    def test_variables_that_change_the_math_do_not_reach_the_steps(self):
+        with mock.patch.dict(os.environ, {"NVIDIA_TF32_OVERRIDE": "1"}):
+            self.run_steps([shell("good", 'test -z "${NVIDIA_TF32_OVERRIDE-}"')], expected=0)
+
+    def test_programs_that_lost_their_right_to_run_get_it_back(self):
+        os.chmod(os.path.join(self.root, "bin/lamina_bench"), 0o644)
+        self.run_steps([shell("good", "exit 0", needs=["device"])], expected=0)
+        self.assertEqual(self.states(), {"good": "passed"})
+        self.assertTrue(os.access(os.path.join(self.root, "bin/lamina_bench"), os.X_OK))
+
+    def test_where_nothing_can_be_made_beside_the_results_the_steps_run_in_a_temporary_folder(self):
+        with open(self.out + ".work", "w", encoding="utf-8"):
+            pass
+        self.run_steps([shell("good", "pwd")], expected=0)
+        self.assertEqual(self.states(), {"good": "passed"})
+
     def test_the_budget_stops_a_step_that_outlasts_it(self):
         start = time.monotonic()
-        self.run_steps([shell("slow", "sleep 60", seconds=1)], "--minutes", "0.05", expected=0)
+        self.run_steps([shell("slow", "sleep 60", seconds=3)], "--minutes", "0.08", expected=0)
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(self.states(), {"slow": "left out"})
         self.assertIn("when the time was over", self.results()["slow"]["line"])
+        self.assertEqual(self.results()["slow"]["attempts"], 0)  # no fault of the step's
+        self.run_steps([shell("endless", "sleep 60", seconds=1)], "--minutes", "0.05", expected=1)
+        self.assertEqual(self.states()["endless"], "failed")  # it had twice its estimate
 
     def test_results_that_cannot_be_read_are_an_error_that_says_what_to_do(self):
         self.run_steps([shell("good", "exit 0")], expected=0)

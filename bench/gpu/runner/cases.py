@@ -2,7 +2,9 @@
 """Runs test cases of a Catch2 program: first all in one process; where that fails, each in a process of its own,
 because an error of the device stays with a process and fails every case after the guilty one.
 
-usage: cases.py --out FILE [--alone SECONDS] [--may-be-none] -- PROGRAM [-#] PATTERN
+usage: cases.py --out FILE [--together SECONDS] [--alone SECONDS] [--may-be-none] -- PROGRAM [-#] PATTERN
+
+The one process is killed after the first number of seconds (150), each single case after the second (60).
 
 FILE gets {"passed", "failed", "cases": [{"name", "passed", "error", "seconds"}], "together"} as JSON. Exit status 0
 where every case passed in the one process. A skipped case counts as failed: whoever starts this expects a device. A
@@ -13,14 +15,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from runner import text  # noqa: E402
 
-ALONE_SECONDS = 60.0
-SKIPPED = 77
+TOGETHER_SECONDS, ALONE_SECONDS = 150.0, 60.0
 
 
 def names_of(program, arguments):
@@ -64,20 +66,43 @@ def write(path, found):
     os.replace(path + ".part", path)
 
 
-def run(program, arguments, out, alone, may_be_none=False):
-    together = subprocess.Popen([program, "-d", "yes", *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
+def run_together(command, seconds):
+    """All cases in one process: its status, None where it was killed because it hung, and what it printed."""
+    together = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    late = threading.Event()
+
+    def end():
+        late.set()
+        together.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
     lines = []
     for line in together.stdout:
         lines.append(line.decode("utf-8", "replace"))
         sys.stdout.write(lines[-1])
         sys.stdout.flush()
-    status, log = together.wait(), "".join(lines)
+    status = together.wait()
+    timer.cancel()
+    return (None if late.is_set() else status), "".join(lines)
+
+
+def ended(status, log, seconds):
+    """How a process failed, in one line."""
+    if status is None:
+        return f"hung for {seconds:.0f} s; {text.cases_ended(log) or text.first_error(log)}"
+    return text.first_error(log) if status >= 0 else f"ended by {signal.Signals(-status).name}: {text.first_error(log)}"
+
+
+def run(program, arguments, out, limits, may_be_none=False):
+    """`limits`: seconds for all cases together, and for each alone."""
+    status, log = run_together([program, "-d", "yes", *arguments], limits[0])
     counts = text.catch_counts(log)
     if status == 0 and counts is not None and counts["passed"] > 0 and counts["failed"] == counts["skipped"] == 0:
         write(out, {"passed": counts["passed"], "failed": 0, "cases": [], "together": "passed"})
         return 0
-    why = text.first_error(log) if status >= 0 else f"ended by {signal.Signals(-status).name}: {text.first_error(log)}"
+    why = ended(status, log, limits[0])
     if status == 0 and not counts and may_be_none and not names_of(program, arguments):
         write(out, {"passed": 0, "failed": 0, "cases": [], "together": "passed"})
         return 0
@@ -87,7 +112,7 @@ def run(program, arguments, out, alone, may_be_none=False):
     write(out, found)
     print(f"\ncases.py: together: {why}\ncases.py: now each case in a process of its own", flush=True)
     for name in names_of(program, arguments):
-        case, its_log = run_alone(program, name, alone)
+        case, its_log = run_alone(program, name, limits[1])
         found["cases"].append(case)
         found["passed" if case["passed"] else "failed"] += 1
         print(f"cases.py: {'passed' if case['passed'] else 'FAILED'} alone: {name} {case['error']}", flush=True)
@@ -100,8 +125,9 @@ def run(program, arguments, out, alone, may_be_none=False):
 def main(words):
     split = words.index("--")
     options, (program, *arguments) = words[:split], words[split + 1:]
-    alone = float(options[options.index("--alone") + 1]) if "--alone" in options else ALONE_SECONDS
-    return run(program, arguments, options[options.index("--out") + 1], alone, "--may-be-none" in options)
+    limits = [float(options[options.index(flag) + 1]) if flag in options else usual
+              for flag, usual in (("--together", TOGETHER_SECONDS), ("--alone", ALONE_SECONDS))]
+    return run(program, arguments, options[options.index("--out") + 1], limits, "--may-be-none" in options)
 
 
 if __name__ == "__main__":

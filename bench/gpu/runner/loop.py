@@ -1,33 +1,49 @@
 """Runs the steps in their order, each in a process of its own, and keeps what came of each before the next begins."""
 
+import hashlib
 import os
 import re
 import shutil
+import tempfile
 import time
 
-from . import judge, process, steps, text
+from . import judge, process, steps, summary, text
 from .results import DONE
 
 LOG_MOST = 128 << 10     # bytes of a step's log that logs.txt gets
 JUDGED_MOST = 1 << 20    # that are looked through for errors
 KEPT_MOST = 2 << 20      # of a table or an ncu report
 PROBE_SECONDS = 120
+OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+             "CUBLAS_EMULATION_STRATEGY", "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT")  # of what is measured
+
+
+def work_folder(results):
+    """The folder that the steps run in, made: beside the results, or where nothing can be made there a temporary one
+    that the next call finds again."""
+    beside = os.path.normpath(results) + ".work"
+    try:
+        os.makedirs(beside, exist_ok=True)
+        return beside
+    except OSError:
+        name = f"lamina-run-all-{os.getuid()}-{hashlib.sha256(beside.encode()).hexdigest()[:16]}"
+        return os.path.join(tempfile.gettempdir(), name)
 
 
 class Loop:
     """`say` prints a line of progress; `minutes` bound the whole run."""
 
-    def __init__(self, target, machine, results, chosen, minutes, say):
+    def __init__(self, target, machine, results, chosen, minutes, say, retry=False):
         self.target, self.machine, self.results, self.steps, self.say = target, machine, results, chosen, say
         self.deadline = time.monotonic() + 60 * minutes
-        self.folder = os.path.normpath(results.folder) + ".work"
+        self.folder, self.retry = work_folder(results.folder), retry
         self.no_device = ""
 
     def remaining(self):
         return self.deadline - time.monotonic()
 
     def environment(self, step=None):
-        found = dict(os.environ)
+        found = {key: value for key, value in os.environ.items() if key not in OVERRIDES}
         found["LAMINA_TEST_DATA"] = os.path.join(self.target.root, "data")
         if not self.target.rehearsal:
             found["LAMINA_EXPECT_GPU"] = "1"
@@ -44,17 +60,27 @@ class Loop:
         """All steps. Raises what interrupts it; what is done by then is kept."""
         self.finish_killed()
         self.probe()
-        for i, step in enumerate(self.steps):
-            record = self.results.of(step.name)
-            if record.get("state") in DONE and not record.get("no_device"):
-                continue
-            start = time.monotonic()
-            self.take(step, record)
-            record = self.results.of(step.name)
-            self.say(f"[{i + 1}/{len(self.steps)}] {step.part} {step.name}: {record['state']}"
-                     + (f": {record['line']}" if record.get("line") else "")
-                     + f" ({time.monotonic() - start:.0f} s, {max(0, self.remaining()) / 60:.1f} min left)")
+        again = [step for step in self.steps if self.retry and not self.waits(step)
+                 and self.results.of(step.name).get("state") != "passed"]
+        for step in filter(self.waits, self.steps):
+            self.take_and_tell(step)
+        for step in again:
+            if self.remaining() >= step.seconds:  # what it had failed with is kept otherwise
+                self.take_and_tell(step)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def waits(self, step):
+        """Whether the step has not come to its end yet."""
+        record = self.results.of(step.name)
+        return record.get("state") not in DONE or bool(record.get("no_device"))
+
+    def take_and_tell(self, step):
+        start = time.monotonic()
+        self.take(step, self.results.of(step.name))
+        record = self.results.of(step.name)
+        self.say(f"[{self.steps.index(step) + 1}/{len(self.steps)}] {step.part} {step.name}: {record['state']}"
+                 + (f": {record['line']}" if record.get("line") else "")
+                 + f" ({time.monotonic() - start:.0f} s, {max(0, self.remaining()) / 60:.1f} min left)")
 
     def finish_killed(self):
         """Keeps the log of a step during which the runner was killed."""
@@ -73,9 +99,14 @@ class Loop:
         os.makedirs(self.folder, exist_ok=True)
         facts = self.results.data["machine"]
         facts.update(self.machine.facts())
+        self.say(summary.libraries(facts))  # at once, for who wants to stop and name others
         if not self.target.rehearsal:
+            environment = self.environment()
+            if self.machine.cudnn:  # by the loader, whose version is printed
+                folders = [environment.get("LD_LIBRARY_PATH", ""), self.machine.cudnn[0]]
+                environment["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
             ended = process.run([self.target.program("lamina_bench"), "--devices"], self.log_path(),
-                                min(PROBE_SECONDS, max(1, self.remaining())), self.environment())
+                                min(PROBE_SECONDS, max(1, self.remaining())), environment)
             self.keep_log("lamina_bench --devices", ended.text())
             table = self.log()
             why = re.search(r"^GPU: (.*)$", table, re.MULTILINE)
@@ -127,8 +158,9 @@ class Loop:
                              line=f"interrupted after {time.monotonic() - start:.0f} s")
             raise
         found = judge.judge(step, ended, self.log(), self.folder)
-        if ended.why.startswith("timed out") and limit < step.time_limit():
-            found["state"] = "left out"
+        # One that had twice its estimate is not tried again: it would take the next call's time as well.
+        if ended.why.startswith("timed out") and limit < min(step.time_limit(), 2 * step.seconds):
+            found["state"], attempts = "left out", attempts - 1
             found["line"] = f"began, and was stopped after {limit:.0f} s when the time was over"
         self.keep(step, ended)
         self.results.put(step.name, part=step.part, attempts=attempts, seconds=round(ended.seconds, 1),

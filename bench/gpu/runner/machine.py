@@ -11,6 +11,7 @@ CUDNN = ("libcudnn.so.9", "libcudnn.so.8", "libcudnn.so.7")
 CUBLAS = ("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
 SYSTEM = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib")
 TOOLKITS = "/usr/local/cuda*"
+ENVIRONMENTS = ("/opt/*", "/opt/*/*", "/*", "/srv/*", "/usr/local/*", "~/*", "~/.*")  # places of virtual environments
 ASK_PYTHON = ("import sys, json, importlib.util as u; print(json.dumps([sys.executable, sys.version.split()[0], "
               "[p for p in sys.path if p], bool(u.find_spec('torch'))]))")
 
@@ -40,12 +41,21 @@ class Python:
             raise NotThere(f"'{path}' is not a Python 3 that runs") from None
 
 
+def environments():
+    """Interpreters of virtual environments with torch in them, in the places where one may be."""
+    for place in ENVIRONMENTS:
+        for torch in sorted(glob.glob(os.path.join(os.path.expanduser(place), "lib/python3*/site-packages/torch"))):
+            yield os.path.join(torch.split("/lib/python3")[0], "bin/python3")
+
+
 def pythons(named):
     """The interpreter that is named, or those that are usual, the one of this process first."""
     if named:
         return [Python(named)]
     found = []
-    for path in (sys.executable, shutil.which("python3"), "/usr/bin/python3"):
+    active = [os.path.join(os.environ[name], "bin/python3") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")
+              if os.environ.get(name)]
+    for path in (sys.executable, *active, shutil.which("python3"), "/usr/bin/python3", *environments()):
         if path and os.path.exists(path):
             try:
                 python = Python(path)
@@ -75,10 +85,16 @@ def loader_folders():
     return given + list(dict.fromkeys(known))
 
 
-def toolkit_folders():
+def toolkits():
+    """Folders of CUDA toolkits: those that variables name, that of the nvcc on the path, the usual ones."""
     roots = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    roots += sorted(glob.glob(TOOLKITS), reverse=True)
-    return [os.path.join(root, below) for root in roots for below in ("lib64", "lib", "targets/x86_64-linux/lib")]
+    nvcc = shutil.which("nvcc")
+    roots += [os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))] if nvcc else []
+    return roots + sorted(glob.glob(TOOLKITS), reverse=True)
+
+
+def toolkit_folders():
+    return [os.path.join(root, below) for root in toolkits() for below in ("lib64", "lib", "targets/x86_64-linux/lib")]
 
 
 def libraries(names, named, interpreters):
@@ -97,18 +113,26 @@ def libraries(names, named, interpreters):
     return list(found.values())
 
 
+def beside(folder):
+    """The folder, and where it is a wheel's those of the other wheels: cuDNN opens NVRTC by its name alone. Without
+    those of cuDNN, each of which is named to what uses it."""
+    wheels = re.match(r"(.*/nvidia)/[^/]+/lib$", folder)
+    others = sorted(glob.glob(glob.escape(wheels.group(1)) + "/*/lib")) if wheels else []
+    return [folder] + [other for other in others if other != folder and not holding(other, CUDNN)]
+
+
 def of_major(folders, names, major):
     """The folders, those whose library has the major version first."""
     return sorted(folders, key=lambda folder: not (holding(folder, names) or "").endswith(f".so.{major}"))
 
 
 def tool(name, *patterns):
-    """A program on the path, or in one of the places where toolkits have it."""
+    """A program on the path, or in one of the places where toolkits and NVIDIA's installers have it."""
     found = shutil.which(name)
-    roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)] + [TOOLKITS]
-    for pattern in [os.path.join(root, "bin", name) for root in roots] + list(patterns):
+    inside = [os.path.join(root, below, name) for root in toolkits() for below in ("bin", name, "nsight-compute*")]
+    for pattern in [*inside, *patterns]:
         paths = sorted(glob.glob(pattern), reverse=True)
-        found = found or next((path for path in paths if os.access(path, os.X_OK)), None)
+        found = found or next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
     return found
 
 
@@ -120,8 +144,9 @@ class Machine:
         self.torch = next((python for python in self.pythons if python.has_torch), None)
         self.cudnn = libraries(CUDNN, options.cudnn, self.pythons)
         self.cublas = of_major(libraries(CUBLAS, options.cuda_libs, self.pythons), CUBLAS, cuda_major)
-        self.sanitizer = tool("compute-sanitizer", f"{TOOLKITS}/compute-sanitizer/compute-sanitizer")
-        self.ncu = tool("ncu", "/opt/nvidia/nsight-compute/*/ncu", f"{TOOLKITS}/nsight-compute*/ncu")
+        self.sanitizer = tool("compute-sanitizer", *(f"/opt/nvidia/{below}compute-sanitizer" for below in
+                                                     ("*/", "*/bin/", "*/*/", "*/*/bin/", "*/*/*/")))
+        self.ncu = tool("ncu", "/opt/nvidia/nsight-compute/*/ncu", "/opt/nvidia/*/ncu", "/opt/nvidia/*/bin/ncu")
         self.smi = tool("nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/opt/nvidia/bin/nvidia-smi")
 
     def lacks(self, need):
@@ -132,8 +157,9 @@ class Machine:
             "two cudnn": len(self.cudnn) < 2 and f"{len(self.cudnn)} cuDNN found, and two are compared; name the "
                                                  "folder of each with --cudnn",
             "torch": self.torch is None and "no Python with PyTorch was found; name one with --python",
-            "compute-sanitizer": not self.sanitizer and "no compute-sanitizer on the path or in /usr/local/cuda*",
-            "ncu": not self.ncu and "no ncu on the path, in /usr/local/cuda* or /opt/nvidia/nsight-compute",
+            "compute-sanitizer": not self.sanitizer and "no compute-sanitizer on the path, in /usr/local/cuda* or "
+                                                     "/opt/nvidia",
+            "ncu": not self.ncu and "no ncu on the path, in /usr/local/cuda* or /opt/nvidia",
             "nvidia-smi": not self.smi and "no nvidia-smi on the path",
         }
         return reasons.get(need) or ""
@@ -153,7 +179,7 @@ class Machine:
         if not self.cublas:
             return {}
         before = os.environ.get("LD_LIBRARY_PATH", "")
-        return {"LD_LIBRARY_PATH": self.cublas[0] + (":" + before if before else "")}
+        return {"LD_LIBRARY_PATH": ":".join(beside(self.cublas[0]) + ([before] if before else []))}
 
 
 def os_name():

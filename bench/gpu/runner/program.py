@@ -58,6 +58,8 @@ def parse(words, root):
     again.add_argument("--resume", action="store_true",
                        help="go on where the last run in the folder stopped (the default)")
     again.add_argument("--fresh", action="store_true", help="remove the results in the folder and start anew")
+    parser.add_argument("--retry", action="store_true",
+                        help="run the steps that failed or crashed before once more, after all others")
     parser.add_argument("--list", action="store_true", help="print the steps with their estimates, and run nothing")
     parser.add_argument("--rehearse", nargs="?", choices=("quick", "whole"), const="whole",
                         help="without a GPU: every part on the processor, with small networks; whole: our kernels as "
@@ -72,6 +74,19 @@ def manifest(root):
             return dict(line.rstrip("\n").split(": ", 1) for line in file if ": " in line)
     except OSError:
         return {}
+
+
+def make_runnable(root):
+    """Some ways of copying a folder lose who may run a file. Throws NotThere where that cannot be mended."""
+    folder = os.path.join(root, "bin")
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        path = os.path.join(folder, name)
+        if not os.access(path, os.X_OK):
+            try:
+                os.chmod(path, 0o755)
+            except OSError as error:
+                raise machine.NotThere(f"{path} may not be run, and cannot be made to ({error.strerror}): copy the "
+                                       "folder to a place that can be written, and run that") from error
 
 
 def target_of(root, found, rehearse):
@@ -106,13 +121,15 @@ def run(options, root):
     if options.list:
         print_list(chosen)
         return 0
+    make_runnable(root)
     results = Results(os.path.abspath(options.out), {"commit": facts.get("commit", "unknown"),
                                                      "rehearsal": options.rehearse or ""})
     results.start(options.fresh)
     results.data["runs"].append({"words": sys.argv[1:], "manifest": facts})
     status = 0
     try:
-        loop.Loop(target, found, results, chosen, options.minutes, lambda line: print(line, flush=True)).run()
+        loop.Loop(target, found, results, chosen, options.minutes, lambda line: print(line, flush=True),
+                  options.retry).run()
     except Interrupted as interrupt:
         status = 128 + interrupt.number
         print(f"run-all: interrupted by {signal.Signals(interrupt.number).name}; what is done is kept", file=sys.stderr)

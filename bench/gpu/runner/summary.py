@@ -61,6 +61,12 @@ def count_rows(chosen, records):
     return rows
 
 
+def libraries(machine):
+    """What was found, and what was not."""
+    return (f"cuDNN in {', '.join(machine.get('cudnn') or []) or 'no folder'}; cuBLAS in "
+            f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of {machine.get('torch_python') or 'no Python'}")
+
+
 def facts(machine, identity):
     lines = [f"Lamina {identity.get('commit', 'of an unknown commit')}"
              + (f"; rehearsal, {identity['rehearsal']}: no device took part" if identity.get("rehearsal") else "")]
@@ -68,9 +74,7 @@ def facts(machine, identity):
     shown = ("gpu ", "driver:", "CUDA runtime:", "cuBLAS:", "cuDNN:", "Matrix rate of gpu")
     lines += [line for line in machine.get("devices", "").splitlines() if line.startswith(shown)]
     lines.append(f"{machine.get('processor')}, {machine.get('cores')} cores, {machine.get('system')}")
-    lines.append(f"cuDNN in {', '.join(machine.get('cudnn') or []) or 'no folder'}; cuBLAS in "
-                 f"{(machine.get('cublas') or ['no folder'])[0]}; PyTorch of "
-                 f"{machine.get('torch_python') or 'no Python'}")
+    lines.append(libraries(machine))
     return ["- " + text.one_line(line) for line in lines]
 
 

@@ -59,5 +59,11 @@ def catch_counts(log):
     return found
 
 
+def cases_ended(log):
+    """How many cases of Catch2 had ended, and the last of them, by the durations that it prints; else nothing."""
+    names = re.findall(r"^\d+\.\d+ s: (.*)$", log, re.MULTILINE)
+    return f"{len(names)} cases had ended, the last: {names[-1]}" if names else ""
+
+
 def seconds_text(seconds):
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

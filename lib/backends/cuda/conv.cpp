@@ -69,7 +69,7 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
       throw Unsupported(unit_text(op) + ", " + std::string(to_string(pass)) + ": " + refusal);
   };
   const auto offer_winograd = [&] {
-    offer(winograd_4x4_name, no_bound, winograd_4x4_refusal(op, pass), winograd_4x4_step);
+    offer(winograd_4x4_name, no_bound, winograd_4x4_refusal(op, spec), winograd_4x4_step);
   };
   const bool winograd_first = winograd_4x4_pays(op, spec, pass);
   if (winograd_first) offer_winograd();
@@ -121,7 +121,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& m
   Lowered lowered = assemble(spec, [&](Pass pass) {
     return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, choice, &machine));
   });
-  if (uses(lowered, im2col_gemm_name)) machine.make_blas();
+  if (uses(lowered, im2col_gemm_name)) machine.make_blas(spec.y.dtype);
   if (spec.mode == Mode::inference) prepare(lowered, op, spec, machine);
   return lowered;
 }

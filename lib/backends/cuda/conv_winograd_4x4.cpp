@@ -3,6 +3,9 @@
 
 #include "conv_winograd_4x4.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "../../../kernels/conv_winograd_4x4.h"
 #include "conv.h"
 
@@ -83,8 +86,9 @@ Lowered::Step backward_data_step(const Conv& op, const Spec& spec, Machine& mach
 
 }  // namespace
 
-std::string winograd_4x4_refusal(const Conv& op, Pass) {
-  constexpr int most_groups = 65535;  // of a grid along y
+std::string winograd_4x4_refusal(const Conv& op, const Spec& spec) {
+  constexpr int most_groups = 65535;                                       // of a grid along y
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // of a grid along x, and of an int
   if (op.kernel.h != 3 || op.kernel.w != 3)
     return "winograd_4x4 takes 3x3 kernels, not " + std::to_string(op.kernel.h) + "x" + std::to_string(op.kernel.w);
   if (op.stride.h != 1 || op.stride.w != 1)
@@ -93,12 +97,19 @@ std::string winograd_4x4_refusal(const Conv& op, Pass) {
     return "winograd_4x4 takes dilation 1, not " + std::to_string(op.dilation.h) + "x" + std::to_string(op.dilation.w);
   if (op.groups > most_groups)
     return "winograd_4x4 takes up to " + std::to_string(most_groups) + " groups, not " + std::to_string(op.groups);
+  const std::int64_t weights = std::int64_t{op.channels / op.groups} * (spec.x[0].shape.c / op.groups) * 9;
+  if (weights > most)
+    return "winograd_4x4 takes up to " + std::to_string(most) + " weights of a group, not " + std::to_string(weights);
+  for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
+    if (shape.count() / 16 > most)  // more than there are blocks: each makes 16 results or more
+      return "winograd_4x4 takes up to " + std::to_string(16 * most) + " elements of a tensor, not " +
+             std::to_string(shape.count());
   return {};
 }
 
 bool winograd_4x4_pays(const Conv& op, const Spec& spec, Pass pass) {
   if (pass == Pass::backward_params) return winograd_4x4_weights_pay(op, spec);
-  if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, pass).empty()) return false;
+  if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, spec).empty()) return false;
   if (!implicit_gemm_refusal(op, spec).empty()) return true;
   const WinogradFilters filters = filters_of(op, spec, pass);
   const Shape& made = pass == Pass::backward_data ? spec.x[0].shape : spec.y.shape;

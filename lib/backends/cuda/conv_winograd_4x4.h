@@ -11,7 +11,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 constexpr const char* winograd_4x4_name = "winograd_4x4";
 
 /// Why the algorithm cannot do this pass of the convolution, or nothing.
-std::string winograd_4x4_refusal(const Conv&, Pass);
+std::string winograd_4x4_refusal(const Conv&, const Spec&);
 
 /// Whether the models say that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const Conv&, const Spec&, Pass);

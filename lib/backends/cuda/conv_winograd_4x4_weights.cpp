@@ -23,7 +23,7 @@ WinogradWeights<T> empty_weights(const Conv& op, const Spec& spec) {
 }  // namespace
 
 bool winograd_4x4_weights_pay(const Conv& op, const Spec& spec) {
-  if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, Pass::backward_params).empty()) return false;
+  if (spec.y.dtype != DType::f32 || !winograd_4x4_refusal(op, spec).empty()) return false;
   const WinogradWeights<float> conv = empty_weights<float>(op, spec);
   return winograd_4x4_weights_ranges(conv).cycles <
          conv_implicit_gemm_weights_cycles(geometry_of(op), conv.x, conv.dy.dy);

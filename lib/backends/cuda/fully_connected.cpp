@@ -217,7 +217,7 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
     offer("gemm", []<class T>(const Layer& layer, Pass p, Machine& m) { return gemm_step<T>(layer, p, m); });
     return pick(unit, pass, choice, candidates);
   });
-  if (uses(lowered, cublas_name)) machine.make_blas();
+  if (uses(lowered, cublas_name)) machine.make_blas(spec.y.dtype);
   return lowered;
 }
 

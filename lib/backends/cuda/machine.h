@@ -30,8 +30,8 @@ class Machine {
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
   /// Makes blas() where there is a device, so that no pass does: a pass may be recorded, and making it cannot be.
   /// Whoever lowers to a step that uses it calls this. Throws LoadError where it cannot be opened, DeviceError, and
-  /// UsageError where the environment makes its products something else than strict.
-  void make_blas();
+  /// UsageError where the environment makes its products of this type something else than strict.
+  void make_blas(DType);
   /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. From now on they work in
   /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
   Blas& blas(void* workspace);

@@ -71,9 +71,8 @@ Blas& Machine::blas(void* workspace) {
 
 bool Machine::has_blas() const { return body_->find_library() != nullptr; }
 
-void Machine::make_blas() {
-  for (const DType dtype : {DType::f32, DType::f64})
-    check_math_environment(backend_name(), dtype, Math::strict, Products::of_cublas);
+void Machine::make_blas(DType dtype) {
+  check_math_environment(backend_name(), dtype, Math::strict, Products::of_cublas);
   body_->need_library();
   if (unavailable().empty()) body_->open_blas();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "../../device/math_environment.h"
+#include "../conv_tail.h"
 #include "status.h"
 
 namespace lamina::cudnn {
@@ -153,12 +154,9 @@ std::span<const Algorithm> conv_algorithms(Pass pass) {
 }
 
 bool has_fused_call(const Spec& spec) {
-  const auto is_norm = [](const Op& op) { return std::holds_alternative<BatchNorm>(op); };
-  const auto is_add = [](const Op& op) { return std::holds_alternative<Add>(op); };
-  if (spec.y.dtype != DType::f32 || spec.tail.empty() || !std::holds_alternative<Relu>(spec.tail.back())) return false;
-  const bool adds = std::any_of(spec.tail.begin(), spec.tail.end(), is_add);
-  return (std::get<Conv>(spec.op).bias || std::any_of(spec.tail.begin(), spec.tail.end(), is_norm)) &&
-         (!adds || same_pitch(spec, 1));
+  const ConvTail tail = conv_tail(spec);
+  const bool has_bias = std::get<Conv>(spec.op).bias || tail.norm != nullptr;
+  return spec.y.dtype == DType::f32 && tail.relu && has_bias && (!tail.add || same_pitch(spec, 1));
 }
 
 std::vector<std::string> conv_algorithm_names(const Spec& spec, Pass pass) {
