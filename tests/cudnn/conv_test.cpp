@@ -92,7 +92,8 @@ TEST_CASE("cudnn: each algorithm of a unit with bias and ReLU has a fused one be
 }
 
 TEST_CASE(
-    "cudnn: a fused call that the library refuses, by whatever status, is Unsupported and named; a failure is not") {
+    "cudnn: a fused call that the library refuses, by whatever status, is Unsupported and named, but a failure is "
+    "not") {
   for (const auto& [version, not_supported, bad_parameter, failure] :
        {std::tuple{std::size_t{91900}, 3000, 2000, 5000}, {std::size_t{8907}, 9, 3, 8}}) {
     FakeBackend on(version);

@@ -100,7 +100,7 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // none that is fused
 }
 
-TEST_CASE("cudnn: a batch norm is folded in inference alone; ReLU and Add join it in f32") {
+TEST_CASE("cudnn: a batch norm is folded in inference alone, and ReLU and Add join it in f32") {
   FakeBackend on;
   Case training = folded(true, {{norm}});
   training.mode = Mode::training;

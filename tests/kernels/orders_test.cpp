@@ -36,6 +36,7 @@ std::vector<Case> cases() {
       {"conv", conv_3x3, {x}},
       {"conv + ReLU", conv_3x3, {x}, {relu}},
       {"grouped conv", Conv{.channels = 4, .kernel = {3, 2}, .stride = 2, .pad = 1, .groups = 2}, {x}},
+      {"long strided sums", Conv{.channels = 80, .kernel = 3, .stride = 2, .pad = 1, .bias = false}, {{1, 2, 5, 5}}},
       {"long sums", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{3, 40, 14, 14}}},
       {"many tiles", Conv{.channels = 3, .kernel = 3, .pad = 1, .bias = false}, {{2, 3, 16, 33}}, {relu}},
       {"1x1 in packs + ReLU", Conv{.channels = 8, .kernel = 1}, {{2, 8, 6, 6}}, {relu}},
