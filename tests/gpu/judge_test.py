@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -34,6 +35,23 @@ test cases:  4 |  3 passed | 1 failed
 assertions: 10 |  9 passed | 1 failed
 """
 SANITIZED = "All tests passed (5 assertions in 2 test cases)\n\n========= ERROR SUMMARY: {} errors\n"
+
+
+def runs(pid):
+    """Whether a process is there, and no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not so after {seconds} s")
+        time.sleep(0.02)
 
 
 def step(kind):
@@ -91,6 +109,12 @@ class Judge(unittest.TestCase):
         found = self.of("tests", BAD, cases={"passed": 1, "failed": 0, "cases": cases, "together": "a leak"})
         self.assertEqual(found["state"], "failed")
         self.assertIn("a leak; alone all 1 pass", found["line"])
+
+    def test_tests_that_pass_in_a_process_that_then_crashes_have_failed_with_its_end(self):
+        found = self.of("tests", Ended(-6, "", 1.0), "0.001 s: one\nlibgcc_s.so.1 must be installed\n",
+                        cases={"passed": 1, "failed": 0, "cases": [], "together": "passed"})
+        self.assertEqual((found["state"], found["line"]),
+                         ("failed", "ended by SIGABRT, after all 1 cases had passed: libgcc_s.so.1 must be installed"))
 
     def test_tests_without_a_verdict_have_failed(self):
         found = self.of("tests", Ended(-15, "timed out after 9 s", 9.0), "0.001 s: one\n0.002 s: two\n")
@@ -186,6 +210,21 @@ class Cases(unittest.TestCase):
                                      '*) echo "0.002 s: the last"; exec sleep 60;; esac\n', "5", "--together", "1")
         self.assertEqual((done.returncode, found["passed"]), (1, 1))
         self.assertIn("hung for 1 s; 1 cases had ended, the last: the last", found["together"])
+
+    def test_where_it_is_killed_its_program_ends_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, pid = os.path.join(folder, "program"), os.path.join(folder, "pid")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho $$ > {pid}.part; mv {pid}.part {pid}; exec sleep 60\n")
+            os.chmod(path, 0o755)
+            cases = subprocess.Popen([sys.executable, "-B", os.path.join(RUNNER, "cases.py"), "--out",
+                                      os.path.join(folder, "cases.json"), "--", path, "all"])
+            wait_until(lambda: os.path.exists(pid))
+            cases.kill()
+            cases.wait()
+            with open(pid, encoding="utf-8") as file:
+                number = file.read().strip()
+            wait_until(lambda: not runs(number))
 
     def test_a_skip_is_a_failure_and_so_is_a_pattern_without_cases(self):
         done, found = self.run_cases('case "$*" in *--list*) echo a;; *) echo "skipped: no GPU"; exit 77;; esac\n')

@@ -20,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from runner import text  # noqa: E402
+from runner import process, text  # noqa: E402
 
 TOGETHER_SECONDS, ALONE_SECONDS = 150.0, 60.0
 
@@ -48,7 +48,8 @@ def run_alone(program, name, seconds):
     start = time.monotonic()
     try:
         done = subprocess.run([program, literal(name)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=seconds, check=False)
+                              stderr=subprocess.STDOUT, timeout=seconds, check=False,
+                              preexec_fn=process.die_with_parent)
         log, status = done.stdout.decode("utf-8", "replace"), done.returncode
     except subprocess.TimeoutExpired as error:
         log, status = (error.output or b"").decode("utf-8", "replace"), None
@@ -68,7 +69,8 @@ def write(path, found):
 
 def run_together(command, seconds):
     """All cases in one process: its status, None where it was killed because it hung, and what it printed."""
-    together = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    together = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                preexec_fn=process.die_with_parent)
     late = threading.Event()
 
     def end():
@@ -85,6 +87,7 @@ def run_together(command, seconds):
         sys.stdout.flush()
     status = together.wait()
     timer.cancel()
+    timer.join()  # a thread that is left when Python exits calls pthread_exit, which aborts where there is no libgcc_s
     return (None if late.is_set() else status), "".join(lines)
 
 

@@ -55,6 +55,9 @@ def of_tests(ended, log, folder):
         first = failed[0]
         return verdict("failed", f"{len(failed)} of {len(found['cases'])} cases{unfinished}: {first['name']}: "
                                  f"{first['error']}", **numbers)
+    if found["together"] == "passed":
+        return verdict("failed", f"{ended.text()}, after all {found['passed']} cases had passed: "
+                                 f"{text.first_error(log)}", **numbers)
     alone = f"; alone all {found['passed']} pass" if found["cases"] and not unfinished else ""
     return verdict("failed", f"{found['together']}{alone}{unfinished}", **numbers)
 

@@ -39,7 +39,7 @@ def signal_name(number):
         return f"signal {number}"
 
 
-def _die_with_parent():
+def die_with_parent():
     """In the child: SIGKILL when the runner is killed, so that nothing goes on alone on the device. An interrupt that
     the runner ignores because it runs in the background is no rule for its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -82,7 +82,7 @@ def run(command, log, limit, env=None, cwd=None, flood=FLOOD_BYTES, grace=GRACE_
         before = output.tell()
         try:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                     env=env, cwd=cwd, start_new_session=True, preexec_fn=_die_with_parent)
+                                     env=env, cwd=cwd, start_new_session=True, preexec_fn=die_with_parent)
         except OSError as error:
             return Ended(None, f"cannot start {command[0]}: {error.strerror}", since())
         why = ""

@@ -1,7 +1,7 @@
 """The steps, as plain data: what is run, what it needs, how long it takes, and in which order.
 
 `rank` is the order of value: everything of rank 1 runs before anything of rank 2. Ranks 1 of the three parts together
-take about nine minutes of a large GPU. The estimates in seconds are made from counts and models; none was measured on a
+take about ten minutes of a large GPU. The estimates in seconds are made from counts and models; none was measured on a
 device."""
 
 import dataclasses
