@@ -365,12 +365,12 @@ class Page(unittest.TestCase):
     def test_the_table_of_ratios_takes_our_faster_variant(self):
         def line(variant, what, milliseconds):
             return {"net": "n", "pass": what, "precision": "tf32", "lamina": f"lamina/cudnn:/a/b/tf32/{variant}",
-                    "peer": "torch", "ms": milliseconds, "peer_ms": 4.0, "ratio": milliseconds / 4, "low": 0.1,
-                    "high": 0.9}
+                    "peer": "torch", "peer_variant": f"of {what}", "ms": milliseconds, "peer_ms": 4.0,
+                    "ratio": milliseconds / 4, "low": 0.1, "high": 0.9}
         lines = [line("plain", "total", 3.0), line("graph", "total", 2.0), line("graph", "forward", 1.0)]
         head, rows = summary.ratio_rows({"race": {"comparison": lines}})
-        self.assertEqual(rows, [["n", "cudnn", "tf32", "graph", "1.00 / 4.00: 0.25 (0.10 to 0.90)", "",
-                                 "2.00 / 4.00: 0.50 (0.10 to 0.90)", ""]])
+        self.assertEqual(rows, [["n", "cudnn", "tf32", "graph", "of forward, of total",
+                                 "1.00 / 4.00: 0.25 (0.10 to 0.90)", "", "2.00 / 4.00: 0.50 (0.10 to 0.90)", ""]])
         self.assertEqual(len(head), len(rows[0]))
 
     def test_options_have_defaults_that_pass_their_own_checks(self):

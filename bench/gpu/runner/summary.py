@@ -34,8 +34,10 @@ def ratio_rows(records):
         best = min(variants, key=lambda name: next((variants[name][what]["ms"] for what in ("total", "inference")
                                                     if what in variants[name]), float("inf")))
         lines = variants[best]
-        rows.append([*key[:3], best, *(cell(lines[what]) if what in lines else "" for what in PASSES)])
-    return ["network", "backend", "precision", "variant", *PASSES], rows
+        theirs = dict.fromkeys(filter(None, (lines[what].get("peer_variant") for what in PASSES if what in lines)))
+        rows.append([*key[:3], best, ", ".join(theirs),
+                     *(cell(lines[what]) if what in lines else "" for what in PASSES)])
+    return ["network", "backend", "precision", "variant", "PyTorch", *PASSES], rows
 
 
 def median_rows(records):
