@@ -102,7 +102,7 @@ function(lamina_cuda_kernels target)
   set(launcher ${PROJECT_SOURCE_DIR}/cmake/ptxas_notes ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
                                              CUDA_COMPILER_LAUNCHER "${launcher}")
-  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo -Xptxas=-v
+  target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo -Xptxas=-v -Xfatbin=-compress-all
                                            -Xcompiler=-Wall,-Wextra,-Wshadow)
   if(LAMINA_WERROR)
     target_compile_options(${target} PRIVATE -Werror=all-warnings -Xcompiler=-Werror)

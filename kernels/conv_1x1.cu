@@ -18,8 +18,7 @@
 #include "conv_1x1.h"
 
 #include "conv_ranges.h"
-#include "conv_tiles.h"
-#include "cut_at_zero.h"
+#include "conv_results.h"
 #include "fast_divide.h"
 #include "fill.h"
 #include "gemm_bring.h"
@@ -173,20 +172,7 @@ __global__ __launch_bounds__(Tile::threads, conv_blocks_at_once<Tile>) void conv
 
   const int left = product.results - first_result;
   const int channel = group * product.results + first_result;
-  if (product.bias != nullptr) {
-#pragma unroll
-    for (int i = 0; i < Tile::tm; ++i) {
-      const T bias = Tile::row(i) < left ? product.bias[channel + Tile::row(i)] : T(0);
-#pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
-    }
-  }
-  if (product.relu && !product.adds) {
-#pragma unroll
-    for (int i = 0; i < Tile::tm; ++i)
-#pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
-  }
+  finish_sums<Tile>(sums, product.bias, product.relu && !product.adds, channel, left);
   T* const out = product.out.data + range * (product.out.n * product.out.pitch);
   product.adds ? write<Tile, width, true>(product, out, channel, left, first_pixel, sums)
                : write<Tile, width, false>(product, out, channel, left, first_pixel, sums);
@@ -212,13 +198,6 @@ ConvCut cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
       is_dense(product) && product.rows * product.columns % widest<T> == 0 && product.w_row % widest<T> == 0;
   return conv_cut_for({product.results, product.pixels, product.groups, product.depth, 128, 16},
                       packs ? pack_costs : single_costs, tile, ranges);
-}
-
-/// Whether packs of pixels may be read from, or written to, a tensor whose planes are those of the product.
-template <class T>
-bool has_packs(const View<T>& view) {
-  return view.plane() % widest<T> == 0 && view.pitch % widest<T> == 0 &&
-         reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
 }
 
 /// Calls body(width of packs of weights, width of packs of pixels). A product whose weights have no packs has none of

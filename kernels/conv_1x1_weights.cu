@@ -11,7 +11,7 @@
 
 #include "conv_1x1.h"
 #include "conv_ranges.h"
-#include "conv_tiles.h"
+#include "conv_results.h"
 #include "fast_divide.h"
 #include "gemm_bring.h"
 
@@ -32,24 +32,6 @@ struct WeightProduct {
   int dy_plane, x_plane;  ///< elements of a channel
   FastDivide by_plane, by_columns, by_channel_tiles;
 };
-
-/// A thread's results, in packs of `width` channels. `left_m` and `left_n` are how many the block has.
-template <class Tile, int width, bool adds, class T>
-__device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn]) {
-#pragma unroll
-  for (int i = 0; i < Tile::tm; ++i) {
-    if (Tile::row(i) >= left_m) continue;
-    T* const to = dw + std::int64_t{Tile::row(i)} * pitch;
-#pragma unroll
-    for (int j = 0; j < Tile::tn; j += width) {
-      if (Tile::column(j) >= left_n) continue;
-      Pack<T, width> pack;
-#pragma unroll
-      for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
-      put_pack(to + Tile::column(j), pack, adds);
-    }
-  }
-}
 
 /// What a thread brings of both factors, step by step, in packs of `width` pixels. A row that does not exist reads
 /// another, and is not written.
@@ -175,12 +157,6 @@ ConvCut cut_of(const ConvGeometry& g, const View<const T>& x, const View<const T
   const bool packs = g.stride_h == 1 && g.stride_w == 1 && dy.plane() % widest<T> == 0;
   return conv_cut_for({dy.c / g.groups, x.c / g.groups, g.groups, dy.n * dy.plane(), 512, 256},
                       packs ? pack_costs : single_costs, packs ? tile : tile_of_singles(tile), ranges);
-}
-
-template <class T>
-bool has_packs(const View<const T>& view) {
-  return view.plane() % widest<T> == 0 && view.pitch % widest<T> == 0 &&
-         reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@
 #include "conv_gather.h"
 #include "conv_parts.h"
 #include "conv_ranges.h"
-#include "conv_tiles.h"
+#include "conv_results.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -33,20 +33,7 @@ template <class Tile, class T>
 __device__ void put_sums(const GatherProduct<T>& product, int group, int split, int first_result, int first_pixel,
                          T (&sums)[Tile::tm][Tile::tn]) {
   const int channel = group * product.results + first_result, left = product.results - first_result;
-  if (product.bias != nullptr) {
-#pragma unroll
-    for (int i = 0; i < Tile::tm; ++i) {
-      const T bias = Tile::row(i) < left ? product.bias[channel + Tile::row(i)] : T(0);
-#pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] += bias;
-    }
-  }
-  if (product.relu && !product.adds) {
-#pragma unroll
-    for (int i = 0; i < Tile::tm; ++i)
-#pragma unroll
-      for (int j = 0; j < Tile::tn; ++j) sums[i][j] = cut_at_zero(sums[i][j]);
-  }
+  finish_sums<Tile>(sums, product.bias, product.relu && !product.adds, channel, left);
   T* const range = product.out.data + split * (product.out.n * product.out.pitch);
   if (product.packs) {
     product.adds ? write<Tile, widest<T>, true>(product, range, channel, left, first_pixel, sums)
@@ -155,9 +142,7 @@ ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>
 /// Whether packs of pixels may be written at once: the product's pixels are those of `out`, in order.
 template <class T>
 bool has_packs(const ProductPart<T>& part) {
-  const View<T>& out = part.out;
-  return part.rows.out_step == 1 && part.columns.out_step == 1 && out.plane() % widest<T> == 0 &&
-         out.pitch % widest<T> == 0 && reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
+  return part.rows.out_step == 1 && part.columns.out_step == 1 && has_packs(part.out);
 }
 
 template <class T>

@@ -11,7 +11,7 @@
 
 #include "conv_implicit_gemm.h"
 #include "conv_ranges.h"
-#include "conv_tiles.h"
+#include "conv_results.h"
 #include "fast_divide.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -67,24 +67,6 @@ __device__ WeightPlace weight_at(const WeightsProduct<T>& product, int weight) {
   const int row = static_cast<int>(tap.quotient) * product.g.dilation_h,
             column = static_cast<int>(tap.remainder) * product.g.dilation_w;
   return {static_cast<int>(channel.quotient * product.x.plane()) + row * product.x.w + column, row, column};
-}
-
-/// A thread's results, in packs of `width` weights. `left_m` and `left_n` are how many the block has.
-template <class Tile, int width, bool adds, class T>
-__device__ void write(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn]) {
-#pragma unroll
-  for (int i = 0; i < Tile::tm; ++i) {
-    if (Tile::row(i) >= left_m) continue;
-    T* const to = dw + std::int64_t{Tile::row(i)} * pitch;
-#pragma unroll
-    for (int j = 0; j < Tile::tn; j += width) {
-      if (Tile::column(j) >= left_n) continue;
-      Pack<T, width> pack;
-#pragma unroll
-      for (int k = 0; k < width; ++k) pack.v[k] = sums[i][j + k];
-      put_pack(to + Tile::column(j), pack, adds);
-    }
-  }
 }
 
 /// Blocks that the compiler is to leave registers for on a multiprocessor.
@@ -159,11 +141,11 @@ __global__ __launch_bounds__(Tile::threads,
                 first_weight;
   const int left_m = product.filters - first_filter, left_n = product.weights - first_weight;
   if (product.packs) {
-    product.adds ? write<Tile, widest<T>, true>(dw, product.weights, left_m, left_n, sums)
-                 : write<Tile, widest<T>, false>(dw, product.weights, left_m, left_n, sums);
+    product.adds ? write_weights<Tile, widest<T>, true>(dw, product.weights, left_m, left_n, sums)
+                 : write_weights<Tile, widest<T>, false>(dw, product.weights, left_m, left_n, sums);
   } else {
-    product.adds ? write<Tile, 1, true>(dw, product.weights, left_m, left_n, sums)
-                 : write<Tile, 1, false>(dw, product.weights, left_m, left_n, sums);
+    product.adds ? write_weights<Tile, 1, true>(dw, product.weights, left_m, left_n, sums)
+                 : write_weights<Tile, 1, false>(dw, product.weights, left_m, left_n, sums);
   }
 }
 
