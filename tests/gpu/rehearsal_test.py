@@ -22,7 +22,7 @@ class Rehearsal(unittest.TestCase):
         self.root, self.out = os.path.join(folder.name, "pack"), os.path.join(folder.name, "out")
         os.makedirs(os.path.join(self.root, "bin"))
         shutil.copy(os.path.join(SOURCE, "bench/gpu/run-all"), self.root)
-        for name, path in (("runner", "bench/gpu/runner"), ("peers", "bench/peers"), ("data", "tests/data"),
+        for name, path in (("runner", "bench/gpu/runner"), ("race", "bench/race"), ("data", "tests/data"),
                            ("bin/peer_worker.sh", "bench/gpu/peer_worker.sh")):
             os.symlink(os.path.join(SOURCE, path), os.path.join(self.root, name))
         for name, path in PROGRAMS.items():

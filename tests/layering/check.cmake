@@ -38,7 +38,7 @@ allow(lib/backends ${public} ${support} ${own} eigen/backend\\.h cuda/backend\\.
 allow(kernels/host ${own} "\\.\\./[a-z0-9_]+\\.h" ucontext\\.h setjmp\\.h "sanitizer/[a-z_]+\\.h" ${posix})
 allow(kernels ${own} host/cuda_on_host\\.h ${cuda})
 allow(nets "lamina/(api|error|graph|nets|op|shape)\\.h" ${support} ${own})
-allow(bench/peers ${public} ${own} ${json} oneapi/dnnl/dnnl\\.hpp)
+allow(bench/race/peers ${public} ${own} ${json} oneapi/dnnl/dnnl\\.hpp)
 allow(bench ${public} ${support} ${own} ${json} benchmark/.* CLI/.* fmt/.* ${posix})
 allow(tests .*)
 

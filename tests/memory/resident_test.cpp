@@ -5,7 +5,7 @@
 
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "peers/resident.h"
+#include "race/peers/resident.h"
 #include "support/backend.h"
 #include "support/catch.h"
 

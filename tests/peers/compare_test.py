@@ -10,7 +10,7 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COMPARE = os.path.join(HERE, "../../bench/peers/compare")
+COMPARE = os.path.join(HERE, "../../bench/race/compare")
 FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 
 # Both sides hang at vgg19, and answer at once for any other network. The peer's is asked first whether it has torch.

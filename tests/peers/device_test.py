@@ -9,14 +9,14 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
 import contenders
 import gpu
 import pythons
 import teams
 from contenders import Contender
 
-COMPARE = os.path.join(HERE, "../../bench/peers/compare")
+COMPARE = os.path.join(HERE, "../../bench/race/compare")
 FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 
 # Ours takes 0.1 s a pass, and 0.05 s in tf32; the backend `cuda` refuses tf32, and no backend replays but in `cudnn`.

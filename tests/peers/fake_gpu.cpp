@@ -1,4 +1,4 @@
-// What bench/peers/gpu.py calls of libcuda and of NVML, for one device of which some readings are unknown.
+// What bench/race/gpu.py calls of libcuda and of NVML, for one device of which some readings are unknown.
 
 #include <cstddef>
 #include <cstring>

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
 import gpu
 
 FAKE = sys.argv.pop(1) if len(sys.argv) > 1 else None

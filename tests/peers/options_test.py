@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
 import options
 import protocol
 

@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../bench/peers"))
+sys.path[:0] = [os.path.join(HERE, "../../bench/race"), os.path.join(HERE, "../../bench/race/peers")]
 import pythons
 import race
 import resident

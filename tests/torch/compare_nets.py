@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/peers")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/race"), os.path.join(HERE, "../../bench/race/peers")]
 import pythons
 
 try:

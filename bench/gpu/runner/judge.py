@@ -88,7 +88,7 @@ def of_bench(ended, log, folder):
 
 
 def of_peers(ended, log, folder):
-    """Of bench/peers/compare: its lines of ratios. A variant of ours that fails is a failure; one that says that it
+    """Of bench/race/compare: its lines of ratios. A variant of ours that fails is a failure; one that says that it
     cannot do what was asked (`refused`, as cuda does of TF32) is not."""
     report = load(os.path.join(folder, "peers.json"))
     lines = (report or {}).get("comparison") or []

@@ -48,7 +48,7 @@ class Step:
 @dataclasses.dataclass(frozen=True)
 class Target:
     """What the steps are run on: the device, or what stands in for it in a rehearsal."""
-    root: str                      # the folder with bin/, data/ and peers/
+    root: str                      # the folder with bin/, data/ and race/
     python: str
     torch: str = "python3"         # an interpreter with torch
     cuda: str = "cuda"             # the backend of our kernels
@@ -131,7 +131,7 @@ def rows(target, name, part, rank, seconds, pattern, backend, *flags):
 
 
 def race(target, name, net, rank, seconds, theirs, compiling=0):
-    """A step of bench/peers/compare, whose children are a process for each variant of either side. `compiling`: seconds
+    """A step of bench/race/compare, whose children are a process for each variant of either side. `compiling`: seconds
     for what PyTorch compiles, of which one answer may take all."""
     if target.rehearsal:
         how = ("rehearsal", "--backends", "cuda-host", "--precision", "f32", "--ours", "plain", "--batch", "2",
@@ -141,7 +141,7 @@ def race(target, name, net, rank, seconds, theirs, compiling=0):
         how = ("cuda", "--backends", backends, "--precision", "f32,tf32", "--samples", "9",
                "--retries", "1")  # in a container the others' cores are the whole machine's
     return Step(name, "B", rank, seconds, "peers",
-                (target.torch, "-B", os.path.join(target.root, "peers/compare"), "--nets", net, "--device", *how,
+                (target.torch, "-B", os.path.join(target.root, "race/compare"), "--nets", net, "--device", *how,
                  "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
                  "--worker", target.program("peer_worker.sh"), "--compile_seconds", str(compiling), "--patience",
                  str(compiling or 75), "--out", f"{WORK}/peers.json"), ("device", "torch"),

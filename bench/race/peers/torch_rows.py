@@ -8,9 +8,11 @@ networks the backward overwrites instead.)
 
 import argparse
 import json
+import os
 import signal
 import sys
 
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import options
 import resident
 import rows

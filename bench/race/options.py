@@ -13,7 +13,7 @@ import rows
 from protocol import PROTOCOL, PUBLISHED, ZOO
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WORKER = os.path.normpath(os.path.join(HERE, "../../build/release/bench/peers/peer_worker"))
+WORKER = os.path.normpath(os.path.join(HERE, "../../build/release/bench/race/peers/peer_worker"))
 LARGEST = 2**31 - 1  # what the workers can read
 
 

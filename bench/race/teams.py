@@ -71,7 +71,7 @@ class Team:
 
 def torch_command(python, net, arguments, contender=None):
     """The command of a child with torch."""
-    command = [python, os.path.join(HERE, "torch_rows.py"), "--worker", "--nets", net, "--batch",
+    command = [python, os.path.join(HERE, "peers/torch_rows.py"), "--worker", "--nets", net, "--batch",
                str(arguments.batch), "--threads", str(arguments.threads)]
     if contender is not None:
         device = "cpu" if arguments.device == "rehearsal" else f"cuda:{arguments.device_number}"

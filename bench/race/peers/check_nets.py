@@ -5,8 +5,10 @@ usage: python3 check_nets.py network_layers.csv
 
 import collections
 import csv
+import os
 import sys
 
+sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import pythons
 from protocol import PROTOCOL
 
