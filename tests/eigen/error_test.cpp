@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "backends/eigen/micro_kernels.h"
+#include "backends/eigen/micro_kernels/micro_kernels.h"
 #include "eigen/sets.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"

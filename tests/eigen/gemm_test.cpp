@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/eigen/common.h"
-#include "backends/eigen/gemm.h"
-#include "backends/eigen/micro_kernels.h"
+#include "backends/eigen/gemm/gemm.h"
+#include "backends/eigen/micro_kernels/micro_kernels.h"
+#include "backends/eigen/runtime/common.h"
 #include "eigen/sets.h"
 #include "lamina/lamina.h"
 #include "lamina/random.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/eigen/non_temporal.h"
+#include "backends/eigen/runtime/non_temporal.h"
 #include "lamina/backend.h"
 #include "sets.h"
 #include "support/catch.h"

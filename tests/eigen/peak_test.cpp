@@ -1,7 +1,7 @@
 // The measured rate of multiply-adds in registers: that it counts what is done, on every thread, by the set in use, and
 // that no product exceeds it.
 
-#include "backends/eigen/peak.h"
+#include "backends/eigen/runtime/peak.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // The thread pool: every part once, the same shares every time, errors brought home.
 
-#include "backends/eigen/pool.h"
+#include "backends/eigen/runtime/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/eigen/placement.h"
+#include "backends/eigen/runtime/cpu_affinity.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 

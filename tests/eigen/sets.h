@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backends/eigen/instruction_set.h"
+#include "backends/eigen/runtime/instruction_set.h"
 
 namespace lamina::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/eigen/micro_kernels.h"
+#include "backends/eigen/micro_kernels/micro_kernels.h"
 #include "eigen/sets.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"

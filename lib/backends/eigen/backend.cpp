@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "../conv_tail.h"
-#include "instruction_set.h"
-#include "peak.h"
+#include "runtime/instruction_set.h"
+#include "runtime/peak.h"
 
 namespace lamina::eigen {
 namespace {

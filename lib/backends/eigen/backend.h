@@ -3,7 +3,7 @@
 
 #include "../../device/host_device.h"
 #include "../measure.h"
-#include "common.h"
+#include "runtime/common.h"
 
 namespace lamina::eigen {
 

@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "common.h"
+#include "runtime/common.h"
 
 namespace lamina::eigen {
 namespace {

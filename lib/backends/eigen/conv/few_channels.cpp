@@ -1,0 +1,153 @@
+// The data gradient where x has few channels.
+
+#include "few_channels.h"
+
+#include <algorithm>
+
+#include "../gemm/strided.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t sums_bytes = 512 * 1024;  // of one block: half of a second-level cache
+
+}  // namespace
+
+bool has_few_channels(const ConvProblem& c) {
+  constexpr int few = 4;
+  return c.group_channels() <= few && c.op.kernel.h * c.op.kernel.w > 1;
+}
+
+template <class T>
+FewChannelsData<T>::FewChannelsData(const ConvProblem& c, int threads, const MicroKernels<T>& kernels)
+    : c_(c),
+      kernels_(&kernels),
+      image_parts_(std::min(threads, c.x.n)),
+      channel_parts_(std::min(c.group_channels(), threads / image_parts_)) {
+  const std::int64_t row = c_.group_channels() * kernel() * c_.y.w * static_cast<std::int64_t>(sizeof(T));
+  block_rows_ = static_cast<int>(std::clamp<std::int64_t>(sums_bytes / row, 1, c_.y.h));
+  const int rest = c_.y.h % block_rows_;
+  for (const int rows : {block_rows_, rest == 0 ? block_rows_ : rest}) {
+    for (int channels = 1; channels <= c_.group_channels(); ++channels) {
+      products_.emplace_back(
+          Columns({1, c_.group_filters(), rows, c_.y.w}, rows, c_.y.w, 1, {{0, 0}}, c_.relu, c_.y.plane()),
+          channels * kernel(), 1, kernels);
+      product_bytes_ = std::max(product_bytes_, products_.back().workspace_bytes());
+    }
+  }
+}
+
+template <class T>
+T* FewChannelsData<T>::carve_weights(Carver& carver) const {
+  return carver.take<T>(c_.weights());
+}
+
+template <class T>
+auto FewChannelsData<T>::carve(Carver& carver) const -> Buffers {
+  Buffers buffers{};
+  buffers.sums = carver.take<T>(c_.group_channels() * kernel() * block_rows_ * c_.y.w);
+  buffers.product = carver.take<std::byte>(static_cast<std::int64_t>(product_bytes_));
+  return buffers;
+}
+
+template <class T>
+std::size_t FewChannelsData<T>::workspace_bytes() const {
+  Carver counter;
+  carve_weights(counter);
+  for (int part = 0; part < image_parts_ * channel_parts_; ++part) carve(counter);
+  return counter.used_bytes();
+}
+
+template <class T>
+void FewChannelsData<T>::add_sums(const Tensor& dx, std::int64_t image, int channel, int first_row, int rows,
+                                  const T* sums) const {
+  const Conv& op = c_.op;
+  T* const plane = dx.as<T>() + image * dx.pitch + channel * c_.x.plane();
+  for (int r = 0; r < op.kernel.h; ++r) {
+    const int down = first_row * op.stride.h - op.pad.h + r * op.dilation.h;
+    const Range p = range_within(rows, op.stride.h, down, 0, c_.x.h);
+    for (int s = 0; s < op.kernel.w; ++s, sums += std::int64_t{rows} * c_.y.w) {
+      const int right = s * op.dilation.w - op.pad.w;
+      const Range q = range_within(c_.y.w, op.stride.w, right, 0, c_.x.w);
+      if (p.first == p.last || q.first == q.last) continue;
+      kernels_->put({.to = plane + std::int64_t{p.first * op.stride.h + down} * c_.x.w + q.first * op.stride.w + right,
+                     .ldc = std::int64_t{op.stride.h} * c_.x.w,
+                     .step = op.stride.w,
+                     .from = sums + std::int64_t{p.first} * c_.y.w + q.first,
+                     .ldf = c_.y.w,
+                     .rows = p.last - p.first,
+                     .count = q.last - q.first,
+                     .bias = nullptr,
+                     .add = true,
+                     .relu = false});
+    }
+  }
+}
+
+template <class T>
+void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int group, int first_channel,
+                                    int last_channel, const Buffers& buffers) const {
+  const Tensor& dx = args.dx[0];
+  const int channels = last_channel - first_channel, offset = group * c_.group_channels() + first_channel;
+  if (!c_.add_dx) {
+    T* const to = dx.as<T>() + image * dx.pitch + offset * c_.x.plane();
+    std::fill(to, to + channels * c_.x.plane(), T{0});
+  }
+  const std::int64_t filters = c_.group_filters();
+  for (int p = 0; p < c_.y.h; p += block_rows_) {
+    const int rows = std::min(block_rows_, c_.y.h - p);
+    const std::int64_t columns = std::int64_t{rows} * c_.y.w;
+    const std::int64_t at = group * filters * c_.y.plane() + std::int64_t{p} * c_.y.w;
+    Source<T> dy{args.dy.as<T>() + image * args.dy.pitch + at, args.dy.pitch};
+    if (c_.relu) {
+      dy.mask = args.y.as<T>() + image * args.y.pitch + at;
+      dy.mask_pitch = args.y.pitch;
+    }
+    const int index = channels - 1 + (rows == block_rows_ ? 0 : c_.group_channels());
+    products_[static_cast<std::size_t>(index)].run(0,
+                                                   {.a = buffers.weights + offset * kernel() * filters,
+                                                    .lda = filters,
+                                                    .source = dy,
+                                                    .output = {buffers.sums, 0, columns, columns, columns, 1},
+                                                    .bias = nullptr,
+                                                    .add = false,
+                                                    .relu = false},
+                                                   buffers.product);
+    for (int channel = 0; channel < channels; ++channel) {
+      add_sums(dx, image, offset + channel, p, rows, buffers.sums + channel * kernel() * columns);
+    }
+  }
+}
+
+template <class T>
+void FewChannelsData<T>::run(const Args& args, Pool& pool) const {
+  if (!args.dx[0]) return;
+  Carver shared(args.workspace);
+  T* const weights = carve_weights(shared);
+  const std::int64_t taps = c_.group_channels() * kernel(), filters = c_.group_filters();
+  for (int group = 0; group < c_.op.groups; ++group) {
+    kernels_->transpose(weights + group * taps * filters, filters, args.w[0].as<T>() + group * taps * filters, taps,
+                        nullptr, 0, filters, taps);
+  }
+  Carver counter;
+  carve(counter);
+  pool.run([&](int part) {
+    if (part >= image_parts_ * channel_parts_) return;
+    Carver carver(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
+                  static_cast<std::size_t>(part) * counter.used_bytes());
+    Buffers buffers = carve(carver);
+    buffers.weights = weights;
+    const Piece images = piece(c_.x.n, 1, part % image_parts_, image_parts_);
+    const Piece channels = piece(c_.group_channels(), 1, part / image_parts_, channel_parts_);
+    for (std::int64_t image = images.first; image < images.last; ++image) {
+      for (int group = 0; group < c_.op.groups; ++group) {
+        make_image(args, image, group, static_cast<int>(channels.first), static_cast<int>(channels.last), buffers);
+      }
+    }
+  });
+}
+
+template class FewChannelsData<float>;
+template class FewChannelsData<double>;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,360 @@
+// The gradient of a convolution's weights and bias as a product.
+
+#include "weight_gradient_product.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lamina::eigen {
+namespace {
+
+// Of one row of a block. With the transposed channels of a block it makes about half a second-level cache; rows that
+// have to be copied first are copied again for each block of channels, and so want many of these.
+struct Extents {
+  std::int64_t strip_bytes, channels;
+};
+constexpr Extents read_in_place{2048, 288}, copied{1280, 512};
+
+constexpr std::int64_t staged_bytes = 128 * 1024;
+constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where there is more than one
+
+/// As for other products, but threads may also share the positions, at the price of partial sums.
+template <class T>
+Partition cut(std::int64_t positions, std::int64_t rows, std::int64_t filters, int threads, int tile_rows) {
+  Partition best{.columns = 1, .rows = threads};
+  double best_cost = 0;
+  for (int parts = 1; parts <= threads; ++parts) {
+    if (threads % parts != 0) continue;
+    const std::int64_t bytes = parts * rows * filters * static_cast<std::int64_t>(sizeof(T));
+    if (parts > 1 && (bytes > partial_bytes || positions < parts)) continue;
+    const double tallest = static_cast<double>(divide_up(divide_up(rows, tile_rows), threads / parts) * tile_rows);
+    const double longest = static_cast<double>(divide_up(positions, parts));
+    const double f = static_cast<double>(filters);
+    constexpr double packing_rows = 24;  // transposing an element of dy costs about as much as using it in so many rows
+    constexpr double summing = 16;       // adding up an element of a partial sum, in multiply-adds
+    const double cost = longest * f * (tallest + packing_rows) + summing * (parts - 1) * static_cast<double>(rows) * f;
+    if (parts == 1 || cost < best_cost) {
+      best = {.columns = parts, .rows = threads / parts};
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+/// Sum of consecutive elements, by lanes.
+template <class T>
+double sum_of(const T* values, std::int64_t count) {
+  constexpr int lanes = 16;
+  T sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (int l = 0; l < lanes; ++l) sums[l] += values[i + l];
+  }
+  double sum = 0;
+  for (; i < count; ++i) sum += static_cast<double>(values[i]);
+  for (const T lane : sums) sum += static_cast<double>(lane);
+  return sum;
+}
+
+template <class T>
+double masked_sum_of(const T* values, const T* mask, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += mask[i] > 0 ? static_cast<double>(values[i]) : 0.0;
+  return sum;
+}
+
+bool swaps(const ConvProblem& c, const Columns& x_columns) {
+  return x_columns.taps() == 1 && c.group_filters() > c.group_channels();
+}
+
+Columns left_columns(const ConvProblem& c, const Columns& x_columns) {
+  if (!swaps(c, x_columns)) return x_columns;
+  return Columns({c.y.n, c.group_filters(), c.y.h, c.y.w}, c.y.h, c.y.w, 1, {{0, 0}}, c.relu);
+}
+
+}  // namespace
+
+template <class T>
+ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int threads, const MicroKernels<T>& kernels)
+    : kernels_(&kernels),
+      swapped_(swaps(c, x_columns)),
+      left_(left_columns(c, x_columns)),
+      right_columns_(std::move(x_columns)),
+      right_(swapped_ ? c.group_channels() : c.group_filters()),
+      groups_(c.op.groups),
+      x_group_(c.group_channels() * c.x.plane()),
+      dy_group_(c.group_filters() * c.y.plane()),
+      in_place_(!left_.staged()),
+      partition_(cut<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  const Extents& extents = in_place_ ? read_in_place : copied;
+  const std::int64_t target = extents.strip_bytes / size, grid = left_.grid();
+  const std::int64_t share = divide_up(left_.count(), partition_.columns);
+  if (in_place_ && grid <= target) {
+    block_depth_ = std::min(target / grid * grid, round_up(share, grid));  // whole images
+  } else {
+    const std::int64_t whole = in_place_ ? std::min(grid, share) : share;
+    block_depth_ = divide_up(whole, divide_up(whole, target));
+  }
+  block_right_ = divide_up(right_, divide_up(right_, extents.channels));
+  block_right_ = round_up(block_right_, kernels.width());
+  const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(block_depth_, kernels.lanes) * size);
+  const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one strip of tile rows
+  staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
+}
+
+template <class T>
+std::int64_t ParamsProduct<T>::roundings() const {
+  std::int64_t most = 0;
+  for (int part = 0; part < partition_.columns; ++part)
+    most = std::max(most, roundings_of(piece(left_.count(), 1, part, partition_.columns)));
+  return most + partition_.columns - 1;
+}
+
+/// One for each position of the deepest of the blocks that `next_block` makes, and one for each further block. By
+/// arithmetic: a batch may have billions of images.
+template <class T>
+std::int64_t ParamsProduct<T>::roundings_of(Piece positions) const {
+  const std::int64_t count = positions.last - positions.first, grid = left_.grid();
+  const std::int64_t head = in_place_ ? std::min((grid - positions.first % grid) % grid, count) : 0;  // of an image
+  const std::int64_t rest = count - head;
+  const std::int64_t deepest = std::max(std::min(head, block_depth_), std::min(rest, block_depth_));
+  const bool across_images = !in_place_ || block_depth_ > grid;
+  const std::int64_t blocks = across_images
+                                  ? divide_up(rest, block_depth_)
+                                  : rest / grid * divide_up(grid, block_depth_) + divide_up(rest % grid, block_depth_);
+  return deepest + divide_up(head, block_depth_) + blocks - 1;
+}
+
+/// The block of positions that starts here: of whole images or, in place, within one.
+template <class T>
+ColumnRange ParamsProduct<T>::next_block(std::int64_t first, std::int64_t last) const {
+  const std::int64_t count = std::min(block_depth_, last - first);
+  if (!in_place_) return {first, count};
+  const std::int64_t left = left_.grid() - first % left_.grid();  // of the image
+  return {first, left == left_.grid() && count > left ? count : std::min(count, left)};
+}
+
+template <class T>
+auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
+  const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
+  Buffers buffers;
+  buffers.panels = carver.take<T>(block_right_ / width * block_depth_ * width);
+  buffers.strip = carver.take<T>(in_place_ ? 0 : kernels_->rows * round_up(block_depth_, lanes) + lanes);
+  buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
+  const bool copies_right = swapped_ && right_columns_.staged();
+  const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(block_depth_, kernels_->lanes) : 0;
+  buffers.right = carver.take<T>(width * (right_bound + (copies_right ? round_up(block_depth_, lanes) : 0)) + lanes);
+  buffers.segments = carver.take<Segment>(std::max(left_.segment_bound(block_depth_, block_depth_),
+                                                   right_columns_.segment_bound(block_depth_, block_depth_)));
+  buffers.list = carver.take<Panel<T>>(block_right_ / width);
+  return buffers;
+}
+
+template <class T>
+auto ParamsProduct<T>::carve_shared(Carver& carver) const -> Shared {
+  Shared shared;
+  shared.partial = carver.take<T>(partition_.columns * groups_ * rows() * ld());
+  shared.bias_sums = carver.take<double>(partition_.columns * groups_ * filters());
+  return shared;
+}
+
+template <class T>
+std::size_t ParamsProduct<T>::workspace_bytes() const {
+  Carver counter;
+  carve_shared(counter);
+  for (int part = 0; part < partition_.parts(); ++part) carve(counter);
+  return counter.used_bytes();
+}
+
+template <class T>
+auto ParamsProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const -> Share {
+  const int position_part = part % partition_.columns, row_part = part / partition_.columns;
+  const Source<T> x = operands.x.further(group * x_group_), dy = operands.dy.further(group * dy_group_);
+  const std::int64_t slot = position_part * groups_ + group;
+  const bool sums_bias = operands.db != nullptr && (swapped_ || row_part == 0);
+  const Piece all_rows = piece(rows(), kernels_->rows, row_part, partition_.rows);
+  return {.left = swapped_ ? dy : x,
+          .right = swapped_ ? x : dy,
+          .rows = operands.dw != nullptr || swapped_ ? all_rows : Piece{0, 0},
+          .positions = piece(left_.count(), 1, position_part, partition_.columns),
+          .partial = shared.partial + slot * rows() * ld(),
+          .bias_sums = sums_bias ? shared.bias_sums + slot * filters() : nullptr};
+}
+
+template <class T>
+std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::int64_t first, std::int64_t count,
+                                                       const Buffers& buffers) const {
+  return list_channels<T>(count, kernels_->vectors, kernels_->lanes, buffers.panels, block_depth_ * kernels_->width(),
+                          share.partial + first, buffers.list);
+}
+
+template <class T>
+void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first,
+                                  std::span<const Panel<T>> list, const Buffers& buffers) const {
+  const std::int64_t width = kernels_->width(), grid = left_.grid();
+  const Source<T>& right = share.right;
+  for (const Panel<T>& panel : list) {
+    T* const packed = buffers.panels + (&panel - list.data()) * block_depth_ * width;
+    if (panel.count % kernels_->lanes != 0) std::fill(packed, packed + range.count * width, T{0});
+    if (swapped_ && right_columns_.staged()) {
+      const std::int64_t ld = round_up(range.count, kernels_->lanes);
+      T* const rows = copy_right(share, range, first + panel.column, panel.count, ld, buffers);
+      kernels_->transpose(packed, width, rows, ld, nullptr, 0, panel.count, range.count);
+      continue;
+    }
+    for (std::int64_t j = 0; j < range.count;) {
+      const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
+      const std::int64_t run = std::min(grid - at, range.count - j);
+      const std::int64_t offset = (first + panel.column) * grid + at;
+      const T* const mask = right.mask == nullptr ? nullptr : right.mask + image * right.mask_pitch + offset;
+      kernels_->transpose(packed + j * width, width, right.data + image * right.pitch + offset, grid, mask, grid,
+                          panel.count, run);
+      j += run;
+    }
+  }
+}
+
+/// Rows of x's channels at these positions, `ld` apart, where they lie apart in x.
+template <class T>
+T* ParamsProduct<T>::copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+                                std::int64_t ld, const Buffers& buffers) const {
+  const Columns& columns = right_columns_;
+  const int lanes = kernels_->lanes;
+  T* const rows = buffers.right;
+  T* const staged = rows + kernels_->width() * ld;
+  columns.stage(range, share.right, first, first + count, *kernels_, staged);
+  const std::int64_t segments = columns.segments(range, {ld}, 0, share.right.pitch, lanes, buffers.segments);
+  const std::int64_t size = columns.staged_size(range, lanes), staged_rows = columns.staged_rows(range);
+  for (std::int64_t channel = 0; channel < count; ++channel) {
+    kernels_->copy(rows + channel * ld, staged + columns.start(channel, 0, size, staged_rows, lanes), buffers.segments,
+                   segments);
+  }
+  return rows;
+}
+
+template <class T>
+void ParamsProduct<T>::sum_panels(std::int64_t depth, std::span<const Panel<T>> list, double* sums) const {
+  const std::int64_t width = kernels_->width();
+  for (const Panel<T>& panel : list) {
+    const T* row = panel.b;
+    T block[64] = {};
+    for (std::int64_t k = 0; k < depth; ++k, row += width) {
+      for (std::int64_t j = 0; j < panel.count; ++j) block[j] += row[j];
+    }
+    for (std::int64_t j = 0; j < panel.count; ++j) sums[panel.column + j] += static_cast<double>(block[j]);
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
+  const std::int64_t grid = left_.grid();
+  const Source<T>& dy = share.left;
+  for (std::int64_t j = 0; j < range.count;) {
+    const std::int64_t image = (range.first + j) / grid, at = (range.first + j) % grid;
+    const std::int64_t run = std::min(grid - at, range.count - j);
+    for (std::int64_t k = share.rows.first; k < share.rows.last; ++k) {
+      const T* const from = dy.data + image * dy.pitch + k * grid + at;
+      share.bias_sums[k] += dy.mask == nullptr
+                                ? sum_of(from, run)
+                                : masked_sum_of(from, dy.mask + image * dy.mask_pitch + k * grid + at, run);
+    }
+    j += run;
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span<const Panel<T>> list,
+                                const Buffers& buffers) const {
+  const std::int64_t taps = left_.taps(), lanes = kernels_->lanes;
+  const Source<T>& left = share.left;
+  const auto unused = [](const Finished<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
+  Block<T> block{.kernels = kernels_,
+                 .a = buffers.strip,
+                 .lda = round_up(block_depth_, lanes),
+                 .rows = 0,
+                 .depth = range.count,
+                 .panels = list,
+                 .ldb = kernels_->width(),
+                 .ldc = ld(),
+                 .begins = range.first == share.positions.first};
+  if (in_place_) {
+    const std::int64_t grid = left_.grid();
+    block.a = left.data + range.first / grid * left.pitch + range.first % grid + share.rows.first * grid;
+    block.lda = grid;
+    block.rows = share.rows.last - share.rows.first;
+    block.run = grid;
+    block.run_pitch = left.pitch;
+    block.c_offset = share.rows.first * ld();
+    block.a_is_far = true;
+    multiply(block, unused);
+    return;
+  }
+  const std::int64_t segments = left_.segments(range, {block_depth_}, 0, left.pitch, kernels_->lanes, buffers.segments);
+  const std::int64_t size = left_.staged_size(range, kernels_->lanes), staged_rows = left_.staged_rows(range);
+  std::int64_t staged_first = 0, staged_last = 0;
+  for (std::int64_t i = share.rows.first; i < share.rows.last; i += kernels_->rows) {
+    block.rows = std::min<std::int64_t>(kernels_->rows, share.rows.last - i);
+    if ((i + block.rows - 1) / taps >= staged_last) {
+      staged_first = i / taps;
+      staged_last = std::min(left_.channels(), staged_first + staged_channels_);
+      left_.stage(range, left, staged_first, staged_last, *kernels_, buffers.staged);
+    }
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
+      T* const to = buffers.strip + row * block.lda;
+      const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
+      kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
+    }
+    block.c_offset = i * ld();
+    multiply(block, unused);
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) const {
+  const bool sums_bias = share.bias_sums != nullptr;
+  if (sums_bias) {
+    double* const sums = share.bias_sums;
+    if (swapped_) {
+      std::fill(sums + share.rows.first, sums + share.rows.last, 0.0);
+    } else {
+      std::fill(sums, sums + filters(), 0.0);
+    }
+  }
+  const bool has_rows = share.rows.first < share.rows.last;
+  if (!has_rows && !sums_bias) return;
+  for (ColumnRange range{share.positions.first, 0}; range.first < share.positions.last; range.first += range.count) {
+    range = next_block(range.first, share.positions.last);
+    for (std::int64_t f = 0; f < right_; f += block_right_) {
+      const std::span<const Panel<T>> list = list_right(share, f, std::min(block_right_, right_ - f), buffers);
+      pack_right(share, range, f, list, buffers);
+      if (sums_bias && !swapped_) sum_panels(range.count, list, share.bias_sums + f);
+      if (has_rows) add_rows(share, range, list, buffers);
+    }
+    if (sums_bias && swapped_) sum_rows(share, range);
+  }
+}
+
+template <class T>
+void ParamsProduct<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
+  Carver shared_carver(workspace);
+  const Shared shared = carve_shared(shared_carver);
+  Carver counter;
+  carve(counter);
+  pool.run([&](int part) {
+    if (part >= partition_.parts()) return;
+    Carver carver(static_cast<std::byte*>(workspace) + shared_carver.used_bytes() +
+                  static_cast<std::size_t>(part) * counter.used_bytes());
+    const Buffers buffers = carve(carver);
+    for (int group = 0; group < groups_; ++group) run_part(share(part, group, operands, shared), buffers);
+  });
+  pool.split(groups_ * filters(), 8, [&](std::int64_t first, std::int64_t last) {
+    write(operands, shared, {first, last});
+  });
+}
+
+template class ParamsProduct<float>;
+template class ParamsProduct<double>;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,95 @@
+#pragma once
+// The gradient of a convolution's weights and bias: columns of x times dy, summed over every output position.
+//
+// One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
+// of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where windows are 1x1 and x has
+// fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the positions; then
+// each has partial sums of its own, added up in order of the threads.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "../gemm/columns.h"
+#include "../gemm/gemm.h"
+#include "../runtime/pool.h"
+#include "conv.h"
+
+namespace lamina::eigen {
+
+template <class T>
+class ParamsProduct {
+ public:
+  /// `x_columns` are those of one group of x.
+  ParamsProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
+
+  std::size_t workspace_bytes() const;  ///< of all threads
+  /// Roundings that a term meets: one for it and for each later one of its block, one for each later block, and one for
+  /// each partial sum.
+  std::int64_t roundings() const;
+
+  struct Operands {
+    Source<T> x;
+    Source<T> dy;  ///< its mask is honoured
+    T* dw;         ///< null: not wanted
+    T* db;         ///< null: not wanted
+    bool add;
+  };
+  void run(Pool&, const Operands&, void* workspace) const;
+
+ private:
+  struct Buffers {
+    T* panels;
+    T* strip;
+    T* staged;
+    T* right;
+    Segment* segments;
+    Panel<T>* list;
+  };
+  struct Shared {
+    T* partial;         // position parts x groups x rows x ld
+    double* bias_sums;  // position parts x groups x filters
+  };
+  /// What one part works on: a group, and the rows and positions of it.
+  struct Share {
+    Source<T> left, right;
+    Piece rows, positions;
+    T* partial;
+    double* bias_sums;  // null: not wanted of this part
+  };
+  Buffers carve(Carver&) const;
+  Shared carve_shared(Carver&) const;
+  Share share(int part, int group, const Operands&, const Shared&) const;
+  void run_part(const Share&, const Buffers&) const;
+  ColumnRange next_block(std::int64_t first, std::int64_t last) const;
+  std::int64_t roundings_of(Piece positions) const;
+  std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
+  void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, const Buffers&) const;
+  T* copy_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, std::int64_t ld,
+                const Buffers&) const;
+  void add_rows(const Share&, ColumnRange, std::span<const Panel<T>>, const Buffers&) const;
+  void sum_panels(std::int64_t depth, std::span<const Panel<T>>, double* sums) const;
+  void sum_rows(const Share&, ColumnRange) const;
+  void write(const Operands&, const Shared&, Piece filters) const;
+  void write_transposed(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
+  void write_straight(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
+
+  std::int64_t rows() const { return left_.depth(); }
+  std::int64_t ld() const { return round_up(right_, kernels_->lanes); }
+  std::int64_t filters() const { return swapped_ ? rows() : right_; }
+
+  const MicroKernels<T>* kernels_;
+  bool swapped_;                  // rows are those of dy, panels are of x
+  Columns left_, right_columns_;  // the latter those of x, which are the right side's where they are swapped
+  std::int64_t right_;            // channels of the transposed side, in one group
+  int groups_;
+  std::int64_t x_group_, dy_group_;  // elements from group to group
+  bool in_place_;                    // rows are runs of memory as it is
+  Partition partition_;              // its columns are positions here
+  std::int64_t block_depth_, block_right_, staged_channels_;
+};
+
+extern template class ParamsProduct<float>;
+extern template class ParamsProduct<double>;
+
+}  // namespace lamina::eigen

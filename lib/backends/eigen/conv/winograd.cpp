@@ -1,0 +1,156 @@
+// Convolution by Winograd's minimal filtering: y from x; dx from dy with the filters flipped and their channels
+// exchanged; dw from x and dy.
+
+#include "winograd.h"
+
+#include <utility>
+
+#include "../winograd/product.h"
+#include "../winograd/weight_gradient.h"
+#include "batch_norm_fold.h"
+
+namespace lamina::eigen {
+namespace {
+
+const char* name_of(int tile) { return tile == 2 ? winograd_2x2_name : winograd_4x4_name; }
+
+/// A forward pass, which is also how a weight gradient reads x.
+WinogradExtents forward_extents(const ConvProblem& c) {
+  return {.images = c.x.n,
+          .groups = c.op.groups,
+          .inputs = c.group_channels(),
+          .outputs = c.group_filters(),
+          .in_h = c.x.h,
+          .in_w = c.x.w,
+          .out_h = c.y.h,
+          .out_w = c.y.w,
+          .pad_h = c.op.pad.h,
+          .pad_w = c.op.pad.w,
+          .taps = c.op.kernel.h};
+}
+
+/// dx as the outputs of dy.
+WinogradExtents data_extents(const ConvProblem& c) {
+  return {.images = c.x.n,
+          .groups = c.op.groups,
+          .inputs = c.group_filters(),
+          .outputs = c.group_channels(),
+          .in_h = c.y.h,
+          .in_w = c.y.w,
+          .out_h = c.x.h,
+          .out_w = c.x.w,
+          .pad_h = c.op.kernel.h - 1 - c.op.pad.h,
+          .pad_w = c.op.kernel.w - 1 - c.op.pad.w,
+          .taps = c.op.kernel.h};
+}
+
+template <class T>
+WinogradProduct<T> product_of(const ConvProblem& c, int tile, Pass pass, int threads, const MicroKernels<T>& kernels) {
+  const bool data = pass == Pass::backward_data;
+  return WinogradProduct<T>(data ? data_extents(c) : forward_extents(c), tile, data, threads, kernels);
+}
+
+/// Whether inference keeps transformed filters: they take four times the memory of the filters (2x2: 16 / 9, or 36 / 25
+/// of 5x5), and with more tiles than this to use one in, transforming it anew costs less than a fifth of using it.
+template <class T>
+bool prepares_filters(const WinogradProduct<T>& product) {
+  constexpr std::int64_t few_tiles = 64;
+  return product.tiles() < few_tiles;
+}
+
+template <class T>
+Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+  return step({Pass::prepare}, name_of(tile),
+              [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
+                if (c.folded) fold<T>(c, args);
+                if (prepares_filters(product)) {
+                  product.prepare(pool, args.w[0].as<T>(), filters_of<T>(c, args).scale,
+                                  static_cast<T*>(args.prepared) + 2 * fold_room<T>(c));
+                }
+              });
+}
+
+template <class T>
+Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool inference, Pool& pool,
+                           const MicroKernels<T>& kernels) {
+  WinogradProduct<T> product = product_of<T>(c, tile, pass, pool.threads(), kernels);
+  const bool prepared = inference && prepares_filters(product);
+  const std::size_t bytes = product.workspace_bytes(prepared);
+  return step(
+      {pass}, name_of(tile),
+      [c, data = pass == Pass::backward_data, prepared, &pool, product = std::move(product)](const Args& args) {
+        const Tensor& to = data ? args.dx[0] : args.y;
+        if (!to) return;
+        if (!data) place_addend(c, args, pool);
+        product.run(pool,
+                    {.w = args.w[0].as<T>(),
+                     .scale = data ? nullptr : filters_of<T>(c, args).scale,
+                     .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
+                     .source = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch},
+                     .to = to.as<T>(),
+                     .pitch = to.pitch,
+                     .bias = data ? nullptr : filters_of<T>(c, args).bias,
+                     .add = data ? c.add_dx : c.add_y,
+                     .relu = !data && c.relu},
+                    args.workspace);
+      },
+      bytes);
+}
+
+template <class T>
+Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
+  WinogradParams<T> params(forward_extents(c), tile, pool.threads(), kernels);
+  const std::size_t bytes = params.workspace_bytes();
+  return step(
+      {Pass::backward_params}, name_of(tile),
+      [c, &pool, params = std::move(params)](const Args& args) {
+        params.run(pool,
+                   {.x = {args.x[0].as<T>(), args.x[0].pitch},
+                    .dy = gradient_source<T>(c, args),
+                    .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                    .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                    .add = c.add_dw},
+                   args.workspace);
+      },
+      bytes);
+}
+
+}  // namespace
+
+std::string winograd_refusal(const ConvProblem& c, int tile) {
+  const Conv& op = c.op;
+  const auto by = [](Size size) { return std::to_string(size.h) + "x" + std::to_string(size.w); };
+  if (op.kernel != Size(3) && (tile != 2 || op.kernel != Size(5)))
+    return (tile == 2 ? "takes 3x3 and 5x5 kernels, not " : "takes 3x3 kernels, not ") + by(op.kernel);
+  if (op.stride != Size(1)) return "takes stride 1, not " + by(op.stride);
+  if (op.dilation != Size(1)) return "takes dilation 1, not " + by(op.dilation);
+  return {};
+}
+
+bool winograd_pays(const ConvProblem& c, DType dtype) {
+  const int least = c.op.kernel.h == 5 ? 16 : 24;
+  return dtype == DType::f32 && c.group_channels() >= least && c.group_filters() >= least;
+}
+
+Lowered::Step winograd_step(const ConvProblem& c, int tile, DType dtype, Pass pass, bool inference,
+                            const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    const MicroKernels<T>& kernels = context.set.of<T>();
+    switch (pass) {
+      case Pass::prepare: return prepare_step<T>(c, tile, context.pool, kernels);
+      case Pass::backward_params: return params_step<T>(c, tile, context.pool, kernels);
+      default: return product_step<T>(c, tile, pass, inference, context.pool, kernels);
+    }
+  });
+}
+
+std::size_t winograd_prepared_bytes(const ConvProblem& c, int tile, DType dtype, const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    const WinogradProduct<T> product =
+        product_of<T>(c, tile, Pass::forward, context.pool.threads(), context.set.of<T>());
+    const std::int64_t filters = prepares_filters(product) ? product.prepared_count() : 0;
+    return static_cast<std::size_t>(2 * fold_room<T>(c) + filters) * sizeof(T);
+  });
+}
+
+}  // namespace lamina::eigen

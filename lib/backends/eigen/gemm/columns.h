@@ -1,0 +1,115 @@
+#pragma once
+// The matrix of columns of a convolution: what multiplies the weights, packed piece by piece straight from the image.
+//
+// Row (c, t) and column (n, p, q) of it is the source element of image n, channel c at row p * step + dh[t] and column
+// q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A
+// data gradient is one such product for every residue of the input position modulo the stride, with those taps that
+// meet it. The columns of all images of a batch stand side by side, so that small planes make wide products.
+//
+// Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros
+// and sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../micro_kernels/micro_kernels.h"
+#include "lamina/op.h"
+
+namespace lamina::eigen {
+
+/// Where a tap reads, relative to p * step and q * step.
+struct Tap {
+  int dh, dw;
+};
+
+/// Images to take columns from. Where `mask` is given, elements at which it is not above 0 count as 0.
+template <class T>
+struct Source {
+  const T* data;
+  std::int64_t pitch;
+  const T* mask = nullptr;
+  std::int64_t mask_pitch = 0;
+
+  /// What lies so many elements further in each image.
+  Source further(std::int64_t elements) const {
+    return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
+  }
+};
+
+/// A range of columns [first, first + count).
+struct ColumnRange {
+  std::int64_t first, count;
+};
+
+/// Columns of each of a range's panels: `wide`, but from the range's column `narrow_from` on only `narrow`.
+struct PanelWidths {
+  std::int64_t wide;
+  std::int64_t narrow_from = std::numeric_limits<std::int64_t>::max();
+  std::int64_t narrow = wide;
+};
+
+class Columns {
+ public:
+  /// `source` is n images of c channels (of one group); `rows` x `cols` the grid of p and q; `plane` the elements from
+  /// channel to channel where `source` is only some rows of each, else 0.
+  Columns(const Shape& source, int rows, int cols, Size step, const std::vector<Tap>& taps, bool masked,
+          std::int64_t plane = 0);
+
+  /// Those of `columns` columns of each image, where nothing has to be copied out: columns that an offset into the
+  /// source chooses.
+  Columns part(std::int64_t columns) const {
+    return {
+        {images_, channels_, 1, static_cast<int>(columns)}, 1, static_cast<int>(columns), 1, {{0, 0}}, false, plane_};
+  }
+
+  std::int64_t depth() const { return std::int64_t{channels_} * taps(); }  ///< rows of the matrix
+  std::int64_t count() const { return std::int64_t{images_} * rows_ * cols_; }
+  std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
+  std::int64_t grid() const { return std::int64_t{rows_} * cols_; }  ///< columns of one image
+
+  /// Most segments that a range of this many columns, cut into panels of this width, can have.
+  std::int64_t segment_bound(std::int64_t columns, std::int64_t width) const;
+  /// Most elements that one channel of a range of this many columns needs when copied out; 0 where nothing is copied.
+  std::int64_t staged_bound(std::int64_t columns, int lanes) const;
+
+  /// Lists the runs of a range: from the source (or the copy of it) to panels that are `panel_stride` apart. Returns
+  /// their number.
+  std::int64_t segments(ColumnRange, const PanelWidths&, std::int64_t panel_stride, std::int64_t source_pitch,
+                        int lanes, Segment* out) const;
+
+  bool staged() const { return staged_; }
+  std::int64_t channels() const { return channels_; }
+  std::int64_t plane() const { return plane_; }  ///< elements from channel to channel
+  /// Copies channels [first, last) of what the range reads into `to`, staged_size() elements for each.
+  template <class T>
+  void stage(ColumnRange, const Source<T>&, std::int64_t first, std::int64_t last, const MicroKernels<T>&, T* to) const;
+  std::int64_t staged_size(ColumnRange, int lanes) const;
+
+  /// Where the run of row (channel, tap) starts, relative to the copy's first channel or to the source.
+  std::int64_t start(std::int64_t channel, std::int64_t tap, std::int64_t staged_size, std::int64_t staged_rows,
+                     int lanes) const {
+    if (!staged_) return channel * plane_;
+    const Place& place = taps_[static_cast<std::size_t>(tap)];
+    return channel * staged_size + (place.phase * staged_rows + place.row) * staged_length(lanes) + place.column;
+  }
+  std::int64_t staged_rows(ColumnRange) const;
+
+ private:
+  struct Place {
+    std::int64_t phase, row, column;
+  };
+  std::int64_t staged_length(int lanes) const { return (cols_ + reach_w_ + lanes - 1) / lanes * lanes; }
+
+  int images_, channels_, h_, w_, rows_, cols_;
+  Size step_;
+  std::int64_t plane_;
+  bool staged_;
+  int first_h_ = 0, first_w_ = 0;  // least dh and dw
+  int reach_h_ = 0, reach_w_ = 0;  // rows and columns beyond the grid that taps reach, in steps
+  std::vector<Tap> phases_;        // residues that occur
+  std::vector<Place> taps_;
+};
+
+}  // namespace lamina::eigen

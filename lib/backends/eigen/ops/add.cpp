@@ -1,0 +1,93 @@
+// y = sum of the inputs, and ReLU of it where the unit's tail says so. Every input's gradient is dy itself, or dy where
+// y > 0.
+
+#include "../runtime/elements.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t strip = 2048;  // elements, in cache while every input or gradient passes over them
+
+template <class T>
+void forward(Pool& pool, const Args& args, bool relu) {
+  with_flag(relu, [&](auto clips) {
+    split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+      T* y = image<T>(args.y, n);
+      T sums[strip];  // y may lie on any input, also on one that is read late
+      for (std::int64_t at = first; at < last; at += strip) {
+        const std::int64_t count = std::min(strip, last - at);
+        const T* a = image<const T>(args.x[0], n) + at;
+        const T* b = image<const T>(args.x[1], n) + at;
+        const std::size_t inputs = args.x.size();
+        T* to = inputs == 2 ? y + at : sums;
+        LAMINA_INDEPENDENT
+        for (std::int64_t i = 0; i < count; ++i) {
+          const T sum = a[i] + b[i];
+          to[i] = clips && inputs == 2 && sum <= 0 ? T(0) : sum;
+        }
+        for (std::size_t k = 2; k < inputs; ++k) {
+          const T* x = image<const T>(args.x[k], n) + at;
+          for (std::int64_t i = 0; i < count; ++i) sums[i] += x[i];
+        }
+        if (inputs == 2) continue;
+        for (std::int64_t i = 0; i < count; ++i) y[at + i] = clips && sums[i] <= 0 ? T(0) : sums[i];
+      }
+    });
+  });
+}
+
+template <class T>
+void put_masked(T* dx, const T* dy, const T* y, std::int64_t count, bool adds) {
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = y[i] > 0 ? dy[i] : T(0);
+      dx[i] = add ? dx[i] + d : d;
+    }
+  });
+}
+
+template <class T>
+void backward(Pool& pool, const Args& args, const std::vector<bool>& adds, bool relu) {
+  split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
+    const T* dy = image<const T>(args.dy, n);
+    for (std::int64_t at = first; at < last; at += strip) {
+      const std::int64_t count = std::min(strip, last - at);
+      for (const bool in_place : {false, true}) {  // the one that lies on dy comes last
+        for (std::size_t k = 0; k < args.dx.size(); ++k) {
+          if (!args.dx[k] || same_place(args.dx[k], args.dy) != in_place) continue;
+          T* dx = image<T>(args.dx[k], n) + at;
+          if (relu) {
+            put_masked(dx, dy + at, image<const T>(args.y, n) + at, count, adds[k]);
+          } else if (!in_place || adds[k]) {
+            put(dx, dy + at, count, adds[k]);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Lowered lower(const Add&, const Spec& spec, const Choice&, const Context& context) {
+  const bool relu = !spec.tail.empty();
+  Lowered unit = empty_unit(spec);
+  std::vector<bool> adds(spec.x.size());
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = same_pitch(spec, i);
+    unit.dx_is_dy[i] = !relu;
+    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+    adds[i] = adds_dx(spec, i);
+  }
+  unit.backward_reads_y = relu;
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool = context.pool, relu](const Args& args) { forward<T>(pool, args, relu); },
+        [&pool = context.pool, adds, relu](const Args& args) { backward<T>(pool, args, adds, relu); });
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

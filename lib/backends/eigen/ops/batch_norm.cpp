@@ -1,0 +1,379 @@
+// Batch normalisation, alone or with an Add and a ReLU behind it, one channel at a time: its planes are read from
+// memory once and stay in cache for the second look. Sums are in double, in an order that no number of threads changes.
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "../runtime/elements.h"
+#include "../runtime/lanes.h"
+#include "../runtime/non_temporal.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t strip = 512;  // elements that are looked at between two requests to memory
+
+/// What stands behind the normalisation.
+struct Tail {
+  bool add = false, relu = false;
+};
+
+/// y = (x - mean) * factor + shift, in the type of the tensors.
+template <class T>
+struct Affine {
+  T mean, factor, shift;
+
+  Affine(double channel_mean, double inverse_deviation, double scale, double channel_shift)
+      : mean(static_cast<T>(channel_mean)),
+        factor(static_cast<T>(scale * inverse_deviation)),
+        shift(static_cast<T>(channel_shift)) {}
+
+  T operator()(T x) const { return multiply_add(x - mean, factor, shift); }
+};
+
+/// Mean and inverse standard deviation per channel: what forward saves in training.
+struct Statistics {
+  double mean, inverse_deviation;
+};
+
+Statistics& saved_statistics(const Args& args, std::int64_t c) { return static_cast<Statistics*>(args.saved)[c]; }
+
+template <class T>
+Affine<T> affine_of(const Args& args, const Statistics& statistics, std::int64_t c) {
+  return {statistics.mean, statistics.inverse_deviation, static_cast<double>(args.w[0].as<T>()[c]),
+          static_cast<double>(args.w[1].as<T>()[c])};
+}
+
+template <class T>
+T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
+  return image<T>(tensor, n) + c * tensor.shape.plane();
+}
+
+/// Calls work(n, first, count) for strips of one channel's planes.
+template <class Work>
+void for_each_strip(const Shape& shape, Work&& work) {
+  const std::int64_t size = shape.plane();
+  for (std::int64_t n = 0; n < shape.n; ++n)
+    for (std::int64_t first = 0; first < size; first += strip) work(n, first, std::min(strip, size - first));
+}
+
+// ---- forward -------------------------------------------------------------------------------------------------------
+
+/// Mean and biased variance of one channel. Sums of differences from one of its values: no cancellation beyond the
+/// spread of the channel itself, so that one pass is enough.
+template <class T>
+std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
+  const double origin = static_cast<double>(*plane<const T>(x, 0, c));
+  TwoSums sums;
+  for_each_strip(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* from = plane<const T>(x, n, c) + first;
+    prefetch_behind(from, size);
+    sums.add(
+        size,
+        [&](std::int64_t i, Double4& sum, Double4& squares) {
+          const Double4 d = load4(from + i) - origin;
+          sum += d;
+          squares += d * d;
+        },
+        [&](std::int64_t i, auto& sum, auto& squares) {
+          const double d = static_cast<double>(from[i]) - origin;
+          sum += d;
+          squares += d * d;
+        });
+  });
+  const auto count = static_cast<double>(x.shape.plane() * x.shape.n);
+  const double offset = sums.first() / count;
+  return {origin + offset, std::max(0.0, sums.second() / count - offset * offset)};
+}
+
+template <class T>
+void update_running(const Args& args, std::int64_t c, double momentum, double mean, double variance) {
+  const auto count = static_cast<double>(args.x[0].shape.n * args.x[0].shape.plane());
+  const auto update = [&](T& running, double batch) {
+    running = static_cast<T>((1 - momentum) * static_cast<double>(running) + momentum * batch);
+  };
+  update(args.state[0].as<T>()[c], mean);
+  update(args.state[1].as<T>()[c], variance * (count / (count - 1)));
+}
+
+template <class T, bool Adds, bool Clips>
+void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
+  const bool non_temporal =
+      wants_non_temporal<T>(args.y.shape) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1]));
+  alignas(line_bytes) T room[strip];
+  for_each_strip(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+    const T* x = plane<const T>(args.x[0], n, c) + first;
+    const T* other = Adds ? plane<const T>(args.x[1], n, c) + first : nullptr;
+    T* y = plane<T>(args.y, n, c) + first;
+    T* to = non_temporal ? room : y;
+    if (!non_temporal) prefetch_to_write(y, size);
+    if (Adds) prefetch_behind(other, size);
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < size; ++i) {
+      T value = affine(x[i]);
+      if (Adds) value += other[i];
+      if (Clips) value = value <= 0 ? T(0) : value;
+      to[i] = value;
+    }
+    if (non_temporal) copy_non_temporal(y, room, size);
+  });
+  if (non_temporal) non_temporal_fence();
+}
+
+template <class T>
+void write_channel(const Args& args, Tail tail, const Affine<T>& affine, std::int64_t c) {
+  with_flag(tail.add, [&](auto adds) {
+    with_flag(tail.relu,
+              [&](auto clips) { write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, affine, c); });
+  });
+}
+
+template <class Work>
+void split_channels(Pool& pool, const Shape& shape, Work&& work) {
+  pool.split(shape.c, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t c = from; c < to; ++c) work(c);
+  });
+}
+
+template <class T>
+void forward_training(Pool& pool, const Args& args, const BatchNorm& op, Tail tail) {
+  split_channels(pool, args.y.shape, [&](std::int64_t c) {
+    const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
+    Statistics& statistics = saved_statistics(args, c);
+    statistics = {mean, 1 / std::sqrt(variance + op.epsilon)};
+    update_running<T>(args, c, op.momentum, mean, variance);
+    write_channel(args, tail, affine_of<T>(args, statistics, c), c);
+  });
+}
+
+/// Makes of parameters and running statistics what a pass in inference computes with.
+template <class T>
+void prepare(const Args& args, const BatchNorm& op) {
+  auto* const prepared = static_cast<Affine<T>*>(args.prepared);
+  for (std::int64_t c = 0; c < args.w[0].shape.count(); ++c) {
+    const auto mean = static_cast<double>(args.state[0].as<T>()[c]);
+    const auto variance = static_cast<double>(args.state[1].as<T>()[c]);
+    prepared[c] = affine_of<T>(args, {mean, 1 / std::sqrt(variance + op.epsilon)}, c);
+  }
+}
+
+template <class T>
+void forward_inference(Pool& pool, const Args& args, Tail tail) {
+  const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
+  split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
+}
+
+// ---- backward ------------------------------------------------------------------------------------------------------
+
+/// Where ReLU's mask comes from: y, or, where nothing was added, x through the very arithmetic of forward, which saves
+/// reading y.
+enum class Mask { none, from_y, from_x };
+
+Mask mask_of(Tail tail) {
+  if (!tail.relu) return Mask::none;
+  return tail.add ? Mask::from_y : Mask::from_x;
+}
+
+/// The gradient of the normalised value, dz: dy, or dy where the ReLU behind let it through. On one strip of a plane.
+template <class T, Mask mask>
+struct Gradient {
+  const T *dy, *x, *y;
+  Affine<T> affine;
+
+  Gradient(const Args& args, const Affine<T>& channel, std::int64_t n, std::int64_t c, std::int64_t first)
+      : dy(plane<const T>(args.dy, n, c) + first),
+        x(plane<const T>(args.x[0], n, c) + first),
+        y(mask == Mask::from_y ? plane<const T>(args.y, n, c) + first : nullptr),
+        affine(channel) {}
+
+  T operator[](std::int64_t i) const {
+    if constexpr (mask == Mask::from_y) return y[i] > 0 ? dy[i] : T(0);
+    if constexpr (mask == Mask::from_x) return affine(x[i]) > 0 ? dy[i] : T(0);
+    return dy[i];
+  }
+
+  /// Asks for all that a strip some way behind this one will read.
+  void prefetch(std::int64_t count) const {
+    prefetch_behind(dy, count);
+    prefetch_behind(x, count);
+    if (mask == Mask::from_y) prefetch_behind(y, count);
+  }
+
+  /// The strip as it lies, or written to `room`.
+  const T* write(std::int64_t count, T* room) const {
+    if constexpr (mask == Mask::none) return dy;
+    const Gradient dz = *this;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) room[i] = dz[i];
+    return room;
+  }
+};
+
+/// Sums over one channel of dz and of dz (x - mean).
+template <class T, Mask mask>
+TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
+  TwoSums sums;
+  T room[strip];
+  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, affine, n, c, first);
+    gradient.prefetch(count);
+    const T* dz = gradient.write(count, room);
+    const T* x = gradient.x;
+    sums.add(
+        count,
+        [&](std::int64_t i, Double4& sum, Double4& products) {
+          const Double4 d = load4(dz + i);
+          sum += d;
+          products += d * (load4(x + i) - mean);
+        },
+        [&](std::int64_t i, auto& sum, auto& products) {
+          const auto d = static_cast<double>(dz[i]);
+          sum += d;
+          products += d * (static_cast<double>(x[i]) - mean);
+        });
+  });
+  return sums;
+}
+
+/// dx = factor dz + (x - mean) slope + offset.
+template <class T>
+struct DataGradient {
+  T factor, mean, slope, offset;
+
+  T operator()(T dz, T x) const { return multiply_add(factor, dz, multiply_add(x - mean, slope, offset)); }
+};
+
+template <class T, class Gradients>
+void write_data_gradient(const Gradients& dz, const T* x, T* dx, const DataGradient<T>& data, std::int64_t count,
+                         bool adds) {
+  const DataGradient<T> gradient = data;
+  with_flag(adds, [&](auto add) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < count; ++i) {
+      const T d = gradient(dz[i], x[i]);
+      dx[i] = add ? dx[i] + d : d;
+    }
+  });
+}
+
+template <class T, Mask mask>
+void write_gradients(const Args& args, const Affine<T>& affine, const DataGradient<T>& data, std::int64_t c,
+                     const std::array<bool, 2>& adds) {
+  const bool on_dy = wanted(args, 1) && same_place(args.dx[1], args.dy);
+  const bool wants_other = wanted(args, 1) && (mask != Mask::none || adds[1] || !on_dy);
+  const bool wants_x = wanted(args, 0);
+  if (!wants_x && !wants_other) return;
+  const auto non_temporal = [&](std::size_t i) {
+    return wants_non_temporal<T>(args.dy.shape) && !adds[i] && !same_place(args.dx[i], args.dy) &&
+           !same_place(args.dx[i], args.x[0]) && !(mask == Mask::from_y && same_place(args.dx[i], args.y));
+  };
+  const bool non_temporal_x = wants_x && non_temporal(0), non_temporal_other = wants_other && non_temporal(1);
+  T room[strip];
+  alignas(line_bytes) T gradient_room[strip];
+  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+    const Gradient<T, mask> gradient(args, affine, n, c, first);
+    T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
+    T* to = non_temporal_x ? gradient_room : dx;
+    const auto flush = [&] {
+      if (non_temporal_x) copy_non_temporal(dx, gradient_room, count);
+    };
+    if (wants_x && !non_temporal_x) prefetch_to_write(dx, count);
+    if (wants_x && !wants_other) {
+      write_data_gradient(gradient, gradient.x, to, data, count, adds[0]);
+      return flush();
+    }
+    // Either may lie on dy; the one that does must not be written while the other still reads it.
+    const T* dz = gradient.write(count, room);
+    T* other = plane<T>(args.dx[1], n, c) + first;
+    if (non_temporal_other) {
+      copy_non_temporal(other, dz, count);
+    } else if (!on_dy) {
+      put(other, dz, count, adds[1]);
+    }
+    if (dx != nullptr) write_data_gradient(dz, gradient.x, to, data, count, adds[0]);
+    flush();
+    if (on_dy) put(other, dz, count, adds[1]);
+  });
+  if (non_temporal_x || non_temporal_other) non_temporal_fence();
+}
+
+template <class T, Mask mask>
+void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, bool adds_dw) {
+  const Shape& shape = args.dy.shape;
+  const auto count = static_cast<double>(shape.n * shape.plane());
+  split_channels(pool, shape, [&](std::int64_t c) {
+    const auto [mean, inverse_deviation] = saved_statistics(args, c);
+    const Affine<T> affine = affine_of<T>(args, saved_statistics(args, c), c);
+    const TwoSums sums = gradient_sums<T, mask>(args, affine, mean, c);
+    const double dshift = sums.first(), dscale = sums.second() * inverse_deviation;
+    const auto place = [&](std::size_t i, double value) {
+      if (i >= args.dw.size() || !args.dw[i]) return;
+      T& dw = args.dw[i].as<T>()[c];
+      dw = adds_dw ? dw + static_cast<T>(value) : static_cast<T>(value);
+    };
+    place(0, dscale);
+    place(1, dshift);
+    const double factor = static_cast<double>(args.w[0].as<T>()[c]) * inverse_deviation;
+    const DataGradient<T> data = {static_cast<T>(factor), affine.mean,
+                                  static_cast<T>(-factor * inverse_deviation * dscale / count),
+                                  static_cast<T>(-factor * dshift / count)};
+    write_gradients<T, mask>(args, affine, data, c, adds);
+  });
+}
+
+Tail tail_of(const Spec& spec) {
+  Tail tail;
+  for (const Op& op : spec.tail) {
+    tail.add |= std::holds_alternative<Add>(op);
+    tail.relu |= std::holds_alternative<Relu>(op);
+  }
+  return tail;
+}
+
+}  // namespace
+
+Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Context& context) {
+  const Tail tail = tail_of(spec);
+  Lowered unit = empty_unit(spec);
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = same_pitch(spec, i);
+    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+  }
+  unit.backward_reads_x[0] = true;
+  unit.backward_reads_y = tail.add && tail.relu;
+  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  with_type(spec.y.dtype, [&]<class T>() {
+    Pool& pool = context.pool;
+    const auto emit = [&](std::vector<Pass> passes, auto function) {
+      unit.steps.push_back(step(std::move(passes), "direct", function));
+    };
+    if (spec.mode == Mode::inference) {
+      unit.prepared_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Affine<T>);
+      emit({Pass::prepare}, [op](const Args& args) { prepare<T>(args, op); });
+      emit({Pass::forward}, [&pool, tail](const Args& args) { forward_inference<T>(pool, args, tail); });
+      return;
+    }
+    unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.c) * sizeof(Statistics);
+    emit({Pass::forward}, [&pool, op, tail](const Args& args) { forward_training<T>(pool, args, op, tail); });
+    emit({Pass::recompute}, [&pool, tail](const Args& args) {
+      split_channels(pool, args.y.shape, [&](std::int64_t c) {
+        write_channel(args, tail, affine_of<T>(args, saved_statistics(args, c), c), c);
+      });
+    });
+    const auto emit_backward = [&]<Mask mask>() {
+      const std::array<bool, 2> adds = {adds_dx(spec, 0), adds_dx(spec, 1)};
+      emit({Pass::backward_params, Pass::backward_data},
+           [&pool, adds, adds_dw = spec.adds_dw](const Args& args) { backward<T, mask>(pool, args, adds, adds_dw); });
+    };
+    switch (mask_of(tail)) {
+      case Mask::none: emit_backward.template operator()<Mask::none>(); break;
+      case Mask::from_y: emit_backward.template operator()<Mask::from_y>(); break;
+      case Mask::from_x: emit_backward.template operator()<Mask::from_x>(); break;
+    }
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

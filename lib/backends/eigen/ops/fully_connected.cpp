@@ -1,0 +1,308 @@
+// Fully connected: products that read or write every weight once per pass, which is what bounds them.
+//
+// forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read where it lies
+// backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time
+// backward_params   dw = dy^T * x: threads share the outputs; x is packed
+// direct            the convolution whose kernel is the whole plane, by its definition
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "../conv/conv.h"
+#include "../gemm/gemm.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t packed_bytes = 256 * 1024;  // of one packed block
+
+template <class T>
+class FullyConnectedProduct {
+ public:
+  FullyConnectedProduct(const ConvProblem& c, int threads, const MicroKernels<T>& kernels)
+      : c_(c), threads_(threads), kernels_(&kernels), images_(c.x.n), features_(c.x.image()), outputs_(c.y.c) {}
+
+  std::size_t workspace_bytes(Pass pass) const {
+    Carver shared;
+    carve_shared(pass, shared);
+    return shared.used_bytes() + static_cast<std::size_t>(threads_) * part_bytes(pass);
+  }
+
+  double error(Pass) const;
+
+  void forward(const Args& args, Pool& pool) const;
+  void backward_data(const Args& args, Pool& pool) const;
+  void backward_params(const Args& args, Pool& pool) const;
+
+ private:
+  struct Buffers {
+    T* panels;
+    T* sums;  // forward: outputs of the part x images
+    Segment* segments;
+    Panel<T>* list;
+  };
+
+  std::int64_t width() const { return kernels_->width(); }
+  std::int64_t padded_images() const { return round_up(images_, kernels_->lanes); }
+  std::int64_t image_width() const { return std::min(width(), padded_images()); }  // of a panel of images
+  std::int64_t image_panels() const { return divide_up(images_, width()); }
+
+  /// forward: features packed at once.
+  std::int64_t feature_block() const {
+    const std::int64_t fit = packed_bytes / static_cast<std::int64_t>(sizeof(T)) / (image_panels() * image_width());
+    return std::min(features_, std::clamp<std::int64_t>(fit, 128, 2048));
+  }
+  /// backward: columns of w or dw in a packed block, and its depth.
+  std::int64_t column_block() const { return std::min(round_up(features_, width()), 1024 / width() * width()); }
+  std::int64_t depth_block() const { return packed_bytes / static_cast<std::int64_t>(sizeof(T)) / column_block(); }
+  std::int64_t depth_block(std::int64_t depth) const {
+    return std::min(depth, std::max<std::int64_t>(1, depth_block()));
+  }
+
+  Buffers carve(Pass pass, Carver& carver) const {
+    Buffers buffers{};
+    switch (pass) {
+      case Pass::forward:
+        buffers.panels = carver.take<T>(image_panels() * image_width() * feature_block());
+        buffers.sums = carver.take<T>(round_up(divide_up(outputs_, threads_), kernels_->rows) * padded_images());
+        break;
+      case Pass::backward_params: buffers.panels = carver.take<T>(column_block() * depth_block(images_)); break;
+      default: buffers.panels = carver.take<T>(column_block() * depth_block(outputs_)); break;
+    }
+    buffers.segments = carver.take<Segment>(column_block() / width());
+    buffers.list = carver.take<Panel<T>>(std::max(column_block() / width(), image_panels()));
+    return buffers;
+  }
+  /// dy where it counts: {images, outputs} for the data gradient, {outputs, images} for the weights'.
+  T* carve_shared(Pass pass, Carver& carver) const {
+    const bool needed = pass == Pass::backward_params || (pass == Pass::backward_data && c_.relu);
+    return carver.take<T>(needed ? images_ * outputs_ : 0);
+  }
+  std::size_t part_bytes(Pass pass) const {
+    Carver counter;
+    carve(pass, counter);
+    return counter.used_bytes();
+  }
+  Buffers buffers_of(Pass pass, int part, const Args& args) const {
+    Carver shared;
+    carve_shared(pass, shared);
+    Carver carver(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
+                  static_cast<std::size_t>(part) * part_bytes(pass));
+    return carve(pass, carver);
+  }
+
+  /// Packs `depth` rows of a row-major matrix, `columns` of each.
+  void pack_rows(const T* from, std::int64_t ld, std::int64_t depth, std::int64_t columns, std::int64_t panel_stride,
+                 const Buffers& buffers) const {
+    std::int64_t count = 0;
+    for (std::int64_t j = 0; j < columns; j += width()) {
+      buffers.segments[count++] = {j / width() * panel_stride, j, std::min(width(), columns - j)};
+    }
+    if (columns % width() != 0) {
+      T* const last = buffers.panels + columns / width() * panel_stride;
+      std::fill(last, last + depth * width(), T{0});
+    }
+    constexpr std::int64_t ahead = 2;  // rows
+    for (std::int64_t k = 0; k < depth; ++k) {
+      kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count, ahead * ld);
+    }
+  }
+
+  ConvProblem c_;
+  int threads_;
+  const MicroKernels<T>* kernels_;
+  std::int64_t images_, features_, outputs_;
+};
+
+/// A term meets a rounding for itself and for each later one of its block, for each later block, and at the end.
+template <class T>
+double FullyConnectedProduct<T>::error(Pass pass) const {
+  const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {
+    return static_cast<double>(block + divide_up(depth, block) - 1 + (last ? 1 : 0));
+  };
+  constexpr DType dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+  switch (pass) {
+    case Pass::forward: return error_of_roundings(roundings(features_, feature_block(), c_.op.bias), dtype);
+    case Pass::backward_params: return error_of_roundings(roundings(images_, depth_block(images_), c_.add_dw), dtype);
+    default: return error_of_roundings(roundings(outputs_, depth_block(outputs_), c_.add_dx), dtype);
+  }
+}
+
+template <class T>
+void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
+  const T* const bias = c_.op.bias ? args.w[1].as<T>() : nullptr;
+  pool.run([&](int part) {
+    const Piece own = piece(outputs_, kernels_->rows, part, threads_);
+    if (own.first == own.last) return;
+    const Buffers buffers = buffers_of(Pass::forward, part, args);
+    const std::int64_t block = feature_block(), ldb = image_width(), panel_stride = block * ldb;
+    for (std::int64_t k = 0; k < features_; k += block) {
+      const std::int64_t depth = std::min(block, features_ - k);
+      for (std::int64_t n = 0; n < images_; n += width()) {
+        T* const panel = buffers.panels + n / width() * panel_stride;
+        const std::int64_t count = std::min(width(), images_ - n);
+        if (count < ldb) std::fill(panel, panel + depth * ldb, T{0});
+        kernels_->transpose(panel, ldb, args.x[0].as<T>() + n * args.x[0].pitch + k, args.x[0].pitch, nullptr, 0, count,
+                            depth);
+      }
+      multiply(Block<T>{.kernels = kernels_,
+                        .a = args.w[0].as<T>() + own.first * features_ + k,
+                        .lda = features_,
+                        .rows = own.last - own.first,
+                        .depth = depth,
+                        .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, padded_images(), buffers.sums,
+                                                 buffers.list),
+                        .ldb = ldb,
+                        .ldc = padded_images(),
+                        .begins = k == 0,
+                        .a_is_far = true},
+               RowMajor<T>{buffers.sums, padded_images(), kernels_});
+    }
+    for (std::int64_t n = 0; n < images_; ++n) {
+      T* const y = args.y.as<T>() + n * args.y.pitch;
+      for (std::int64_t k = own.first; k < own.last; ++k) {
+        T sum = buffers.sums[(k - own.first) * padded_images() + n];
+        if (bias != nullptr) sum += bias[k];
+        y[k] = c_.relu && sum < 0 ? T{0} : sum;
+      }
+    }
+  });
+}
+
+template <class T>
+void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const {
+  const Tensor& dx = args.dx[0];
+  if (!dx) return;
+  const T* dy = args.dy.as<T>();
+  std::int64_t dy_pitch = args.dy.pitch;
+  if (c_.relu) {
+    Carver shared(args.workspace);
+    T* const masked = carve_shared(Pass::backward_data, shared);
+    for (std::int64_t n = 0; n < images_; ++n) {
+      const T* const y = args.y.as<T>() + n * args.y.pitch;
+      for (std::int64_t k = 0; k < outputs_; ++k) masked[n * outputs_ + k] = y[k] > 0 ? dy[n * dy_pitch + k] : T{0};
+    }
+    dy = masked;
+    dy_pitch = outputs_;
+  }
+  pool.run([&](int part) {
+    const Piece own = piece(features_, width(), part, threads_);
+    if (own.first == own.last) return;
+    const Buffers buffers = buffers_of(Pass::backward_data, part, args);
+    const std::int64_t block = depth_block(outputs_), panel_stride = block * width();
+    for (std::int64_t j = own.first; j < own.last; j += column_block()) {
+      const std::int64_t columns = std::min(column_block(), own.last - j);
+      for (std::int64_t k = 0; k < outputs_; k += block) {
+        const std::int64_t depth = std::min(block, outputs_ - k);
+        pack_rows(args.w[0].as<T>() + k * features_ + j, features_, depth, columns, panel_stride, buffers);
+        multiply(Block<T>{.kernels = kernels_,
+                          .a = dy + k,
+                          .lda = dy_pitch,
+                          .rows = images_,
+                          .depth = depth,
+                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns, dx.as<T>() + j,
+                                                   buffers.list),
+                          .ldb = width(),
+                          .ldc = dx.pitch,
+                          .add = c_.add_dx,
+                          .begins = k == 0},
+                 RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
+      }
+    }
+  });
+}
+
+template <class T>
+void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) const {
+  T* const dw = args.dw.empty() ? nullptr : args.dw[0].as<T>();
+  T* const db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>();
+  Carver shared(args.workspace);
+  T* const dy = carve_shared(Pass::backward_params, shared);
+  pool.run([&](int part) {
+    const Piece own = piece(outputs_, kernels_->rows, part, threads_);
+    if (own.first == own.last) return;
+    kernels_->transpose(dy + own.first * images_, images_, args.dy.as<T>() + own.first, args.dy.pitch,
+                        c_.relu ? args.y.as<T>() + own.first : nullptr, args.y.pitch, images_, own.last - own.first);
+    for (std::int64_t k = own.first; db != nullptr && k < own.last; ++k) {
+      double sum = c_.add_dw ? static_cast<double>(db[k]) : 0.0;
+      for (std::int64_t n = 0; n < images_; ++n) sum += static_cast<double>(dy[k * images_ + n]);
+      db[k] = static_cast<T>(sum);
+    }
+    if (dw == nullptr) return;
+    const Buffers buffers = buffers_of(Pass::backward_params, part, args);
+    const std::int64_t block = depth_block(images_), panel_stride = block * width();
+    for (std::int64_t j = 0; j < features_; j += column_block()) {
+      const std::int64_t columns = std::min(column_block(), features_ - j);
+      for (std::int64_t n = 0; n < images_; n += block) {
+        const std::int64_t depth = std::min(block, images_ - n);
+        pack_rows(args.x[0].as<T>() + n * args.x[0].pitch + j, args.x[0].pitch, depth, columns, panel_stride, buffers);
+        multiply(Block<T>{.kernels = kernels_,
+                          .a = dy + own.first * images_ + n,
+                          .lda = images_,
+                          .rows = own.last - own.first,
+                          .depth = depth,
+                          .panels = list_panels<T>(*kernels_, buffers.panels, panel_stride, columns,
+                                                   dw + own.first * features_ + j, buffers.list),
+                          .ldb = width(),
+                          .ldc = features_,
+                          .add = c_.add_dw,
+                          .begins = n == 0,
+                          .c_is_far = true},
+                 RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
+      }
+    }
+  });
+}
+
+Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    Pool& pool = context.pool;
+    FullyConnectedProduct<T> product(problem, pool.threads(), context.set.of<T>());
+    const std::size_t bytes = product.workspace_bytes(pass);
+    return step(
+        {pass}, "gemm",
+        [product = std::move(product), pass, &pool](const Args& args) {
+          switch (pass) {
+            case Pass::forward: return product.forward(args, pool);
+            case Pass::backward_params: return product.backward_params(args, pool);
+            default: return product.backward_data(args, pool);
+          }
+        },
+        bytes);
+  });
+}
+
+double gemm_error(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
+  return with_type(dtype, [&]<class T>() {
+    return FullyConnectedProduct<T>(problem, context.pool.threads(), context.set.of<T>()).error(pass);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass pass) {
+  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
+  return {"gemm", "direct"};
+}
+
+Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, const Context& context) {
+  const std::string unit = "eigen: " + to_string(Op(op));
+  const Shape& x = spec.x.at(0).shape;
+  const ConvProblem problem{.op = {.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias},
+                            .x = x,
+                            .y = spec.y.shape,
+                            .relu = ends_in_relu(spec),
+                            .add_dx = !spec.adds_dx.empty() && spec.adds_dx[0],
+                            .add_dw = spec.adds_dw};
+  const DType dtype = spec.y.dtype;
+  return assemble(spec, [&](Pass pass) {
+    return pick(unit, pass, choice,
+                {{"gemm", gemm_error(problem, dtype, pass, context),
+                  [&, pass] { return gemm_step(problem, dtype, pass, context); }},
+                 {"direct", direct_error(problem, dtype, pass),
+                  [&, pass] { return direct_step(problem, dtype, pass, context); }}});
+  });
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,60 @@
+// The mean of each plane.
+
+#include "../runtime/elements.h"
+
+namespace lamina::eigen {
+namespace {
+
+/// In 32 interleaved sums, so that the additions run side by side and their errors stay small.
+template <class T>
+T sum(const T* x, std::int64_t count) {
+  constexpr std::int64_t lanes = 32;
+  T sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane];
+  for (std::int64_t lane = 0; i < count; ++i, ++lane) sums[lane] += x[i];
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+template <class T>
+void forward(Pool& pool, const Args& args) {
+  const Shape& shape = args.x[0].shape;
+  const std::int64_t plane = shape.plane();
+  split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
+    image<T>(args.y, n)[c] = sum(image<const T>(args.x[0], n) + c * plane, plane) / static_cast<T>(plane);
+  });
+}
+
+template <class T>
+void backward(Pool& pool, const Args& args, bool adds) {
+  if (!wanted(args, 0)) return;
+  const Shape& shape = args.dx[0].shape;
+  const std::int64_t plane = shape.plane();
+  split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
+    const T share = image<const T>(args.dy, n)[c] / static_cast<T>(plane);
+    T* dx = image<T>(args.dx[0], n) + c * plane;
+    if (adds) {
+      for (std::int64_t i = 0; i < plane; ++i) dx[i] += share;
+    } else {
+      std::fill_n(dx, plane, share);
+    }
+  });
+}
+
+}  // namespace
+
+Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
+        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, adds); });
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

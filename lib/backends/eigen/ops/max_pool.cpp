@@ -1,0 +1,276 @@
+// The largest cell of each window. Each input row is reduced along its columns once and kept for all windows that hold
+// it; windows then reduce those along the rows. In training the first maximum's place in its window is saved.
+
+#include <limits>
+#include <utility>
+
+#include "../runtime/elements.h"
+#include "window.h"
+
+namespace lamina::eigen {
+namespace {
+
+/// Elements and integers of the same width side by side, so that a comparison of the first selects among the second.
+/// Written out, since the compiler gives up on a chain of such selections.
+template <class T>
+struct Vectors;
+template <>
+struct Vectors<float> {
+  using Lane = std::int32_t;
+  using Values = float __attribute__((vector_size(32)));
+  using Lanes = Lane __attribute__((vector_size(32)));
+  static constexpr std::int64_t size = 8;
+};
+template <>
+struct Vectors<double> {
+  using Lane = std::int64_t;
+  using Values = double __attribute__((vector_size(32)));
+  using Lanes = Lane __attribute__((vector_size(32)));
+  static constexpr std::int64_t size = 4;
+};
+
+template <class T>
+using Lane = typename Vectors<T>::Lane;
+
+template <class Vector, class Element>
+inline __attribute__((always_inline)) Vector load(const Element* from) {
+  Vector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+constexpr std::int64_t block = 8;  // elements: rows are rounded up to it, and need no scalar remainder
+
+std::int64_t aligned(std::int64_t count) { return (count + block - 1) / block * block; }
+
+/// One thread's rows, in the workspace. Each has room for whole blocks.
+template <class T>
+struct Rows {
+  T* padded;              // one input row between its paddings
+  T* phases;              // the same, phase by phase; `padded` itself where the stride is 1
+  T* best;                // R rows: the largest cell per window of input row h at h % R
+  Lane<T>* place;         // R rows: its column in the window
+  Lane<T>* first_place;   // the first column of each window that is not padding
+  Lane<T>* lowest_place;  // the first place of each window of an output row that is not padding
+  T* window_best;         // of the output row in the making
+  Lane<T>* window_place;
+
+  static std::int64_t phase_pitch(const Windows& g) { return aligned(g.Q) + aligned((g.S - 1) / g.stride_w); }
+  static std::int64_t padded_cells(const Windows& g) {
+    return aligned(std::max(g.row_cells(), phase_pitch(g) * g.stride_w));
+  }
+  static std::size_t bytes(const Windows& g) {
+    const std::int64_t cells = padded_cells(g) + phase_pitch(g) * g.stride_w + (2 * g.R + 4) * aligned(g.Q);
+    return static_cast<std::size_t>(cells) * sizeof(T);
+  }
+
+  Rows(void* workspace, int part, const Windows& g) {
+    auto* at = reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g));
+    const auto take = [&at](std::int64_t count) { return std::exchange(at, at + count); };
+    const auto take_lanes = [&](std::int64_t count) { return reinterpret_cast<Lane<T>*>(take(count)); };
+    const std::int64_t q = aligned(g.Q);
+    padded = take(padded_cells(g));
+    phases = take(phase_pitch(g) * g.stride_w);
+    std::fill(padded, at, -std::numeric_limits<T>::infinity());
+    if (g.stride_w == 1) phases = padded;
+    best = take(g.R * q);
+    place = take_lanes(g.R * q);
+    first_place = take_lanes(q);
+    lowest_place = take_lanes(q);
+    window_best = take(q);
+    window_place = take_lanes(q);
+    for (std::int64_t i = 0; i < q; ++i)
+      first_place[i] = static_cast<Lane<T>>(std::max<std::int64_t>(0, -g.first_column(i)));
+  }
+};
+
+template <class T>
+void cut_phases(const Windows& g, const T* x, const Rows<T>& rows) {
+  std::copy_n(x, g.columns_used(), rows.padded + g.pad_w);
+  const std::int64_t pitch = Rows<T>::phase_pitch(g);
+  if (g.stride_w == 2) {
+    T *even = rows.phases, *odd = rows.phases + pitch;
+    const T* padded = rows.padded;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = 0; i < pitch; ++i) {
+      even[i] = padded[2 * i];
+      odd[i] = padded[2 * i + 1];
+    }
+  } else if (g.stride_w > 2) {
+    for (std::int64_t j = 0; j < g.stride_w; ++j)
+      for (std::int64_t i = 0; i < pitch; ++i) rows.phases[j * pitch + i] = rows.padded[i * g.stride_w + j];
+  }
+}
+
+/// One row of candidates for the largest cell of each window: the cells, and their places in the window, which are
+/// `offset` plus what stands in `place`.
+template <class T>
+struct Candidates {
+  const T* value;
+  const Lane<T>* place;
+  Lane<T> offset;
+};
+
+/// The largest cells so far, and their places.
+template <class T>
+struct Largest {
+  T* value;
+  Lane<T>* place;
+};
+
+/// Takes the first largest of a few rows of candidates and, if `Continues`, of what is there already. Where no cell is
+/// above minus infinity the place is `lowest`. Without `HavePlaces` a candidate's place is its `offset` alone.
+template <class T, bool Places, bool HavePlaces, bool Continues, std::size_t... k>
+void reduce(const Largest<T>& to, const Candidates<T>* from, const Lane<T>* lowest, std::int64_t count,
+            std::index_sequence<k...>) {
+  using Values = typename Vectors<T>::Values;
+  using Lanes = typename Vectors<T>::Lanes;
+  for (std::int64_t i = 0; i < count; i += Vectors<T>::size) {
+    Values largest = Values{} - std::numeric_limits<T>::infinity();
+    Lanes at = {};
+    if constexpr (Continues) largest = load<Values>(to.value + i);
+    if constexpr (Places) at = load<Lanes>((Continues ? to.place : lowest) + i);
+    const auto consider = [&](const Candidates<T>& row) {
+      const Values value = load<Values>(row.value + i);
+      const Lanes above = ~(value <= largest);           // or not to be compared
+      const Lanes taken = above & (largest == largest);  // a NaN stays, so that the first one wins
+      largest = taken ? value : largest;
+      if constexpr (Places) {
+        Lanes place = Lanes{} + row.offset;
+        if constexpr (HavePlaces) place += load<Lanes>(row.place + i);
+        at = taken ? place : at;
+      }
+    };
+    (consider(from[k]), ...);
+    std::memcpy(to.value + i, &largest, sizeof largest);
+    if constexpr (Places) std::memcpy(to.place + i, &at, sizeof at);
+  }
+}
+
+/// The same for any number of rows, three at a time; `row(k)` gives the k-th.
+template <class T, bool Places, bool HavePlaces, class Row>
+void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest, std::int64_t count, Row&& row) {
+  for (std::int64_t k = 0; k < rows; k += 3) {
+    const std::int64_t few = std::min<std::int64_t>(3, rows - k);
+    Candidates<T> from[3] = {};
+    for (std::int64_t j = 0; j < few; ++j) from[j] = row(k + j);
+    with_flag(k > 0, [&](auto continues) {
+      constexpr bool go_on = decltype(continues)::value;
+      if (few == 3) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<3>());
+      if (few == 2) return reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<2>());
+      reduce<T, Places, HavePlaces, go_on>(to, from, lowest, count, std::make_index_sequence<1>());
+    });
+  }
+}
+
+/// The largest cell of every window of one input row, and its column.
+template <class T, bool Places>
+void reduce_columns(const Windows& g, const T* x, std::int64_t h, const Rows<T>& rows) {
+  cut_phases(g, x + h * g.W, rows);
+  const std::int64_t pitch = Rows<T>::phase_pitch(g), slot = h % g.R * aligned(g.Q);
+  reduce_rows<T, Places, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, aligned(g.Q),
+                                [&](std::int64_t s) -> Candidates<T> {
+                                  const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
+                                  return {cells, nullptr, static_cast<Lane<T>>(s)};
+                                });
+}
+
+template <class T, class Winner, bool Places>
+void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Rows<T>& rows) {
+  std::int64_t reduced = 0;  // input rows so far
+  for (std::int64_t p = 0; p < g.P; ++p) {
+    const std::int64_t first = g.first_row(p);
+    const std::int64_t from = std::max<std::int64_t>(0, first), to = std::min(g.H, first + g.R);
+    for (reduced = std::max(reduced, from); reduced < to; ++reduced) reduce_columns<T, Places>(g, x, reduced, rows);
+
+    // Where all is minus infinity, the place is that of the first row inside the image.
+    if (Places)
+      for (std::int64_t i = 0; i < aligned(g.Q); ++i)
+        rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
+    reduce_rows<T, Places, true>(
+        {rows.window_best, rows.window_place}, to - from, rows.lowest_place, aligned(g.Q),
+        [&](std::int64_t k) -> Candidates<T> {
+          const std::int64_t slot = (from + k) % g.R * aligned(g.Q);
+          return {rows.best + slot, rows.place + slot, static_cast<Lane<T>>((from + k - first) * g.S)};
+        });
+    std::copy_n(rows.window_best, g.Q, y + p * g.Q);
+    if (Places)
+      for (std::int64_t q = 0; q < g.Q; ++q) winners[p * g.Q + q] = static_cast<Winner>(rows.window_place[q]);
+  }
+}
+
+/// Adds each output's gradient to its winner. Windows may overlap, so this goes one by one, but within one plane.
+/// `steps[i]` leads from a window's first cell to cell i.
+template <class T, class Winner>
+void backward_plane(const Windows& g, const std::int64_t* steps, const T* dy, const Winner* winners, T* dx) {
+  for (std::int64_t p = 0; p < g.P; ++p) {
+    const std::int64_t first = g.first_row(p) * g.W - g.pad_w;
+    for (std::int64_t q = 0; q < g.Q; ++q) dx[first + q * g.stride_w + steps[winners[p * g.Q + q]]] += dy[p * g.Q + q];
+  }
+}
+
+template <class T, class Winner, bool Places>
+void forward(Pool& pool, const Args& args, const Windows& g) {
+  const Shape& shape = args.y.shape;
+  const std::int64_t planes = std::int64_t{shape.n} * shape.c;
+  pool.run([&](int part) {
+    const Rows<T> rows(args.workspace, part, g);
+    const std::int64_t last = planes * (part + 1) / pool.threads();
+    for (std::int64_t i = planes * part / pool.threads(); i < last; ++i) {
+      const std::int64_t n = i / shape.c, c = i % shape.c;
+      Winner* winners = Places ? static_cast<Winner*>(args.saved) + i * g.P * g.Q : nullptr;
+      forward_plane<T, Winner, Places>(g, image<const T>(args.x[0], n) + c * g.H * g.W,
+                                       image<T>(args.y, n) + c * g.P * g.Q, winners, rows);
+    }
+  });
+}
+
+template <class T, class Winner>
+void backward(Pool& pool, const Args& args, const Windows& g, bool adds) {
+  if (!wanted(args, 0)) return;
+  const Shape& shape = args.dy.shape;
+  auto* const steps = static_cast<std::int64_t*>(args.workspace);
+  for (std::int64_t i = 0; i < g.R * g.S; ++i) steps[i] = i / g.S * g.W + i % g.S;
+  split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
+    T* dx = image<T>(args.dx[0], n) + c * g.H * g.W;
+    if (!adds) std::fill_n(dx, g.H * g.W, T(0));
+    backward_plane(g, steps, image<const T>(args.dy, n) + c * g.P * g.Q,
+                   static_cast<const Winner*>(args.saved) + (n * shape.c + c) * g.P * g.Q, dx);
+  });
+}
+
+template <class T, class Winner>
+void emit_steps(Lowered& unit, const Spec& spec, const Windows& g, Pool& pool) {
+  const std::size_t workspace = Rows<T>::bytes(g) * static_cast<std::size_t>(pool.threads());
+  const auto without_places = [&pool, g](const Args& args) { forward<T, Winner, false>(pool, args, g); };
+  if (spec.mode == Mode::inference) {
+    unit.steps.push_back(step({Pass::forward}, "direct", without_places, workspace));
+    return;
+  }
+  unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Winner);
+  unit.steps.push_back(step(
+      {Pass::forward}, "direct", [&pool, g](const Args& args) { forward<T, Winner, true>(pool, args, g); }, workspace));
+  unit.steps.push_back(step({Pass::recompute}, "direct", without_places, workspace));
+  unit.steps.push_back(step(
+      {Pass::backward_data}, "direct",
+      [&pool, g, adds = adds_dx(spec, 0)](const Args& args) { backward<T, Winner>(pool, args, g, adds); },
+      static_cast<std::size_t>(g.R * g.S) * sizeof(std::int64_t)));
+}
+
+}  // namespace
+
+Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const Windows windows(op, spec.x[0].shape, spec.y.shape);
+  with_type(spec.y.dtype, [&]<class T>() {
+    if (windows.R * windows.S <= 255) {
+      emit_steps<T, std::uint8_t>(unit, spec, windows, context.pool);
+    } else {
+      emit_steps<T, std::int32_t>(unit, spec, windows, context.pool);
+    }
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

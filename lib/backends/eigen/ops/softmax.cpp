@@ -1,0 +1,134 @@
+// y = exp(x - max) / sum over the channels. One value per image: the channels lie together and are the vector.
+// Maps: strips of pixels are the vector, and the channels are walked.
+
+#include <Eigen/Core>
+
+#include "../runtime/elements.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t strip = 64;  // elements
+
+/// Of fixed size and place, so that an exponential has the same bits wherever its argument lies in memory.
+template <class T>
+using Strip = Eigen::Array<T, strip, 1>;
+
+/// exp(x - largest) for up to a strip of elements.
+template <class T, class Largest>
+void exponentials(const T* x, const Largest& largest, std::int64_t count, Strip<T>& to) {
+  to.setZero();
+  std::copy_n(x, count, to.data());
+  to = (to - largest).exp();
+}
+
+/// Calls work(n, first pixel, pixels) for strips that cover every pixel of every image once.
+template <class Work>
+void split_strips(Pool& pool, const Shape& shape, Work&& work) {
+  const std::int64_t plane = shape.plane(), strips = (plane + strip - 1) / strip;
+  pool.split(shape.n * strips, 1, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) {
+      const std::int64_t first = i % strips * strip;
+      work(i / strips, first, std::min(strip, plane - first));
+    }
+  });
+}
+
+template <class T>
+void forward_vector(const T* x, T* y, std::int64_t channels) {
+  T largest = x[0];
+  for (std::int64_t c = 1; c < channels; ++c) largest = std::max(largest, x[c]);
+  Strip<T> part, sums = Strip<T>::Zero();
+  for (std::int64_t c = 0; c < channels; c += strip) {
+    const std::int64_t count = std::min(strip, channels - c);
+    exponentials(x + c, largest, count, part);
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
+    std::copy_n(part.data(), count, y + c);
+  }
+  const T sum = sums.sum();
+  for (std::int64_t c = 0; c < channels; ++c) y[c] /= sum;
+}
+
+template <class T>
+void forward_map(const T* x, T* y, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
+  Strip<T> part, largest = Strip<T>::Zero(), sums = Strip<T>::Zero();
+  std::copy_n(x, pixels, largest.data());
+  for (std::int64_t c = 1; c < channels; ++c)
+    for (std::int64_t i = 0; i < pixels; ++i) largest[i] = std::max(largest[i], x[c * plane + i]);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    exponentials(x + c * plane, largest, pixels, part);
+    sums += part;
+    std::copy_n(part.data(), pixels, y + c * plane);
+  }
+  for (std::int64_t c = 0; c < channels; ++c)
+    for (std::int64_t i = 0; i < pixels; ++i) y[c * plane + i] /= sums[i];
+}
+
+template <class T>
+void forward(Pool& pool, const Args& args) {
+  const Shape& shape = args.y.shape;
+  const std::int64_t plane = shape.plane();
+  split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+    const T* x = image<const T>(args.x[0], n) + first;
+    T* y = image<T>(args.y, n) + first;
+    if (plane == 1) return forward_vector(x, y, shape.c);
+    forward_map(x, y, shape.c, plane, pixels);
+  });
+}
+
+/// dx = y (dy - sum over the channels of y dy).
+template <class T, bool Adds>
+void backward_strip(const T* y, const T* dy, T* dx, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
+  T dots[strip] = {};
+  if (plane == 1) {
+    T lanes[strip] = {};
+    for (std::int64_t c = 0; c < channels; ++c) lanes[c % strip] += y[c] * dy[c];
+    for (const T lane : lanes) dots[0] += lane;
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t i = 0; i < pixels; ++i) dots[i] += y[c * plane + i] * dy[c * plane + i];
+  }
+  const auto place = [&](std::int64_t at, T dot) {
+    const T d = y[at] * (dy[at] - dot);
+    dx[at] = Adds ? dx[at] + d : d;
+  };
+  if (plane == 1) {
+    LAMINA_INDEPENDENT
+    for (std::int64_t c = 0; c < channels; ++c) place(c, dots[0]);
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      LAMINA_INDEPENDENT
+      for (std::int64_t i = 0; i < pixels; ++i) place(c * plane + i, dots[i]);
+    }
+  }
+}
+
+template <class T>
+void backward(Pool& pool, const Args& args, bool adds) {
+  if (!wanted(args, 0)) return;
+  const Shape& shape = args.dy.shape;
+  with_flag(adds, [&](auto add) {
+    split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+      backward_strip<T, decltype(add)::value>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
+                                              image<T>(args.dx[0], n) + first, shape.c, shape.plane(), pixels);
+    });
+  });
+}
+
+}  // namespace
+
+Lowered lower(const Softmax&, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.y_may_alias_x[0] = same_pitch(spec, 0);
+  unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
+  unit.recompute_reads_x[0] = true;
+  unit.backward_reads_y = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
+        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, adds); });
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

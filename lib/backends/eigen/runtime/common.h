@@ -1,0 +1,52 @@
+#pragma once
+// What the files of this backend share: the thread pool's face, dispatch on element types, the ops.
+
+#include <string>
+#include <vector>
+
+#include "../../lowering.h"
+#include "instruction_set.h"
+#include "lamina/backend.h"
+#include "lamina/error.h"
+#include "pool.h"
+
+namespace lamina::eigen {
+
+/// What lowering needs to know of the backend it happens in. Outlives every kernel.
+struct Context {
+  Pool& pool;
+  const InstructionSet& set;
+};
+
+/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.
+template <class Function>
+decltype(auto) with_type(DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f32: return function.template operator()<float>();
+    case DType::f64: return function.template operator()<double>();
+    default: break;
+  }
+  throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+}
+
+// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
+// is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
+Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
+Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);
+Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, const Context&);
+Lowered lower(const BatchNorm&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Lrn&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Relu&, const Spec&, const Choice&, const Context&);
+Lowered lower(const FullyConnected&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Dropout&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Softmax&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
+
+/// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
+std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
+std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass);
+
+}  // namespace lamina::eigen

@@ -1,0 +1,177 @@
+// Which of the instruction sets that the ops were compiled for is taken.
+
+#include "instruction_set.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "../../../device/host_device.h"
+#include "lamina/choice_cache.h"
+#include "lamina/error.h"
+
+namespace lamina::eigen {
+
+// Each is what an object or a joined object of ops shows.
+extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v2, instruction_set_x86_64_v3,
+    instruction_set_x86_64_v4;
+
+namespace {
+
+constexpr double worth_narrowing = 1.1;
+constexpr int narrowest_bytes = 16;  // of a vector
+
+// What the sets were compiled as, in so far as their speeds may differ.
+#if defined(__clang__)
+#define LAMINA_COMPILER __VERSION__
+#elif defined(__GNUC__)
+#define LAMINA_COMPILER "g++ " __VERSION__
+#else
+#define LAMINA_COMPILER "another compiler"
+#endif
+#if defined(__OPTIMIZE__)
+constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER;
+#else
+constexpr const char* build = "lamina " LAMINA_VERSION ", " LAMINA_COMPILER ", not optimised";
+#endif
+
+// Widest first.
+constexpr const InstructionSet* sets[] = {
+#if defined(LAMINA_WITH_X86_64_V4)
+    &instruction_set_x86_64_v4,
+#endif
+#if defined(LAMINA_WITH_X86_64_V3)
+    &instruction_set_x86_64_v3,
+#endif
+#if defined(LAMINA_WITH_X86_64_V2)
+    &instruction_set_x86_64_v2,
+#endif
+    &instruction_set_generic,
+};
+
+#if defined(__x86_64__)
+/// Whether all these bits of register c are set in the processor's answer.
+bool has(unsigned leaf, unsigned bits) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c & bits) == bits;
+}
+
+bool runs_v2() {
+  return has(1, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B) &&
+         has(0x80000001, bit_LAHF_LM);
+}
+
+// The compiler's own questions: whether the system saves the wide registers is part of them.
+bool runs_v3() {
+  return runs_v2() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
+         __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         has(1, bit_F16C | bit_MOVBE) && has(0x80000001, bit_LZCNT);
+}
+
+[[maybe_unused]] bool runs_v4() {  // not where fewer sets are built
+  return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+/// Of one register tile over a panel that stays in the first-level cache, the best of several runs.
+double multiply_adds_per_second(const InstructionSet& set) {
+  constexpr std::int64_t depth = 128;
+  constexpr int runs = 7, calls = 50;
+  const MicroKernels<float>& kernels = set.f32;
+  std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
+  std::vector<float> b(static_cast<std::size_t>(kernels.width() * depth), 1.0F);
+  std::vector<float> c(static_cast<std::size_t>(kernels.rows * kernels.width()));
+  const Tile<float> tile{.depth = depth,
+                         .a = a.data(),
+                         .lda = depth,
+                         .rows = kernels.rows,
+                         .b = b.data(),
+                         .ldb = kernels.width(),
+                         .c = c.data(),
+                         .ldc = kernels.width(),
+                         .scale = nullptr,
+                         .bias = nullptr,
+                         .add = false,
+                         .relu = false};
+  double best = 0;
+  for (int run = 0; run < runs; ++run) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(calls * depth * kernels.rows * kernels.width()) / seconds.count());
+  }
+  return best;
+}
+
+int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
+
+/// The sets that may be the fastest here, widest first: those of the narrowest vectors never are, beside wider ones.
+std::vector<const InstructionSet*> contestants() {
+  std::vector<const InstructionSet*> all;
+  for (const InstructionSet* set : sets)
+    if (runs_here(*set) && vector_bytes(*set) > narrowest_bytes) all.push_back(set);
+  return all;
+}
+
+}  // namespace
+
+std::span<const InstructionSet* const> instruction_sets() { return sets; }
+
+bool runs_here(const InstructionSet& set) {
+#if defined(LAMINA_WITH_X86_64_V4)
+  if (&set == &instruction_set_x86_64_v4) return runs_v4();
+#endif
+#if defined(LAMINA_WITH_X86_64_V3)
+  if (&set == &instruction_set_x86_64_v3) return runs_v3();
+#endif
+#if defined(LAMINA_WITH_X86_64_V2)
+  if (&set == &instruction_set_x86_64_v2) return runs_v2();
+#endif
+  return &set == &instruction_set_generic;
+}
+
+const InstructionSet& instruction_set(const std::string& name) {
+  std::string known;
+  for (const InstructionSet* set : sets) {
+    if (name == set->name) {
+      if (!runs_here(*set)) throw Unsupported("eigen: this processor lacks the instruction set " + name);
+      return *set;
+    }
+    known += std::string(known.empty() ? "" : ", ") + set->name;
+  }
+  throw UsageError("eigen: no instruction set '" + name + "' in this build; there are " + known);
+}
+
+const InstructionSet& fastest_instruction_set() {
+  static const InstructionSet& fastest = [&]() -> const InstructionSet& {
+    const std::vector<const InstructionSet*> all = contestants();
+    if (all.empty()) {  // the last of all sets runs everywhere
+      return **std::find_if(std::begin(sets), std::end(sets),
+                            [](const InstructionSet* set) { return runs_here(*set); });
+    }
+    const InstructionSet* best = all.front();
+    if (all.size() == 1) return *best;
+    double best_rate = multiply_adds_per_second(*best);
+    for (const InstructionSet* set : std::span(all).subspan(1)) {
+      const double rate = multiply_adds_per_second(*set);
+      if (rate <= worth_narrowing * best_rate) continue;
+      best = set;
+      best_rate = rate;
+    }
+    return *best;
+  }();
+  return fastest;
+}
+
+InstructionSetKey instruction_set_key() {
+  InstructionSetKey key{.processor = processor_name(), .version = build, .sets = {}};
+  for (const InstructionSet* set : contestants()) key.sets.emplace_back(set->name);
+  return key;
+}
+
+}  // namespace lamina::eigen

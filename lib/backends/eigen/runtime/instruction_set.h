@@ -1,0 +1,70 @@
+#pragma once
+// The ops as they were compiled for one instruction set, behind the only symbol that their objects show. All sets come
+// from the same sources; one of them is taken at run time.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../micro_kernels/micro_kernels.h"
+#include "../micro_kernels/register_sums.h"
+#include "lamina/backend.h"
+
+namespace lamina {
+struct InstructionSetKey;
+}
+
+namespace lamina::eigen {
+
+struct Context;
+
+/// What a set offers. The functions run on processors that have the set, and only there.
+struct InstructionSet {
+  const char* name;  ///< "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"
+  const MicroKernels<float>& f32;
+  const MicroKernels<double>& f64;
+  const RegisterSums<float>& sums_f32;
+  const RegisterSums<double>& sums_f64;
+  /// Of any op but an input.
+  Lowered (*lower)(const Spec&, const Choice&, const Context&);
+  /// Of a convolution or a fully connected op, best guess first.
+  std::vector<std::string> (*algorithms)(const Spec&, Pass);
+
+  template <class T>
+  const MicroKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+  template <class T>
+  const RegisterSums<T>& sums() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return sums_f32;
+    } else {
+      return sums_f64;
+    }
+  }
+};
+
+/// The sets of this build, widest first. The last is "generic": what the compiler takes for every processor of its
+/// target.
+std::span<const InstructionSet* const> instruction_sets();
+
+/// Whether this processor can run the set.
+bool runs_here(const InstructionSet&);
+
+/// The set of this name. Throws UsageError for one that this build lacks and Unsupported for one that does not run
+/// here.
+const InstructionSet& instruction_set(const std::string& name);
+
+/// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
+/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond,
+/// where there are several sets to time.
+const InstructionSet& fastest_instruction_set();
+
+/// What the timing's outcome holds for. Fewer than two sets: nothing is timed.
+InstructionSetKey instruction_set_key();
+
+}  // namespace lamina::eigen

@@ -1,0 +1,216 @@
+// Worker threads that spin for a moment and then sleep, so that the short calls of a pass follow each other without
+// system calls and an idle backend costs nothing.
+
+#include "pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+#include "../../../support/turn.h"
+#include "cpu_affinity.h"
+#include "lamina/error.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr int most_threads = 1024;
+constexpr auto spin_time = std::chrono::microseconds(30);
+constexpr auto long_sleep = std::chrono::milliseconds(1);
+
+int cores() {
+#if defined(__linux__)
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    const int count = CPU_COUNT(&mask);
+    if (count > 0) return count;
+  }
+#endif
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1 : static_cast<int>(count);
+}
+
+int usable_threads() {
+  const int quota = quota_threads("/sys/fs/cgroup", "/proc/self/cgroup");
+  return quota == 0 ? cores() : std::min(cores(), quota);
+}
+
+/// Threads that one group's quota lets run; 0: it has none.
+int quota_of(const std::filesystem::path& group) {
+  std::ifstream file(group / "cpu.max");
+  std::string quota;  // "max": none
+  double microseconds = 0, period = 0;
+  if (!(file >> quota >> period) || period <= 0 || !(std::istringstream(quota) >> microseconds) || microseconds <= 0)
+    return 0;
+  return static_cast<int>(std::clamp(std::ceil(microseconds / period), 1.0, static_cast<double>(most_threads)));
+}
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waits for a moment until `ready()`; answers whether it is.
+template <class Ready>
+bool spin(Ready&& ready) {
+  if (ready()) return true;
+  const auto until = std::chrono::steady_clock::now() + spin_time;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      relax();
+      if (ready()) return true;
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
+}
+
+int checked(int threads) {
+  if (threads < 0 || threads > most_threads)
+    throw UsageError("eigen: threads is " + std::to_string(threads) + "; give 1 to " + std::to_string(most_threads) +
+                     ", or 0 for every core this process may use");
+  return threads == 0 ? usable_threads() : threads;
+}
+
+}  // namespace
+
+struct Pool::Body {
+  std::mutex mutex;
+  std::condition_variable wake, done;
+  std::atomic<std::uint64_t> round{0};  // of work; written under the mutex, so that no sleeper misses a change
+  std::atomic<int> pending{0};          // workers that have not finished this round
+  bool stop = false;                    // published by `round`
+  Erased call = nullptr;
+  void* work = nullptr;
+  std::vector<std::exception_ptr> errors;  // one per part
+  std::vector<std::thread> workers;
+  Placement placement;  // published by `round`
+  std::chrono::steady_clock::time_point last_end;
+
+  void run_part(int part) noexcept {
+    try {
+      call(work, part);
+    } catch (...) {
+      errors[static_cast<std::size_t>(part)] = std::current_exception();
+    }
+  }
+
+  void next_round() {
+    {
+      const std::lock_guard lock(mutex);
+      round.fetch_add(1, std::memory_order_release);
+    }
+    wake.notify_all();
+  }
+
+  void serve(int part) {
+    for (std::uint64_t seen = 0;;) {
+      const auto changed = [&] { return round.load(std::memory_order_acquire) != seen; };
+      if (!spin(changed)) {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, changed);
+      }
+      ++seen;
+      if (stop) return;
+      placement.release(static_cast<std::size_t>(part) - 1);
+      run_part(part);
+      if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        const std::lock_guard lock(mutex);
+        done.notify_one();
+      }
+    }
+  }
+
+  void start(int threads) {
+    errors.resize(static_cast<std::size_t>(threads));
+    placement.start(static_cast<std::size_t>(threads) - 1);
+    workers.reserve(static_cast<std::size_t>(threads) - 1);
+    try {
+      for (int part = 1; part < threads; ++part) workers.emplace_back([this, part] { serve(part); });
+    } catch (const std::system_error& error) {
+      end();
+      throw DeviceError("eigen: cannot start " + std::to_string(threads) + " threads: " + error.what());
+    }
+  }
+
+  void end() {
+    stop = true;
+    next_round();
+    for (std::thread& worker : workers) worker.join();
+    workers.clear();
+    stop = false;
+    round.store(0, std::memory_order_relaxed);
+  }
+};
+
+Pool::Pool(int threads) : threads_(checked(threads)), body_(std::make_unique<Body>()) {}
+
+Pool::~Pool() {
+  if (!body_->workers.empty()) body_->end();
+}
+
+int quota_threads(const std::filesystem::path& groups, const std::filesystem::path& own) {
+  std::ifstream file(own);
+  int least = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("0::/")) continue;  // of version 2
+    std::filesystem::path group = std::filesystem::path(line.substr(4)).relative_path();
+    for (;; group = group.parent_path()) {
+      const int threads = quota_of(groups / group);
+      if (threads != 0 && (least == 0 || threads < least)) least = threads;
+      if (group.empty()) break;
+    }
+  }
+  return least;
+}
+
+void Pool::run_erased(Erased call, void* work) {
+  const Turn turn(
+      busy_,
+      "the threads of this eigen backend are at work for another; run the plans of one backend one after the "
+      "other, or make a backend for each thread of your own");
+  if (threads_ == 1) {
+    call(work, 0);
+    return;
+  }
+  Body& body = *body_;
+  if (body.workers.empty()) body.start(threads_);
+  body.call = call;
+  body.work = work;
+  body.pending.store(threads_ - 1, std::memory_order_relaxed);
+  if (std::chrono::steady_clock::now() - body.last_end > long_sleep) body.placement.bind(body.workers);
+  body.next_round();
+  body.run_part(0);
+
+  const auto finished = [&] { return body.pending.load(std::memory_order_acquire) == 0; };
+  if (!spin(finished)) {
+    std::unique_lock lock(body.mutex);
+    body.done.wait(lock, finished);
+  }
+  body.last_end = std::chrono::steady_clock::now();
+  std::exception_ptr first;
+  for (std::exception_ptr& error : body.errors) {
+    if (error && !first) first = error;
+    error = nullptr;
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace lamina::eigen

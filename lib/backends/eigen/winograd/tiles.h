@@ -1,0 +1,153 @@
+#pragma once
+// A 3x3 or 5x5 convolution with stride 1 by Winograd's minimal filtering, over blocks of tiles: the problem that a
+// forward pass, a data gradient and a weight gradient share, and how tiles are cut into strips.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "../gemm/columns.h"
+#include "../gemm/gemm.h"
+#include "../micro_kernels/micro_kernels.h"
+
+namespace lamina::eigen {
+
+/// The correlation of one group: outputs[k][p][q] = sum over c, r, s of inputs[c][p + r - pad_h][q + s - pad_w] * g.
+struct WinogradExtents {
+  int images, groups;
+  int inputs, outputs;  ///< channels of a group
+  int in_h, in_w, out_h, out_w;
+  int pad_h, pad_w;  ///< may be negative: rows and columns left out
+  int taps;          ///< of a filter along an axis: 3 or 5
+  std::int64_t in_plane() const { return std::int64_t{in_h} * in_w; }
+  std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
+};
+
+/// Tiles that lie side by side.
+struct Strip {
+  std::int64_t image;
+  int h, w;  ///< of the first tile's first output
+  std::int64_t tiles;
+};
+
+/// All tiles of a batch, as strips that are numbered along rows, then down an image, then through images.
+class Strips {
+ public:
+  Strips(const WinogradExtents& e, int tile) : tile_(tile) {
+    constexpr std::int64_t longest = 64;
+    tiles_w_ = divide_up(e.out_w, tile);
+    tiles_h_ = divide_up(e.out_h, tile);
+    segments_ = divide_up(tiles_w_, longest);
+    count_ = e.images * tiles_h_ * segments_;
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
+  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of strips [first, last)
+    return tiles_before(last) - tiles_before(first);
+  }
+  Strip operator[](std::int64_t i) const {
+    const std::int64_t row = i / segments_, first = tiles_before(i) - row * tiles_w_;
+    return {row / tiles_h_, static_cast<int>(row % tiles_h_) * tile_, static_cast<int>(first) * tile_, tiles(i, i + 1)};
+  }
+
+ private:
+  std::int64_t tiles_before(std::int64_t strip) const {
+    return strip / segments_ * tiles_w_ + tiles_w_ * (strip % segments_) / segments_;
+  }
+
+  int tile_;
+  std::int64_t tiles_w_, tiles_h_, segments_, count_;
+};
+
+/// The transforms of tiles and filters of these sizes, of one element type.
+template <class T>
+const WinogradTransforms<T>& transforms_of(const MicroKernels<T>& kernels, int tile, int taps) {
+  const WinogradKernels<T>& of = kernels.winograd;
+  return taps == 5 ? of.f2x2_5x5 : tile == 2 ? of.f2x2_3x3 : of.f4x4_3x3;
+}
+
+/// Columns of the panels that hold so many channels.
+template <class T>
+std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) {
+  return panel_vectors(divide_up(channels, kernels.lanes), kernels.vectors) * kernels.lanes;
+}
+
+/// Panels for so many vectors of channels: where one lies, and a list of them for products.
+class ChannelPanels {
+ public:
+  /// Up to `most` vectors of `lanes` channels in each; `stride` elements from panel to panel.
+  ChannelPanels(std::int64_t vectors, std::int64_t most, std::int64_t lanes, std::int64_t stride)
+      : vectors_(vectors), most_(most), lanes_(lanes), stride_(stride) {
+    // The last two are narrower where one vector alone would be left.
+    narrow_ = most > 2 && vectors > most && vectors % most == 1 ? vectors - most - 1 : vectors;
+  }
+
+  /// From the first row of the first panel to that of this vector.
+  std::int64_t at(std::int64_t vector) const {
+    const bool narrow = vector >= narrow_;
+    const std::int64_t width = narrow ? most_ - 1 : most_, within = narrow ? vector - narrow_ : vector;
+    return ((narrow ? narrow_ / most_ : 0) + within / width) * stride_ + within % width * lanes_;
+  }
+
+  template <class T>
+  std::span<const Panel<T>> list(const T* panels, T* c, Panel<T>* out) const {
+    return list_channels(vectors_ * lanes_, most_, lanes_, panels, stride_, c, out);
+  }
+
+ private:
+  std::int64_t vectors_, most_, lanes_, stride_, narrow_;
+};
+
+/// c = a * panels (+ c), whole vectors: `tile` has what all register tiles share; b and c are a panel's, `b_offset` and
+/// `c_offset` further. Rows of a are asked for ahead of time: they come from the third-level cache, and this loop meets
+/// them first. As multiply(), but with less to do for each of many shallow tiles.
+template <class T>
+void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
+                     std::int64_t b_offset, std::int64_t c_offset, bool a_is_columns) {
+  const T* const a = tile.a;
+  for (std::int64_t i = 0; i < rows; i += kernels.rows) {
+    tile.rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, rows - i));
+    tile.a = a + (a_is_columns ? i : i * tile.lda);
+    tile.a_ahead = a_is_columns ? 0 : kernels.rows * tile.lda;
+    const auto& functions = (a_is_columns ? kernels.tile_of_columns : kernels.tile)[tile.rows <= kernels.rows / 2];
+    for (const Panel<T>& panel : panels) {
+      tile.b = panel.b + b_offset;
+      tile.c = panel.c + c_offset + i * tile.ldc;
+      functions[panel.vectors - 1](tile);
+      tile.a_ahead = 0;
+    }
+  }
+}
+
+/// Elements from a strip's window at `channel`, one of [first, last), to the window that is turned over after it: that
+/// of the next channels or, behind the last of them, of the next strip. 0: none.
+template <class T>
+std::int64_t to_next_window(const Strips& strips, std::int64_t i, const Source<T>& source, std::int64_t channel,
+                            std::int64_t first, std::int64_t last, int lanes, int plane_h, int plane_w) {
+  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
+  if (channel + lanes < last) return lanes * plane;
+  if (i + 1 == strips.count()) return 0;
+  const Strip here = strips[i], next = strips[i + 1];
+  return (next.image - here.image) * source.pitch + std::int64_t{next.h - here.h} * plane_w + (next.w - here.w) -
+         (channel - first) * plane;
+}
+
+/// The `lanes` channels from `channel` on of a window of an image, h and w being its first row and column.
+template <class T>
+PixelWindow<T> window_of(const Source<T>& source, std::int64_t image, std::int64_t channel, std::int64_t channels,
+                         int lanes, int plane_h, int plane_w, int h, int w, int rows, std::int64_t cols) {
+  const std::int64_t plane = std::int64_t{plane_h} * plane_w;
+  const std::int64_t at = channel * plane;
+  return {.data = const_cast<T*>(source.data) + image * source.pitch + at,
+          .mask = source.mask == nullptr ? nullptr : source.mask + image * source.mask_pitch + at,
+          .plane = plane,
+          .channels = static_cast<int>(std::min<std::int64_t>(lanes, channels - channel)),
+          .h = plane_h,
+          .w = plane_w,
+          .first_h = h,
+          .first_w = w,
+          .rows = rows,
+          .cols = static_cast<int>(cols)};
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,63 @@
+#pragma once
+// Winograd's filtering as a weight gradient has it: the filter's gradient over all tiles of a batch.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../runtime/pool.h"
+#include "tiles.h"
+
+namespace lamina::eigen {
+
+/// One product per position: (points of dy)^T [outputs][tiles] * points of x [tiles][inputs]. Holds no memory. Threads
+/// share the transforms by strips and the products by positions.
+///
+/// Either blocks of tiles are summed up, one block of outputs after the other, or one block holds all tiles; then there
+/// are blocks of inputs, too, and in each the points of x stay while blocks of outputs pass. What transforms fewer
+/// channels is taken.
+template <class T>
+class WinogradParams {
+ public:
+  WinogradParams(const WinogradExtents&, int tile, int threads, const MicroKernels<T>& kernels);
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  struct Operands {
+    Source<T> x, dy;
+    T *dw, *db;  ///< null: not wanted
+    bool add;
+  };
+  void run(Pool&, const Operands&, void* workspace) const;
+
+ private:
+  struct Buffers {
+    T *pixels, *x_points, *dy_points, *sums;
+    double* bias_sums;
+    Panel<T>* list;
+  };
+  struct Cut {
+    Piece strips, inputs, outputs;
+  };
+  Buffers carve(Carver&) const;
+  ChannelPanels panels_of(Piece inputs) const;
+  void transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>&, T* pixels, const Buffers&) const;
+  void transform_dy(Piece strips, std::int64_t tile, Piece outputs, const Source<T>&, T* pixels, double* bias_sums,
+                    const Buffers&) const;
+  void run_group(Pool&, const Operands&, const Buffers&) const;
+  void add_block(Pool&, const Cut&, const Operands&, const Buffers&) const;
+  void write(Pool&, const Cut&, const Operands&, const Buffers&) const;
+
+  WinogradExtents e_;
+  const MicroKernels<T>* kernels_;
+  const WinogradTransforms<T>* transforms_;
+  Strips strips_;
+  int threads_, positions_;
+  std::int64_t block_strips_, block_inputs_, block_outputs_;
+  std::int64_t width_;  // of a panel
+  std::int64_t pixels_size_, panel_stride_, x_position_, dy_ld_, dy_position_, sums_ld_, sums_position_;
+  std::size_t workspace_bytes_;
+};
+
+extern template class WinogradParams<float>;
+extern template class WinogradParams<double>;
+
+}  // namespace lamina::eigen
