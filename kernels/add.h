@@ -1,7 +1,7 @@
 #pragma once
 // y = sum of some tensors, and ReLU of it where asked; and the gradients of that.
 
-#include "stream.h"
+#include "common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stream.h"
+#include "common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -5,9 +5,9 @@
 
 #include "bias.h"
 
-#include "channel_sums.h"
-#include "cut_at_zero.h"
-#include "elements.h"
+#include "common/channel_sums.h"
+#include "common/cut_at_zero.h"
+#include "common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

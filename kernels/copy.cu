@@ -5,7 +5,7 @@
 
 #include "copy.h"
 
-#include "packs.h"
+#include "common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

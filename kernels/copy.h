@@ -1,7 +1,7 @@
 #pragma once
 // to = from, or to += from.
 
-#include "stream.h"
+#include "common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "packs.h"
-#include "philox.h"
+#include "common/packs.h"
+#include "common/philox.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "fill.h"
 
-#include "packs.h"
+#include "common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // to = value.
 
-#include "stream.h"
+#include "common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "elements.h"
+#include "common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // y = max(x, 0), and dx = dy where y > 0, else 0.
 
-#include "stream.h"
+#include "common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -10,9 +10,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "elements.h"
-#include "packs.h"
-#include "reduce.h"
+#include "common/elements.h"
+#include "common/packs.h"
+#include "common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "../stream.h"
+#include "../common/stream.h"
 
 namespace lamina::cuda_host {
 

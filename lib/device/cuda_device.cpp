@@ -9,7 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "../../kernels/delay.h"
+#include "../../kernels/timing/delay.h"
 #include "cuda_raii.h"
 #include "gpu.h"
 #include "lamina/error.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "../../kernels/peak.h"
+#include "../../kernels/timing/peak.h"
 #include "cuda_device.h"
 #include "lamina/error.h"
 #include "peak_rate.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "support/backend.h"
+#include "support/cases/unit.h"
 #include "support/catch.h"
-#include "support/unit.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cudnn/host_machine.h"
-#include "support/unit.h"
+#include "support/cases/unit.h"
 
 namespace lamina::test {
 

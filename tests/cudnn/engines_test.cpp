@@ -1,7 +1,7 @@
 // Asking cuDNN's graph API for engines: what the calls are told, what becomes of each that fails, files that are no
 // cuDNN to ask.
 
-#include "backends/cudnn/engines.h"
+#include "backends/cudnn/library/engines.h"
 
 #include <dlfcn.h>
 

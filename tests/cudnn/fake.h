@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cudnn/api.h"
+#include "backends/cudnn/library/api.h"
 #include "lamina/op.h"
 
 namespace lamina::test {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "backends/cudnn/graph_types.h"
+#include "backends/cudnn/library/graph_types.h"
 
 namespace lamina::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "backends/cudnn/common.h"
-#include "backends/cudnn/status.h"
+#include "backends/cudnn/library/common.h"
+#include "backends/cudnn/library/status.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 #include "support/skip.h"

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backends/cudnn/common.h"
-#include "backends/cudnn/status.h"
+#include "backends/cudnn/library/common.h"
+#include "backends/cudnn/library/status.h"
 #include "cudnn/bound.h"
 #include "cudnn/host_machine.h"
 #include "lamina/error.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "backends/cudnn/session.h"
+#include "backends/cudnn/library/session.h"
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"

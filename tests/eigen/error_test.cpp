@@ -14,10 +14,10 @@
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/plans.h"
-#include "support/suite.h"
-#include "support/winograd_bounds.h"
+#include "support/numbers/winograd_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -14,8 +14,8 @@
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
+#include "support/cases/plans.h"
 #include "support/catch.h"
-#include "support/plans.h"
 
 using namespace lamina;
 using namespace lamina::test;

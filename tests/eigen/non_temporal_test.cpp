@@ -7,8 +7,8 @@
 #include "backends/eigen/runtime/non_temporal.h"
 #include "lamina/backend.h"
 #include "sets.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

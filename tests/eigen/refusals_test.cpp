@@ -9,8 +9,8 @@
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
+#include "support/cases/unit.h"
 #include "support/catch.h"
-#include "support/unit.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -13,9 +13,9 @@
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "support/backend.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
-#include "support/winograd_bounds.h"
+#include "support/numbers/winograd_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -13,8 +13,8 @@
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
+#include "support/cases/unit.h"
 #include "support/catch.h"
-#include "support/unit.h"
 
 using namespace lamina;
 using namespace lamina::test;

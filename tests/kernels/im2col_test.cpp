@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/im2col.h"
+#include "../../kernels/gemm/im2col.h"
 #include "lamina/error.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

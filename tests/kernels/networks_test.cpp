@@ -12,9 +12,9 @@
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/plans.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

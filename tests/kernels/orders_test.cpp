@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/delay.h"
 #include "../../kernels/host/grid.h"
-#include "../../kernels/peak.h"
+#include "../../kernels/timing/delay.h"
+#include "../../kernels/timing/peak.h"
 #include "lamina/error.h"
 #include "support/backend.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -115,7 +115,7 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
 std::set<std::string> kernels_written() {
   std::set<std::string> names;
   const std::regex bounds(R"(__launch_bounds__\((?:[^()]|\([^()]*\))*\))"), kernel(R"(__global__\s+void\s+(\w+))");
-  for (const auto& file : std::filesystem::directory_iterator(LAMINA_KERNELS)) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(LAMINA_KERNELS)) {
     if (file.path().extension() != ".cu" && file.path().extension() != ".h") continue;
     std::ifstream stream(file.path());
     const std::string whole{std::istreambuf_iterator<char>(stream), {}}, text = std::regex_replace(whole, bounds, "");

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <vector>
 
-#include "../../kernels/delay.h"
-#include "../../kernels/peak.h"
+#include "../../kernels/timing/delay.h"
+#include "../../kernels/timing/peak.h"
 #include "support/catch.h"
 
 using namespace lamina::cuda_host;

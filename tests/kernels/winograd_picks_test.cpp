@@ -1,9 +1,9 @@
 // Where winograd_4x4 is picked by rule for forward and the data gradient, and the model that the rule asks.
 
-#include "../../kernels/conv_winograd_4x4.h"
+#include "../../kernels/winograd/conv_winograd_4x4.h"
 #include "support/backend.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::cuda_host;

@@ -7,8 +7,8 @@
 
 #include "lamina/weights.h"
 #include "support/backend.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,9 +1,9 @@
 // Ops that join and part values: add, concat, slice.
 
 #include "lamina/op.h"
+#include "support/cases/example.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/example.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -7,9 +7,9 @@
 
 #include "lamina/op.h"
 #include "support/backend.h"
+#include "support/cases/example.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
-#include "support/example.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

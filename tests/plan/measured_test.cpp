@@ -8,9 +8,9 @@
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/cases/unit.h"
 #include "support/catch.h"
-#include "support/plans.h"
-#include "support/unit.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -7,7 +7,7 @@
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "support/catch.h"
-#include "support/values.h"
+#include "support/numbers/values.h"
 
 using lamina::Lifetime;
 using lamina::pack;

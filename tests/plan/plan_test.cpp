@@ -12,8 +12,8 @@
 
 #include "lamina/error.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
 #include "support/catch.h"
-#include "support/plans.h"
 #include "support/wrapped_backend.h"
 
 using namespace lamina;

@@ -8,9 +8,9 @@
 #include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
 #include "support/catch.h"
-#include "support/plans.h"
-#include "support/values.h"
+#include "support/numbers/values.h"
 
 using namespace lamina;
 using namespace lamina::test;

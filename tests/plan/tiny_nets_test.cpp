@@ -5,9 +5,9 @@
 
 #include "lamina/gradient_check.h"
 #include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/cases/random_graph.h"
 #include "support/catch.h"
-#include "support/plans.h"
-#include "support/random_graph.h"
 
 using namespace lamina;
 using namespace lamina::test;

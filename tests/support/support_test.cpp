@@ -13,10 +13,10 @@
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "support/backend.h"
+#include "support/cases/suite.h"
 #include "support/catch.h"
 #include "support/guarded.h"
 #include "support/skip.h"
-#include "support/suite.h"
 
 using namespace lamina;
 using namespace lamina::test;

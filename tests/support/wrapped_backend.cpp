@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "support/values.h"
+#include "support/numbers/values.h"
 
 namespace lamina::test {
 namespace {

@@ -1,6 +1,6 @@
 // The mean of each window. Nothing is saved, and backward reads dy alone.
 
-#include "../../../kernels/average_pool.h"
+#include "../../../kernels/pool/average_pool.h"
 
 #include "common.h"
 #include "windows_of.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../../kernels/stream.h"
+#include "../../../kernels/common/stream.h"
 #include "../lowering.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"

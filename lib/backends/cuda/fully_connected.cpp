@@ -1,7 +1,7 @@
 // Fully connected: y = x w^T + bias, by a product of cuBLAS or by our own.
 //
 //   cublas   the library's; the default where it can be opened
-//   gemm     kernels/gemm.cu: nothing is missing where cuBLAS is
+//   gemm     kernels/gemm/gemm.cu: nothing is missing where cuBLAS is
 //
 // Images are rows of x and y, outputs rows of w. With a ReLU in the unit, backward first writes dy where y is above 0
 // to the workspace.
@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "../../../kernels/bias.h"
-#include "../../../kernels/gemm.h"
+#include "../../../kernels/gemm/gemm.h"
 #include "../../../kernels/relu.h"
 #include "../../device/blas.h"
 #include "common.h"

@@ -1,6 +1,6 @@
 // The mean of each plane. Nothing is saved, and backward reads dy alone.
 
-#include "../../../kernels/global_average_pool.h"
+#include "../../../kernels/pool/global_average_pool.h"
 
 #include "common.h"
 

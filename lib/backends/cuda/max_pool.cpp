@@ -1,7 +1,7 @@
 // The largest cell of each window. In training the first maximum's place in its window is saved: one byte, or four
 // where a window has more than 256 cells.
 
-#include "../../../kernels/max_pool.h"
+#include "../../../kernels/pool/max_pool.h"
 
 #include <cstdint>
 

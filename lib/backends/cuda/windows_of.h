@@ -1,7 +1,7 @@
 #pragma once
 // A pooling op as its kernels see it.
 
-#include "../../../kernels/windows.h"
+#include "../../../kernels/pool/windows.h"
 #include "common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

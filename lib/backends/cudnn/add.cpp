@@ -1,6 +1,6 @@
 // y = sum of the inputs. Every input's gradient is dy itself.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "../../device/math_environment.h"
 #include "../conv_tail.h"
-#include "conv_algorithms.h"
+#include "conv/conv_algorithms.h"
 
 namespace lamina::cudnn {
 namespace {

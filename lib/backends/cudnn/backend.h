@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../measure.h"
-#include "session.h"
+#include "library/session.h"
 
 namespace lamina::cudnn {
 

@@ -1,7 +1,7 @@
 // Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent one
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

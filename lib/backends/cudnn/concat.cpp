@@ -1,7 +1,7 @@
 // The inputs behind one another on the channel axis: copies with strides. Where a plan has laid an input into its place
 // in y, nothing is copied.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

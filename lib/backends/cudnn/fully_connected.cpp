@@ -4,7 +4,7 @@
 
 #include "../../device/blas.h"
 #include "../../device/math_environment.h"
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

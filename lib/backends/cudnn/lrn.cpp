@@ -1,6 +1,6 @@
 // y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size as well.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lamina/backend.h"
-#include "types.h"
+#include "library/types.h"
 
 namespace lamina {
 class Blas;
@@ -23,7 +23,7 @@ struct Mask {
 };
 
 /// A batch norm by its running statistics folded into the filter and the bias of the convolution before it, all of one
-/// type: kernels/conv_fold.h has the formula. A null bias is none.
+/// type: kernels/conv/conv_fold.h has the formula. A null bias is none.
 struct Fold {
   DType dtype;
   const void *w, *bias, *scale, *shift, *mean, *variance;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "../../../kernels/conv_fold.h"
+#include "../../../kernels/conv/conv_fold.h"
 #include "../../../kernels/dropout.h"
 #include "../../device/blas_library.h"
 #include "../../device/cuda_device.h"

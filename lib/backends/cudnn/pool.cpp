@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "status.h"
+#include "library/status.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 

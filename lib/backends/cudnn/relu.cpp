@@ -1,6 +1,6 @@
 // y = max(x, 0). The gradient's mask is read from y, so that x need not be kept: y is given in its place as well.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 namespace {

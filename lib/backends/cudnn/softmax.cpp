@@ -1,6 +1,6 @@
 // y = exp(x - max) / sum over the channels.
 
-#include "common.h"
+#include "library/common.h"
 
 namespace lamina::cudnn {
 

@@ -1,0 +1,64 @@
+#pragma once
+// What every kernel file includes first: CUDA's words and the one way to launch a kernel. Under nvcc the words are the
+// runtime's; under another compiler those of host/cuda_on_host.h, which runs the same kernels on the host.
+
+#include "stream.h"
+
+#if defined(LAMINA_CUDA_ON_HOST)
+#include "../host/cuda_on_host.h"
+#else
+#include <cuda_runtime.h>
+
+#include <string>
+#endif
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Multiprocessors of a large device, an H200. Launchers split work into as many blocks as this one needs, whatever the
+/// device: the shape alone decides in which order sums are made.
+constexpr std::int64_t large_device = 132;
+
+/// T. With it the name of a variable comes after the whole type of an array.
+template <class T>
+using Plainly = T;
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
+
+/// The kernel to launch, with its name for messages: LAMINA_KERNEL(gemm_kernel<T, 8>).
+#define LAMINA_KERNEL(...) (__VA_ARGS__), #__VA_ARGS__
+
+#if !defined(LAMINA_CUDA_ON_HOST)
+
+/// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile);
+#define LAMINA_SHARED(T, name) __shared__ ::lamina::LAMINA_CUDA_SPACE::Plainly<T> name
+
+/// The launch's dynamic shared memory as an array of T, aligned to 16 bytes: LAMINA_DYNAMIC_SHARED(float, tile);
+#define LAMINA_DYNAMIC_SHARED(T, name)                           \
+  extern __shared__ __align__(16) unsigned char lamina_shared[]; \
+  T* const name = reinterpret_cast<T*>(lamina_shared)
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Throws LaunchError for a launch that the runtime refused.
+inline void check_launch(const char* name, cudaError_t error) {
+  if (error != cudaSuccess)
+    throw LaunchError(std::string("launch of ") + name + ": " + cudaGetErrorName(error) + " (" +
+                      std::to_string(static_cast<int>(error)) + "): " + cudaGetErrorString(error));
+}
+
+/// Enqueues kernel(args...) over a grid of blocks; does not wait. Throws LaunchError.
+template <class... Parameters, class... Args>
+void launch(void (*kernel)(Parameters...), const char* name, dim3 grid, dim3 block, std::size_t shared_bytes,
+            Stream stream, Args... args) {
+  constexpr std::size_t without_asking = 48 * 1024;
+  if (shared_bytes > without_asking)
+    check_launch(
+        name, cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shared_bytes)));
+  kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(args)...);
+  check_launch(name, cudaGetLastError());
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE
+
+#endif

@@ -1,0 +1,140 @@
+#pragma once
+// Which tile a convolution's product takes, and into how many ranges its sum is split: those that end first by a
+// model of a large device (docs/algorithms/implicit_gemm.md).
+
+#include <algorithm>
+#include <cstdint>
+
+#include "../common/launch.h"
+#include "conv_implicit_gemm.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// What a block with a tile takes of a multiprocessor: cycles to issue a step and all before and after its steps, from
+/// the machine code for sm_90, and how many blocks there are at once by their registers.
+struct ConvTileCost {
+  ConvTile tile;
+  int bm, bn, step_depth;
+  int step_cycles, end_cycles, at_once;
+};
+
+struct ConvCut {
+  ConvTile tile;
+  int ranges;           ///< of the first part, the deepest
+  std::int64_t cycles;  ///< as the model predicts
+};
+
+/// A product's numbers: results by columns, sums of `depth` terms, and how short ranges may be.
+struct ConvSize {
+  std::int64_t results, columns, groups, depth, least_depth;
+  int most_ranges;
+};
+
+/// One of the products of a launch, which differ in these numbers alone; the deepest comes first.
+struct ConvPart {
+  std::int64_t columns, depth;
+};
+
+/// Ranges of a part, about as long as those of the deepest, which has `ranges`.
+inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
+  return static_cast<int>(
+      std::max<std::int64_t>(1, (depth * ranges + deepest - 1) / std::max<std::int64_t>(deepest, 1)));
+}
+
+/// Blocks of a part without ranges.
+inline std::int64_t blocks_of(const ConvSize& size, const ConvPart& part, const ConvTileCost& cost) {
+  return (size.results + cost.bm - 1) / cost.bm * ((part.columns + cost.bn - 1) / cost.bn) * size.groups;
+}
+
+/// Blocks on one multiprocessor at a time.
+class ConvRounds {
+ public:
+  explicit ConvRounds(const ConvTileCost& cost) : cost_(cost) {}
+
+  /// So many blocks of so many steps come next.
+  void add(std::int64_t blocks, std::int64_t steps) {
+    while (blocks > 0) {
+      if (open_ == 0 && blocks >= cost_.at_once) {
+        cycles_ += blocks / cost_.at_once * round(cost_.at_once, cost_.at_once * steps, steps);
+        blocks %= cost_.at_once;
+        continue;
+      }
+      const std::int64_t more = std::min(blocks, cost_.at_once - open_);
+      open_ += more;
+      steps_ += more * steps;
+      longest_ = std::max(longest_, steps);
+      blocks -= more;
+      if (open_ < cost_.at_once) continue;
+      cycles_ = cycles();
+      open_ = steps_ = longest_ = 0;
+    }
+  }
+  std::int64_t cycles() const { return cycles_ + round(open_, steps_, longest_); }
+
+ private:
+  std::int64_t round(std::int64_t blocks, std::int64_t steps, std::int64_t longest) const {
+    constexpr std::int64_t latency = 700;  // from global to shared memory, assumed
+    return std::max(steps * cost_.step_cycles, longest * latency) + blocks * cost_.end_cycles;
+  }
+
+  const ConvTileCost& cost_;
+  std::int64_t cycles_ = 0, open_ = 0, steps_ = 0, longest_ = 0;
+};
+
+/// Cycles until the multiprocessor of a large device that has most blocks is done.
+inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost& cost,
+                              int ranges) {
+  constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;  // of the kernel that adds ranges; per cycle
+  ConvRounds rounds(cost);
+  std::int64_t before = 0, adding = ranges > 1 ? launch : 0;
+  for (int i = 0; i < count; ++i) {
+    const int own = ranges_of(parts[i].depth, parts[0].depth, ranges);
+    const std::int64_t steps = (parts[i].depth + cost.step_depth - 1) / cost.step_depth;
+    const std::int64_t after = before + blocks_of(size, parts[i], cost) * own;
+    // Every multiprocessor takes the next block in turn, the first one of them most.
+    const std::int64_t most = (after + large_device - 1) / large_device - (before + large_device - 1) / large_device;
+    rounds.add(most, (steps + own - 1) / own);
+    before = after;
+    if (own == 1) continue;
+    const std::int64_t sums = size.results * parts[i].columns * size.groups / large_device;
+    adding += sums * std::max((30 + 2 * own) * 100 / lanes, (own + 1) * 400 / bytes) / 100;
+  }
+  return rounds.cycles() + adding;
+}
+
+/// The tile and the number of ranges that are done first: of the numbers, those that just fill some rounds of blocks.
+/// A tile or a number that is given stays. It follows from the shapes alone. The parts, at least one, stand for the
+/// size's own columns and depth.
+template <std::size_t tiles>
+ConvCut conv_cut_for(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost (&costs)[tiles],
+                     ConvTile tile, int ranges) {
+  ConvCut best{tile, ranges, -1};
+  for (const ConvTileCost& cost : costs) {
+    if (tile == ConvTile::automatic ? cost.bm > 64 && size.results <= 64 : cost.tile != tile) continue;
+    const auto blocks = [&](int made) {
+      std::int64_t sum = 0;
+      for (int i = 0; i < count; ++i)
+        sum += blocks_of(size, parts[i], cost) * ranges_of(parts[i].depth, parts[0].depth, made);
+      return sum;
+    };
+    const std::int64_t most = std::clamp<std::int64_t>(parts[0].depth / size.least_depth, 1, size.most_ranges);
+    int cut = 1, last = 0;
+    for (int rounds = 1; rounds <= 12; ++rounds) {
+      while (cut < most && blocks(cut + 1) <= large_device * rounds) ++cut;
+      if (cut == last) continue;
+      last = cut;
+      const int made = ranges == 0 ? cut : ranges;
+      const std::int64_t cycles = cycles_of(size, parts, count, cost, made);
+      if (best.cycles < 0 || cycles < best.cycles) best = {cost.tile, made, cycles};
+    }
+  }
+  return best;
+}
+
+template <std::size_t tiles>
+ConvCut conv_cut_for(const ConvSize& size, const ConvTileCost (&costs)[tiles], ConvTile tile, int ranges) {
+  const ConvPart whole{size.columns, size.depth};
+  return conv_cut_for(size, &whole, 1, costs, tile, ranges);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,31 @@
+#pragma once
+// Batch norm folded into the filters and the bias of the convolution before it, for inference.
+
+#include <cstdint>
+
+#include "../common/stream.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// A batch norm by its running statistics, one number per filter of the convolution; null: there is none.
+template <class T>
+struct FoldedNorm {
+  const T *scale = nullptr, *shift = nullptr, *mean = nullptr, *variance = nullptr;
+  double epsilon = 0;
+};
+
+/// What is folded: a filter is so many weights, one after the other. A null bias is none.
+template <class T>
+struct ConvFold {
+  FoldedNorm<T> norm{};
+  const T *w = nullptr, *bias = nullptr;
+  int filters = 0;
+  std::int64_t weights = 0;
+};
+
+/// w_to[k] = w[k] f and bias_to[k] = (bias[k] - mean[k]) f + shift[k], with f = scale[k] / sqrt(variance[k] + epsilon),
+/// computed in double. A null w_to is not wanted.
+template <class T>
+void conv_fold(Stream, const ConvFold<T>&, T* w_to, T* bias_to);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

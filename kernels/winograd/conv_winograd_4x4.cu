@@ -1,0 +1,344 @@
+// Convolution by Winograd's F(4x4, 3x3), fused: nothing but transformed filters goes through global memory.
+//
+//   Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A        g: 3x3 filter, d: 6x6 patch of x, Y: 4x4 tile of y
+//
+// A block makes 32 filters x 32 tiles (f64: 16 x 16), where tiles are numbered through all images. Each of its 12 warps
+// owns 3 of the 36 positions, and for those the whole sum over channels, in registers. Channels come two by two,
+// through a pipeline with one barrier per step, in which at any time
+//
+// clang-format off
+//   step i + 2   x is loaded, one column of a patch per thread, and transformed along the column  -> columns
+//   step i + 1   is transformed along rows, and its filters are loaded                            -> patches, filters
+//   step i       is multiplied
+// clang-format on
+//
+// In the end the 36 positions of a tile meet in shared memory, a quarter of the filters at a time.
+
+#include "conv_winograd_4x4.h"
+
+#include "../common/packs.h"
+#include "../conv/conv_fold_factor.h"
+#include "winograd_block.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+/// How a block is partitioned: its rows are filters, its columns are tiles.
+template <class T>
+struct Cut : WinogradBlock<T> {
+  using Block = WinogradBlock<T>;
+  static constexpr int filters = Block::rows, tiles = Block::columns;
+  static constexpr int channels = 2;                                // of a step
+  static constexpr int staged = channels * tiles * winograd_patch;  // columns, or rows, of a step's patches
+  static constexpr int column_pitch = tiles + winograd_patch;       // spreads a warp's columns over the banks
+  static constexpr int step_filters = channels * winograd_positions * filters;
+  static constexpr int step_patches = channels * winograd_positions * tiles;
+  static constexpr int step_columns = channels * winograd_positions * column_pitch;
+  static constexpr int shared = 2 * (step_filters + step_patches + step_columns);
+  static constexpr int filter_packs = step_filters / 2;
+  static constexpr int thread_packs = (filter_packs + Block::threads - 1) / Block::threads;
+  /// Conditions that are known to the compiler where no thread is idle.
+  __device__ static bool is_staged(int item) { return staged == Block::threads || item < staged; }
+  __device__ static bool is_pack(int round, int pack) {
+    return (round + 1) * Block::threads <= filter_packs || pack < filter_packs;
+  }
+  static_assert(staged <= Block::threads, "too few threads");
+  static_assert(shared * sizeof(T) <= 65536, "more shared memory than a block of compute capability 7.5 has");
+  static_assert(winograd_positions * Block::slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
+};
+
+LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
+
+// ---- filters --------------------------------------------------------------------------------------------------------
+
+/// Transformed filters lie as the blocks of the convolution read them: group, block of filters, channel, position,
+/// filter. What is beyond the last filter or channel is 0. One thread for one filter and channel.
+template <class T>
+__global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm, const T* w, T* to) {
+  const int outputs = round_up(f.outputs, Cut<T>::filters), inputs = round_up(f.inputs, Cut<T>::channels);
+  const std::int64_t count = std::int64_t{f.groups} * outputs * inputs;
+  const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
+    const std::int64_t block = i / Cut<T>::filters / inputs;  // of any group
+    const int lane = static_cast<int>(i % Cut<T>::filters);
+    const int channel = static_cast<int>(i / Cut<T>::filters % inputs);
+    const std::int64_t group = block / (outputs / Cut<T>::filters);
+    const int filter = static_cast<int>(block % (outputs / Cut<T>::filters)) * Cut<T>::filters + lane;
+    T g[3][3] = {};
+    if (filter < f.outputs && channel < f.inputs) {
+      const T* const from = w + (f.transposed ? (group * f.inputs + channel) * f.outputs + filter
+                                              : (group * f.outputs + filter) * f.inputs + channel) *
+                                    9;
+      for (int r = 0; r < 3; ++r)
+        for (int s = 0; s < 3; ++s) g[r][s] = from[f.transposed ? 8 - 3 * r - s : 3 * r + s];
+      if (norm.scale != nullptr) {
+        const double factor = fold_factor(norm, static_cast<int>(group) * f.outputs + filter);
+        for (auto& row : g)
+          for (T& tap : row) tap = static_cast<T>(static_cast<double>(tap) * factor);
+      }
+    }
+    T half[3][winograd_patch];  // (G g)^T, then a row of G g G^T at a time
+    for (int s = 0; s < 3; ++s) winograd_filter({g[0][s], g[1][s], g[2][s]}, half[s]);
+    T* const out = to + (block * inputs + channel) * winograd_positions * Cut<T>::filters + lane;
+    for (int a = 0; a < winograd_patch; ++a) {
+      T u[winograd_patch];
+      winograd_filter({half[0][a], half[1][a], half[2][a]}, u);
+      for (int b = 0; b < winograd_patch; ++b) out[(a * winograd_patch + b) * Cut<T>::filters] = u[b];
+    }
+  }
+}
+
+// ---- convolution ----------------------------------------------------------------------------------------------------
+
+/// What the blocks of a launch have in common beside the tensors.
+struct Grid {
+  int filter_blocks, tile_rows, tile_columns;
+  bool packed;  // a row of a tile of y may be written in packs
+};
+
+/// A tile of y by its number.
+struct Tile {
+  int n, row, column;
+
+  __device__ Tile(const Grid& grid, std::int64_t number)
+      : n(static_cast<int>(number / grid.tile_columns / grid.tile_rows)),
+        row(static_cast<int>(number / grid.tile_columns % grid.tile_rows)),
+        column(static_cast<int>(number % grid.tile_columns)) {}
+};
+
+/// The column of a patch that this thread loads, of one channel of every step.
+template <class T, bool masked>
+struct PatchColumn {
+  unsigned inside = 0;  // bit r: row r of the patch lies in the image
+  int channel;          // of the group, in the next step
+  const T* x;           // the topmost, there or not
+  const T* mask;
+
+  __device__ PatchColumn(const WinogradConv<T>& conv, const Grid& grid, std::int64_t first_tile, int group) {
+    const int item = static_cast<int>(threadIdx.x);
+    const int s = item % winograd_patch;
+    channel = item / (winograd_patch * Cut<T>::tiles);
+    const Tile tile(grid, first_tile + item / winograd_patch % Cut<T>::tiles);
+    const int h = tile.row * winograd_tile - conv.pad_h, w = tile.column * winograd_tile - conv.pad_w + s;
+    if (item < Cut<T>::staged && tile.n < conv.x.n && w >= 0 && w < conv.x.w)
+      for (int r = 0; r < winograd_patch; ++r)
+        if (h + r >= 0 && h + r < conv.x.h) inside |= 1U << r;
+    const std::int64_t at =
+        (std::int64_t{group} * conv.filters.inputs + channel) * conv.x.plane() + std::int64_t{h} * conv.x.w + w;
+    x = conv.x.data + (tile.n * conv.x.pitch + at);
+    mask = masked ? conv.mask.data + (tile.n * conv.mask.pitch + at) : nullptr;
+  }
+
+  /// The column of the next step; 0 outside of the image and beyond the last channel.
+  __device__ void load(const WinogradConv<T>& conv, T (&d)[winograd_patch], T (&m)[winograd_patch]) {
+    const unsigned rows = channel < conv.filters.inputs ? inside : 0;
+    const std::int64_t step = Cut<T>::channels * conv.x.plane(), down = conv.x.w;
+    const T* x_row = x;
+    const T* mask_row = mask;
+#pragma unroll
+    for (int r = 0; r < winograd_patch; ++r) {
+      const bool there = (rows >> r & 1U) != 0;
+      d[r] = there ? *x_row : T(0);
+      x_row += down;
+      if (masked) m[r] = there ? *mask_row : T(0);
+      if (masked) mask_row += down;
+    }
+    channel += Cut<T>::channels;
+    x += step;
+    if (masked) mask += step;
+  }
+};
+
+/// Transforms a column of a patch and leaves it where rows can be read.
+template <class T, bool masked>
+__device__ void put_column(T (&d)[winograd_patch], const T (&mask)[winograd_patch], T* columns) {
+  const int item = static_cast<int>(threadIdx.x);
+  if (!Cut<T>::is_staged(item)) return;
+  if (masked)
+    for (int r = 0; r < winograd_patch; ++r) d[r] = mask[r] > T(0) ? d[r] : T(0);
+  T v[winograd_patch];
+  winograd_input(d, v);
+  const int s = item % winograd_patch, tile = item / winograd_patch % Cut<T>::tiles;
+  const int channel = item / (winograd_patch * Cut<T>::tiles);
+  T* const to = columns + (channel * winograd_positions + s) * Cut<T>::column_pitch + tile;
+#pragma unroll
+  for (int r = 0; r < winograd_patch; ++r) to[r * winograd_patch * Cut<T>::column_pitch] = v[r];
+}
+
+/// Transforms a row of a patch whose columns are transformed: channel, position, tile.
+template <class T>
+__device__ void put_row(const T* columns, T* patches) {
+  const int item = static_cast<int>(threadIdx.x);
+  if (!Cut<T>::is_staged(item)) return;
+  const int tile = item % Cut<T>::tiles, line = item / Cut<T>::tiles;  // a row of a channel
+  T d[winograd_patch], v[winograd_patch];
+#pragma unroll
+  for (int s = 0; s < winograd_patch; ++s) d[s] = columns[(line * winograd_patch + s) * Cut<T>::column_pitch + tile];
+  winograd_input(d, v);
+#pragma unroll
+  for (int s = 0; s < winograd_patch; ++s) patches[(line * winograd_patch + s) * Cut<T>::tiles + tile] = v[s];
+}
+
+/// The part of a step's filters that this thread carries to shared memory: they lie there as in global memory.
+template <class T>
+struct FilterPacks {
+  Pack<T, 2> packs[Cut<T>::thread_packs];
+
+  __device__ void load(const T* from) {
+#pragma unroll
+    for (int i = 0; i < Cut<T>::thread_packs; ++i) {
+      const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
+      if (Cut<T>::is_pack(i, pack)) packs[i] = load_pack<2>(from + 2 * pack);
+    }
+  }
+  __device__ void store(T* to) const {
+#pragma unroll
+    for (int i = 0; i < Cut<T>::thread_packs; ++i) {
+      const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
+      if (Cut<T>::is_pack(i, pack)) store_pack(to + 2 * pack, packs[i]);
+    }
+  }
+};
+
+/// Transforms the 36 sums of one filter and tile back, and writes the part of the tile that lies in y.
+template <class T>
+__device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Tile& tile, int channel, const T* sums,
+                         int stride) {
+  T half[winograd_tile][winograd_patch];  // A^T M
+#pragma unroll
+  for (int s = 0; s < winograd_patch; ++s) {
+    T m[winograd_patch], column[winograd_tile];
+#pragma unroll
+    for (int r = 0; r < winograd_patch; ++r) m[r] = sums[(r * winograd_patch + s) * stride];
+    winograd_output(m, column);
+#pragma unroll
+    for (int r = 0; r < winograd_tile; ++r) half[r][s] = column[r];
+  }
+  const T bias = conv.bias != nullptr ? conv.bias[channel] : T(0);
+  const int q = tile.column * winograd_tile;
+#pragma unroll
+  for (int r = 0; r < winograd_tile; ++r) {
+    const int p = tile.row * winograd_tile + r;
+    if (p >= conv.y.h) return;
+    T y[winograd_tile];
+    winograd_output(half[r], y);
+#pragma unroll
+    for (int s = 0; s < winograd_tile; ++s) y[s] += bias;
+    T* const to = conv.y.at(tile.n, channel) + std::int64_t{p} * conv.y.w + q;
+    if (grid.packed) {
+      constexpr int width = Cut<T>::width;
+#pragma unroll
+      for (int s = 0; s < winograd_tile; s += width) {
+        Pack<T, width> pack;
+        for (int i = 0; i < width; ++i) pack.v[i] = y[s + i];
+        put_pack(to + s, pack, conv.adds, conv.relu);
+      }
+    } else {
+#pragma unroll
+      for (int s = 0; s < winograd_tile; ++s)
+        if (q + s < conv.y.w) put_pack(to + s, Pack<T, 1>{{y[s]}}, conv.adds, conv.relu);
+    }
+  }
+}
+
+template <class T, bool masked>
+__global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradConv<T> conv, Grid grid) {
+  LAMINA_DYNAMIC_SHARED(T, shared);
+  T* const filters = shared;
+  T* const patches = filters + 2 * Cut<T>::step_filters;
+  T* const columns = patches + 2 * Cut<T>::step_patches;
+  const WinogradLane place;
+  const int group = static_cast<int>(blockIdx.y);
+  const int filter_block = static_cast<int>(blockIdx.x) % grid.filter_blocks;
+  const std::int64_t first_tile = std::int64_t{static_cast<int>(blockIdx.x) / grid.filter_blocks} * Cut<T>::tiles;
+  const int steps = (conv.filters.inputs + Cut<T>::channels - 1) / Cut<T>::channels;
+
+  WinogradSums<T> sums = {};
+  T d[winograd_patch], mask[winograd_patch];
+  PatchColumn<T, masked> column(conv, grid, first_tile, group);
+  FilterPacks<T> packs;
+  const T* next_filters =
+      conv.transformed + (std::int64_t{group} * grid.filter_blocks + filter_block) * steps * Cut<T>::step_filters;
+
+  column.load(conv, d, mask);
+  put_column<T, masked>(d, mask, columns);
+  column.load(conv, d, mask);
+  packs.load(next_filters);
+  packs.store(filters);
+  __syncthreads();
+  put_row(columns, patches);
+  put_column<T, masked>(d, mask, columns + Cut<T>::step_columns);
+  __syncthreads();
+  for (int step = 0; step < steps; ++step) {
+    const int now = step % 2, next = 1 - now;
+    const bool more = step + 1 < steps;
+    next_filters += Cut<T>::step_filters;
+    column.load(conv, d, mask);
+    if (more) packs.load(next_filters);
+    winograd_multiply<Cut<T>::channels>(place, filters + now * Cut<T>::step_filters,
+                                        patches + now * Cut<T>::step_patches, sums);
+    if (more) {
+      packs.store(filters + next * Cut<T>::step_filters);
+      put_row(columns + next * Cut<T>::step_columns, patches + next * Cut<T>::step_patches);
+      put_column<T, masked>(d, mask, columns + now * Cut<T>::step_columns);
+    }
+    __syncthreads();
+  }
+
+  const int item = static_cast<int>(threadIdx.x);
+  const int slot = item / Cut<T>::tiles;
+  const Tile tile(grid, first_tile + item % Cut<T>::tiles);
+#pragma unroll
+  for (int part = 0; part < 2 * Cut<T>::width; part += 2) {
+    winograd_meet(place, sums, part, shared);
+    __syncthreads();
+    const int filter = filter_block * Cut<T>::filters + winograd_row<T>(part, slot);
+    if (slot < Cut<T>::slots && filter < conv.filters.outputs && tile.n < conv.y.n)
+      put_tile(conv, grid, tile, group * conv.filters.outputs + filter, shared + item, Cut<T>::slots * Cut<T>::tiles);
+    __syncthreads();
+  }
+}
+
+template <class T>
+bool takes_packs(const View<T>& y) {
+  return y.w % winograd_tile == 0 && y.pitch % Cut<T>::width == 0 && reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t winograd_4x4_filter_count(const WinogradFilters& f) {
+  return std::int64_t{f.groups} * round_up(f.outputs, Cut<T>::filters) * round_up(f.inputs, Cut<T>::channels) *
+         winograd_positions;
+}
+
+template <class T>
+void winograd_4x4_filters(Stream stream, const WinogradFilters& f, const T* w, T* to, const FoldedNorm<T>& norm) {
+  constexpr int threads = 128;
+  launch(LAMINA_KERNEL(winograd_4x4_filter_kernel<T>),
+         blocks_for(winograd_4x4_filter_count<T>(f) / winograd_positions, threads), threads, 0, stream, f, norm, w, to);
+}
+
+template <class T>
+void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
+  const Grid grid = {round_up(conv.filters.outputs, Cut<T>::filters) / Cut<T>::filters,
+                     (conv.y.h + winograd_tile - 1) / winograd_tile, (conv.y.w + winograd_tile - 1) / winograd_tile,
+                     takes_packs(conv.y)};
+  const std::int64_t tiles = std::int64_t{conv.y.n} * grid.tile_rows * grid.tile_columns;
+  const std::int64_t blocks = (tiles + Cut<T>::tiles - 1) / Cut<T>::tiles * grid.filter_blocks;
+  const dim3 all(static_cast<unsigned>(blocks), static_cast<unsigned>(conv.filters.groups));
+  const std::size_t bytes = Cut<T>::shared * sizeof(T);
+  if (conv.mask.data != nullptr)
+    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, true>), all, Cut<T>::threads, bytes, stream, conv, grid);
+  else
+    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Cut<T>::threads, bytes, stream, conv, grid);
+}
+
+template std::int64_t winograd_4x4_filter_count<float>(const WinogradFilters&);
+template std::int64_t winograd_4x4_filter_count<double>(const WinogradFilters&);
+template void winograd_4x4_filters(Stream, const WinogradFilters&, const float*, float*, const FoldedNorm<float>&);
+template void winograd_4x4_filters(Stream, const WinogradFilters&, const double*, double*, const FoldedNorm<double>&);
+template void winograd_4x4(Stream, const WinogradConv<float>&);
+template void winograd_4x4(Stream, const WinogradConv<double>&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

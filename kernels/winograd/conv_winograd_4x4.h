@@ -1,0 +1,77 @@
+#pragma once
+// Convolution with 3x3 filters, stride 1 and dilation 1, and its gradients, by Winograd's F(4x4, 3x3).
+
+#include "../conv/conv_fold.h"
+#include "../conv/conv_geometry.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// The filters of one convolution: per group, `outputs` filters of `inputs` channels, 3x3. `transposed`: for the data
+/// gradient, which is a convolution of dy whose filters are those of w flipped, with its two channel axes exchanged.
+struct WinogradFilters {
+  int groups = 1, outputs = 0, inputs = 0;
+  bool transposed = false;
+};
+
+/// Elements of the transformed filters.
+template <class T>
+std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
+
+/// Writes the transformed filters to `to`, aligned to 16 bytes, for the launcher below. w is as in memory: of a group,
+/// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 where transposed.
+/// `norm` is folded into them where it has a scale, and they are not transposed: the bias is then that of conv_fold().
+template <class T>
+void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, const FoldedNorm<T>& norm = {});
+
+/// One convolution.
+template <class T>
+struct WinogradConv {
+  WinogradFilters filters{};
+  const T* transformed = nullptr;  ///< by winograd_4x4_filters
+  View<const T> x;
+  View<const T> mask;  ///< x counts only where this is above 0; null: everywhere
+  View<T> y;
+  const T* bias = nullptr;   ///< null: none
+  int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are left out
+  bool adds = false;         ///< y += instead of y =
+  bool relu = false;         ///< then y is cut off at 0
+};
+
+template <class T>
+void winograd_4x4(Stream, const WinogradConv<T>&);
+
+/// Cycles of a large device, as the model of docs/algorithms/winograd_4x4.md predicts for f32: of the convolution whose
+/// y is images x h x w, and of the filters' transform before it.
+std::int64_t winograd_4x4_cycles(const WinogradFilters&, int images, int h, int w);
+std::int64_t winograd_4x4_filter_cycles(const WinogradFilters&);
+
+/// One weight gradient. dw is dy.c x x.c / groups x 3 x 3, dense.
+template <class T>
+struct WinogradWeights {
+  int groups = 1;
+  View<const T> x;
+  Masked<T> dy;
+  int pad_h = 0, pad_w = 0;
+  T* dw = nullptr;
+  bool adds = false;  ///< dw += instead of dw =
+};
+
+/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a
+/// large device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not
+/// looked at.
+struct WinogradRanges {
+  int count;
+  std::int64_t cycles;
+};
+template <class T>
+WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);
+
+/// What the launcher below needs of `partial`: nothing for one range. `ranges` of 0 stands for the rule above.
+template <class T>
+std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int ranges = 0);
+
+/// Ranges are added in order.
+template <class T>
+void winograd_4x4_weights(Stream, const WinogradWeights<T>&, T* partial, int ranges = 0);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

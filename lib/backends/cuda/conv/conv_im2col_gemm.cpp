@@ -1,0 +1,230 @@
+// Convolution as a plain matrix product by cuBLAS: the columns of a few images are written to the workspace first.
+//
+// Per image n and group g, with columns of C/groups R S rows and P Q columns:
+//
+//   forward           y[n,g]  = w[g] columns[n,g]            a batch of images per call
+//   data gradient     columns = w[g]^T dy[n,g], then col2im  a batch of images per call
+//   weight gradient   dw[g]  += dy[n,g] columns[n,g]^T       image by image, in order
+//
+// A 1x1 kernel with stride 1 and no padding needs no columns: x, or dx, is them.
+
+#include <algorithm>
+#include <limits>
+
+#include "../../../../kernels/bias.h"
+#include "../../../../kernels/gemm/im2col.h"
+#include "../../../../kernels/relu.h"
+#include "../../../device/blas.h"
+#include "conv.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+/// A pass with everything known but addresses and pitches.
+struct Problem {
+  ConvGeometry g;
+  Shape x, y;
+  ConvForward forward;
+  bool relu, add_dx, add_dw;
+  int images_at_once;
+  std::size_t bias_bytes;  ///< of the workspace, before columns are written
+
+  bool plain() const {
+    return g.kernel_h == 1 && g.kernel_w == 1 && g.stride_h == 1 && g.stride_w == 1 && g.pad_h == 0 && g.pad_w == 0;
+  }
+  int rows() const { return x.c * g.kernel_h * g.kernel_w; }  ///< of the columns, all groups
+  int group_rows() const { return rows() / g.groups; }
+  int group_filters() const { return y.c / g.groups; }
+  std::int64_t columns_per_image() const { return plain() ? 0 : rows() * y.plane(); }
+  std::int64_t masked_per_image(Pass pass) const { return relu && pass != Pass::forward ? y.image() : 0; }
+  template <class T>
+  std::size_t bytes(Pass pass, std::int64_t images) const {
+    return std::max(round_up(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
+                        round_up(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
+                        Machine::blas_workspace_bytes(),
+                    pass == Pass::backward_params ? bias_bytes : 0);
+  }
+};
+
+/// The images [first, first + count) of a tensor.
+template <class T>
+View<T> images_of(const Tensor& tensor, int first, int count) {
+  View<T> all = view<T>(tensor);
+  all.data += first * all.pitch;
+  all.n = count;
+  return all;
+}
+
+/// One pass over a few images at a time.
+template <class T>
+class Run {
+ public:
+  Run(const Problem& problem, Pass pass, Machine& machine, Stream stream, const Args& args)
+      : c_(problem), stream_(stream), args_(&args) {
+    char* at = static_cast<char*>(args.workspace);
+    columns_ = reinterpret_cast<T*>(at);
+    at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.columns_per_image()) * sizeof(T));
+    masked_ = reinterpret_cast<T*>(at);
+    at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.masked_per_image(pass)) * sizeof(T));
+    blas_ = &machine.blas(at);
+  }
+
+  void forward() {
+    const ForwardInputs<T> in = begin_forward<T>(stream_, c_.forward, *args_);
+    for_each_chunk([&](int first, int count) {
+      const View<const T> columns = columns_of(first, count);
+      const View<T> y = images_of<T>(args_->y, first, count);
+      for (int group = 0; group < c_.g.groups; ++group) {
+        Gemm<T> gemm = product(c_.group_filters(), plane(), c_.group_rows(), count);
+        gemm.a = in.w + group * weights();
+        gemm.lda = c_.group_rows();
+        gemm.b = columns.at(0, group * c_.group_rows());
+        gemm.ldb = plane();
+        gemm.stride_b = columns.pitch;
+        gemm.beta = in.end.adds ? T(1) : T(0);
+        gemm.c = y.at(0, group * c_.group_filters());
+        gemm.ldc = plane();
+        gemm.stride_c = y.pitch;
+        blas_->gemm(gemm);
+      }
+    });
+    if (in.end.bias != nullptr || in.end.relu) add_bias(stream_, in.end.bias, view<T>(args_->y), in.end.relu);
+  }
+
+  void backward_data() {
+    for_each_chunk([&](int first, int count) {
+      const View<const T> dy = dy_of(first, count);
+      const View<T> dx = images_of<T>(args_->dx[0], first, count);
+      const View<T> columns = c_.plain() ? dx : own_columns(count);
+      for (int group = 0; group < c_.g.groups; ++group) {
+        Gemm<T> gemm = product(c_.group_rows(), plane(), c_.group_filters(), count);
+        gemm.transpose_a = true;
+        gemm.a = args_->w[0].as<const T>() + group * weights();
+        gemm.lda = c_.group_rows();
+        gemm.b = dy.at(0, group * c_.group_filters());
+        gemm.ldb = plane();
+        gemm.stride_b = dy.pitch;
+        gemm.beta = c_.plain() && c_.add_dx ? T(1) : T(0);
+        gemm.c = columns.at(0, group * c_.group_rows());
+        gemm.ldc = plane();
+        gemm.stride_c = columns.pitch;
+        blas_->gemm(gemm);
+      }
+      if (!c_.plain()) col2im(stream_, c_.g, View<const T>(columns), dx, c_.add_dx);
+    });
+  }
+
+  void backward_params(const Conv& op) {
+    const bool wants_dw = !args_->dw.empty() && args_->dw[0];
+    backward_bias(stream_, op, *args_, masked_dy<T>(*args_, c_.relu), c_.add_dw);
+    if (!wants_dw) return;
+    for_each_chunk([&](int first, int count) {
+      const View<const T> dy = dy_of(first, count), columns = columns_of(first, count);
+      for (int n = 0; n < count; ++n)
+        for (int group = 0; group < c_.g.groups; ++group) {
+          Gemm<T> gemm = product(c_.group_filters(), c_.group_rows(), plane(), 1);
+          gemm.transpose_b = true;
+          gemm.a = dy.at(n, group * c_.group_filters());
+          gemm.lda = plane();
+          gemm.b = columns.at(n, group * c_.group_rows());
+          gemm.ldb = plane();
+          gemm.beta = first + n > 0 || c_.add_dw ? T(1) : T(0);
+          gemm.c = args_->dw[0].as<T>() + group * weights();
+          gemm.ldc = c_.group_rows();
+          blas_->gemm(gemm);
+        }
+    });
+  }
+
+ private:
+  int plane() const { return static_cast<int>(c_.y.plane()); }
+  std::int64_t weights() const { return std::int64_t{c_.group_filters()} * c_.group_rows(); }
+
+  Gemm<T> product(int m, int n, int k, int batch) const {
+    Gemm<T> gemm{};
+    gemm.m = m;
+    gemm.n = n;
+    gemm.k = k;
+    gemm.alpha = 1;
+    gemm.batch = batch;
+    return gemm;
+  }
+
+  template <class Body>
+  void for_each_chunk(Body body) const {
+    for (int first = 0; first < c_.x.n; first += c_.images_at_once)
+      body(first, std::min(c_.images_at_once, c_.x.n - first));
+  }
+
+  View<T> own_columns(int count) const {
+    return {columns_, count, c_.rows(), c_.y.h, c_.y.w, c_.rows() * c_.y.plane()};
+  }
+  View<const T> columns_of(int first, int count) const {
+    const View<const T> x = images_of<const T>(args_->x[0], first, count);
+    if (c_.plain()) return x;
+    const View<T> columns = own_columns(count);
+    im2col(stream_, c_.g, x, columns);
+    return columns;
+  }
+  /// dy where it counts.
+  View<const T> dy_of(int first, int count) const {
+    const View<const T> dy = images_of<const T>(args_->dy, first, count);
+    if (!c_.relu) return dy;
+    relu_backward(stream_, images_of<const T>(args_->y, first, count), dy,
+                  View<T>{masked_, count, dy.c, dy.h, dy.w, dy.image()}, false);
+    return {masked_, count, dy.c, dy.h, dy.w, dy.image()};
+  }
+
+  const Problem c_;
+  Blas* blas_;
+  Stream stream_;
+  const Args* args_;
+  T *columns_, *masked_;
+};
+
+}  // namespace
+
+std::string im2col_gemm_refusal(const Conv& op, const Spec& spec) {
+  const Problem problem{
+      geometry_of(op), spec.x[0].shape, spec.y.shape, conv_forward(op, spec), false, false, false, 1, 0};
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (problem.columns_per_image() <= most) return {};
+  return std::string(im2col_gemm_name) + " takes images of up to " + std::to_string(most) +
+         " elements of columns, not " + std::to_string(problem.columns_per_image());
+}
+
+Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& choice, Pass pass, Machine& machine) {
+  Problem problem{geometry_of(op),
+                  spec.x[0].shape,
+                  spec.y.shape,
+                  conv_forward(op, spec),
+                  ends_in_relu(spec),
+                  adds_dx(spec, 0),
+                  spec.adds_dw,
+                  1,
+                  backward_bias_bytes(op, spec)};
+  return with_type(spec.y.dtype, [&]<class T>() {
+    // The most images that the limit has room for, by halves: bytes grow with images.
+    for (int above = spec.x[0].shape.n; problem.images_at_once < above;) {
+      const int middle = above - (above - problem.images_at_once) / 2;
+      if (problem.bytes<T>(pass, middle) <= choice.workspace_limit)
+        problem.images_at_once = middle;
+      else
+        above = middle - 1;
+    }
+    return launches(
+        machine, {pass}, im2col_gemm_name,
+        [=, &machine](Stream stream, const Args& args) {
+          if (pass == Pass::backward_data && !wanted(args, 0)) return;
+          Run<T> run(problem, pass, machine, stream, args);
+          switch (pass) {
+            case Pass::forward: return run.forward();
+            case Pass::backward_data: return run.backward_data();
+            default: return run.backward_params(op);
+          }
+        },
+        problem.bytes<T>(pass, problem.images_at_once));
+  });
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,75 @@
+#pragma once
+// The library's algorithms of a convolution: their names, and which one a Choice takes.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../library/common.h"
+
+namespace lamina::cudnn {
+
+struct Algorithm {
+  const char* name;
+  int number;
+  bool deterministic;  ///< as the manual says; a query may deny it for a shape
+  bool adds = true;    ///< whether it takes beta 1 for every shape; else it may refuse that while it runs
+};
+
+/// In the order of their numbers.
+std::span<const Algorithm> conv_algorithms(Pass);
+
+/// After the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
+constexpr std::string_view fused_suffix = "+fused";
+
+/// Whether there is such a call for the unit: f32, with a bias, its own or one that a batch norm leaves, and a ReLU as
+/// the last op. Only running it shows whether the library takes it.
+bool has_fused_call(const Spec&);
+
+/// The names that take() knows.
+std::vector<std::string> conv_algorithm_names(const Spec&, Pass);
+
+/// The descriptors of one pass of one convolution, and the library's questions and answers about it.
+class ConvProblem {
+ public:
+  /// `image` is x or dx, `result` y or dy.
+  ConvProblem(const Conv&, const Spec&, Pass, TensorDescriptor image, TensorDescriptor result, Session&);
+
+  const Api& api() const { return api_; }
+  Pass pass() const { return pass_; }
+  TensorObject* image() const { return image_.get(); }
+  TensorObject* result() const { return result_.get(); }
+  FilterObject* filter() const { return filter_.get(); }
+  ConvolutionObject* convolution() const { return convolution_.get(); }
+
+  void set_math(int math);
+  std::vector<AlgorithmResult> ask() const;  ///< the library's order, best first; refused ones have a status
+  Status workspace(int algorithm, std::size_t& bytes) const;
+
+ private:
+  Session& session_;
+  const Api& api_;
+  Pass pass_;
+  TensorDescriptor image_, result_;
+  FilterDescriptor filter_;
+  ConvolutionDescriptor convolution_;
+};
+
+/// What a Choice comes to for one pass.
+struct Taken {
+  std::string name;  ///< empty where no device could be asked
+  int number = 0;
+  bool fused = false;           ///< by the call of has_fused_call()
+  std::size_t workspace_bytes;  ///< the limit where no device could be asked
+  bool exact = true;            ///< is that its need
+  bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as far as demanded
+  Math math = Math::strict;     ///< of the descriptor that runs
+};
+
+/// The algorithm of the name, or the first of the library's order, that respects the choice's limit, determinism and
+/// math, and that takes beta 1 where the pass `adds`; the problem's descriptor has its math type then. By rule no fused
+/// call is taken, by name it is. Throws Unsupported with every reason, UsageError for an unknown name.
+Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, Session&);
+
+}  // namespace lamina::cudnn

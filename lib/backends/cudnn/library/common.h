@@ -1,0 +1,62 @@
+#pragma once
+// What the ops' files share: the session they work in, descriptors from specs, factors as the library takes them.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../lowering.h"
+#include "call.h"
+#include "lamina/backend.h"
+#include "lamina/error.h"
+#include "session.h"
+
+namespace lamina::cudnn {
+
+/// A descriptor of a tensor with its pitch. Throws Unsupported for one whose strides exceed an int.
+TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
+TensorDescriptor describe_value(const Api&, const TensorSpec&);
+TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
+/// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the tensors beside it.
+TensorDescriptor describe_dense(const Api&, const TensorSpec&);
+FilterDescriptor describe_filter(const Api&, const TensorSpec&);
+ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
+
+int data_type_of(DType);  ///< throws Unsupported for what this backend lacks
+
+/// Host numbers in the type that the library scales tensors of `dtype` with: of double for f64, else float.
+const void* one(DType);
+const void* zero(DType);
+inline const void* beta(DType dtype, bool adds) { return adds ? one(dtype) : zero(dtype); }
+
+/// Bytes from the first to behind the last element of a tensor with this pitch.
+std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
+
+/// The next multiple of 256.
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) & ~std::size_t{255}; }
+
+/// Throws Unsupported: "cudnn: <op>: <reason>".
+[[noreturn]] void refuse(const Op&, const std::string& reason);
+
+/// The address of channel `channel` of a tensor.
+void* channel_address(const Tensor&, int channel);
+
+// One per op, each in the file of the op's name. They fill every vector of Lowered, one entry per x, and steps for the
+// passes of spec.mode only. The algorithm's name is "direct" where the library offers one way only.
+Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
+Lowered lower(const MaxPool&, const Spec&, const Choice&, Session&);
+Lowered lower(const AveragePool&, const Spec&, const Choice&, Session&);
+Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Session&);
+Lowered lower(const BatchNorm&, const Spec&, const Choice&, Session&);
+Lowered lower(const Lrn&, const Spec&, const Choice&, Session&);
+Lowered lower(const Relu&, const Spec&, const Choice&, Session&);
+Lowered lower(const FullyConnected&, const Spec&, const Choice&, Session&);
+Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
+Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
+Lowered lower(const Add&, const Spec&, const Choice&, Session&);
+Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
+Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,67 @@
+#pragma once
+// A library, a device, and the handle that joins them: each opened when first needed.
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../machine.h"
+#include "call.h"
+
+namespace lamina::cudnn {
+
+/// Behind which calls the library may have opened parts by itself.
+enum class Use : std::uint8_t { query, forward, backward_params, backward_data };
+
+/// Outlives every kernel of its backend.
+class Session {
+ public:
+  using Open = std::function<const Api&()>;
+
+  Session(std::unique_ptr<Machine> machine, Open open) : machine_(std::move(machine)), open_(std::move(open)) {}
+
+  /// The library. Throws LoadError, at every call anew.
+  const Api& api();
+
+  /// Whether there is a device to make a handle on. The convolutions' choice and workspace need one, all else only to
+  /// run.
+  bool has_device() const { return machine_->unavailable().empty(); }
+
+  /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
+  HandleObject* handle();
+
+  /// To be called behind such a call: the first time, and again as long as it throws, checks the process map. Throws
+  /// LoadError where parts come from two directories.
+  void check_parts(Use);
+
+  Machine& machine() { return *machine_; }
+  Blas& blas();
+  std::string describe_blas();
+
+ private:
+  std::unique_ptr<Machine> machine_;
+  Open open_;
+  const Api* api_ = nullptr;
+  std::array<bool, 4> checked_{};  ///< by Use
+  std::optional<Handle> handle_;
+};
+
+/// The right to use the cuDNN of one directory, or the system's, in this process. Two versions share parts without a
+/// word, so that each needs a process of its own.
+class Claim {
+ public:
+  /// Opens nothing. Throws LoadError where a claim on another directory lives, or process_library() opened another.
+  explicit Claim(const std::string& directory);
+  ~Claim();
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+};
+
+/// The one cuDNN of this process: that of the first call that succeeds. Throws LoadError where a later call names
+/// another directory.
+const Api& process_library(const std::string& directory);
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,111 @@
+// Plans as tests see them.
+
+#include "support/cases/plans.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lamina/random.h"
+#include "support/backend.h"
+#include "support/cases/suite.h"
+#include "support/catch.h"
+
+namespace lamina::test {
+namespace {
+
+double largest_of(const Values& values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+Values read_state(Plan& plan, const std::string& name) {
+  const Tensor tensor = plan.state(name);
+  if (tensor.dtype != DType::u64) return read(plan.backend().device(), tensor);
+  std::uint64_t word = 0;
+  plan.backend().device().download(&word, tensor.data, sizeof word);
+  return {static_cast<double>(word)};
+}
+
+}  // namespace
+
+void set_statistics(Plan& plan) {
+  std::uint64_t key = 11;
+  for (const std::string& name : plan.state_names()) {
+    const Tensor tensor = plan.state(name);
+    if (tensor.dtype == DType::u64) continue;
+    Values values = normal(tensor.shape, ++key);
+    if (name.find("running_var") != std::string::npos)
+      for (double& value : values) value = value * value + 0.5;
+    write(plan.backend().device(), tensor, values);
+  }
+  plan.parameters_changed();
+}
+
+Outcome run(Plan& plan) {
+  Device& device = plan.backend().device();
+  Outcome outcome;
+  plan.forward();
+  outcome.output = read(device, plan.output());
+  for (const std::string& name : plan.state_names()) outcome.state.push_back(read_state(plan, name));
+  if (plan.options().mode == Mode::inference) return outcome;
+  plan.backward();
+  for (const std::string& name : plan.parameter_names()) {
+    outcome.names.push_back(name);
+    outcome.gradients.push_back(read(device, plan.parameter_gradient(name)));
+  }
+  if (!plan.options().input_gradient) return outcome;
+  for (const Node& node : plan.graph().nodes())
+    if (std::holds_alternative<Input>(node.op)) {
+      outcome.names.push_back(node.name);
+      outcome.gradients.push_back(read(device, plan.input_gradient(node.name)));
+    }
+  return outcome;
+}
+
+void check_same(const Outcome& got, const Outcome& want, double relative) {
+  const auto check = [&](const std::string& what, const Values& a, const Values& b, double floor) {
+    check_close(what, a, b, {Values(b.size(), std::max(largest_of(b), floor)), 1}, relative);
+  };
+  check("output", got.output, want.output, 0);
+  double most = 0;
+  for (const Values& gradient : want.gradients) most = std::max(most, largest_of(gradient));
+  REQUIRE(got.gradients.size() <= want.gradients.size());
+  for (std::size_t i = 0; i < got.gradients.size(); ++i) {
+    REQUIRE(got.names[i] == want.names[i]);
+    check("gradient of " + got.names[i], got.gradients[i], want.gradients[i], most / 1000);
+  }
+  REQUIRE(got.state.size() == want.state.size());
+  for (std::size_t i = 0; i < got.state.size(); ++i)
+    check("state " + std::to_string(i), got.state[i], want.state[i], 1);
+}
+
+Values compose(Plan& plan) {
+  Device& device = plan.backend().device();
+  const std::vector<Node>& nodes = plan.graph().nodes();
+  std::vector<Values> values;
+  for (const Node& node : nodes) {
+    if (std::holds_alternative<Input>(node.op)) {
+      values.push_back(read(device, plan.input(node.name)));
+      continue;
+    }
+    Case c{node.name, node.op, {}, {}, plan.options().mode};
+    if (auto* dropout = std::get_if<Dropout>(&c.op)) dropout->seed ^= hash(node.name);
+    Feed feed;
+    for (const int i : node.inputs) {
+      c.x.push_back(nodes[static_cast<std::size_t>(i)].shape);
+      feed.x.push_back(values[static_cast<std::size_t>(i)]);
+    }
+    for (const std::string_view part : parameter_names(node.op)) {
+      if (feed.w.size() == node.params.size()) break;  // a convolution without bias
+      feed.w.push_back(read(device, plan.parameter(node.name + "." + std::string(part))));
+    }
+    for (const std::string_view part : state_names(node.op))
+      feed.state.push_back(read_state(plan, node.name + "." + std::string(part)));
+    feed.dy = zeros(node.shape);
+    values.push_back(run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed).y);
+  }
+  return values.back();
+}
+
+}  // namespace lamina::test

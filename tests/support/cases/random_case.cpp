@@ -1,0 +1,88 @@
+// Random single ops.
+
+#include "support/cases/random_case.h"
+
+#include "lamina/error.h"
+#include "support/numbers/values.h"
+
+namespace lamina::test {
+namespace {
+
+Conv random_conv(Dice& dice, int channels) {
+  const int groups = dice.chance(0.3) && channels % 2 == 0 ? 2 : 1;
+  return {.channels = groups * dice(1, 3),
+          .kernel = {dice(1, 3), dice(1, 3)},
+          .stride = {dice(1, 2), dice(1, 2)},
+          .pad = {dice(0, 2), dice(0, 2)},
+          .dilation = dice.chance(0.2) ? Size{dice(1, 2), dice(1, 2)} : Size{1},
+          .groups = groups,
+          .bias = dice.chance(0.5)};
+}
+
+MaxPool random_pool(Dice& dice) {
+  const Size window{dice(1, 3), dice(1, 3)};
+  return {.window = window,
+          .stride = {dice(1, 3), dice(1, 3)},
+          .pad = {dice(0, window.h / 2), dice(0, window.w / 2)},
+          .rounding = dice.chance(0.5) ? Rounding::up : Rounding::down};
+}
+
+AveragePool random_average_pool(Dice& dice) {
+  const MaxPool pool = random_pool(dice);
+  return {.window = pool.window,
+          .stride = pool.stride,
+          .pad = pool.pad,
+          .rounding = pool.rounding,
+          .count_padding = dice.chance(0.5)};
+}
+
+Lrn random_lrn(Dice& dice) {
+  return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
+}
+
+Case draw_case(Dice& dice) {
+  const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
+  switch (dice(0, 13)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: {
+      Conv op = random_conv(dice, x.c);
+      op.channels *= dice(1, 4);
+      return {"random", op, {x}};
+    }
+    case 4: return {"random", random_pool(dice), {x}};
+    case 5: return {"random", random_average_pool(dice), {x}};
+    case 6: return {"random", GlobalAveragePool{}, {x}};
+    case 7: return {"random", BatchNorm{.epsilon = 0.01, .momentum = 0.5}, {{x.n + 1, x.c, x.h + 1, x.w + 1}}};
+    case 8: return {"random", random_lrn(dice), {x}};
+    case 9: return {"random", FullyConnected{.outputs = dice(1, 19), .bias = dice.chance(0.5)}, {x}};
+    case 10: return {"random", Softmax{}, {x}};
+    case 11: return {"random", Add{}, std::vector<Shape>(static_cast<std::size_t>(dice(2, 4)), x)};
+    case 12: {
+      std::vector<Shape> shapes;
+      for (int i = dice(1, 4); i > 0; --i) shapes.push_back({x.n, dice(1, 5), x.h, x.w});
+      return {"random", Concat{}, shapes};
+    }
+    default: {
+      const int channels = dice(1, x.c);
+      return {"random", Slice{.first = dice(0, x.c - channels), .channels = channels}, {x}};
+    }
+  }
+}
+
+}  // namespace
+
+Case random_case(std::uint64_t seed) {
+  Dice dice(seed);
+  for (;;) {
+    Case c = draw_case(dice);
+    try {
+      infer(c.op, c.x);
+      return c;
+    } catch (const ShapeError&) {  // does not fit its shape: roll again
+    }
+  }
+}
+
+}  // namespace lamina::test

@@ -1,0 +1,165 @@
+// Random networks.
+
+#include "support/cases/random_graph.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lamina::test {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(Dice& dice) : dice_(dice), graph_("random") {
+    const int n = dice(1, 3);
+    keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x0"));
+    if (dice.chance(0.3)) keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x1"));
+  }
+
+  void step() {
+    switch (dice_(0, 13)) {
+      case 0:
+      case 1: return convolution();
+      case 2: return pooling();
+      case 3:
+      case 4: return normalisation();
+      case 5: return keep(relu(read(), name("relu")));
+      case 6: return keep(lrn(read(), name("lrn"), {.size = dice_(2, 5), .alpha = 0.5, .beta = 0.75, .k = 1}));
+      case 7: return keep(dropout(read(), name("dropout"), {.rate = 0.25, .seed = 7}));
+      case 8: return keep(softmax(read(), name("softmax")));
+      case 9:
+      case 10: return sum();
+      case 11: return join();
+      case 12: return part();
+      default: return residual();
+    }
+  }
+
+  Graph finish() && {
+    // Whatever nobody reads yet is reduced to three numbers per image and added up.
+    std::vector<Value> loose;
+    for (const Entry& entry : values_)
+      if (entry.reads == 0) loose.push_back(entry.value);
+    std::vector<Value> heads;
+    for (const Value x : loose) heads.push_back(fully_connected(x, name("fc"), {.outputs = 3}));
+    Value y = heads[0];
+    for (std::size_t i = 1; i < heads.size(); ++i) y = add(y, heads[i], name("total"));
+    return std::move(graph_);
+  }
+
+ private:
+  struct Entry {
+    Value value;
+    int reads;
+  };
+
+  std::string name(const char* op) { return op + std::to_string(names_++); }
+  void keep(Value value) { values_.push_back({value, 0}); }
+
+  Value read(std::size_t i) {
+    ++values_[i].reads;
+    return values_[i].value;
+  }
+
+  /// A value, the newest more often than others, so that chains grow.
+  Value read() {
+    const int last = static_cast<int>(values_.size()) - 1;
+    return read(static_cast<std::size_t>(dice_.chance(0.6) ? last : dice_(0, last)));
+  }
+
+  void convolution() {
+    const Value x = read();
+    const int groups = x.shape().c % 2 == 0 && dice_.chance(0.3) ? 2 : 1;
+    keep(conv(x, name("conv"),
+              {.channels = groups * dice_(1, 3),
+               .kernel = {dice_(1, 3), dice_(1, 3)},
+               .stride = dice_(1, 2),
+               .pad = 1,
+               .groups = groups,
+               .bias = dice_.chance(0.5)}));
+  }
+
+  void pooling() {
+    const Value x = read();
+    if (x.shape().h < 2 || x.shape().w < 2) return keep(global_average_pool(x, name("global_average_pool")));
+    const Rounding rounding = dice_.chance(0.5) ? Rounding::up : Rounding::down;
+    const int stride = dice_(1, 2);
+    if (dice_.chance(0.6))
+      keep(max_pool(x, name("max_pool"), {.window = 2, .stride = stride, .pad = dice_(0, 1), .rounding = rounding}));
+    else
+      keep(average_pool(x, name("average_pool"),
+                        {.window = 2,
+                         .stride = stride,
+                         .pad = dice_(0, 1),
+                         .rounding = rounding,
+                         .count_padding = dice_.chance(0.5)}));
+  }
+
+  void normalisation() {
+    const Value x = read();
+    // Few values or a small epsilon make functions too steep for differences.
+    if (std::int64_t{x.shape().n} * x.shape().plane() < 8) return keep(relu(x, name("relu")));
+    Value y = batch_norm(x, name("batch_norm"), {.epsilon = 0.01});
+    if (dice_.chance(0.3)) y = add(y, shortcut(y.shape()), name("add"));
+    keep(dice_.chance(0.6) ? relu(y, name("relu")) : y);
+  }
+
+  /// A value of this shape: one there is, or a convolution of one that fits, or of an input's own making.
+  Value shortcut(const Shape& shape) {
+    std::vector<std::size_t> equal;
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      if (values_[i].value.shape() == shape) equal.push_back(i);
+    if (!equal.empty()) return read(equal[static_cast<std::size_t>(dice_(0, static_cast<int>(equal.size()) - 1))]);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      Shape other = values_[i].value.shape();
+      other.c = shape.c;
+      if (other == shape) return conv(read(i), name("projection"), {.channels = shape.c, .kernel = 1});
+    }
+    return graph_.input(shape, name("input"));
+  }
+
+  void sum() {
+    const Value x = read();
+    const Value other = shortcut(x.shape());
+    keep(dice_.chance(0.5) ? add(x, other, name("add")) : add(other, x, name("add")));
+  }
+
+  void join() {
+    const Value x = read();
+    std::vector<Value> parts = {x, conv(x, name("branch"), {.channels = dice_(1, 3), .kernel = 3, .pad = 1})};
+    if (dice_.chance(0.5)) parts.push_back(shortcut(x.shape()));
+    if (dice_.chance(0.5)) parts.push_back(relu(conv(x, name("branch"), {.channels = 2, .kernel = 1}), name("relu")));
+    std::swap(parts.front(), parts[static_cast<std::size_t>(dice_(0, static_cast<int>(parts.size()) - 1))]);
+    keep(concat(parts, name("concat")));
+  }
+
+  void part() {
+    const Value x = read();
+    const int channels = dice_(1, x.shape().c);
+    keep(slice(x, name("slice"), {.first = dice_(0, x.shape().c - channels), .channels = channels}));
+  }
+
+  void residual() {
+    const Value x = read();
+    Value y = relu(x, name("relu"));
+    y = conv(y, name("conv"), {.channels = x.shape().c, .kernel = 3, .pad = 1, .bias = false});
+    keep(add(x, y, name("add")));
+  }
+
+  Dice& dice_;
+  Graph graph_;
+  std::vector<Entry> values_;
+  int names_ = 0;
+};
+
+}  // namespace
+
+Graph random_graph(Dice& dice, int size) {
+  Builder builder(dice);
+  for (int i = 0; i < size; ++i) builder.step();
+  return std::move(builder).finish();
+}
+
+}  // namespace lamina::test

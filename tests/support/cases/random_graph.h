@@ -1,0 +1,13 @@
+#pragma once
+// Random networks: every op, values read once, twice or thrice, joins, slices, chains that fuse and chains that cannot.
+
+#include "lamina/graph.h"
+#include "support/numbers/values.h"
+
+namespace lamina::test {
+
+/// A graph of about `size` ops on small maps, a function of the dice alone. Every node is read; the output is {n, 3, 1,
+/// 1}.
+Graph random_graph(Dice&, int size);
+
+}  // namespace lamina::test

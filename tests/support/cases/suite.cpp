@@ -1,0 +1,299 @@
+// The one suite that every backend goes through.
+
+#include "support/cases/suite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/cases/chain.h"
+#include "support/catch.h"
+#include "support/numbers/winograd_bounds.h"
+
+namespace lamina::test {
+namespace {
+Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill) {
+  if (std::holds_alternative<MaxPool>(op)) return permutation(shape, key);
+  if (fill == Fill::integers) return integers(shape, key);
+  return std::holds_alternative<Relu>(op) ? apart_from_zero(shape, key) : normal(shape, key);
+}
+
+void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, Fill fill) {
+  const auto draw = [&](const Shape& shape) {
+    return fill == Fill::integers ? integers(shape, ++key) : normal(shape, ++key);
+  };
+  for (std::size_t i = first ? 0 : 1; i < stage.c.x.size(); ++i)
+    feed.x.push_back(draw_input(stage.c.op, stage.c.x[i], ++key, fill));
+  const Inferred inferred = infer(stage.c.op, stage.c.x);
+  for (const Shape& shape : inferred.params) feed.w.push_back(draw(shape));
+  for (std::size_t i = 0; i < inferred.state.size(); ++i) {
+    Values values = normal(inferred.state[i], ++key);
+    for (double& value : values) {
+      if (std::holds_alternative<Dropout>(stage.c.op)) value = 5;  // the step
+      if (std::holds_alternative<BatchNorm>(stage.c.op) && i == 1)
+        value = static_cast<float>(std::abs(value) + 0.5);  // a variance
+    }
+    feed.state.push_back(values);
+  }
+}
+
+/// Whether every ReLU inside the chain sees numbers that are clear of 0 by more than any rounding.
+bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
+  const std::vector<Values> values = forward_values(stages, feed);
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    if (!std::holds_alternative<Relu>(stages[i].c.op)) continue;
+    for (const double value : values[i - 1])
+      if (std::abs(value) < 1e-3) return false;
+  }
+  return true;
+}
+
+/// The algorithms that a choice comes to.
+
+Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
+  Algorithms algorithms;
+  for (const Lowered::Step& step : backend().lower(spec, choice).steps)
+    for (const Pass pass : step.covers)
+      if (static_cast<std::size_t>(pass) < algorithms.size())
+        algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
+  return algorithms;
+}
+
+bool any_winograd(const Algorithms& algorithms) {
+  return std::any_of(algorithms.begin(), algorithms.end(),
+                     [](const std::string& name) { return winograd_named(name).has_value(); });
+}
+
+/// The bounds of one case and feed by whatever algorithms.
+class CaseBounds {
+ public:
+  CaseBounds(const Case& c, const Feed& feed) : case_(c), feed_(feed), plain_(chain_bounds(c, feed)) {}
+
+  const Bounds& by(const Algorithms& algorithms) {
+    if (!any_winograd(algorithms)) return plain_;
+    const auto [found, is_new] = winograd_.try_emplace(algorithms);
+    if (is_new) found->second = chain_bounds(case_, feed_, algorithms);
+    return found->second;
+  }
+
+ private:
+  const Case& case_;
+  const Feed& feed_;
+  Bounds plain_;
+  std::map<Algorithms, Bounds> winograd_;
+};
+
+Result compare(const Spec& spec, const Choice& choice, const Feed& feed, const Result& want, CaseBounds& all_bounds,
+               const Sharing& sharing = {}) {
+  const Algorithms taken = algorithms_of(spec, choice);
+  const Bounds& bounds = all_bounds.by(taken);
+  Result got = run_unit(backend(), spec, choice, feed, sharing);
+  if (std::any_of(taken.begin(), taken.end(), is_unbounded)) return got;
+  const double eps = epsilon(spec.y.dtype);
+  check_close("y", got.y, want.y, bounds.y, eps);
+  for (std::size_t i = 0; i < got.state.size(); ++i)
+    check_close("state " + std::to_string(i), got.state[i], want.state[i], bounds.state[i], eps);
+  for (std::size_t i = 0; i < got.dx.size(); ++i)
+    if (spec.wants_dx[i])
+      check_close("dx " + std::to_string(i), got.dx[i], want.dx[i], bounds.dx[i], eps,
+                  spec.adds_dx[i] ? feed.dx[i] : Values{});
+  for (std::size_t i = 0; i < got.dw.size(); ++i)
+    check_close("dw " + std::to_string(i), got.dw[i], want.dw[i], bounds.dw[i], eps,
+                spec.adds_dw ? feed.dw[i] : Values{});
+  return got;
+}
+
+/// Every algorithm of every pass, as triples: the i-th of each.
+std::vector<Choice> choices(const Spec& spec) {
+  const Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
+  std::vector<Choice> result{Choice{}};
+  for (std::size_t pass = 0; pass < 3; ++pass) {
+    if (spec.mode == Mode::inference && pass > 0) continue;
+    const std::vector<std::string> names = algorithms(spec, passes[pass]);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (result.size() <= i + 1) result.emplace_back();
+      result[i + 1].algorithm[pass] = names[i];
+    }
+  }
+  return result;
+}
+
+std::string to_string(const Choice& choice) {
+  return choice.algorithm[0] + "/" + choice.algorithm[1] + "/" + choice.algorithm[2];
+}
+
+/// A library tells whether it takes a fused call by running it alone.
+void unless_refused_while_running(const Choice& choice, const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Unsupported&) {
+    if (!decided_by_library() || !choice.algorithm[0].ends_with("+fused")) throw;
+  }
+}
+
+void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBounds& bounds, DType dtype) {
+  const auto made = make_spec(backend(), c, {.dtype = dtype});
+  if (!made || (decided_by_library() && refused(*made))) return;
+  const Spec& spec = *made;
+  const Choice fixed{.deterministic = true};
+  const Result first = compare(spec, fixed, feed, want, bounds);
+  const Result second = run_unit(backend(), spec, fixed, feed);
+  INFO("the same bits on every run");
+  CHECK((first.y == second.y && first.dx == second.dx && first.dw == second.dw && first.state == second.state));
+  for (int i = 0; i < static_cast<int>(spec.x.size()); ++i) {
+    INFO("y may lie in x, dx in dy: " << i);
+    compare(spec, {}, feed, want, bounds, {.y_in_x = i, .dx_in_dy = -1});
+    compare(spec, {}, feed, want, bounds, {.y_in_x = -1, .dx_in_dy = i});
+  }
+  if (c.mode == Mode::inference) return;
+  for (std::size_t unwanted = 0; unwanted < spec.x.size(); ++unwanted) {
+    INFO("nobody wants dx " << unwanted);
+    std::vector<bool> wants(spec.x.size(), true);
+    wants[unwanted] = false;
+    compare(*make_spec(backend(), c, {.dtype = dtype, .wants = wants}), {}, feed, want, bounds);
+  }
+}
+
+}  // namespace
+
+double epsilon(DType dtype) {
+  // In f64 the oracle errs as much as what it is compared with.
+  return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
+                             : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+Feed make_feed(const Case& c, std::uint64_t key, Fill fill) {
+  const std::vector<Stage> stages = stages_of(c);
+  for (std::uint64_t draw = 0; draw < 1000; ++draw) {
+    Feed feed;
+    std::uint64_t k = key * 1000003 + draw * 7919;
+    for (std::size_t i = 0; i < stages.size(); ++i) draw_stage(feed, stages[i], i == 0, k += 101, fill);
+    if (!clear_of_kinks(stages, feed)) continue;
+    const auto like = [&](const std::vector<Values>& values) {
+      std::vector<Values> result;
+      for (const Values& v : values) {
+        const Shape shape{1, 1, 1, static_cast<int>(v.size())};
+        result.push_back(fill == Fill::integers ? integers(shape, ++k) : normal(shape, ++k));
+      }
+      return result;
+    };
+    const Shape y = infer(stages.back().c.op, stages.back().c.x).y;
+    feed.dy = fill == Fill::integers ? integers(y, ++k) : normal(y, ++k);
+    feed.dx = like(feed.x);
+    feed.dw = like(feed.w);
+    return feed;
+  }
+  FAIL("no draw of inputs keeps clear of the kinks of " << to_string(c));
+  return {};
+}
+
+void check_close(const std::string& what, const Values& got, const Values& want, const Bound& bound, double eps,
+                 const Values& old) {
+  REQUIRE(got.size() == want.size());
+  REQUIRE(bound.terms.size() == want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double before = old.empty() ? 0 : old[i];
+    const double count = old.empty() ? bound.count : std::max(bound.count, 8.0);
+    const double allowed = count * eps * (bound.terms[i] + std::abs(before));
+    if (std::abs(got[i] - (want[i] + before)) <= allowed) continue;
+    std::ostringstream text;
+    text.precision(17);
+    text << what << '[' << i << "] of " << got.size() << " is " << got[i] << ", not " << want[i] + before << " +- "
+         << allowed;
+    FAIL_CHECK(text.str());
+    return;
+  }
+  SUCCEED();
+}
+
+bool check_against_oracle(const Case& c, std::uint64_t key) {
+  INFO(to_string(c));
+  if (!make_spec(backend(), c, {}) && !make_spec(backend(), c, {.dtype = DType::f32})) return false;
+  const Feed feed = make_feed(c, key);
+  const Result want = reference(c, feed);
+  CaseBounds bounds(c, feed);
+  for (const Layout layout : {Layout::nchw, Layout::nhwc})
+    for (const DType dtype : element_types())
+      for (const bool pitched : {false, true})
+        for (const bool adds : {false, true}) {
+          if (adds && c.mode == Mode::inference) continue;
+          const Conditions conditions{dtype, layout, pitched, adds, {}};
+          const auto made = make_spec(backend(), c, conditions);
+          if (!made) continue;
+          const Spec& spec = *made;
+          if (pitched && !backend().takes_pitch(spec)) continue;
+          if ((layout == Layout::nhwc || decided_by_library()) && refused(spec)) continue;
+          for (const Choice& choice : choices(spec)) {
+            INFO(to_string(conditions) << " by " << to_string(choice));
+            unless_refused_while_running(choice, [&] { compare(spec, choice, feed, want, bounds); });
+          }
+        }
+  for (const DType dtype : element_types()) check_sharing(c, feed, want, bounds, dtype);
+  return true;
+}
+
+void check_integers(const Case& c, std::uint64_t key) {
+  INFO(to_string(c) << ", in whole numbers");
+  const Feed feed = make_feed(c, key, Fill::integers);
+  const Result want = reference(c, feed);
+  const auto sum = [](bool adds, const Values& a, const Values& b) { return adds ? plus(a, b) : a; };
+  for (const DType dtype : element_types())
+    for (const bool adds : {false, true}) {
+      if (adds && c.mode == Mode::inference) continue;
+      const Conditions conditions{dtype, Layout::nchw, false, adds, {}};
+      const auto made = make_spec(backend(), c, conditions);
+      if (!made || (decided_by_library() && refused(*made))) continue;
+      const Spec& spec = *made;
+      for (const Choice& choice : choices(spec)) {
+        const Algorithms taken = algorithms_of(spec, choice);
+        if (any_winograd(taken) || std::any_of(taken.begin(), taken.end(), is_unbounded))
+          continue;  // its transforms divide
+        INFO(to_string(conditions) << " by " << to_string(choice));
+        unless_refused_while_running(choice, [&] {
+          const Result got = run_unit(backend(), spec, choice, feed);
+          CHECK(got.y == want.y);
+          for (std::size_t i = 0; i < got.dx.size(); ++i) CHECK(got.dx[i] == sum(adds, want.dx[i], feed.dx[i]));
+          for (std::size_t i = 0; i < got.dw.size(); ++i) CHECK(got.dw[i] == sum(adds, want.dw[i], feed.dw[i]));
+        });
+      }
+    }
+}
+
+Graph graph_of(const Case& c) {
+  Graph graph("case");
+  std::vector<Value> x;
+  for (const Shape& shape : c.x) x.push_back(graph.input(shape, "x" + std::to_string(x.size())));
+  Value value = apply(c.op, x, "op");
+  int inputs = static_cast<int>(x.size()), links = 0;
+  for (const Link& link : c.tail) {
+    std::vector<Value> operands{value};
+    if (std::holds_alternative<Add>(link.op))
+      operands.insert(operands.begin() + (1 - link.operand),
+                      graph.input(value.shape(), "x" + std::to_string(inputs++)));
+    value = apply(link.op, operands, "tail" + std::to_string(links++));
+  }
+  return graph;
+}
+
+void check_differences(const Case& c, const GradientCheck& how) {
+  INFO(to_string(c) << ", by differences");
+  const Graph graph = graph_of(c);
+  for (const bool fuse : {true, false}) {
+    if (!fuse && c.tail.empty()) continue;
+    Options options;
+    options.dtype = DType::f64;
+    options.fuse = fuse;
+    if (decided_by_library() && refused(graph, options)) continue;
+    for (const GradientError& error : check_gradients(graph, one_thread(), options, how)) {
+      INFO((fuse ? "fused, " : "unfused, ") << error.tensor << " at step " << error.step);
+      CHECK(error.relative_error < 1e-7);
+    }
+  }
+}
+
+}  // namespace lamina::test

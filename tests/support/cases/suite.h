@@ -1,0 +1,45 @@
+#pragma once
+// The one suite that every backend goes through: an op's case against the oracle, in whole numbers, and by differences.
+
+#include <cstdint>
+#include <string>
+
+#include "lamina/gradient_check.h"
+#include "support/cases/unit.h"
+#include "support/numbers/bounds.h"
+
+namespace lamina::test {
+
+enum class Fill : std::uint8_t { normal, integers };
+
+/// Numbers that suit the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain), positive
+/// variances; random upstream gradients, never ones.
+Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal);
+
+/// The oracle's result: every op of the chain on its own, in f64.
+Result reference(const Case&, const Feed&);
+
+/// Bounds of a whole chain whose first op is done by these algorithms. The tail may hold ReLU and Add and, in
+/// inference, a batch norm.
+Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
+
+/// Fails the running test with the first element that is too far from the oracle's, or NaN.
+void check_close(const std::string& what, const Values& got, const Values& want, const Bound&, double epsilon,
+                 const Values& old = {});
+
+double epsilon(DType);
+
+/// Every element type, algorithm, beta and pitch, shared memory and unwanted gradients, on the backend under test.
+/// A tail that the backend does not fuse is no case for it: returns false.
+bool check_against_oracle(const Case&, std::uint64_t key = 1);
+
+/// Whole numbers through every algorithm that adds and multiplies: equal to the oracle in every bit.
+void check_integers(const Case&, std::uint64_t key = 1);
+
+/// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...
+Graph graph_of(const Case&);
+
+/// Gradients in f64 through Plan against central differences: 1e-7, fused and not.
+void check_differences(const Case&, const GradientCheck& = {});
+
+}  // namespace lamina::test

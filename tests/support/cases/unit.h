@@ -1,0 +1,70 @@
+#pragma once
+// Runs one unit of work on a backend without a plan, in guarded memory, and holds the backend to what it declared.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/backend.h"
+#include "support/numbers/values.h"
+
+namespace lamina::test {
+
+/// A further op of a chain: its operand number `operand` is the value so far.
+struct Link {
+  Op op;
+  int operand = 0;
+};
+
+/// What is computed: an op, its input shapes, and the ops fused behind it.
+struct Case {
+  std::string name;
+  Op op;
+  std::vector<Shape> x;
+  std::vector<Link> tail{};
+  Mode mode = Mode::training;
+};
+
+std::string to_string(const Case&);
+
+/// How it is computed.
+struct Conditions {
+  DType dtype = DType::f64;
+  Layout layout = Layout::nchw;
+  bool pitched = false;       ///< gaps between images, in values and (others) in gradients
+  bool adds = false;          ///< beta 1 for every gradient
+  std::vector<bool> wants{};  ///< per x: is dx wanted; empty: all
+};
+
+std::string to_string(const Conditions&);
+
+/// The spec of a case under conditions; nothing where the backend refuses to fuse its tail.
+std::optional<Spec> make_spec(const Backend&, const Case&, const Conditions&);
+
+/// What a run is fed with, dense, in the order of the spec. `dx` and `dw` are old contents, used where the spec adds.
+struct Feed {
+  std::vector<Values> x, w, state;
+  Values dy;
+  std::vector<Values> dx, dw;
+};
+
+/// What it leaves behind. `dx[i]` is empty where it is not wanted; in inference mode there are no gradients.
+struct Result {
+  Values y;
+  std::vector<Values> dx, dw, state;
+};
+
+/// Lends memory in place of what a plan might share.
+struct Sharing {
+  int y_in_x = -1;    ///< forward writes y at the address of this x, where it may
+  int dx_in_dy = -1;  ///< backward writes this dx at the address of dy, where it may
+};
+
+/// Lowers the spec and runs all its steps in the order of the contract. Every tensor and block lies between walls;
+/// targets, saved, scratch, prepared and workspace are full of NaN. Between the passes, x and y that backward does not
+/// read (by what was declared) are filled with NaN. Fails the running test when a wall was written to, when an input
+/// was changed, when a dx that `dx_is_dy` is not dy, or when `recompute` does not make y again.
+Result run_unit(Backend&, const Spec&, const Choice&, const Feed&, const Sharing& = {});
+
+}  // namespace lamina::test

@@ -1,0 +1,216 @@
+// How far a right result may lie from the exact one.
+
+#include "support/numbers/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/numbers/winograd_bounds.h"
+
+namespace lamina::test {
+namespace {
+
+/// The oracle on given numbers: sums of |terms| where an op is linear in them.
+Result run_oracle(const Case& c, const Feed& feed) {
+  return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
+}
+
+Bounds exact(const Result& result) {
+  Bounds bounds{{absolute(result.y), 0}, {}, {}, {}};
+  for (const Values& dx : result.dx) bounds.dx.push_back({absolute(dx), 0});
+  for (const Values& dw : result.dw) bounds.dw.push_back({absolute(dw), 0});
+  for (const Values& state : result.state) bounds.state.push_back({absolute(state), 0});
+  return bounds;
+}
+
+Feed with_absolute_dy(Feed feed) {
+  feed.dy = absolute(std::move(feed.dy));
+  return feed;
+}
+
+Feed all_absolute(Feed feed) {
+  feed = with_absolute_dy(std::move(feed));
+  for (Values& x : feed.x) x = absolute(std::move(x));
+  for (Values& w : feed.w) w = absolute(std::move(w));
+  return feed;
+}
+
+Bounds linear(const Case& c, const Feed& feed, double y, double dx, double dw) {
+  Bounds bounds = exact(run_oracle(c, all_absolute(feed)));
+  bounds.y.count = y + 8;
+  for (Bound& bound : bounds.dx) bound.count = dx + 8;
+  for (Bound& bound : bounds.dw) bound.count = dw + 8;
+  return bounds;
+}
+
+struct OpBounds {
+  const Case& c;
+  const Feed& feed;
+  const Algorithms& algorithms;
+  Shape x = c.x.front();
+  Shape y = infer(c.op, c.x).y;
+  bool training = c.mode == Mode::training;
+
+  /// Index of an element of x.
+  std::size_t at(int n, int channel, std::int64_t place) const {
+    return static_cast<std::size_t>((std::int64_t{n} * x.c + channel) * x.plane() + place);
+  }
+
+  Bounds operator()(const Input&) const { return {}; }
+
+  Bounds operator()(const Conv& op) const {
+    const double window = op.kernel.h * op.kernel.w;
+    const int taps = op.kernel.h;
+    const int channels = x.c / op.groups, filters = op.channels / op.groups;
+    Bounds bounds = linear(c, feed, channels * window + 1, filters * window, static_cast<double>(y.n * y.plane()));
+    if (const auto winograd = winograd_named(algorithms[0], taps)) bounds.y = winograd_y_bound(*winograd, op, x, feed);
+    if (!training) return bounds;
+    if (const auto winograd = winograd_named(algorithms[1], taps))
+      bounds.dw[0] = winograd_dw_bound(*winograd, op, x, feed);
+    if (const auto winograd = winograd_named(algorithms[2], taps))
+      bounds.dx[0] = winograd_dx_bound(*winograd, op, x, feed);
+    return bounds;
+  }
+  Bounds operator()(const FullyConnected& op) const {
+    return linear(c, feed, static_cast<double>(x.image()) + 1, op.outputs, x.n);
+  }
+  Bounds operator()(const AveragePool& op) const {
+    const double window = op.window.h * op.window.w;
+    return linear(c, feed, window, window, 0);
+  }
+  Bounds operator()(const GlobalAveragePool&) const { return linear(c, feed, static_cast<double>(x.plane()), 1, 0); }
+  Bounds operator()(const Add&) const {
+    Bounds bounds = linear(c, feed, static_cast<double>(c.x.size()), 0, 0);
+    for (Bound& bound : bounds.dx) bound.count = 0;
+    return bounds;
+  }
+  Bounds operator()(const Dropout&) const {
+    if (!training) return exact(run_oracle(c, feed));
+    Bounds bounds = linear(c, feed, 1, 1, 0);
+    return bounds;
+  }
+
+  Bounds operator()(const MaxPool& op) const {
+    Bounds bounds = exact(run_oracle(c, with_absolute_dy(feed)));
+    for (Bound& bound : bounds.dx) bound.count = op.window.h * op.window.w + 8;
+    return bounds;
+  }
+  Bounds operator()(const Relu&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const Concat&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const Slice&) const { return exact(run_oracle(c, feed)); }
+
+  Bounds operator()(const BatchNorm& op) const {
+    Bounds bounds = exact(run_oracle(c, feed));
+    const Values& values = feed.x[0];
+    const double epsilon = op.epsilon, momentum = op.momentum;
+    const double count = static_cast<double>(x.n * x.plane());
+    for (int k = 0; k < x.c; ++k) {
+      const auto channel = static_cast<std::size_t>(k);
+      double mean = feed.state[0][channel], magnitude = std::abs(mean), variance = feed.state[1][channel];
+      const auto each = [&](const auto& visit) {
+        for (int n = 0; n < x.n; ++n)
+          for (std::int64_t place = 0; place < x.plane(); ++place) visit(at(n, k, place));
+      };
+      if (training) {
+        mean = magnitude = variance = 0;
+        each([&](std::size_t i) { mean += values[i] / count, magnitude += std::abs(values[i]) / count; });
+        each([&](std::size_t i) { variance += (values[i] - mean) * (values[i] - mean) / count; });
+      }
+      const double inverse = 1 / std::sqrt(variance + epsilon);
+      const double scale = std::abs(feed.w[0][channel]), shift = std::abs(feed.w[1][channel]);
+      const auto normalised = [&](std::size_t i) { return (std::abs(values[i]) + magnitude) * inverse; };
+      each([&](std::size_t i) { bounds.y.terms[i] = scale * normalised(i) + shift; });
+      if (!training) continue;
+      double sum_dy = 0, sum_products = 0, squares = 0;
+      each([&](std::size_t i) {
+        sum_dy += std::abs(feed.dy[i]);
+        sum_products += std::abs(feed.dy[i]) * normalised(i);
+        squares += normalised(i) * normalised(i) / (inverse * inverse);
+      });
+      each([&](std::size_t i) {
+        bounds.dx[0].terms[i] =
+            scale * inverse * (std::abs(feed.dy[i]) + sum_dy / count + normalised(i) * sum_products / count);
+      });
+      bounds.dw[0].terms[channel] = sum_products;
+      bounds.dw[1].terms[channel] = sum_dy;
+      bounds.state[0].terms[channel] = (1 - momentum) * std::abs(feed.state[0][channel]) + momentum * magnitude;
+      bounds.state[1].terms[channel] = (1 - momentum) * feed.state[1][channel] + momentum * squares / (count - 1);
+    }
+    if (!training) {
+      bounds.y.count = 2 * 8;
+      return bounds;
+    }
+    bounds.y.count = 2 * (count + 8);                                       // x - mean; 1 / sqrt(variance)
+    if (!bounds.dx[0].terms.empty()) bounds.dx[0].count = 6 * (count + 8);  // twice x-hat, 1 / sqrt, a sum
+    bounds.dw[0].count = 3 * (count + 8);                                   // x-hat and the sum
+    bounds.dw[1].count = count + 8;
+    bounds.state[0].count = count + 8;
+    bounds.state[1].count = 2 * (count + 8);
+    return bounds;
+  }
+
+  Bounds operator()(const Lrn& op) const {
+    Bounds bounds = exact(run_oracle(c, feed));
+    const Values& values = feed.x[0];
+    const double alpha = op.alpha / op.size, beta = op.beta;
+    bounds.y.count = 2 * (op.size + 8);  // the sum; the power of it
+    if (!training) return bounds;
+    for (int n = 0; n < x.n; ++n)
+      for (std::int64_t place = 0; place < x.plane(); ++place) {
+        std::vector<double> sums;
+        for (int k = 0; k < x.c; ++k) {
+          double squares = 0;
+          for (int i = std::max(k - op.size / 2, 0); i < std::min(k - op.size / 2 + op.size, x.c); ++i)
+            squares += values[at(n, i, place)] * values[at(n, i, place)];
+          sums.push_back(op.k + alpha * squares);
+        }
+        for (int k = 0; k < x.c; ++k) {
+          double through_others = 0;
+          for (int j = 0; j < x.c; ++j) {
+            if (k < j - op.size / 2 || k >= j - op.size / 2 + op.size) continue;
+            const std::size_t i = at(n, j, place);
+            through_others += std::abs(feed.dy[i] * values[i]) * std::pow(sums[static_cast<std::size_t>(j)], -beta - 1);
+          }
+          bounds.dx[0].terms[at(n, k, place)] =
+              std::abs(feed.dy[at(n, k, place)]) * std::pow(sums[static_cast<std::size_t>(k)], -beta) +
+              2 * alpha * beta * std::abs(values[at(n, k, place)]) * through_others;
+        }
+      }
+    bounds.dx[0].count = 4 * (op.size + 8);  // the sum, its power, and both again under the outer sum
+    return bounds;
+  }
+
+  Bounds operator()(const Softmax&) const {
+    const Result result = run_oracle(c, feed);
+    Bounds bounds = exact(result);
+    for (int n = 0; n < x.n; ++n)
+      for (std::int64_t place = 0; place < x.plane(); ++place) {
+        double largest = feed.x[0][at(n, 0, place)], smallest = largest, through_sum = 0;
+        for (int k = 0; k < x.c; ++k) {
+          largest = std::max(largest, feed.x[0][at(n, k, place)]);
+          smallest = std::min(smallest, feed.x[0][at(n, k, place)]);
+          if (training) through_sum += result.y[at(n, k, place)] * std::abs(feed.dy[at(n, k, place)]);
+        }
+        // The rounding of x - max is a relative error of exp(x - max).
+        const double spread = 1 + largest - smallest;
+        for (int k = 0; k < x.c; ++k) {
+          const std::size_t i = at(n, k, place);
+          bounds.y.terms[i] = result.y[i] * spread;
+          if (training) bounds.dx[0].terms[i] = result.y[i] * (std::abs(feed.dy[i]) + through_sum) * spread;
+        }
+      }
+    bounds.y.count = 2 * (x.c + 8);                    // exponentials and their sum
+    if (training) bounds.dx[0].count = 5 * (x.c + 8);  // y, y again in the sum, the sum
+    return bounds;
+  }
+};
+
+}  // namespace
+
+Bounds bounds_of(const Case& c, const Feed& feed, const Algorithms& algorithms) {
+  return std::visit(OpBounds{c, feed, algorithms}, c.op);
+}
+
+}  // namespace lamina::test

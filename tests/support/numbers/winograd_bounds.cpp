@@ -1,0 +1,129 @@
+// The bounds of Winograd convolutions, by loops over what their tiles could read.
+
+#include "support/numbers/winograd_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lamina::test {
+namespace {
+
+double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }  // beside the sum over channels
+constexpr double weight_roundings = 28;
+
+/// The largest |value| of a plane among the rows and columns that any tile with the output (p, q) reads.
+double largest_near(const Winograd& winograd, const double* plane, const Shape& shape, int p, int q, Size pad) {
+  const int before = winograd.tile - 1, behind = winograd.tile + winograd.taps - 2;
+  double largest = 0;
+  for (int h = std::max(p - pad.h - before, 0); h <= std::min(p - pad.h + behind, shape.h - 1); ++h)
+    for (int w = std::max(q - pad.w - before, 0); w <= std::min(q - pad.w + behind, shape.w - 1); ++w)
+      largest = std::max(largest, std::abs(plane[std::int64_t{h} * shape.w + w]));
+  return largest;
+}
+
+/// The terms of y = convolution of x with filters whose absolute sums are norm(group, output, input).
+template <class Norm>
+Values terms(const Winograd& winograd, const Shape& x_shape, const Values& x, const Shape& y_shape, Size pad,
+             int groups, const Norm& norm) {
+  Values result(static_cast<std::size_t>(y_shape.count()));
+  const int inputs = x_shape.c / groups, outputs = y_shape.c / groups;
+  for (int n = 0; n < y_shape.n; ++n)
+    for (int c = 0; c < x_shape.c; ++c)
+      for (int p = 0; p < y_shape.h; ++p)
+        for (int q = 0; q < y_shape.w; ++q) {
+          const int group = c / inputs;
+          const double* const plane = x.data() + (std::int64_t{n} * x_shape.c + c) * x_shape.plane();
+          const double largest = largest_near(winograd, plane, x_shape, p, q, pad);
+          for (int k = 0; k < outputs; ++k) {
+            const std::int64_t channel = std::int64_t{n} * y_shape.c + group * outputs + k;
+            result[static_cast<std::size_t>((channel * y_shape.h + p) * y_shape.w + q)] +=
+                norm(group, k, c % inputs) * largest;
+          }
+        }
+  return result;
+}
+
+/// Sum of the absolute values of the filter from channel c of its group to filter k of its group.
+double filter_norm(const Values& w, int weights, std::int64_t filters, std::int64_t channels, int group, int k, int c) {
+  const double* const filter = w.data() + ((group * filters + k) * channels + c) * weights;
+  double sum = 0;
+  for (int i = 0; i < weights; ++i) sum += std::abs(filter[i]);
+  return sum;
+}
+
+/// Calls visit with the absolute value of every element of a square of a plane that lies in the plane.
+template <class Visit>
+void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
+  const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();
+  for (int i = std::max(h, 0); i < std::min(h + side, shape.h); ++i)
+    for (int j = std::max(w, 0); j < std::min(w + side, shape.w); ++j)
+      visit(std::abs(plane[std::int64_t{i} * shape.w + j]));
+}
+
+double largest_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
+  double largest = 0;
+  visit_square(shape, values, n, c, h, w, side, [&](double value) { largest = std::max(largest, value); });
+  return largest;
+}
+
+double sum_of(const Shape& shape, const Values& values, int n, int c, int h, int w, int side) {
+  double sum = 0;
+  visit_square(shape, values, n, c, h, w, side, [&](double value) { sum += value; });
+  return sum;
+}
+
+}  // namespace
+
+std::optional<Winograd> winograd_named(const std::string& algorithm, int taps) {
+  if (algorithm == "winograd_2x2" && taps == 3) return Winograd{2, 3, 4 * 4, 4 * 4};
+  if (algorithm == "winograd_4x4" && taps == 3) return Winograd{4, 3, 15.25 * 15.25, 16.25 * 16.25};
+  if (algorithm == "winograd_2x2" && taps == 5) return Winograd{2, 5, 18.25 * 18.25, 14.75 * 14.75};
+  return {};
+}
+
+Bound winograd_dw_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups, tile = winograd.tile;
+  Values result(static_cast<std::size_t>(std::int64_t{op.channels} * channels * winograd.weights()));
+  double tiles = 0;
+  for (int n = 0; n < y.n; ++n)
+    for (int p = 0; p < y.h; p += tile)
+      for (int q = 0; q < y.w; q += tile) {
+        ++tiles;
+        std::vector<double> largest;
+        for (int c = 0; c < x.c; ++c)
+          largest.push_back(largest_of(x, feed.x[0], n, c, p - op.pad.h, q - op.pad.w, tile + winograd.taps - 1));
+        for (int k = 0; k < op.channels; ++k) {
+          const double sum = sum_of(y, feed.dy, n, k, p, q, tile);
+          for (int c = 0; c < channels; ++c)
+            for (int tap = 0; tap < winograd.weights(); ++tap)
+              result[static_cast<std::size_t>((std::int64_t{k} * channels + c) * winograd.weights() + tap)] +=
+                  sum * largest[static_cast<std::size_t>(std::int64_t{k} / filters * channels + c)];
+        }
+      }
+  return {std::move(result), (tiles + weight_roundings) * winograd.weight_growth};
+}
+
+Bound winograd_y_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups;
+  Values result = terms(winograd, x, feed.x[0], y, op.pad, op.groups, [&](int group, int k, int c) {
+    return filter_norm(feed.w[0], winograd.weights(), filters, channels, group, k, c);
+  });
+  if (op.bias)
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] += std::abs(feed.w[1][i / static_cast<std::size_t>(y.plane()) % static_cast<std::size_t>(y.c)]);
+  return {std::move(result), (channels + roundings(winograd)) * winograd.growth};
+}
+
+Bound winograd_dx_bound(const Winograd& winograd, const Conv& op, const Shape& x, const Feed& feed) {
+  const Shape y = infer(op, {x}).y;
+  const int filters = op.channels / op.groups, channels = x.c / op.groups;
+  return {terms(winograd, y, feed.dy, x, {winograd.taps - 1 - op.pad.h, winograd.taps - 1 - op.pad.w}, op.groups,
+                [&](int group, int c, int k) {
+                  return filter_norm(feed.w[0], winograd.weights(), filters, channels, group, k, c);
+                }),
+          (filters + roundings(winograd)) * winograd.growth};
+}
+
+}  // namespace lamina::test

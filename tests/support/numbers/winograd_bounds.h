@@ -1,0 +1,45 @@
+#pragma once
+// How far a right result of a Winograd convolution may lie from the exact one.
+//
+// A tile's outputs are sums over one transformed patch, so that the error of an output depends on all of the patch,
+// also on what the output itself does not read. With u the unit roundoff, C channels, and per channel |w|_1 the sum of
+// the filter's absolute values and |x|_max the largest absolute value of the patch,
+//
+//   |computed - exact| <= (C + 26) * u * growth * sum over channels of |w|_1 |x|_max,
+//
+// 26 = 8 roundings in each of the three transforms (4 along each axis), one of the bias, one of an old content; 28 for
+// filters of 5x5, whose own transform has 5 along each axis. growth = the square of the largest, over the outputs of a
+// one-dimensional tile, of sum over points a of |A[a]| * max over taps |G[a]| * (sum over the patch of |B[a]|).
+//
+// A weight gradient sums over the tiles of the batch. With |dy|_1 the sum of a tile's absolute values,
+//
+//   |computed - exact| <= (tiles + 28) * u * growth * sum over tiles of |dy|_1 |x|_max,
+//
+// 28 = 8 roundings in each of the transforms of x and dy, 10 in the last one, an old content and a partial sum; growth
+// = the square of the largest, over the taps of a one-dimensional filter, of sum over points a of |G[a]| * max over
+// outputs |A[a]| * (sum over the patch of |B[a]|).
+
+#include <optional>
+#include <string>
+
+#include "lamina/op.h"
+#include "support/numbers/bounds.h"
+
+namespace lamina::test {
+
+struct Winograd {
+  int tile, taps;  ///< outputs and filter along one axis
+  double growth;   ///< of its transforms, in two dimensions
+  double weight_growth;
+  int weights() const { return taps * taps; }  ///< of a filter
+};
+
+/// What "winograd_2x2" (points 0, 1, -1, infinity) and "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity) are, and the
+/// first with filters of 5x5 (the points of the second); nothing for an algorithm of another kind.
+std::optional<Winograd> winograd_named(const std::string& algorithm, int taps = 3);
+
+Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
+Bound winograd_dx_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
+Bound winograd_dw_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
+
+}  // namespace lamina::test
