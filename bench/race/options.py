@@ -13,6 +13,7 @@ import rows
 from protocol import PROTOCOL, PUBLISHED, ZOO
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
 WORKER = os.path.normpath(os.path.join(HERE, "../../build/release/bench/race/peers/peer_worker"))
 LARGEST = 2**31 - 1  # what the workers can read
 
@@ -157,7 +158,7 @@ def parse(description, words=None):
     parser = parser_of(description)
     arguments = parser.parse_args(words)
     if arguments.samples < 2:
-        parser.error("--samples must be 2 or more, 9 or more for an interval worth the name")
+        parser.error("--samples must be 2 or more, 6 or more for an interval of 95 %")
     if arguments.memory == "only" and arguments.limit is not None:
         parser.error("--limit is held against times, which --memory only leaves out; leave out one of the two")
     if arguments.layers and arguments.limit is not None:

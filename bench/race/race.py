@@ -1,18 +1,24 @@
 """The race: passes in the order A B C, C B A, ..., and what may be said of their times and of their memory."""
 
 import itertools
-import random
 import statistics
 import time
 
+import intervals
 import rows
 import workers
 
 SETTLE_SECONDS = 0.05  # after a pass the other side's threads still spin for a moment
 DISTURBED_CORES = 0.1
-LEVEL = 0.95
 BEST = "best of all peers"
 MEBIBYTE = 2**20
+
+
+def turns(sides, rounds):
+    """(round, side) in the order A B C, C B A, A B C, ..., so that drift meets all alike."""
+    for i in range(rounds):
+        for k in range(sides) if i % 2 == 0 else reversed(range(sides)):
+            yield i, k
 
 
 def run_quietly(subject, mode, others, retries):
@@ -45,11 +51,9 @@ def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3, failed=None,
 
     for k in range(len(subjects)):
         one(k, lambda subject: subject.run(mode))  # warm-up
-    for i in range(rounds):
-        order = range(len(subjects))
-        for k in order if i % 2 == 0 else reversed(order):
-            one(k, lambda subject, k=k: samples[k].append(run_quietly(subject, mode, others, retries)))
-        if now := reading():
+    for i, k in turns(len(subjects), rounds):
+        one(k, lambda subject, k=k: samples[k].append(run_quietly(subject, mode, others, retries)))
+        if k == (0 if i % 2 else len(subjects) - 1) and (now := reading()):  # the round's last
             for its in samples:
                 if its is not None:
                     its[-1]["gpu"] = now
@@ -58,23 +62,6 @@ def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3, failed=None,
 
 def seconds(sample, what):
     return sample["forward"] + sample["backward"] if what == "total" else sample[what]
-
-
-def ratio(ours, theirs):
-    """Our median over the lowest median of theirs, which are one list for each layout (and peer)."""
-    return statistics.median(ours) / min(statistics.median(t) for t in theirs)
-
-
-def interval(ours, theirs, draws=5000):
-    """Percentile bootstrap of `ratio`: whole rounds are drawn, and the layout is chosen anew in each draw."""
-    chance, n = random.Random(1), len(ours)
-    found = []
-    for _ in range(draws):
-        picks = [chance.randrange(n) for _ in range(n)]
-        found.append(ratio([ours[i] for i in picks], [[t[i] for i in picks] for t in theirs]))
-    found.sort()
-    tail = int((1 - LEVEL) / 2 * draws)
-    return found[tail], found[draws - 1 - tail]
 
 
 def kinds(subjects):
@@ -113,14 +100,13 @@ def judge_kind(net, mode, subjects, samples):
     lines = []
     for what, (peer, its) in itertools.product(rows.passes(mode), peers.items()):
         best = fastest(its, what)
-        theirs = [times(k, what) for k in its]
-        low, high = interval(times(ours, what), theirs)
+        low, ratio, high = intervals.of_ratio(times(best, what), times(ours, what))
         lines.append({
             "net": net, "pass": what, "precision": subjects[ours].precision, "lamina": subjects[ours].name,
             "peer": peer, "fastest_peer": subjects[best].peer, "peer_variant": subjects[best].variant,
             "layout": subjects[ours].layout, "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
             "ms": 1e3 * statistics.median(times(ours, what)), "peer_ms": 1e3 * statistics.median(times(best, what)),
-            "ratio": ratio(times(ours, what), theirs), "low": low, "high": high,
+            "ratio": ratio, "low": low, "high": high,
             "disturbed": max(sum(s.get("disturbed", False) for s in samples[k]) for k in [ours, *its]),
         })
     return lines

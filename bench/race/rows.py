@@ -63,6 +63,13 @@ def context(executable, **more):
     }
 
 
+def default_signals():
+    """In a child, before it runs: an interrupt that its parent ignores, as one in the background does, is no rule for
+    it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Unwritable(Exception):
     """A file cannot be written; the message says which and why."""
 

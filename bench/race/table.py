@@ -1,4 +1,6 @@
-"""What `compare` prints of a race of networks."""
+"""What `compare` and `versions` print."""
+
+import collections
 
 HEADER = (f"{'network':18}{'pass':11}{'peer':18}{'lamina ms':>11}{'peer ms':>11}{'layout':>8}{'ratio':>8}"
           f"{'95 % interval':>18}  disturbed")
@@ -63,6 +65,27 @@ def show_means(means, on_device):
                   f"{f'against {peer}, {networks} networks':48}{mean:7.3f}")
         else:
             print(f"{'geometric mean':18}{what:11}{peer:18}{'':30}{mean:8.3f}")
+
+
+def show_versions(first, other, found):
+    """The rows of a version beside those of the first. Layers only where they differ: a thousand equal ones hide the one
+    that is not."""
+    head = ("row", "first ms", "ms", "ratio", "95 % interval", "verdict", "regression", "evidence")
+    lines = [head]
+    for one in found:
+        if one.is_layer and one.verdict in ("equal", "fails in both") and not one.regression:
+            continue
+        timed = (f"{1e3 * one.first_seconds:.3f}", f"{1e3 * one.seconds:.3f}", f"{one.ratio:.3f}",
+                 f"{one.low:.3f} to {one.high:.3f}") if one.seconds > 0 else ("",) * 4
+        lines.append((one.name, *timed, one.verdict, one.regression, one.evidence))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    print(f"{other}\nagainst {first}, the first:\n")
+    for line in lines:
+        print("  ".join(text.rjust(width) if 0 < i < 5 else text.ljust(width)
+                        for i, (text, width) in enumerate(zip(line, widths))).rstrip())
+    counts = collections.Counter(one.verdict for one in found)
+    print(f"\n{len(found)} rows: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())),
+          flush=True)
 
 
 def show_compiling(opened):

@@ -1,0 +1,179 @@
+"""Rows by several programs in turns: how they are called, what is read from them, how a comparison ends. usage:
+versions_test.py LAMINA_BENCH"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RACE = os.path.join(HERE, "../../bench/race")
+BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
+LAYER, NET, SETUP = "layer/n/conv1/forward/cudnn/", "net/n/total/cudnn", "setup/n/plan/cudnn"
+
+
+def row(name, milliseconds, **more):
+    return {"name": name, "run_type": "iteration", "real_time": milliseconds, "time_unit": "ms"} | more
+
+
+class Versions(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.out, self.said = os.path.join(self.folder, "out.json"), os.path.join(self.folder, "said")
+
+    def program(self, name, body):
+        """A program of the shell that finds in $out the file it is to leave."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w", opener=lambda path, how: os.open(path, how, 0o755)) as file:
+            file.write('#!/bin/bash\nhere=$(dirname "$0")\nfor flag; do case $flag in --benchmark_out=*) out=${flag#*=} ;;'
+                       f' esac; done\n{body}\n')
+        return path
+
+    def leaves(self, *rows):
+        return "cat > \"$out\" << 'END'\n" + json.dumps({"context": {"backend": "cuDNN 1"}, "benchmarks": rows}) + "\nEND"
+
+    def start(self, *words):
+        with open(self.said, "w") as said:
+            child = subprocess.Popen([sys.executable, "-B", os.path.join(RACE, "versions"), *words, "--out", self.out],
+                                     stdout=said, stderr=said, start_new_session=True,
+                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        return child
+
+    def end(self, child, status):
+        """What it printed, and the file that it left."""
+        found = child.wait(timeout=120)
+        with open(self.said) as file:
+            said = file.read()
+        self.assertEqual(found, status, said)
+        try:
+            with open(self.out) as file:
+                return said, json.load(file)
+        except OSError:
+            return said, None
+
+    def compare(self, a, b, *words, status=0):
+        said, result = self.end(self.start("--programs", f"{a},{b}", *words), status)
+        return said, result, {one["name"]: one for one in (result or {}).get("comparisons", ())}
+
+    def test_slowdowns_picks_and_first_calls_are_named_in_turns_of_abba(self):
+        a = self.program("a", self.leaves(row(NET, 10), row(SETUP, 5), row(SETUP, 1, repetition_index=1),
+                                          row(LAYER + "gemm", 2), row(LAYER + "fft", 1),
+                                          row(LAYER + "default", 1, algorithm="fft")))
+        b = self.program("b", self.leaves(row(NET, 11), row(SETUP, 8), row(SETUP, 1, repetition_index=1),
+                                          row(LAYER + "gemm", 2), row(LAYER + "fft", 1),
+                                          row(LAYER + "default", 2, algorithm="gemm")))
+        said, result, found = self.compare(a, b, "--batch", "2")
+        self.assertEqual((found[LAYER + "default"]["regression"], found[LAYER + "fft"]["verdict"]), ("pick", "equal"))
+        self.assertEqual((found[NET]["regression"], round(found[NET]["ratio"], 6)), ("layers", 1.1))
+        self.assertEqual((found[SETUP]["regression"], found[SETUP]["ratio"]), ("first call", 1.6))
+        self.assertIn("2 equal, 3 slower", said)
+        turns = list(dict.fromkeys((one["round"], one["variant"]) for one in result["benchmarks"]))
+        self.assertEqual(turns[:4], [(0, a), (0, b), (1, b), (1, a)])
+        self.assertEqual(len(turns), 12)
+        self.assertEqual(result["context"]["variants"][1], {"variant": b, "context": {"backend": "cuDNN 1"},
+                                                            "crashes": []})
+
+    def test_a_program_has_our_flags_and_those_of_its_version(self):
+        ours = self.program("ours", 'echo "$LD_LIBRARY_PATH $@" >> "$here/called"\n' + self.leaves(row("net/n", 1)))
+        for name in ("eight", "nine"):
+            os.mkdir(os.path.join(self.folder, name))
+        eight, nine = (os.path.join(self.folder, name) for name in ("eight", "nine"))
+        with open(os.path.join(eight, "libcudnn.so.8"), "w"):
+            pass
+        self.end(self.start("--cudnn", f"{eight},{nine}", "--program", ours, "--batch", "2", "--quick",
+                            "--benchmark_filter=^net/"), 0)
+        with open(os.path.join(self.folder, "called")) as file:
+            of_eight, of_nine = file.read().splitlines()[:2]
+        flags = "--batch 2 --quick --benchmark_filter=^net/"
+        self.assertIn(f" {flags} --cudnn={eight} --backend=cudnn --benchmark_out=", of_eight)
+        self.assertIn(f" {flags} --cudnn={nine} --backend=cudnn --benchmark_out=", of_nine)
+        self.assertTrue(of_eight.startswith(eight), of_eight)  # which opens its parts by bare names
+        self.assertFalse(of_nine.startswith(nine), of_nine)
+
+    def test_a_program_that_crashes_is_named_and_the_rows_of_all_are_kept(self):
+        good = self.program("good", self.leaves(row("net/n", 1)))
+        for body, rows, how in (("kill -SEGV $$", 6, "no rows; signal 11"),
+                                (self.leaves(row("net/n", 1)) + "\nkill -SEGV $$", 12, "not all rows; signal 11"),
+                                ("echo 'late: no room' >&2; exit 2", 6, "no rows; exit status 2")):
+            said, result, found = self.compare(good, self.program("bad", body), status=1)
+            self.assertIn(f"/bad: round 1: {how}", said)
+            self.assertEqual((len(result["benchmarks"]), len(result["context"]["variants"][1]["crashes"])), (rows, 6))
+            self.assertEqual(found["net/n"]["verdict"], "equal" if rows == 12 else "undecided")
+
+    def test_where_nothing_has_a_time_the_status_is_1(self):
+        refuses = self.program("refuses", self.leaves({"name": "net/n", "run_type": "iteration", "skipped": True,
+                                                       "skip_message": "why"}) + "\nexit 1")
+        said, _, found = self.compare(refuses, refuses, status=1)
+        self.assertEqual((found["net/n"]["verdict"], found["net/n"]["evidence"]), ("fails in both", "why"))
+        self.assertIn("why", said)
+
+    def stopped(self, body, interrupts, ready="started"):
+        """What is left where a process of a second program is interrupted as a terminal does it, or by its parent."""
+        child = self.start("--programs", self.program("quick", self.leaves(row("net/n", 1))) + ","
+                           + self.program("other", body), "--backend=eigen", "--batch=2", "--passes=100000",
+                           "--benchmark_filter=net/mnist_cnn/inference")
+        latest = time.monotonic() + 60
+        while not os.path.exists(os.path.join(self.folder, ready)) and time.monotonic() < latest:
+            time.sleep(0.02)
+        for interrupt in interrupts:
+            interrupt(child.pid, signal.SIGINT)
+            time.sleep(0.3)
+        said, result = self.end(child, 130)
+        self.assertTrue(result["context"]["interrupted"], said)
+        self.assertEqual([one["crashes"] for one in result["context"]["variants"]], [[], []])
+        return result["benchmarks"]
+
+    def test_an_interrupted_comparison_keeps_the_rounds_there_are(self):
+        stuck = 'touch "$here/started"; exec sleep 100'
+        stubborn = "exec 3<> <(:)\ntrap 'trap - INT' INT\ntouch \"$here/started\"\n" \
+                   "for ((i = 0; i < 1000; ++i)); do read -r -t 0.02 -u 3; done"
+        for body, interrupts in ((stuck, [os.kill]), (stuck, [os.killpg]), (stubborn, [os.killpg, os.killpg])):
+            self.assertEqual(len(self.stopped(body, interrupts)), 1)
+            os.remove(os.path.join(self.folder, "started"))
+
+    @unittest.skipIf(BENCH is None, "no lamina_bench was named")
+    def test_an_interrupted_lamina_bench_finishes_its_pass_and_its_rows_are_kept(self):
+        rows = self.stopped('exec 2> "$here/log"\n(until grep -q "warming up" "$here/log"; do sleep 0.05; done; sleep 1; '
+                            f'touch "$here/started") &\nexec {BENCH} "$@"', [os.killpg])
+        self.assertGreater(len(rows), 1)
+        self.assertEqual(rows[1]["name"], "net/mnist_cnn/inference/eigen/f32/nchw/batch:2")
+
+    @unittest.skipIf(BENCH is None, "no lamina_bench was named")
+    def test_lamina_bench_against_itself_has_a_comparison_of_every_row(self):
+        _, result, found = self.compare(BENCH, BENCH, "--backend=eigen", "--batch=2", "--passes=2",
+                                        "--benchmark_filter=/mnist_mlp/(total|dense_1/forward|plan)/")
+        total = found["net/mnist_mlp/total/eigen/f32/nchw/batch:2"]
+        self.assertLessEqual(total["low"], total["ratio"])
+        self.assertEqual(total["memory_MiB"], total["first_memory_MiB"])
+        self.assertEqual(found["layer/mnist_mlp/dense_1/forward/eigen/gemm/f32/nchw/batch:2"]["algorithm"], "gemm")
+        self.assertEqual([one["variant"] for one in result["context"]["variants"]], [BENCH, BENCH + " (2)"])
+
+    def test_wrong_use_ends_with_status_2_before_anything_runs(self):
+        good = self.program("good", 'touch "$here/ran"; exit 3')
+        for words, near in ((["--programs", good], "two"), (["--programs", f"{good},/nothing/here"], "/nothing/here"),
+                            (["--programs", f"{good},{good}", "--rounds", "5"], "--rounds"), ([], "--cudnn"),
+                            (["--programs", f"{good},{good}", "--cudnn", "/a,/b"], "--cudnn"),
+                            (["--program", good, "--cudnn", "/nothing/a,/nothing/b"], "/nothing/a")):
+            said, _ = self.end(self.start(*words), 2)
+            self.assertIn(near, said)
+        self.out = os.path.join(good, "rows.json")  # below a file
+        self.assertIn(self.out, self.end(self.start("--programs", f"{good},{good}"), 1)[0])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
+
+    def test_flags_that_a_program_does_not_take_are_named_with_the_program(self):
+        old = self.program("old", "exit 2")
+        said, _ = self.end(self.start("--programs", f"{old},{old}", "--batch=2"), 2)
+        self.assertIn("/old", said)
+        self.assertIn("--batch=2", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
