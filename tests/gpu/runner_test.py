@@ -108,7 +108,11 @@ class Runner(unittest.TestCase):
         self.assertIn("no tool", lines["absent"])
         self.assertIn("timed out after 1 s", lines["hang"])
         self.assertIn("/no/such/program", lines["missing"])
-        self.assertIn("error: the reason", self.text("summary.md"))
+        page = self.text("summary.md")
+        self.assertIn("error: the reason", page)
+        named = {name for name in ("results.json", "logs.txt", "tables.txt", "ncu.txt", "peers.jsonl.gz", "summary.md")
+                 if name in page.splitlines()[-1]}
+        self.assertEqual(named, set(os.listdir(self.out)))
         self.assertLessEqual(len(os.listdir(self.out)), 8)
         self.assertFalse(os.path.exists(self.out + ".work"))
 

@@ -146,6 +146,11 @@ class Workers(unittest.TestCase):
         self.assertTrue(1 <= time.monotonic() - start < 3)
         self.assertEqual([worker.child.returncode for worker in children], [-signal.SIGKILL] * 4)
 
+    def test_children_have_ended_before_the_runner_on_a_gpu_kills_the_race(self):
+        sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
+        from runner import process
+        self.assertLess(workers.END_SECONDS, process.GRACE_SECONDS)
+
     def test_a_program_that_is_not_there_is_named(self):
         with self.assertRaisesRegex(workers.WorkerError, "cannot start /no/such/program"):
             workers.Worker("fake", ["/no/such/program"], 1)

@@ -1,10 +1,15 @@
 """The one page at the end: what is known, in Markdown that also reads well on a terminal."""
 
+import os
+
 from . import steps, text
 
 STATES = ("passed", "failed", "crashed", "not available", "left out", "interrupted", "killed")
 NAMED = 8  # steps that are named where one reason holds for all
 PASSES = ("forward", "backward", "total", "inference")
+FILES = (("results.json", "every step"), ("logs.txt", "what they printed"), ("tables.txt", "ledgers, frontiers"),
+         ("ncu.txt", "Nsight Compute"), ("bench.jsonl.gz", "samples of lamina_bench"),
+         ("peers.jsonl.gz", "samples of the races"))
 
 
 def table(head, rows):
@@ -118,6 +123,6 @@ def page(chosen, results):
         lines += ["", "## Left out for time", "",
                   f"About {text.seconds_text(need)} of steps; the same command runs them, and only them:", ""]
         lines += [entry(step, records.get(step.name, {})) for step in waiting]
-    lines += ["", "Files: results.json (every step), logs.txt, tables.txt (ledgers, frontiers), ncu.txt, "
-                  f"bench.jsonl.gz and peers.jsonl.gz (every sample), summary.md, in {results.folder}"]
+    there = [f"{name} ({what})" for name, what in FILES if os.path.exists(os.path.join(results.folder, name))]
+    lines += ["", f"Files in {results.folder}: " + ", ".join([*there, "summary.md"])]
     return lines
