@@ -12,23 +12,23 @@
 #include <set>
 #include <utility>
 
-#include "context.h"
-#include "describe.h"
-#include "devices.h"
-#include "engines.h"
-#include "frontier.h"
-#include "interrupt.h"
+#include "io/interrupt.h"
+#include "io/quantities.h"
+#include "io/result_file.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "ledger.h"
-#include "options.h"
-#include "progress.h"
-#include "quantities.h"
-#include "report.h"
-#include "result_file.h"
-#include "runner.h"
-#include "table.h"
-#include "variants.h"
+#include "measure/context.h"
+#include "measure/devices.h"
+#include "options/options.h"
+#include "race/variants.h"
+#include "rows/progress.h"
+#include "rows/report.h"
+#include "rows/runner.h"
+#include "rows/table.h"
+#include "tasks/describe.h"
+#include "tasks/engines.h"
+#include "tasks/frontier.h"
+#include "tasks/ledger.h"
 
 namespace lamina::bench {
 namespace {

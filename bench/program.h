@@ -1,7 +1,7 @@
 #pragma once
 // The program from its arguments to its exit status.
 
-#include "workshop.h"
+#include "measure/workshop.h"
 
 namespace lamina::bench {
 

@@ -1,8 +1,8 @@
 // Bytes that calls move, counted by hand, and against the costs of single ops.
 
-#include "call_cost.h"
+#include "measure/call_cost.h"
 
-#include "rows.h"
+#include "rows/rows.h"
 #include "support/backend.h"
 #include "support/catch.h"
 

@@ -1,12 +1,12 @@
 // What is said of rows that two variants ran in turns, on made-up times.
 
-#include "comparison.h"
+#include "race/comparison.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-#include "samples.h"
+#include "measure/samples.h"
 #include "support/catch.h"
 
 using namespace lamina::bench;

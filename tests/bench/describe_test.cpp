@@ -1,13 +1,13 @@
 // Descriptions of networks: layers against their tables, memory against the planner.
 
-#include "describe.h"
+#include "tasks/describe.h"
 
 #include <algorithm>
 #include <set>
 #include <sstream>
 
+#include "io/quantities.h"
 #include "lamina/error.h"
-#include "quantities.h"
 #include "support/catch.h"
 #include "support/csv.h"
 

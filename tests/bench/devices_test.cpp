@@ -1,6 +1,6 @@
 // The table of devices and their facts, of devices that are made up.
 
-#include "devices.h"
+#include "measure/devices.h"
 
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 // Layers measured by every algorithm, on backends that err, waver, refuse and dawdle in known ways.
 
-#include "frontier.h"
+#include "tasks/frontier.h"
 
 #include <chrono>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "bench/odd_backend.h"
 #include "io/files.h"
 #include "lamina/error.h"
-#include "rows.h"
+#include "rows/rows.h"
 #include "support/catch.h"
 
 using namespace lamina;

@@ -2,8 +2,8 @@
 
 #include "bench/ended.h"
 #include "bench/queued_backend.h"
-#include "rows.h"
-#include "stopwatch.h"
+#include "measure/stopwatch.h"
+#include "rows/rows.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -1,12 +1,12 @@
 // Names of rows, and the filter that picks from them.
 
-#include "names.h"
+#include "measure/names.h"
 
 #include <algorithm>
 #include <set>
 
 #include "lamina/error.h"
-#include "rows.h"
+#include "rows/rows.h"
 #include "support/catch.h"
 
 using namespace lamina;

@@ -1,6 +1,6 @@
 // Which offers are worth having, on points made up so that the answer can be seen.
 
-#include "pareto.h"
+#include "tasks/pareto.h"
 
 #include <cmath>
 #include <limits>

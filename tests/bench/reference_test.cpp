@@ -1,6 +1,6 @@
 // The sampled reference against eigen's f64, which hand examples and differences pin.
 
-#include "reference.h"
+#include "measure/reference.h"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Which rows there are, and what is counted of them.
 
-#include "rows.h"
+#include "rows/rows.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,11 +10,11 @@
 #include <thread>
 #include <utility>
 
-#include "context.h"
+#include "io/quantities.h"
 #include "lamina/error.h"
-#include "progress.h"
-#include "quantities.h"
-#include "stopwatch.h"
+#include "measure/context.h"
+#include "measure/stopwatch.h"
+#include "rows/progress.h"
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/wrapped_backend.h"

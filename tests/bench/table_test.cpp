@@ -1,16 +1,16 @@
 // Tables: cells, files, and the published rows.
 
-#include "table.h"
+#include "rows/table.h"
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "grid.h"
+#include "io/grid.h"
+#include "io/quantities.h"
+#include "io/result_file.h"
 #include "lamina/error.h"
-#include "published.h"
-#include "quantities.h"
-#include "result_file.h"
+#include "rows/published.h"
 #include "support/catch.h"
 
 using namespace lamina;

@@ -2,10 +2,10 @@
 
 #include "bench/ended.h"
 #include "bench/odd_backend.h"
-#include "frontier.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "support/catch.h"
+#include "tasks/frontier.h"
 
 using namespace lamina;
 using namespace lamina::bench;

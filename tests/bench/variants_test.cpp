@@ -1,6 +1,6 @@
 // The same rows by several programs in turns: how the children are called, what is read from them, what is joined.
 
-#include "variants.h"
+#include "race/variants.h"
 
 #include <csignal>
 #include <cstdlib>

@@ -12,8 +12,8 @@
 #include <set>
 
 #include "bench/ended.h"
-#include "engines.h"
 #include "support/catch.h"
+#include "tasks/engines.h"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;

@@ -1,0 +1,175 @@
+// Facts about machine and build that go with the rows.
+
+#include "context.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/Version.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "build.h"
+#include "devices.h"
+#include "io/quantities.h"
+
+namespace lamina::bench {
+namespace {
+
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The value of the first line "key : value" of a file of /proc, or nothing.
+std::string value_of(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key, 0) != 0) continue;
+    const std::size_t start = line.find_first_not_of(": \t", key.size());
+    if (start != std::string::npos) return line.substr(start);
+  }
+  return {};
+}
+
+/// Mean of what the processors report as their clock now; nothing where the system does not tell.
+std::string clock_MHz() {
+  std::ifstream file("/proc/cpuinfo");
+  double sum = 0;
+  int count = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("cpu MHz", 0) != 0) continue;
+    sum += std::strtod(line.c_str() + line.find(':') + 1, nullptr);
+    ++count;
+  }
+  return count > 0 ? fmt::format("{:.0f}", sum / count) : "not told";
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// File names of the shared libraries in this process; a distribution's have their versions in them.
+std::string shared_libraries() {
+  std::ifstream file("/proc/self/maps");
+  std::set<std::string> names;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t slash = line.rfind('/');
+    if (slash != std::string::npos && line.find(".so", slash) != std::string::npos)
+      names.insert(line.substr(slash + 1));
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+void add_versions(Facts& facts) {
+  facts.emplace_back("lamina", build::lamina_version);
+  facts.emplace_back("commit", build::commit);
+  facts.emplace_back("compiler", build::compiler);
+  facts.emplace_back("build_type", build::type);
+  facts.emplace_back("compiler_flags", build::flags);
+  // Libraries that exist as headers only run as what they were built from.
+  facts.emplace_back("google_benchmark", fmt::format("built against {}", build::benchmark_version));
+  facts.emplace_back("fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100));
+  facts.emplace_back("cli11", CLI11_VERSION);
+  facts.emplace_back("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                                                  NLOHMANN_JSON_VERSION_PATCH));
+#if defined(__GLIBC__)
+  char glibc[64] = "not told";
+  confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
+  facts.emplace_back("libc", fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__));
+#endif
+#if defined(__GLIBCXX__)
+  facts.emplace_back("libstdcxx", fmt::format("built against {}", __GLIBCXX__));
+#endif
+  facts.emplace_back("shared_libraries", shared_libraries());
+}
+
+void add_machine(Facts& facts) {
+  if (const std::string model = value_of("/proc/cpuinfo", "model name"); !model.empty())
+    facts.emplace_back("processor", model);
+  if (const std::string memory = value_of("/proc/meminfo", "MemTotal"); !memory.empty())
+    facts.emplace_back("memory", bytes_text(std::strtod(memory.c_str(), nullptr) * 1024));
+  if (const std::string kernel = first_line("/proc/sys/kernel/osrelease"); !kernel.empty())
+    facts.emplace_back("kernel", kernel);
+  if (const std::string name = value_of("/etc/os-release", "PRETTY_NAME="); name.size() > 2)
+    facts.emplace_back("system", name.substr(1, name.size() - 2));
+  // What containers hide from the count of processors, and what holds the clock down.
+  if (const std::string quota = first_line("/sys/fs/cgroup/cpu.max"); !quota.empty())
+    facts.emplace_back("cpu_quota", quota);
+  if (const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+      !governor.empty())
+    facts.emplace_back("governor", governor);
+}
+
+/// Which readings of a GPU are in the rows, or why not; of a processor nothing.
+void add_readings(Facts& facts, Workshop& workshop, const std::string& backend) {
+  try {
+    Device& device = workshop.usable_backend(backend).device();
+    if (device.longest_hold() <= 0) return;
+    const std::string missing = device.state().missing;
+    facts.emplace_back("readings_" + backend,
+                       std::string("clock, temperature and power by NVML, read when a pass has ended") +
+                           (missing.empty() ? "" : "; not available: " + missing));
+  } catch (const Error&) {
+    // Said in the facts of the device.
+  }
+}
+
+}  // namespace
+
+Facts lasting_facts(Workshop& workshop) {
+  Facts facts;
+  add_machine(facts);
+  for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
+  add_versions(facts);
+  for (const std::string& name : workshop.backend_names()) {
+    try {
+      workshop.opened(name);  // timed, before a description opens the library
+    } catch (const Error&) {
+      // Said below.
+    }
+    const auto add = [&](const char* kind, auto&& describe) {
+      try {
+        facts.emplace_back(kind + name, describe(workshop.backend(name)));
+      } catch (const Error& error) {
+        facts.emplace_back(kind + name, error.what());
+      }
+    };
+    add("backend_", [](Backend& backend) { return backend.describe(); });
+    add("device_", [](Backend& backend) { return backend.device().describe(); });
+    add_readings(facts, workshop, name);
+  }
+  if (!workshop.left_out().empty())
+    facts.emplace_back("left_out", fmt::format("{}", fmt::join(workshop.left_out(), "; ")));
+  facts.emplace_back("launches",
+                     "of a GPU's rows: hidden (layers: the queue is held until all is enqueued, and that is checked), "
+                     "included (networks, as a user sees them; a layer whose launches could not be hidden) or replayed "
+                     "(networks as a recorded graph, one launch)");
+  facts.emplace_back("protocol",
+                     "one pass to warm up, on a GPU as many as its clock needs to settle; x and dy drawn anew for each "
+                     "pass of a network, outside of what "
+                     "is timed; no weight update; caches as the pass before left them");
+  return facts;
+}
+
+Facts passing_facts(const std::string& when) {
+  double load[3] = {0, 0, 0};
+  const bool known = getloadavg(load, 3) == 3;
+  return {{"time_" + when, utc_now()},
+          {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not told"},
+          {"clock_MHz_" + when, clock_MHz()}};
+}
+
+}  // namespace lamina::bench

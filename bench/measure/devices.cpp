@@ -1,0 +1,106 @@
+// The devices of this machine.
+
+#include "devices.h"
+
+#include <fmt/format.h>
+
+#include "io/quantities.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+/// In units of `unit`, or nothing where it is not known.
+std::string amount(double value, double unit, int digits) {
+  return value > 0 ? fmt::format("{:.{}f}", value / unit, digits) : std::string();
+}
+
+std::string count(int value) { return value > 0 ? fmt::format("{}", value) : std::string(); }
+
+constexpr double tera = 1e12, giga = 1e9;
+
+std::string title(const DeviceInfo& device) {
+  return device.kind == DeviceInfo::Kind::gpu ? fmt::format("gpu {}", device.number) : "processor";
+}
+
+/// What the device reaches, or, below the table, why that is not known.
+MeasuredDevice measured(const DeviceInfo& device, Workshop& workshop, std::string& notes) {
+  MeasuredDevice result{device};
+  DeviceRates& rates = result.rates;
+  try {
+    rates = measure(device);
+    result.units_flops = rates.units_flops;
+    if (device.kind == DeviceInfo::Kind::processor) {
+      if (const Peak& peak = workshop.peak("eigen", DType::f32); peak.in_registers) {
+        result.units_flops = peak.flops;
+        notes += fmt::format("Units of {}: {}, {}\n", title(device), workshop.backend("eigen").describe(),
+                             peak.description());
+      }
+      rates.matrix_flops = workshop.product_flops("eigen", DType::f32);
+      rates.matrix_by = fmt::format("backend eigen, {}", Workshop::product_description());
+    }
+    if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
+  } catch (const Error& error) {
+    notes += fmt::format("Not measured, {}: {}\n", title(device), error.what());
+  }
+  return result;
+}
+
+}  // namespace
+
+Grid device_grid(const std::vector<MeasuredDevice>& all) {
+  Grid grid;
+  for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
+  for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
+                           "triad GB/s", "units TFLOP/s", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
+    grid.columns.push_back({name, true});
+  for (const auto& [device, rates, units_flops] : all)
+    grid.rows.push_back({title(device), device.name, device.architecture,
+                         amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
+                         count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
+                         amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
+                         amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
+                         amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
+                         amount(rates.matrix_flops, tera, 3), amount(rates.tf32_matrix_flops, tera, 3)});
+  return grid;
+}
+
+std::string device_table(Workshop& workshop) {
+  std::string notes;
+  std::vector<MeasuredDevice> all;
+  for (const DeviceInfo& device : devices()) all.push_back(measured(device, workshop, notes));
+  const Grid grid = device_grid(all);
+  if (workshop.options().format == Format::csv) return grid.csv();
+  if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
+  for (const LibraryVersion& library : device_libraries(true))
+    notes += fmt::format("{}: {}\n", library.name, library.version);
+  return grid.text() +
+         "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
+}
+
+Fact gpu_fact(const DeviceInfo& device) {
+  std::string text = fmt::format("{}, {}, {}, {} SMs", device.name, device.architecture,
+                                 bytes_text(static_cast<double>(device.memory_bytes)), device.multiprocessors);
+  if (device.cores > 0) text += fmt::format(", {} CUDA cores", device.cores);
+  const auto add = [&](const char* what, double peak, double unit, const char* unit_name) {
+    if (peak > 0) text += fmt::format(", {} {:.1f} {}", what, peak / unit, unit_name);
+  };
+  add("peak fp32", device.peak_fp32, tera, "TFLOP/s");
+  add("tf32", device.peak_tf32, tera, "TFLOP/s");
+  add("fp16", device.peak_fp16, tera, "TFLOP/s");
+  add("memory", device.peak_bytes_per_second, giga, "GB/s");
+  return {fmt::format("gpu_{}", device.number), text};
+}
+
+Facts device_facts() {
+  Facts facts;
+  for (const DeviceInfo& device : devices())
+    facts.push_back(device.kind == DeviceInfo::Kind::gpu ? gpu_fact(device)
+                                                         : Fact{"processor_cores", fmt::format("{}", device.cores)});
+  if (const std::string why = why_no_gpu(); !why.empty()) facts.emplace_back("gpu", why);
+  for (const LibraryVersion& library : device_libraries(false))
+    facts.emplace_back(library.name == "driver" ? "nvidia_driver" : "cuda_runtime", library.version);
+  return facts;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,32 @@
+#pragma once
+// The devices of this machine: as a table with what they were measured to reach, and as facts for the context.
+
+#include <string>
+#include <vector>
+
+#include "context.h"
+#include "io/grid.h"
+#include "lamina/devices.h"
+
+namespace lamina::bench {
+
+struct MeasuredDevice {
+  DeviceInfo device{};
+  DeviceRates rates{};
+  double units_flops = 0;  ///< fp32 multiply-adds in registers on every core or multiprocessor, operations per second
+};
+
+/// A row for each; what is 0 is an empty cell.
+Grid device_grid(const std::vector<MeasuredDevice>&);
+
+/// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
+/// below the table says why.
+std::string device_table(Workshop&);
+
+/// A GPU's properties: "gpu_0" and one line.
+Fact gpu_fact(const DeviceInfo&);
+
+/// Properties only, and versions that are told without opening a library.
+Facts device_facts();
+
+}  // namespace lamina::bench

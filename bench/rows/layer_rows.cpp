@@ -1,0 +1,94 @@
+// Rows layer/...: each distinct layer of a network by itself, per pass and algorithm, as a plan of one node. Parameter
+// gradients are overwritten; x and dy are drawn once.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "io/quantities.h"
+#include "lamina/error.h"
+#include "measure/layer_run.h"
+#include "measure/layers.h"
+#include "rows.h"
+
+namespace lamina::bench {
+namespace {
+
+class LayerMeasurement final : public Measurement {
+ public:
+  explicit LayerMeasurement(std::unique_ptr<LayerRun> run) : run_(std::move(run)) {}
+
+  std::vector<Sample> pass() override { return {run_->run()}; }
+  MemoryReport memory() const override { return run_->plan().memory(); }
+  std::string note() const override { return to_string(run_->facts()); }
+  std::string algorithm() const override { return run_->facts().algorithm; }
+
+  std::map<std::string, double> counters() const override {
+    const LayerFacts& facts = run_->facts();
+    std::map<std::string, double> counters = {{"workspace_MiB", static_cast<double>(facts.workspace_bytes) / mebibyte},
+                                              {"deterministic", facts.deterministic ? 1 : 0},
+                                              {"same_bits", facts.same_bits ? 1 : 0},
+                                              {"runs_compared", facts.runs_compared}};
+    if (std::isfinite(facts.guaranteed_error)) counters["guaranteed_error"] = facts.guaranteed_error;
+    if (!facts.error) return counters;
+    counters["error"] = facts.error->of_terms;
+    counters["error_of_largest"] = facts.error->of_largest;
+    counters["error_elements"] = static_cast<double>(facts.error->elements);
+    return counters;
+  }
+
+ private:
+  std::unique_ptr<LayerRun> run_;
+};
+
+/// In the place of an algorithm's name: the one that the backend picks.
+constexpr const char* by_default = "default";
+
+/// What there is a row for: where there is a choice, the backend's own before the algorithms by name.
+std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
+  if (named.size() > 1) named.insert(named.begin(), {by_default});
+  return named;
+}
+
+void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, const Graph& graph,
+                 const DistinctLayer& layer, Pass pass) {
+  const Node& node = layer.first();
+  const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
+  const SharedReference reference = no_reference_yet();
+  for (const NamedAlgorithm& algorithm : with_default(algorithms_of(workshop, c, graph, node, pass))) {
+    auto group = std::make_shared<Group>();
+    group->title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);
+    group->facts = c;
+    group->parts = {std::string(to_string(pass))};
+    group->work = {{static_cast<double>(c.batch), work.flops, work.bytes}};
+    group->layers = layer.count();
+    const double passes = pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
+    group->flops_per_pass = algorithm.listed ? passes * work.flops : 0;
+    group->open = [&workshop, c, pass, algorithm, reference, name = node.name] {
+      const Graph whole = workshop.graph(c);
+      const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
+      return std::make_unique<LayerMeasurement>(open_layer(workshop.usable_backend(c.backend), c, whole,
+                                                           whole.node(name), pass, asked, workshop.options().choice,
+                                                           reference));
+    };
+    for (Row& row : rows_of(group, [&](std::string_view part) {
+           return layer_name(c, node.name, part, algorithm.name, workshop.options());
+         }))
+      rows.push_back(std::move(row));
+  }
+}
+
+}  // namespace
+
+std::vector<Row> layer_rows(Workshop& workshop, const Case& c) {
+  const Graph graph = workshop.graph(c);
+  std::vector<Row> rows;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    append_rows(rows, workshop, c, graph, layer, Pass::forward);
+    append_rows(rows, workshop, c, graph, layer, Pass::backward_data);
+    if (!layer.first().params.empty()) append_rows(rows, workshop, c, graph, layer, Pass::backward_params);
+  }
+  return rows;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,96 @@
+// Which row runs, and how long the rest will take.
+
+#include "progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "io/quantities.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr double guessed_share_of_peak = 0.5;  // until there are times of our own
+
+}  // namespace
+
+int passes_with_warm_up(const Workshop& workshop, const Group& group) {
+  return workshop.passes(group.facts.backend) + 1;
+}
+
+Progress::Progress(Workshop& workshop, const std::vector<Row>& rows) : terminal_(isatty(STDERR_FILENO) == 1) {
+  std::set<const Group*> seen;
+  const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
+  for (const Row& row : rows) {
+    const Group& group = *row.group;
+    if (!seen.insert(&group).second) continue;
+    const double flops = group.flops_per_pass * passes_with_warm_up(workshop, group);
+    total_ += flops;
+    if (first_calls) continue;  // which measuring a peak would be
+    const double peak = workshop.peak_flops(group.facts.backend, group.facts.dtype);
+    if (peak > 0) guessed_seconds_of_[group.facts.backend] += flops / (guessed_share_of_peak * peak);
+  }
+  group_count_ = seen.size();
+  double seconds = 0;
+  for (const auto& [backend, its] : guessed_seconds_of_) seconds += its;
+  guessed_rate_ = seconds > 0 ? total_ / seconds : 0;
+  start_ = std::chrono::steady_clock::now();
+}
+
+double Progress::guessed_seconds_of(const std::string& backend) const {
+  const auto guessed = guessed_seconds_of_.find(backend);
+  return guessed == guessed_seconds_of_.end() ? 0 : guessed->second;
+}
+
+void check_duration(const Progress& progress) {
+  constexpr double hour = 3600;
+  const double seconds = progress.guessed_seconds_of("cuda-host");
+  if (seconds <= hour) return;
+  const double others = progress.guessed_seconds() - seconds;
+  throw UsageError(fmt::format(
+      "the rows of cuda-host, which emulates a GPU, for tests, would take about {}{}: give a narrower "
+      "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run, if it is meant",
+      seconds_text(seconds), others >= 1 ? fmt::format(", and all others about {}", seconds_text(others)) : ""));
+}
+
+double Progress::left_seconds() const {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  // The guess weighs as much as a twentieth of the work, so that the first small row does not decide alone.
+  const double weight = total_ / 20;
+  const double guessed = guessed_rate_ > 0 ? weight / guessed_rate_ : 0;
+  if (done_ + weight <= 0) return 0;
+  return (total_ - done_) * (elapsed + guessed) / (done_ + weight);
+}
+
+void Progress::show(const Row& row, int pass, int passes) {
+  const bool new_group = shown_ != row.group.get();
+  if (new_group) ++group_;
+  shown_ = row.group.get();
+  if (!terminal_ && !new_group) return;
+  const std::string doing = pass == 0 ? "warming up" : fmt::format("pass {} of {}", pass, passes);
+  std::string text = fmt::format("[{}/{}] {}, {}", group_, group_count_, row.group->title, doing);
+  if (guessed_rate_ > 0 || done_ > 0) text += fmt::format(", about {} left", seconds_text(left_seconds()));
+  if (terminal_)
+    fmt::print(stderr, "\r\033[K{}", text);
+  else
+    fmt::print(stderr, "{}\n", text);
+  std::fflush(stderr);
+}
+
+void Progress::pass_done(const Group& group) { done_ = std::min(total_, done_ + group.flops_per_pass); }
+
+void Progress::group_failed(const Group& group, int passes_left) {
+  total_ = std::max(done_, total_ - group.flops_per_pass * passes_left);
+}
+
+void Progress::clear() const {
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,23 @@
+#pragma once
+// Which engines cuDNN would choose for the convolutions of networks, on a device that need not be there.
+
+#include <string>
+
+#include "engine_views.h"
+#include "measure/workshop.h"
+
+namespace lamina::bench {
+
+/// The first engine of a list that a program takes which keeps only strict ones, as PyTorch does without TF32; null
+/// where there is none.
+const CudnnEngine* first_strict(const std::vector<CudnnEngine>&);
+
+/// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70
+/// 25n". Those of the fallback list stand behind a bar. `most` in all, then "..".
+std::string ranking(const std::vector<CudnnEngine>&, std::size_t most);
+
+/// Tables of all networks, batches and layouts that the options name, as text or CSV, or the JSON, as the options say;
+/// writes the JSON to their file. Throws UsageError, LoadError, DeviceError, FileError.
+std::string cudnn_engines(Workshop&);
+
+}  // namespace lamina::bench

@@ -1,0 +1,157 @@
+// The fastest choices under limits, and what becomes of them: the whole network timed with them, and a file.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "frontier.h"
+#include "io/interrupt.h"
+#include "io/quantities.h"
+#include "lamina/choice_cache.h"
+#include "lamina/error.h"
+#include "measure/stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+/// By first node of a layer that is measured in all its passes, the algorithms picked for them.
+std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, const FastestNet& net) {
+  std::map<std::string, Algorithms> by_layer;
+  for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
+    const FrontierLine& line = frontier.lines[i];
+    if (!net.picks[i].best || line.node == frontier.cut_layer) continue;
+    by_layer[line.node][static_cast<std::size_t>(line.pass)] = line.tried[*net.picks[i].best].algorithm;
+  }
+  return by_layer;
+}
+
+}  // namespace
+
+Picked pick_fastest(const FrontierLine& line, const Limits& limits) {
+  const std::vector<std::size_t> places = line.ran();
+  const std::vector<Offer> offers = line.offers();
+  Picked picked;
+  const std::optional<std::size_t> best = fastest(offers, limits);
+  if (!best) return picked;
+  picked.best = places[*best];
+  for (const std::size_t i : tied_with(offers, limits, *best)) picked.ties.push_back(places[i]);
+  return picked;
+}
+
+FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
+  FastestNet net;
+  bool rule_is_known = true;
+  for (const FrontierLine& line : frontier.lines) {
+    const Picked& picked = net.picks.emplace_back(pick_fastest(line, limits));
+    const auto rule =
+        std::find_if(line.tried.begin(), line.tried.end(), [](const Tried& t) { return t.by_rule && t.ran(); });
+    rule_is_known = rule_is_known && rule != line.tried.end();
+    if (rule != line.tried.end()) net.by_rule_seconds += line.layers * rule->offer().seconds.middle;
+    if (!picked.best) {
+      net.missing.push_back(fmt::format("{}, {}", line.node, to_string(line.pass)));
+      continue;
+    }
+    const Tried& best = line.tried[*picked.best];
+    net.as_by_rule = net.as_by_rule && best.by_rule;
+    (line.pass == Pass::forward ? net.forward_seconds : net.backward_seconds) +=
+        line.layers * best.offer().seconds.middle;
+  }
+  if (!rule_is_known) net.by_rule_seconds = 0;
+  return net;
+}
+
+std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
+  const Graph graph = workshop.graph(frontier.facts);
+  std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
+  std::map<std::string, Choice> choices;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    const auto found = by_layer.find(layer.first().name);
+    if (found == by_layer.end()) continue;
+    Choice choice = workshop.options().choice;
+    choice.max_error = no_bound;  // held by measurement
+    choice.algorithm = found->second;
+    for (const Node* node : layer.nodes) choices[node->name] = choice;
+  }
+  return choices;
+}
+
+std::string why_not_planned(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices) {
+  const Graph graph = workshop.graph(c);
+  Backend& backend = workshop.backend(c.backend);
+  Options options = workshop.plan_options(c, Mode::training);
+  options.choice.max_error = no_bound;
+  options.choice_of = choices;
+  std::string why;
+  try {
+    predict_memory(graph, backend, options);
+    return {};
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  Choice unlimited = options.choice;
+  unlimited.workspace_limit = std::numeric_limits<std::size_t>::max();
+  std::vector<std::string> needs, refused;
+  for (const DistinctLayer& layer : distinct_layers(graph)) {
+    if (has_reference(layer.first().op)) continue;
+    try {
+      std::size_t most = 0;
+      for (const Lowered::Step& step : backend.lower(spec_of(graph, layer.first(), c, true), unlimited).steps)
+        most = std::max(most, step.kernel->workspace_bytes());
+      if (most > options.choice.workspace_limit)
+        needs.push_back(fmt::format("{} {}", layer.first().name, bytes_text(static_cast<double>(most))));
+    } catch (const Error&) {
+      refused.push_back(layer.first().name);
+    }
+  }
+  if (!needs.empty()) why += fmt::format(". Layers without a choice need: {}", fmt::join(needs, ", "));
+  if (!refused.empty()) why += fmt::format(". Failed with any workspace: {}", fmt::join(refused, ", "));
+  return why;
+}
+
+WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices, int samples) {
+  Backend& backend = workshop.backend(c.backend);
+  Options by_rule = workshop.plan_options(c, Mode::training);
+  by_rule.choice.max_error = no_bound;
+  by_rule.choice_of.clear();
+  Options picked = by_rule;
+  picked.choice_of = choices;
+  Plan plans[] = {Plan(workshop.graph(c), backend, picked), Plan(workshop.graph(c), backend, by_rule)};
+  Stopwatch stopwatch(backend.device());
+  std::vector<double> seconds[2];
+  const auto pass = [&](std::size_t i) {
+    return stopwatch
+        .time([&] {
+          plans[i].forward();
+          plans[i].backward();
+        })
+        .seconds;
+  };
+  for (const std::size_t i : {0, 1})
+    if (interrupted() == 0) pass(i);
+  for (int sample = 0; sample < samples && interrupted() == 0; ++sample)
+    for (const std::size_t turn : {0, 1}) {
+      const std::size_t i = sample % 2 == 0 ? turn : 1 - turn;
+      seconds[i].push_back(pass(i));
+    }
+  if (seconds[0].empty()) return {};
+  return {median_interval(seconds[0]), median_interval(seconds[1]), static_cast<int>(seconds[0].size())};
+}
+
+std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+                         const std::filesystem::path& file) {
+  const Case& c = frontier.facts;
+  const Graph graph = workshop.graph(c);
+  const std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
+  if (by_layer.empty()) return 0;
+  ChoiceCache cache(file);
+  for (const auto& [node, algorithms] : by_layer) {
+    const Spec spec = spec_of(graph, graph.node(node), c, true);
+    cache.remember(choice_key(workshop.backend(c.backend), spec, workshop.options().choice), algorithms);
+  }
+  cache.save();
+  return by_layer.size();
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,229 @@
+// The frontiers as text for people, or with every algorithm tried as CSV.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "frontier.h"
+#include "io/grid.h"
+#include "io/interrupt.h"
+#include "io/quantities.h"
+#include "io/result_file.h"
+#include "lamina/error.h"
+#include "measure/cases.h"
+
+namespace lamina::bench {
+namespace {
+
+std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
+
+std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
+
+/// What one algorithm has to say of itself, and what the pick says of it.
+std::string remark(const FrontierLine& line, std::size_t i, const Picked& picked, const Limits& limits, bool stays) {
+  const Tried& tried = line.tried[i];
+  if (!tried.ran()) return (tried.unsupported ? "not supported: " : "failed: ") + tried.refusal;
+  std::vector<std::string> parts;
+  const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
+  if (picked.best == i) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
+  if (is_tied) parts.push_back("tied with " + line.tried[*picked.best].algorithm);
+  if (!stays) parts.emplace_back("beaten");
+  if (!within(tried.offer(), limits)) parts.emplace_back("beyond the limits");
+  if (tried.by_rule) parts.emplace_back("by rule");
+  if (tried.seconds.size() == 1) parts.emplace_back("slow");
+  if (!tried.facts.same_bits) parts.emplace_back("other bits on another run");
+  if (!tried.facts.deterministic) parts.emplace_back("declared not deterministic");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::string> cells(const FrontierLine& line, const Tried& tried) {
+  std::vector<std::string> text = {line.node, fmt::format("{}", line.layers), std::string(to_string(line.pass)),
+                                   tried.algorithm};
+  if (!tried.ran()) {
+    text.resize(13);
+    return text;
+  }
+  const Offer offer = tried.offer();
+  const LayerFacts& facts = tried.facts;
+  const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
+  text.push_back(milliseconds(offer.seconds.middle));
+  if (tried.of_one_image)
+    text.emplace_back("of one image");
+  else if (tried.seconds.size() == 1)
+    text.emplace_back("one sample");
+  else
+    text.push_back(fmt::format("{} .. {}", milliseconds(offer.seconds.low), milliseconds(offer.seconds.high)));
+  text.push_back(fmt::format("{:.1f}", 1e-9 * line.work.flops / offer.seconds.middle));
+  text.push_back(fmt::format("{:.2f}", static_cast<double>(facts.workspace_bytes) / mebibyte));
+  text.push_back(error_text(offer.error));
+  text.push_back(error_text(facts.guaranteed_error));
+  text.push_back(yes(facts.deterministic));
+  text.push_back(facts.runs_compared > 1 ? fmt::format("{} in {}", yes(facts.same_bits), facts.runs_compared)
+                                         : "not compared");
+  text.emplace_back(to_string(facts.math));
+  return text;
+}
+
+std::vector<Grid::Column> columns() {
+  return {{"layer"},         {"layers", true},
+          {"pass"},          {"algorithm"},
+          {"ms", true},      {"interval"},
+          {"GFLOP/s", true}, {"workspace MiB", true},
+          {"error", true},   {"guaranteed", true},
+          {"deterministic"}, {"same bits"},
+          {"math"},          {"remark"}};
+}
+
+/// Of one frontier: lines with what none beats, or with everything.
+void add_rows(Grid& grid, const Frontier& frontier, const FastestNet& net, const Limits& limits, bool everything) {
+  const Case& c = frontier.facts;
+  for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
+    const FrontierLine& line = frontier.lines[l];
+    const std::vector<std::size_t> ran = line.ran();
+    const std::vector<bool> stays = not_beaten(line.offers());
+    for (std::size_t i = 0; i < line.tried.size(); ++i) {
+      const auto place = std::find(ran.begin(), ran.end(), i);
+      const bool unbeaten = place != ran.end() && stays[static_cast<std::size_t>(place - ran.begin())];
+      if (!everything && !unbeaten) continue;
+      std::vector<std::string> row = cells(line, line.tried[i]);
+      row.push_back(remark(line, i, net.picks[l], limits, unbeaten));
+      if (everything) row.insert(row.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
+      grid.rows.push_back(std::move(row));
+    }
+  }
+}
+
+/// Reasons for which algorithms could not run, and for how many layers and passes each.
+std::string refusals(const Frontier& frontier) {
+  std::map<std::string, int> counts;
+  int beaten = 0;
+  for (const FrontierLine& line : frontier.lines) {
+    const std::vector<bool> stays = not_beaten(line.offers());
+    beaten += static_cast<int>(std::count(stays.begin(), stays.end(), false));
+    for (const Tried& tried : line.tried)
+      if (!tried.ran()) ++counts[tried.algorithm];
+  }
+  std::string text = fmt::format("Beaten by another, and so not shown: {}. ", beaten);
+  for (const auto& [algorithm, count] : counts)
+    text += fmt::format("Could not run for {} of the layers' passes: {}. ", count, algorithm);
+  return text + "--format=csv has them all.\n";
+}
+
+std::string limits_text(const Limits& limits) {
+  std::string text = fmt::format("a workspace of {} a call", bytes_text(static_cast<double>(limits.workspace_bytes)));
+  if (std::isfinite(limits.max_error)) text += fmt::format(", a measured error of {:g}", limits.max_error);
+  if (limits.deterministic) text += ", the same bits on every run";
+  return text;
+}
+
+std::string not_planned_text(const Frontier& frontier, const std::string& why) {
+  return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.facts), why);
+}
+
+std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+                       const std::map<std::string, Choice>& choices) {
+  if (net.as_by_rule) return "That is what the backend takes by rule.\n";
+  const int samples = std::max(3, workshop.passes(frontier.facts.backend));
+  try {
+    const WholeNet whole = time_whole(workshop, frontier.facts, choices, samples);
+    if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
+    const double ratio = whole.picked.middle / whole.by_rule.middle;
+    return fmt::format(
+        "The whole network, {} passes of each in turns: {} ms ({} .. {}) with these choices, {} ms ({} .. {}) by rule: "
+        "{}.\n",
+        whole.samples, milliseconds(whole.picked.middle), milliseconds(whole.picked.low),
+        milliseconds(whole.picked.high), milliseconds(whole.by_rule.middle), milliseconds(whole.by_rule.low),
+        milliseconds(whole.by_rule.high),
+        tied(whole.picked, whole.by_rule) ? "equal within noise" : fmt::format("{:.3f} times", ratio));
+  } catch (const Error& error) {
+    return fmt::format("The whole network could not be timed with these choices: {}\n", error.what());
+  }
+}
+
+/// How far an interrupted measuring came.
+std::string cut_text(const Frontier& frontier) {
+  return fmt::format("Interrupted at {}: {} of {} lines are measured, so there is no fastest network.\n",
+                     frontier.cut_layer, frontier.lines.size(), frontier.lines_in_all);
+}
+
+std::string summary(const Frontier& frontier, const FastestNet& net, const Limits& limits) {
+  if (!frontier.complete()) return cut_text(frontier);
+  if (!net.missing.empty())
+    return fmt::format("No network within {}: nothing holds it for {}.\n", limits_text(limits),
+                       fmt::join(net.missing, "; "));
+  double layers = 0;
+  for (const FrontierLine& line : frontier.lines)
+    if (line.pass == Pass::forward) layers += line.layers;
+  std::string text = fmt::format(
+      "Fastest within {}: the {:.0f} convolutions and fully connected layers take {} ms forward and {} ms backward",
+      limits_text(limits), layers, milliseconds(net.forward_seconds), milliseconds(net.backward_seconds));
+  if (net.by_rule_seconds > 0)
+    text += fmt::format(", {} in all; by rule {}", milliseconds(net.forward_seconds + net.backward_seconds),
+                        milliseconds(net.by_rule_seconds));
+  return text + ".\n";
+}
+
+void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net, bool planned) {
+  const std::string file = workshop.options().choices_out.string();
+  const std::size_t layers = save_choices(workshop, frontier, net, file);
+  fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
+             file, layers == 0 ? ", which stays as it was" : "",
+             planned ? "" : "; this network cannot be planned with them");
+}
+
+}  // namespace
+
+void frontiers(Workshop& workshop, const Print& print) {
+  const BenchOptions& options = workshop.options();
+  const bool text = options.format == Format::text;
+  const Limits limits{options.choice.workspace_limit, options.choice.max_error, options.choice.deterministic};
+  if (!options.choices_out.empty()) check_writable(options.choices_out);
+  Grid grid{columns(), {}};
+  if (!text) grid.columns.insert(grid.columns.begin(), {{"network"}, {"backend"}, {"batch", true}});
+  FrontierEffort effort;
+  if (options.passes > 0) effort.samples = options.passes;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const std::vector<Case> all = cases(workshop);
+  double seconds = 0;
+  for (const Case& c : all) seconds += guessed_seconds(workshop, c, effort);
+  if (seconds > 0)
+    fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
+               effort.samples == 1 ? std::string("One sample") : fmt::format("{} samples", effort.samples),
+               seconds_text(seconds));
+  catch_interrupts();
+  for (const Case& c : all) {
+    if (interrupted() != 0) {
+      fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
+      continue;
+    }
+    const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
+      fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
+      std::fflush(stderr);
+    });
+    if (terminal) fmt::print(stderr, "\r\033[K");
+    const FastestNet net = fastest_net(frontier, limits);
+    const bool first = &c == all.data();
+    add_rows(grid, frontier, net, limits, !text);
+    if (text)
+      print(fmt::format("{}{}, {}, {} math, medians of {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
+                        to_string(c.dtype), to_string(options.choice.math), effort.samples, grid.text(),
+                        refusals(frontier), summary(frontier, net, limits)));
+    else
+      print(grid.csv(first));
+    grid.rows.clear();
+    const bool whole = frontier.complete() && net.missing.empty();
+    if (!text && !whole) fmt::print(stderr, "{}", summary(frontier, net, limits));
+    const auto choices = whole ? choices_of(workshop, frontier, net) : std::map<std::string, Choice>();
+    const std::string why = whole ? why_not_planned(workshop, frontier.facts, choices) : "";
+    if (!why.empty() && text) print(not_planned_text(frontier, why));
+    if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
+    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty());
+    if (text && whole && why.empty()) print(whole_text(workshop, frontier, net, choices));
+  }
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,173 @@
+// Where a network's time goes. Whole and stamped passes take turns, so that both see the same machine.
+
+#include "ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "io/grid.h"
+#include "io/interrupt.h"
+#include "measure/call_cost.h"
+#include "measure/cases.h"
+#include "measure/stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+std::string layers_of(const Call& call, const Graph& graph) {
+  std::string text;
+  for (const int n : call.nodes) {
+    if (!text.empty()) text += " + ";
+    text += graph.nodes()[static_cast<std::size_t>(n)].name;
+  }
+  return text;
+}
+
+std::string passes_of(const Call& call) {
+  std::string text;
+  for (const Pass pass : call.passes) {
+    if (!text.empty()) text += " + ";
+    text += to_string(pass);
+  }
+  return text;
+}
+
+std::string passes_text(int passes, int asked) {
+  const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
+  return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
+}
+
+/// What the shares of a ledger are of.
+struct Rates {
+  Peak units;
+  double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
+};
+
+/// `product` is not measured where nobody wants it.
+Rates rates_of(Workshop& workshop, const Case& c, bool product) {
+  Rates rates{workshop.peak(c.backend, c.dtype)};
+  if (product && rates.units.in_registers) rates.product_flops = workshop.product_flops(c.backend, c.dtype);
+  rates.memory = workshop.peak_bytes_per_second(c.backend);
+  return rates;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+}  // namespace
+
+double Ledger::sum() const {
+  return std::accumulate(entries.begin(), entries.end(), 0.0,
+                         [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
+}
+
+Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
+  Plan plan(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, Mode::training));
+  Stopwatch whole(plan.backend().device());
+  CallStopwatch by_call(plan);
+  plan.forward();
+  plan.backward();
+
+  std::vector<double> forward, backward;
+  std::vector<std::vector<double>> calls(plan.calls().size());
+  for (int i = 0; i < passes && interrupted() == 0; ++i) {
+    forward.push_back(whole.time([&] { plan.forward(); }).seconds);
+    backward.push_back(whole.time([&] { plan.backward(); }).seconds);
+    std::vector<double> seconds = by_call.forward();
+    const std::vector<double> rest = by_call.backward();
+    seconds.insert(seconds.end(), rest.begin(), rest.end());
+    for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
+  }
+
+  Ledger ledger;
+  ledger.passes = static_cast<int>(forward.size());
+  if (forward.empty()) return ledger;
+  ledger.forward_seconds = median(forward);
+  ledger.backward_seconds = median(backward);
+  const std::vector<bool> wanted = wanted_gradients(plan.graph(), plan.options().input_gradient);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = plan.calls()[i];
+    const Cost work = call_cost(call, plan.graph(), wanted, c.dtype);
+    ledger.entries.push_back(
+        {layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]), work.flops, work.bytes});
+  }
+  ledger.moved = plan_cost(plan);
+  ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
+  std::stable_sort(ledger.entries.begin(), ledger.entries.end(),
+                   [](const LedgerEntry& a, const LedgerEntry& b) { return a.seconds > b.seconds; });
+  return ledger;
+}
+
+void ledgers(Workshop& workshop, const Print& print) {
+  const BenchOptions& options = workshop.options();
+  const bool text = options.format == Format::text;
+  Grid grid;
+  if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
+  for (const char* title : {"layer", "pass", "algorithm"}) grid.columns.push_back({title});
+  for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"})
+    grid.columns.push_back({title, true});
+
+  catch_interrupts();
+  bool first = true;
+  const std::vector<Case> all = cases(workshop);
+  for (const Case& c : all) {
+    const int passes = workshop.passes(c.backend);
+    const Rates rates = interrupted() == 0 ? rates_of(workshop, c, text) : Rates{};
+    const double peak = rates.units.flops, memory = rates.memory;
+    Ledger ledger;
+    if (interrupted() == 0) {
+      fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
+      ledger = make_ledger(workshop, c, passes);
+    }
+    if (ledger.passes < passes)
+      fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
+                 ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
+    if (ledger.passes == 0) continue;
+    const double sum = ledger.sum();
+    const auto row = [&](std::vector<std::string> cells) {
+      if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
+      grid.rows.push_back(std::move(cells));
+    };
+    double flops = 0;
+    for (const LedgerEntry& entry : ledger.entries) {
+      const double rate = entry.flops / entry.seconds;
+      flops += entry.flops;
+      row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
+           percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+           fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds),
+           memory > 0 ? percent(entry.bytes / entry.seconds / memory) : ""});
+    }
+    const double rate = flops / ledger.whole();
+    const double bandwidth = (ledger.moved.forward.bytes + ledger.moved.backward.bytes) / ledger.whole();
+    row({"sum", "", "", fmt::format("{:.3f}", 1e3 * sum), percent(1), "", "", "", ""});
+    row({"whole", "", "", fmt::format("{:.3f}", 1e3 * ledger.whole()), percent(ledger.whole() / sum),
+         fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+         fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
+    if (!text) {
+      print(grid.csv(first));
+      first = false;
+      grid.rows.clear();
+      continue;
+    }
+    std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, rates.units.description());
+    if (rates.units.in_registers)
+      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops,
+                             Workshop::product_description());
+    print(fmt::format(
+        "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
+        "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"
+        "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
+        "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
+        first ? "" : "\n", to_string(c), to_string(c.dtype), passes_text(ledger.passes, passes), grid.text(),
+        1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), reached, 1e-9 * memory,
+        1e-9 * ledger.moved.forward.bytes, 1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes,
+        1e-9 * ledger.alone.backward.bytes));
+    first = false;
+    grid.rows.clear();
+  }
+}
+
+}  // namespace lamina::bench
