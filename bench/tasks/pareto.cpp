@@ -3,34 +3,8 @@
 #include "pareto.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lamina::bench {
-namespace {
-
-/// Of samples in order, the place of the last that the median lies above or at with a probability of 97.5 %: how many
-/// samples lie below it is binomial with p = 1/2.
-std::size_t place_below_median(std::size_t samples) {
-  const auto n = static_cast<double>(samples);
-  double probability = 0;  // that no more than k samples lie below the median
-  for (std::size_t k = 0; 2 * k < samples; ++k) {
-    const auto below = static_cast<double>(k);
-    probability +=
-        std::exp(std::lgamma(n + 1) - std::lgamma(below + 1) - std::lgamma(n - below + 1) - n * std::log(2.0));
-    if (probability > 0.025) return k > 0 ? k - 1 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
-
-Interval median_interval(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const std::size_t count = samples.size(), half = count / 2, low = place_below_median(count);
-  const double middle = count % 2 == 1 ? samples[half] : (samples[half - 1] + samples[half]) / 2;
-  return {samples[low], middle, samples[count - 1 - low]};
-}
-
 bool tied(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
 
 bool within(const Offer& offer, const Limits& limits) {

@@ -6,17 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "tune/statistics.h"
+
 namespace lamina::bench {
-
-/// The median of samples, and where the true one lies.
-struct Interval {
-  double low = 0, middle = 0, high = 0;
-};
-
-/// The two samples, counted from either end, that hold the median between them with a probability of 95 % or more,
-/// whatever the distribution; below six samples there are none, and the least and greatest stand for them. Needs a
-/// sample.
-Interval median_interval(std::vector<double> samples);
 
 /// Whether two intervals overlap: then neither is called faster.
 bool tied(const Interval&, const Interval&);

@@ -2,7 +2,6 @@
 
 #include "tasks/pareto.h"
 
-#include <cmath>
 #include <limits>
 
 #include "support/catch.h"
@@ -18,42 +17,6 @@ Offer offer(double milliseconds, std::size_t workspace, double error, double spr
 }
 
 }  // namespace
-
-TEST_CASE("an interval holds the median with 95 %, and is all there is below six samples") {
-  const auto check = [](std::vector<double> samples, double low, double middle, double high) {
-    const Interval interval = median_interval(std::move(samples));
-    CHECK(interval.low == low);
-    CHECK(interval.middle == middle);
-    CHECK(interval.high == high);
-  };
-  check({5}, 5, 5, 5);
-  check({9, 1, 5}, 1, 5, 9);
-  check({4, 1, 2, 3, 9}, 1, 3, 9);
-  check({6, 5, 4, 3, 2, 1}, 1, 3.5, 6);         // outside with 2/64
-  check({1, 2, 3, 4, 5, 6, 7, 8}, 1, 4.5, 8);   // the second from either end: 18/256, too much
-  check({9, 8, 7, 6, 5, 4, 3, 2, 1}, 2, 5, 8);  // 20/512
-  check({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 6.5, 10);
-}
-
-TEST_CASE("an interval leaves the median out as seldom as it says") {
-  for (std::size_t n = 6; n <= 40; ++n) {
-    std::vector<double> samples(n);
-    for (std::size_t i = 0; i < n; ++i) samples[i] = static_cast<double>(i);
-    const Interval interval = median_interval(samples);
-    const auto outside = [n](double low) {  // that the median lies below sample `low` or above its mirror image
-      double probability = 0, ways = 1;
-      for (std::size_t k = 0; static_cast<double>(k) <= low; ++k) {
-        probability += 2 * ways / std::pow(2.0, static_cast<double>(n));
-        ways = ways * static_cast<double>(n - k) / static_cast<double>(k + 1);
-      }
-      return probability;
-    };
-    CAPTURE(n, interval.low);
-    CHECK(interval.low + interval.high == static_cast<double>(n - 1));
-    CHECK(outside(interval.low) <= 0.05);
-    CHECK(outside(interval.low + 1) > 0.05);
-  }
-}
 
 TEST_CASE("an offer stays when it is best in time, in workspace or in error, or between") {
   const std::vector<Offer> offers = {

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "backends/measure.h"
 #include "lamina/backend.h"
+#include "tune/measure.h"
 
 namespace lamina::test {
 

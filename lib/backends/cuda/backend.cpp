@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "../conv_tail.h"
-#include "../measure.h"
 #include "common.h"
+#include "tune/measure.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "../measure.h"
 #include "library/session.h"
+#include "tune/measure.h"
 
 namespace lamina::cudnn {
 

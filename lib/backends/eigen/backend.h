@@ -2,8 +2,8 @@
 // The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
 
 #include "../../device/host_device.h"
-#include "../measure.h"
 #include "runtime/common.h"
+#include "tune/measure.h"
 
 namespace lamina::eigen {
 

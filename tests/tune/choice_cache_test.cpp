@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "files.h"
+#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"

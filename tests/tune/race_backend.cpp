@@ -1,11 +1,11 @@
 // A backend whose algorithms take the time that a test tells.
 
-#include "race_backend.h"
+#include "tune/race_backend.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "backends/measure.h"
+#include "tune/measure.h"
 
 namespace lamina::test {
 namespace {

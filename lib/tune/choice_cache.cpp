@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "choice_file.h"
+#include "io/new_file.h"
 #include "lamina/error.h"
-#include "new_file.h"
 #include "support/shortest.h"
 
 namespace lamina {

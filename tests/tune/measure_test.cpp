@@ -1,15 +1,15 @@
 // Choices by timing, on algorithms that take the time they are told.
 
-#include "backends/measure.h"
+#include "tune/measure.h"
 
 #include <algorithm>
 
 #include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "race_backend.h"
 #include "support/cases/unit.h"
 #include "support/catch.h"
+#include "tune/race_backend.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 
+#include "backends/unit_memory.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "support/held_launches.h"
-#include "unit_memory.h"
 
 namespace lamina {
 namespace {
