@@ -11,8 +11,11 @@ set_target_properties(lamina PROPERTIES
 # Before 1.0 a minor version may break what stood before it.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lamina-config-version.cmake COMPATIBILITY SameMinorVersion)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/lamina)
+if(NOT BUILD_SHARED_LIBS)
+  set(package_dependencies "find_dependency(ZLIB)\n")
+endif()
 if(LAMINA_WITH_CUDA AND NOT BUILD_SHARED_LIBS)
-  set(package_dependencies "find_dependency(CUDAToolkit)\n")
+  string(APPEND package_dependencies "find_dependency(CUDAToolkit)\n")
   set(package_cuda_libs "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -ldl -lrt ")
 endif()
 configure_package_config_file(cmake/config.cmake.in ${PROJECT_BINARY_DIR}/lamina-config.cmake
@@ -24,9 +27,9 @@ if(LAMINA_INSTALL)
   cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
              OUTPUT_VARIABLE package_to_prefix)
   if(BUILD_SHARED_LIBS)
-    set(package_private_libs -pthread)
+    set(package_private_libs "-lz -pthread")
   else()
-    set(package_libs "${package_cuda_libs}-pthread")
+    set(package_libs "${package_cuda_libs}-lz -pthread")
   endif()
   configure_file(cmake/lamina.pc.in ${PROJECT_BINARY_DIR}/lamina.pc @ONLY)
 

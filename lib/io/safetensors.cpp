@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
 #include "elements.h"
+#include "input_file.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "new_file.h"
@@ -29,38 +29,7 @@ constexpr std::size_t chunk_elements = 4096;
 constexpr std::array<std::pair<DType, std::string_view>, 4> float_types = {
     {{DType::f64, "F64"}, {DType::f32, "F32"}, {DType::f16, "F16"}, {DType::bf16, "BF16"}}};
 
-/// A file open for reading, of a known length. Every failure names it.
-class Source {
- public:
-  explicit Source(const fs::path& path) : name_(path.string()) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
-    if (status.type() == fs::file_type::not_found) throw FileError(name_ + ": no such file");
-    if (error) throw FileError(name_ + ": " + error.message());
-    if (!fs::is_regular_file(status)) throw FileError(name_ + ": not a regular file");
-    bytes_ = fs::file_size(path, error);
-    if (error) throw FileError(name_ + ": " + error.message());
-    stream_.open(path, std::ios::binary);
-    if (!stream_) throw FileError(name_ + ": cannot be opened for reading");
-  }
-
-  const std::string& name() const { return name_; }
-  std::uint64_t bytes() const { return bytes_; }
-
-  void read(std::span<std::byte> to) {
-    stream_.read(reinterpret_cast<char*>(to.data()), static_cast<std::streamsize>(to.size()));
-    if (!stream_) throw FileError(name_ + ": could not be read to its end");
-  }
-
-  void skip(std::uint64_t bytes) { stream_.seekg(static_cast<std::streamoff>(bytes), std::ios::cur); }
-
- private:
-  std::string name_;
-  std::uint64_t bytes_ = 0;
-  std::ifstream stream_;
-};
-
-HostTensor read_values(Source& source, HeaderEntry& entry, DType dtype) {
+HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   HostTensor tensor{.dtype = dtype, .extents = std::move(entry.extents), .values = {}};
   const std::size_t count = static_cast<std::size_t>(entry.end - entry.begin) / entry.element_bytes;
   try {
@@ -131,7 +100,7 @@ std::string make_header(const std::string& file, const TensorFile& tensors) {
 }  // namespace
 
 TensorFile read_safetensors(const fs::path& path) {
-  Source source(path);
+  InputFile source(path);
   if (source.bytes() < length_bytes) throw FileError(source.name() + ": too short for a safetensors file");
   std::array<std::byte, length_bytes> length;
   source.read(length);

@@ -3,11 +3,11 @@
 #include "initial.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "lamina/initialisers.h"
 #include "lamina/random.h"
 
 namespace lamina::planner {
@@ -38,11 +38,8 @@ void fill_constant(Device& device, const Tensor& tensor, double value) {
   fill(device, tensor, [&](std::span<double> out, std::uint64_t) { std::fill(out.begin(), out.end(), value); });
 }
 
-void fill_random(Device& device, const Tensor& tensor, std::uint64_t key, double scale) {
-  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) {
-    fill_normal(out, key, first);
-    for (double& v : out) v *= scale;
-  });
+void fill_random(Device& device, const Tensor& tensor, std::uint64_t key) {
+  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_normal(out, key, first); });
 }
 
 }  // namespace
@@ -53,7 +50,7 @@ void fill_initial(const Plan& plan) {
   const auto key = [&](const std::string& name) { return hash(name) ^ philox(options.seed, 0, 0)[0]; };
   const auto& nodes = plan.graph().nodes();
   for (const Node& node : nodes) {
-    if (std::holds_alternative<Input>(node.op)) fill_random(device, plan.input(node.name), key(node.name), 1);
+    if (std::holds_alternative<Input>(node.op)) fill_random(device, plan.input(node.name), key(node.name));
     const auto parts = parameter_names(node.op);
     for (std::size_t k = 0; k < node.params.size(); ++k) {
       const std::string name = node.name + "." + std::string(parts[k]);
@@ -64,7 +61,9 @@ void fill_initial(const Plan& plan) {
       else if (vector)
         fill_constant(device, w, 0);
       else
-        fill_random(device, w, key(name), std::sqrt(2.0 / static_cast<double>(w.shape.image())));
+        fill(device, w, [&](std::span<double> out, std::uint64_t first) {
+          fill_he_normal(out, conv_fans(w.shape), key(name), first);
+        });
     }
     const auto states = state_names(node.op);
     for (std::size_t k = 0; k < node.state.size(); ++k) {
@@ -78,7 +77,7 @@ void fill_initial(const Plan& plan) {
   }
   const Node& last = nodes.back();
   if (options.mode == Mode::training && plan.gradient(last.name))
-    fill_random(device, plan.output_gradient(), key(last.name + ".gradient"), 1);
+    fill_random(device, plan.output_gradient(), key(last.name + ".gradient"));
 }
 
 }  // namespace lamina::planner

@@ -1,0 +1,168 @@
+// Reading plain files and gzip streams (RFC 1952) alike, by zlib.
+
+#include "byte_source.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+/// The stream being unpacked, and the packed bytes that were read ahead for it.
+struct ByteSource::Gzip {
+  z_stream stream{};
+  std::array<std::uint8_t, 1 << 16> packed;
+  bool ended = false;
+
+  Gzip() {
+    constexpr int gzip_only = 15 + 16;  // the largest window; with a gzip header, and no other
+    const int status = inflateInit2(&stream, gzip_only);
+    if (status != Z_OK) throw std::bad_alloc();  // the one thing that can go wrong with these arguments
+  }
+  ~Gzip() { inflateEnd(&stream); }
+  Gzip(const Gzip&) = delete;  // zlib keeps the stream's address
+  Gzip& operator=(const Gzip&) = delete;
+};
+
+ByteSource::ByteSource(const std::filesystem::path& path) : file_(path), unread_(file_.bytes()), limit_(unread_) {
+  first_count_ = static_cast<std::size_t>(std::min<std::uint64_t>(unread_, 2));
+  file_.read(std::as_writable_bytes(std::span(first_).first(first_count_)));
+  unread_ -= first_count_;
+  if (first_count_ < 2 || first_[0] != 0x1F || first_[1] != 0x8B) return;
+  gzip_ = std::make_unique<Gzip>();
+  limit_ = std::max(least_limit_bytes, file_.bytes() * most_expansion);
+}
+
+ByteSource::~ByteSource() = default;
+
+void ByteSource::fail(const std::string& what) const { throw FileError(file_.name() + ": " + what); }
+
+std::uint64_t ByteSource::left() const { return limit_ - given_; }
+
+std::size_t ByteSource::some(std::span<std::uint8_t> to) {
+  if (gzip_) {
+    const std::size_t count = some_unpacked(to);
+    given_ += count;
+    if (given_ > limit_) {
+      fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
+           " for each of the file; unpack it by hand if that is meant");
+    }
+    return count;
+  }
+  const std::size_t kept = std::min(to.size(), first_count_ - first_given_);
+  std::copy_n(first_ + first_given_, kept, to.begin());
+  first_given_ += kept;
+  const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(to.size() - kept, unread_));
+  file_.read(std::as_writable_bytes(to.subspan(kept, fresh)));
+  unread_ -= fresh;
+  given_ += kept + fresh;
+  return kept + fresh;
+}
+
+std::size_t ByteSource::some_unpacked(std::span<std::uint8_t> to) {
+  Gzip& gzip = *gzip_;
+  constexpr std::size_t most_at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
+  std::size_t done = 0;
+  while (done < to.size() && !gzip.ended) {
+    if (gzip.stream.avail_in == 0) {
+      std::span<std::uint8_t> packed(gzip.packed);
+      const std::size_t kept = first_count_ - first_given_;
+      std::copy_n(first_ + first_given_, kept, packed.begin());
+      first_given_ = first_count_;
+      const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(packed.size() - kept, unread_));
+      if (kept + fresh == 0) fail("its gzip stream is cut off");
+      file_.read(std::as_writable_bytes(packed.subspan(kept, fresh)));
+      unread_ -= fresh;
+      gzip.stream.next_in = packed.data();
+      gzip.stream.avail_in = static_cast<uInt>(kept + fresh);
+    }
+    const std::size_t wanted = std::min(to.size() - done, most_at_once);
+    gzip.stream.next_out = to.data() + done;
+    gzip.stream.avail_out = static_cast<uInt>(wanted);
+    const int status = inflate(&gzip.stream, Z_NO_FLUSH);
+    done += wanted - gzip.stream.avail_out;
+    if (status == Z_STREAM_END) {
+      gzip.ended = true;
+      if (gzip.stream.avail_in != 0 || unread_ != 0) fail("has bytes after its gzip stream");
+    } else if (status == Z_MEM_ERROR) {
+      throw std::bad_alloc();
+    } else if (status != Z_OK) {
+      fail("its gzip stream is damaged" + (gzip.stream.msg == nullptr ? "" : ": " + std::string(gzip.stream.msg)));
+    }
+  }
+  return done;
+}
+
+void ByteSource::read(std::span<std::uint8_t> to, const char* what) {
+  const std::size_t count = some(to);
+  if (count < to.size()) {
+    fail("ends after " + std::to_string(given_) + " bytes, " + std::to_string(to.size() - count) +
+         " before the end of " + what);
+  }
+}
+
+std::uint16_t ByteSource::read_u16_le(const char* what) {
+  std::uint8_t b[2];
+  read(b, what);
+  return static_cast<std::uint16_t>(b[0] | b[1] << 8);
+}
+
+std::uint32_t ByteSource::read_u32_le(const char* what) {
+  std::uint8_t b[4];
+  read(b, what);
+  return b[0] | std::uint32_t{b[1]} << 8 | std::uint32_t{b[2]} << 16 | std::uint32_t{b[3]} << 24;
+}
+
+std::uint32_t ByteSource::read_u32_be(const char* what) {
+  std::uint8_t b[4];
+  read(b, what);
+  return b[3] | std::uint32_t{b[2]} << 8 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[0]} << 24;
+}
+
+std::vector<std::uint8_t> ByteSource::take(std::uint64_t count, const char* what) {
+  if (count > left()) {
+    fail("should have " + std::to_string(count) + " bytes of " + what + ", but " +
+         (gzip_ ? "its gzip stream may give at most " : "has only ") + std::to_string(left()) +
+         (gzip_ ? " (" + std::to_string(most_expansion) + " for each of the file)" : ""));
+  }
+  // A gzip stream may give less than its limit: so memory grows with what has come.
+  constexpr std::size_t first_step = std::size_t{1} << 16;
+  std::vector<std::uint8_t> bytes;
+  while (bytes.size() < count) {
+    const std::size_t done = bytes.size();
+    const std::uint64_t step = gzip_ ? std::max(first_step, done) : count;
+    bytes.resize(static_cast<std::size_t>(std::min(count, done + step)));
+    read(std::span(bytes).subspan(done), what);
+  }
+  return bytes;
+}
+
+std::vector<std::uint8_t> ByteSource::rest() {
+  if (!gzip_) return take(left(), "data");
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t done = 0;;) {
+    bytes.resize(done + std::max(std::size_t{1} << 16, done));
+    const std::size_t count = some(std::span(bytes).subspan(done));
+    done += count;
+    if (done < bytes.size()) {
+      bytes.resize(done);
+      return bytes;
+    }
+  }
+}
+
+void ByteSource::finish() {
+  std::uint8_t one;
+  const std::uint64_t end = given_;
+  if (some(std::span(&one, 1)) != 0) {
+    const std::uint64_t more = gzip_ ? 0 : 1 + unread_;
+    fail("should end after " + std::to_string(end) + " bytes, but has " +
+         (more == 0 ? std::string("more") : std::to_string(more) + " more"));
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,29 @@
+#pragma once
+// A file open for reading, of a known length. Every failure is a FileError that names it.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+
+namespace lamina {
+
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path&);  ///< of a regular file, so that nothing waits for a writer
+
+  const std::string& name() const { return name_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+  void read(std::span<std::byte> to);
+  void skip(std::uint64_t bytes);
+
+ private:
+  std::string name_;
+  std::uint64_t bytes_ = 0;
+  std::ifstream stream_;
+};
+
+}  // namespace lamina

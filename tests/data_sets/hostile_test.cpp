@@ -1,0 +1,228 @@
+// Files of data sets that lie: every one is a FileError that names it, and none takes memory out of proportion.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bytes.h"
+#include "io/allocations.h"
+#include "io/files.h"
+#include "lamina/data.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Hostile {
+  const char* what;
+  std::string bytes;
+  std::string says;
+};
+
+/// Reads the file by `read`, and wants a FileError that names it and says the text.
+void check_refused(const Hostile& hostile, const std::function<void(const std::filesystem::path&)>& read) {
+  CAPTURE(hostile.what);
+  const Folder folder;
+  const std::filesystem::path path = folder / "hostile";
+  write(path, hostile.bytes);
+  largest_allocation_bytes = 0;
+  CHECK_THROWS_AS(read(path), FileError);
+  CHECK(largest_allocation_bytes < (std::size_t{3} << 20));
+  CHECK_THROWS_WITH(read(path), ContainsSubstring(path.string()) && ContainsSubstring(hostile.says));
+}
+
+/// A sound file for the one under test to go with.
+class Companion {
+ public:
+  explicit Companion(const std::string& bytes) { write(path(), bytes); }
+  std::filesystem::path path() const { return folder_ / "companion"; }
+
+ private:
+  Folder folder_;
+};
+
+void read_images(const std::filesystem::path& path) {
+  static const Companion labels(mnist_labels());
+  read_mnist(path, labels.path());
+}
+
+void read_labels(const std::filesystem::path& path) {
+  static const Companion images(mnist_images());
+  read_mnist(images.path(), path);
+}
+
+void read_cifar(const std::filesystem::path& path) { read_cifar10(std::vector{path}); }
+void read_lists(const std::filesystem::path& path) { read_ids(path); }
+void read_words(const std::filesystem::path& path) { read_text(path); }
+
+std::string with(std::string bytes, std::size_t at, const std::string& others) {
+  return bytes.replace(at, others.size(), others);
+}
+
+/// A gzip stream of so many zeros, packed as tightly as deflate can.
+std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
+
+}  // namespace
+
+TEST_CASE("MNIST images that lie are named") {
+  const std::string good = mnist_images(), head = good.substr(0, 16), packed = gzip(good);
+  for (const Hostile& hostile : std::vector<Hostile>{
+           {"empty", "", "magic number"},
+           {"three bytes", good.substr(0, 3), "magic number"},
+           {"labels", mnist_labels(), "2049"},
+           {"little-endian", with(good, 0, le32(0x803)), "2051"},
+           {"no count", good.substr(0, 6), "count"},
+           {"no rows", good.substr(0, 8), "rows"},
+           {"no columns", good.substr(0, 14), "columns"},
+           {"a pixel is missing", good.substr(0, 33), "17"},
+           {"a pixel too many", good + "x", "34"},
+           {"negative count", with(good, 4, be32(0x80000000)), "-2147483648"},
+           {"many images", with(good, 4, be32(0x7FFFFFFF)), "12884901882"},
+           {"no rows at all", with(good, 8, be32(0)), "rows"},
+           {"wide", with(good, 12, be32(65536)), "65536"},
+           {"all at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535), "bytes of pixels"},
+           {"gzip without data", "\x1F\x8B", "cut off"},
+           {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
+           {"gzip, cut off", packed.substr(0, packed.size() / 2), "cut off"},
+           {"gzip without its checksum", packed.substr(0, packed.size() - 8), "cut off"},
+           {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
+           {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
+           {"gzip and more", packed + "x", "after its gzip stream"},
+           {"two gzip streams", packed + packed, "after its gzip stream"},
+           {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
+           {"gzip with a pixel too many", gzip(good + "x"), "more"},
+           {"gzip whose count lies", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
+           {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
+           {"gzip that keeps its promise of 64 MiB",
+            gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),
+            "at most"},
+       }) {
+    check_refused(hostile, read_images);
+  }
+}
+
+TEST_CASE("MNIST labels that lie are named") {
+  const std::string good = mnist_labels();
+  for (const Hostile& hostile : std::vector<Hostile>{
+           {"images", mnist_images(), "2051"},
+           {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
+           {"one is missing", good.substr(0, 10), "labels"},
+           {"one too many", good + "\1", "more"},
+           {"no class", with(good, 9, "\12"), "label 10"},
+       }) {
+    check_refused(hostile, read_labels);
+  }
+}
+
+TEST_CASE("CIFAR-10 records that lie are named") {
+  const std::string good = cifar_records();
+  for (const Hostile& hostile : std::vector<Hostile>{
+           {"empty", "", "0 bytes"},
+           {"cut off", good.substr(0, good.size() - 1), "6145"},
+           {"too long", good + "x", "6147"},
+           {"a label of 10", with(good, 3073, "\12"), "record 1"},
+           {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
+           {"gzip, cut off", gzip(good).substr(0, 100), "cut off"},
+       }) {
+    check_refused(hostile, read_cifar);
+  }
+}
+
+TEST_CASE("lists of ids that lie are named") {
+  const std::string good = id_lists();
+  for (const Hostile& hostile : std::vector<Hostile>{
+           {"empty", "", "magic number"},
+           {"another magic number", with(good, 0, "LIDT"), "LIDS"},
+           {"version 2", with(good, 4, le32(2)), "version 2"},
+           {"no count", good.substr(0, 8), "count"},
+           {"a count beyond the file", with(good, 8, le32(0xFFFFFFFF)), "lists"},
+           {"a count one too high", with(good, 8, le32(4)), "lists"},
+           {"a count one too low", with(good, 8, le32(2)), "more"},
+           {"no vocabulary", with(good, 12, le32(0)), "vocabulary"},
+           {"an id beyond the vocabulary", with(good, 12, le32(70000)), "list 2"},
+           {"no classes", with(good, 16, le32(0)), "classes"},
+           {"257 classes", with(good, 16, le32(257)), "classes"},
+           {"a label that is no class", with(good, good.size() - 1, "\2"), "list 2"},
+           {"a list longer than the file", with(good, 20, le16(0xFFFF)), "lists"},
+           {"a label is missing", good.substr(0, good.size() - 1), "labels"},
+           {"a byte too many", good + "x", "more"},
+       }) {
+    check_refused(hostile, read_lists);
+  }
+}
+
+TEST_CASE("a text that is not UTF-8, or expands without end, is named") {
+  check_refused({"invalid", "good until\xFF", "byte 10"}, read_words);
+  check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words);
+}
+
+TEST_CASE("what is no file is named, and nothing waits for a pipe") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words}) {
+    CHECK_THROWS_WITH(read(folder / "missing"), ContainsSubstring("no such file"));
+    CHECK_THROWS_WITH(read(folder.path()), ContainsSubstring("not a regular file"));
+    CHECK_THROWS_WITH(read(folder / "pipe"), ContainsSubstring("not a regular file"));
+  }
+}
+
+TEST_CASE("thousands of damaged files are read, or refused by name, and nothing else happens") {
+  struct Kind {
+    std::string good;
+    void (*read)(const std::filesystem::path&);
+  };
+  const std::vector<Kind> kinds = {
+      {mnist_images(), read_images},           {gzip(mnist_images()), read_images},
+      {mnist_labels(), read_labels},           {cifar_records(), read_cifar},
+      {gzip(cifar_records()), read_cifar},     {id_lists(), read_lists},
+      {gzip(id_lists()), read_lists},          {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words},
+      {gzip("To be or not to be"), read_words}};
+  std::mt19937 random(20);
+  const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+  const Folder folder;
+  const std::filesystem::path path = folder / "damaged";
+  int refused = 0, accepted = 0;
+  for (int turn = 0; turn < 4500; ++turn) {
+    const Kind& kind = kinds[static_cast<std::size_t>(turn) % kinds.size()];
+    std::string bytes = kind.good;
+    const std::size_t head = std::min<std::size_t>(bytes.size(), 40);  // where counts are
+    for (std::size_t change = 1 + below(3); change > 0 && !bytes.empty(); --change) {
+      const std::size_t at = below(2) == 0 ? below(std::min(head, bytes.size())) : below(bytes.size());
+      switch (below(6)) {
+        case 0: bytes[at] = static_cast<char>(bytes[at] ^ 1 << below(8)); break;
+        case 1: bytes[at] = static_cast<char>(below(256)); break;
+        case 2: bytes.resize(at); break;
+        case 3: bytes.insert(at, bytes.substr(below(bytes.size()), below(9))); break;
+        case 4: bytes.erase(at, 1 + below(8)); break;
+        default: {
+          const std::uint32_t extremes[] = {0, 1, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+          const std::uint32_t number = extremes[below(6)];
+          bytes =
+              with(bytes, std::min(at & ~std::size_t{3}, bytes.size()), below(2) == 0 ? be32(number) : le32(number));
+        }
+      }
+    }
+    std::filesystem::remove(path);  // to truncate it would have some file systems wait for the disk
+    write(path, bytes);
+    CAPTURE(turn);
+    largest_allocation_bytes = 0;
+    try {
+      kind.read(path);
+      ++accepted;
+    } catch (const FileError& error) {
+      ++refused;
+      if (std::string(error.what()).find(folder.path().string()) == std::string::npos) FAIL_CHECK(error.what());
+    }
+    if (largest_allocation_bytes >= (std::size_t{3} << 20)) FAIL_CHECK(largest_allocation_bytes);
+  }
+  CHECK(refused > 2000);
+  CHECK(accepted > 100);
+}
