@@ -67,7 +67,7 @@ const std::vector<std::string>& Workshop::backend_names() {
 }
 
 Backend& Workshop::backend(const std::string& name) {
-  std::unique_ptr<Backend>& made = backends_[name];
+  std::shared_ptr<Backend>& made = backends_[name];
   if (made == nullptr) {
     BackendOptions options;
     options.threads = options_.threads;
@@ -105,7 +105,7 @@ Sample Workshop::opened(const std::string& name) {
   return opening.sum;
 }
 
-void Workshop::put(const std::string& name, std::unique_ptr<Backend> backend) { backends_[name] = std::move(backend); }
+void Workshop::put(const std::string& name, std::shared_ptr<Backend> backend) { backends_[name] = std::move(backend); }
 
 std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
   if (!choices_) choices_.emplace(options_.choices);

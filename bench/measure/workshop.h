@@ -19,7 +19,7 @@
 namespace lamina::bench {
 
 /// How backends are made: make_backend, or what a test has in its place.
-using MakeBackend = std::function<std::unique_ptr<Backend>(const std::string& name, const BackendOptions&)>;
+using MakeBackend = std::function<std::shared_ptr<Backend>(const std::string& name, const BackendOptions&)>;
 
 /// The rate of the units, or what stands for it.
 struct Peak {
@@ -48,7 +48,7 @@ class Workshop {
   /// one time that it was. Throws what usable_backend() and device() throw.
   Sample opened(const std::string& name);
   /// Takes a backend in place of the one that the name stands for.
-  void put(const std::string& name, std::unique_ptr<Backend>);
+  void put(const std::string& name, std::shared_ptr<Backend>);
   int passes(const std::string& backend) const;  ///< as asked, or by the kind of device
 
   Graph graph(const Case&) const;  ///< with the softmax of its protocol
@@ -83,7 +83,7 @@ class Workshop {
   MakeBackend make_;
   std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
   std::set<std::string> told_;          ///< of the file, on standard error
-  std::map<std::string, std::unique_ptr<Backend>> backends_;
+  std::map<std::string, std::shared_ptr<Backend>> backends_;
   std::map<std::string, Opening> openings_;
   std::vector<std::string> names_, left_out_;
   std::map<std::string, Peak> peaks_;

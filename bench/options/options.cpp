@@ -264,7 +264,7 @@ void finish(const CLI::App& app, const Raw& raw, BenchOptions& options) {
   if (given("--input_gradient")) options.input_gradient = raw.input_gradient;
   if (given("--accumulate")) options.accumulate = raw.accumulate;
   if (given("--memory_limit")) options.memory_limit = bytes_of("--memory_limit", raw.memory_limit);
-  for (const Math math : {Math::strict, Math::tf32, Math::half})
+  for (const Math math : {Math::strict, Math::tf32})
     if (to_string(math) == raw.math) options.choice.math = math;
   if (given("--workspace_limit"))
     options.choice.workspace_limit =

@@ -25,17 +25,13 @@ Choice demands_of(const BenchOptions& options) {
   return demands;
 }
 
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
-
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
 std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Spec& spec, Pass pass) {
   Choice choice = workshop.options().choice;
   choice.max_error = no_bound;
   try {
     for (const Lowered::Step& step : workshop.backend(c.backend).lower(spec, choice).steps)
-      if (covers(step, pass)) return step.algorithm;
+      if (step.covers(pass)) return step.algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   } catch (const OutOfMemory&) {
@@ -126,7 +122,7 @@ class Contest {
     named.algorithm[static_cast<std::size_t>(pass_)] = algorithm.name;
     tried.facts = run->facts();
     for (const Lowered::Step& step : backend.lower(spec_of(graph_, node_, case_, true), named).steps)
-      if (covers(step, pass_)) tried.facts.workspace_bytes = step.kernel->workspace_bytes();
+      if (step.covers(pass_)) tried.facts.workspace_bytes = step.kernel->workspace_bytes();
     tried.seconds = {seconds};
     tried.of_one_image = true;
     return true;

@@ -12,16 +12,14 @@ std::string_view to_string(Math math) {
   switch (math) {
     case Math::strict: return "strict";
     case Math::tf32: return "tf32";
-    case Math::half: return "half";
   }
   throw UsageError("no such math: " + std::to_string(static_cast<int>(math)));
 }
 
 bool Backend::fuses(const Spec&, const Node&, int) const { return false; }
-bool Backend::gathers(const Spec&) const { return false; }
 bool Backend::takes_pitch(const Spec&) const { return false; }
 
-Choice Backend::measure(const Spec&, const Choice&, void*, std::size_t) {
+MeasuredChoice Backend::measure(const Spec&, const Choice&, void*, std::size_t) {
   throw Unsupported(std::string(name()) + ": picks algorithms by rule only; leave Choice::measure off or name one");
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "lamina/error.h"
+#include "support/enumerators.h"
 
 namespace lamina {
 namespace {
@@ -27,6 +28,19 @@ std::string refusal(const Candidate& candidate, const Lowered::Step& step, const
 }
 
 }  // namespace
+
+void check_enumerators(const Spec& spec, const Choice& choice) {
+  const auto check = [](const TensorSpec& tensor, const char* of) {
+    check_enumerator(tensor.dtype, DType::u64, std::string("Spec: dtype of ") + of);
+    check_enumerator(tensor.layout, Layout::nhwc, std::string("Spec: layout of ") + of);
+  };
+  for (const TensorSpec& x : spec.x) check(x, "x");
+  for (const TensorSpec& w : spec.w) check(w, "w");
+  for (const TensorSpec& state : spec.state) check(state, "state");
+  check(spec.y, "y");
+  check_enumerator(spec.mode, Mode::training, "Spec::mode");
+  check_enumerator(choice.math, Math::tf32, "Choice::math");
+}
 
 Lowered empty_unit(const Spec& spec) {
   Lowered unit;

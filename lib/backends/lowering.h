@@ -26,11 +26,14 @@ class FunctionKernel final : public Kernel {
 };
 
 template <class Function>
-Lowered::Step step(std::vector<Pass> covers, std::string algorithm, Function function,
+Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function function,
                    std::size_t workspace_bytes = 0) {
-  return {std::move(covers), std::move(algorithm),
+  return {std::move(passes), std::move(algorithm),
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
+
+/// Throws UsageError for an enumerator out of range.
+void check_enumerators(const Spec&, const Choice&);
 
 /// A unit with every vector of the right length and nothing promised.
 Lowered empty_unit(const Spec&);

@@ -40,8 +40,6 @@ std::string to_string(const Spec& spec) {
   append(line, "wants dx", spec.wants_dx);
   append(line, "adds dx", spec.adds_dx);
   if (spec.adds_dw) line += ", adds dw";
-  if (spec.sums_given) line += ", sums given";
-  if (spec.sums_wanted) line += ", sums wanted";
   return line;
 }
 

@@ -9,6 +9,7 @@
 
 #include "lamina/error.h"
 #include "lamina/op.h"
+#include "support/enumerators.h"
 
 namespace lamina {
 namespace {
@@ -189,6 +190,7 @@ class Inference {
   Inferred pool(const Pool& op) const {
     const Shape& x = only_input();
     check_geometry("window", op.window, op.stride, op.pad);
+    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
     if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
       fail("pad is more than half the window, so that a window could lie outside the image");
     }

@@ -2,9 +2,12 @@
 
 #include "bind.h"
 
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "call_cost.h"
 
 namespace lamina::planner {
 namespace {
@@ -12,7 +15,7 @@ namespace {
 class Binder {
  public:
   Binder(const PlanLayout& layout, const Memory& memory, const std::vector<Node>& nodes)
-      : layout_(layout), memory_(memory), nodes_(nodes) {
+      : layout_(layout), memory_(memory), nodes_(nodes), specs_(layout.units.list.size()) {
     for (int i = 0; i < static_cast<int>(layout.units.list.size()); ++i) {
       const auto& remade = layout.lives.remade[static_cast<std::size_t>(unit(i).y())];
       if (!remade.writes.empty()) remade_at_[remade.writes[0]].push_back(i);
@@ -21,7 +24,7 @@ class Binder {
 
   void forward(int i, Mode mode) {
     for (const Lowered::Step& step : unit(i).lowered->steps) {
-      if (!covers(step, Pass::prepare)) continue;
+      if (!step.covers(Pass::prepare)) continue;
       if (mode == Mode::inference)
         calls_.prepare.push_back({step.kernel.get(), args(i, Pass::prepare)});
       else
@@ -29,7 +32,7 @@ class Binder {
     }
     if (layout_.units.forward_is_view(i)) return;
     for (const Lowered::Step& step : unit(i).lowered->steps)
-      if (covers(step, Pass::forward)) call(i, step, Pass::forward);
+      if (step.covers(Pass::forward)) call(i, step, Pass::forward);
   }
 
   void backward(int i) {
@@ -40,9 +43,9 @@ class Binder {
     for (std::size_t j = 0; j < unit(i).x.size(); ++j)
       wants_data = wants_data || (unit(i).spec.wants_dx[j] && !shared[j]);
     for (const Lowered::Step& step : unit(i).lowered->steps)
-      if (covers(step, Pass::backward_params)) call(i, step, Pass::backward_params);
+      if (step.covers(Pass::backward_params)) call(i, step, Pass::backward_params);
     for (const Lowered::Step& step : unit(i).lowered->steps)
-      if (covers(step, Pass::backward_data) && !covers(step, Pass::backward_params) && wants_data)
+      if (step.covers(Pass::backward_data) && !step.covers(Pass::backward_params) && wants_data)
         call(i, step, Pass::backward_data);
   }
 
@@ -62,14 +65,28 @@ class Binder {
 
   void call(int i, const Lowered::Step& step, Pass pass) {
     calls_.bound.push_back({step.kernel.get(), args(i, pass)});
-    calls_.described.push_back({unit(i).nodes, step.covers, step.algorithm, step.kernel->workspace_bytes(),
-                                step.deterministic, step.math, step.max_error, tied(unit(i).choice, step)});
+    calls_.described.push_back({unit(i).nodes, spec(i), step.passes, step.algorithm, cost(i, step),
+                                step.kernel->workspace_bytes(), step.deterministic, step.math, step.max_error,
+                                tied(i, step)});
   }
 
-  static std::vector<std::string> tied(const Choice& choice, const Lowered::Step& step) {
-    for (const Pass pass : step.covers)
-      if (const auto p = static_cast<std::size_t>(pass); p < choice.tied.size() && !choice.tied[p].empty())
-        return choice.tied[p];
+  /// One copy for all calls of a unit.
+  std::shared_ptr<const Spec> spec(int i) {
+    auto& shared = specs_[static_cast<std::size_t>(i)];
+    if (shared == nullptr) shared = std::make_shared<const Spec>(unit(i).spec);
+    return shared;
+  }
+
+  Cost cost(int i, const Lowered::Step& step) const {
+    return call_cost(unit(i), step.passes, nodes_, layout_.units.wanted,
+                     layout_.aliases.dx_shared[static_cast<std::size_t>(i)]);
+  }
+
+  std::vector<std::string> tied(int i, const Lowered::Step& step) const {
+    if (layout_.tied.empty()) return {};
+    const auto& by_pass = layout_.tied[static_cast<std::size_t>(i)];
+    for (const Pass pass : step.passes)
+      if (const auto p = static_cast<std::size_t>(pass); p < by_pass.size() && !by_pass[p].empty()) return by_pass[p];
     return {};
   }
 
@@ -98,10 +115,6 @@ class Binder {
       }
       args.scratch = memory_.address(layout_.scratch[index]);
     }
-    if (forward) {
-      const int producer = layout_.units.sums_of[index];
-      args.sums = memory_.address(layout_.sums[producer >= 0 ? static_cast<std::size_t>(producer) : index]);
-    }
     args.saved = memory_.address(layout_.saved[index]);
     args.prepared = memory_.address(layout_.prepared[index]);
     const Workspaces& workspace = layout_.workspace[index];
@@ -115,6 +128,7 @@ class Binder {
   const Memory& memory_;
   const std::vector<Node>& nodes_;
   std::unordered_map<int, std::vector<int>> remade_at_;  // units, in order, by step
+  std::vector<std::shared_ptr<const Spec>> specs_;       // by unit, of those that have calls
   Calls calls_;
 };
 

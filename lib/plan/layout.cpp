@@ -111,7 +111,7 @@ void place_workspace(PlanLayout& layout, int i, Arena& arena) {
     std::size_t bytes = 0, unused = 0;
     for (const Lowered::Step& step : unit.lowered->steps)
       for (const Pass pass : passes)
-        if (covers(step, pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+        if (step.covers(pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
     arena.take(bytes, when, when, location, unused);
   };
   take({Pass::forward, Pass::prepare}, i, at.forward);
@@ -140,13 +140,6 @@ void place_blocks_of_units(PlanLayout& layout, Arena& arena, Row& prepared, bool
       arena.take(lowered.backward_bytes, units.backward_step(i), units.backward_step(i), layout.scratch[u],
                  memory.scratch);
     layout.prepared[u] = prepared.take(lowered.prepared_bytes);
-    if (unit.spec.sums_wanted) {
-      int reader = i;
-      for (std::size_t b = 0; b < units.sums_of.size(); ++b)
-        if (units.sums_of[b] == i) reader = std::max(reader, static_cast<int>(b));
-      const std::size_t bytes = 2 * sizeof(double) * static_cast<std::size_t>(unit.spec.y.shape.c);
-      arena.take(bytes, i, reader, layout.sums[u], memory.scratch);
-    }
     for (const Lowered::Step& step : lowered.steps)
       memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
     if (!keep_values) place_workspace(layout, i, arena);
@@ -167,7 +160,7 @@ PlanLayout make_layout(const Graph& graph, Backend& backend, const Options& opti
   std::vector<std::size_t> bytes;
   for (const Node& node : nodes) bytes.push_back(static_cast<std::size_t>(node.shape.count()) * size_of(options.dtype));
   for (auto* locations : {&layout.value, &layout.gradient, &layout.remade}) locations->resize(nodes.size());
-  for (auto* locations : {&layout.saved, &layout.scratch, &layout.prepared, &layout.sums})
+  for (auto* locations : {&layout.saved, &layout.scratch, &layout.prepared})
     locations->resize(layout.units.list.size());
   layout.workspace.resize(layout.units.list.size());
 

@@ -29,8 +29,9 @@ struct PlanLayout {
   Aliases aliases;
   std::vector<Location> value, gradient, remade;                            ///< by node
   std::vector<std::vector<Location>> parameter, parameter_gradient, state;  ///< by node, then as in Node
-  std::vector<Location> saved, scratch, prepared, sums;                     ///< by unit; sums by producer
+  std::vector<Location> saved, scratch, prepared;                           ///< by unit
   std::vector<Workspaces> workspace;                                        ///< by unit
+  std::vector<decltype(MeasuredChoice::tied)> tied;                         ///< by unit; empty: nothing was measured
   std::size_t parameter_bytes = 0;  ///< of one of the two rooms: parameters or their gradients
   MemoryReport memory;
 };

@@ -94,13 +94,9 @@ int Accesses::last() const {
 
 bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
 
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
-
 const Lowered::Step* find_step(const Unit& unit, Pass pass) {
   for (const Lowered::Step& step : unit.lowered->steps)
-    if (covers(step, pass)) return &step;
+    if (step.covers(pass)) return &step;
   return nullptr;
 }
 

@@ -31,8 +31,6 @@ Lifetimes make_lifetimes(const Units&, const std::vector<Node>& nodes, const Opt
 /// What a backend says of operand i in one of Lowered's vectors: no, where the vector does not reach it.
 bool flag(const std::vector<bool>& flags, std::size_t i);
 
-bool covers(const Lowered::Step&, Pass);
-
 /// The first step of a unit that covers `pass`; null if there is none.
 const Lowered::Step* find_step(const Unit&, Pass pass);
 

@@ -79,22 +79,26 @@ PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options
   if (std::none_of(units.begin(), units.end(), [](const Unit& unit) { return unit.choice.measure; })) return layout;
 
   const Buffer lent = lent_memory(backend.device(), layout);
-  std::vector<std::pair<const Unit*, Choice>> measured;
+  std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
+  std::vector<decltype(MeasuredChoice::tied)> tied;
   options.choice_of.clear();
   for (const Unit& unit : units) {
     const auto same = std::find_if(measured.begin(), measured.end(), [&](const auto& m) {
       return m.first->spec == unit.spec && m.first->choice == unit.choice;
     });
-    Choice choice = unit.choice;
+    MeasuredChoice taken{unit.choice};
     if (same != measured.end())
-      choice = same->second;
-    else if (choice.measure)
-      choice = backend.measure(unit.spec, choice, lent.data(), lent.size_bytes());
-    measured.emplace_back(&unit, choice);
-    choice.measure = false;
-    options.choice_of[graph.nodes()[static_cast<std::size_t>(unit.y())].name] = choice;
+      taken = same->second;
+    else if (unit.choice.measure)
+      taken = backend.measure(unit.spec, unit.choice, lent.data(), lent.size_bytes());
+    measured.emplace_back(&unit, taken);
+    tied.push_back(taken.tied);
+    taken.choice.measure = false;
+    options.choice_of[graph.nodes()[static_cast<std::size_t>(unit.y())].name] = taken.choice;
   }
-  return planner::make_layout(graph, backend, options);
+  PlanLayout settled = planner::make_layout(graph, backend, options);  // of the same units: choices change no spec
+  settled.tied = std::move(tied);
+  return settled;
 }
 
 }  // namespace
@@ -113,6 +117,7 @@ struct Plan::Body {
     }
   };
 
+  std::shared_ptr<Backend> shared;  // first, so that the backend goes last; null where no shared_ptr owns it
   Graph graph;
   Backend* backend;
   Options options;
@@ -124,7 +129,8 @@ struct Plan::Body {
   std::atomic<bool> running{false};
 
   Body(const Graph& g, Backend& b, const Options& o)
-      : graph(copy(g)),
+      : shared(b.weak_from_this().lock()),
+        graph(copy(g)),
         backend(&b),
         options(o),
         layout(measured_layout(graph, b, o)),

@@ -9,6 +9,7 @@
 #include "choices.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
+#include "support/enumerators.h"
 #include "support/near.h"
 #include "views.h"
 
@@ -34,7 +35,18 @@ void check_bytes(const Graph& graph, const Options& options) {
     throw ShapeError("graph " + graph.name() + ": its values and parameters take more than 2^58 bytes");
 }
 
+void check_enumerators(const Options& options) {
+  check_enumerator(options.mode, Mode::training, "Options::mode");
+  check_enumerator(options.dtype, DType::u64, "Options::dtype");
+  check_enumerator(options.layout, Layout::nhwc, "Options::layout");
+  check_enumerator(options.keep, Keep::cheap, "Options::keep");
+  check_enumerator(options.choice.math, Math::tf32, "Options::choice.math");
+  for (const auto& [node, choice] : options.choice_of)
+    check_enumerator(choice.math, Math::tf32, "Options::choice_of[\"" + node + "\"].math");
+}
+
 void check(const Graph& graph, const Options& options, const std::vector<std::vector<int>>& readers) {
+  check_enumerators(options);
   const auto& nodes = graph.nodes();
   if (nodes.empty() || std::holds_alternative<Input>(nodes.back().op))
     throw UsageError("graph " + graph.name() +
@@ -56,17 +68,6 @@ void check(const Graph& graph, const Options& options, const std::vector<std::ve
   }
 }
 
-/// A value's gradient is wanted where something behind it has parameters or is an input whose gradient is asked for.
-std::vector<bool> wanted_gradients(const std::vector<Node>& nodes, const Options& options) {
-  std::vector<bool> wanted(nodes.size(), false);
-  if (options.mode == Mode::inference) return wanted;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    wanted[i] = std::holds_alternative<Input>(nodes[i].op) ? options.input_gradient : !nodes[i].params.empty();
-    for (const int x : nodes[i].inputs) wanted[i] = wanted[i] || wanted[static_cast<std::size_t>(x)];
-  }
-  return wanted;
-}
-
 TensorSpec tensor_spec(const Shape& shape, const Options& options, DType dtype) {
   const std::int64_t pitch = dense_pitch(shape, options.layout);
   return {shape, dtype, options.layout, pitch, pitch};
@@ -85,7 +86,7 @@ void append_parameters(Spec& spec, const Node& node, const Options& options) {
 
 /// The chain that starts at node `head`, as far as the backend takes it.
 Unit make_unit(int head, const std::vector<Node>& nodes, const std::vector<std::vector<int>>& readers,
-               const std::vector<bool>& wanted, Backend& backend, const Options& options) {
+               const std::vector<bool>& wanted, const Backend& backend, const Options& options) {
   const auto at = [&](int i) -> const Node& { return nodes[static_cast<std::size_t>(i)]; };
   Unit unit;
   const auto read = [&](int value) {
@@ -152,23 +153,6 @@ void set_pitches(Units& units, const std::vector<Node>& nodes, const Options& op
   }
 }
 
-/// Batch norms take the sums of their input from its producer where the backend offers both ends.
-void set_sums(Units& units, const Backend& backend, const Options& options) {
-  units.sums_of.assign(units.list.size(), -1);
-  if (options.mode == Mode::inference) return;
-  for (std::size_t i = 0; i < units.list.size(); ++i) {
-    Unit& unit = units.list[i];
-    if (!std::holds_alternative<BatchNorm>(unit.spec.op)) continue;
-    const int producer = units.producer[static_cast<std::size_t>(unit.x[0])];
-    if (producer < 0 || units.forward_is_view(producer)) continue;
-    Spec& from = units.list[static_cast<std::size_t>(producer)].spec;
-    if (!from.sums_wanted && !backend.gathers(from)) continue;
-    from.sums_wanted = true;
-    unit.spec.sums_given = true;
-    units.sums_of[i] = producer;
-  }
-}
-
 void lower_all(Units& units, const std::vector<Node>& nodes, Backend& backend) {
   std::unordered_map<std::string, std::vector<const Unit*>> distinct;  // by the text of their specs
   for (Unit& unit : units.list) {
@@ -210,14 +194,14 @@ bool Units::backward_is_view(int unit) const {
   return gradient_view[static_cast<std::size_t>(u.x[0])].parent == u.y();
 }
 
-Units make_units(const Graph& graph, Backend& backend, const Options& options) {
+Units find_units(const Graph& graph, const Backend& backend, const Options& options) {
   const auto& nodes = graph.nodes();
   const auto readers = node_readers(nodes);
   check(graph, options, readers);
   check_bytes(graph, options);
 
   Units units;
-  units.wanted = wanted_gradients(nodes, options);
+  units.wanted = wanted_gradients(graph, options);
   std::vector<bool> taken(nodes.size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (taken[i] || std::holds_alternative<Input>(nodes[i].op)) continue;
@@ -236,10 +220,36 @@ Units make_units(const Graph& graph, Backend& backend, const Options& options) {
   set_betas(units);
   set_views(units, nodes, backend, options);
   set_pitches(units, nodes, options);
-  set_sums(units, backend, options);
   set_choices(units, nodes, backend, options);
-  lower_all(units, nodes, backend);
+  return units;
+}
+
+Units make_units(const Graph& graph, Backend& backend, const Options& options) {
+  Units units = find_units(graph, backend, options);
+  lower_all(units, graph.nodes(), backend);
   return units;
 }
 
 }  // namespace lamina::planner
+
+namespace lamina {
+
+std::vector<bool> wanted_gradients(const Graph& graph, const Options& options) {
+  const std::vector<Node>& nodes = graph.nodes();
+  std::vector<bool> wanted(nodes.size(), false);
+  if (options.mode == Mode::inference) return wanted;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    wanted[i] = std::holds_alternative<Input>(nodes[i].op) ? options.input_gradient : !nodes[i].params.empty();
+    for (const int x : nodes[i].inputs) wanted[i] = wanted[i] || wanted[static_cast<std::size_t>(x)];
+  }
+  return wanted;
+}
+
+std::vector<PlannedUnit> planned_units(const Graph& graph, const Backend& backend, const Options& options) {
+  std::vector<PlannedUnit> planned;
+  for (planner::Unit& unit : planner::find_units(graph, backend, options).list)
+    planned.push_back({std::move(unit.nodes), std::move(unit.spec)});
+  return planned;
+}
+
+}  // namespace lamina

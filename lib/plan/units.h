@@ -35,12 +35,14 @@ struct Units {
   std::vector<std::vector<int>> readers;  ///< by node: units that read the value, ascending, once per operand
   std::vector<bool> wanted;               ///< by node: whether its gradient is
   std::vector<View> value_view, gradient_view;
-  std::vector<int> sums_of;  ///< by unit: the producing unit whose sums this batch norm takes; -1: none
   int steps() const { return 2 * static_cast<int>(list.size()); }
   int backward_step(int unit) const { return steps() - 1 - unit; }
   bool forward_is_view(int unit) const;   ///< its y already lies where it must: a Concat or Slice as a view
   bool backward_is_view(int unit) const;  ///< likewise its gradients
 };
+
+/// Everything but what the backend makes of the units. Throws what Plan documents of graph and options.
+Units find_units(const Graph&, const Backend&, const Options&);
 
 /// Throws what Plan documents, except for what concerns memory.
 Units make_units(const Graph&, Backend&, const Options&);

@@ -127,18 +127,18 @@ void ChoiceCache::save() const {
   file.keep();
 }
 
-Choice ChoiceCache::find_or_measure(Backend& backend, const Spec& spec, const Choice& asked,
-                                    const std::function<Choice()>& measure) {
+MeasuredChoice ChoiceCache::find_or_measure(Backend& backend, const Spec& spec, const Choice& asked,
+                                            const std::function<MeasuredChoice()>& measure) {
   const ChoiceKey key = choice_key(backend, spec, asked);
   if (const std::optional<Algorithms> found = find(key); found && known(backend, spec, *found)) {
     Choice choice = asked;
     choice.algorithm = *found;
-    return choice;
+    return {choice};
   }
-  Choice choice = measure();
-  remember(key, choice.algorithm);
+  MeasuredChoice measured = measure();
+  remember(key, measured.choice.algorithm);
   save();
-  return choice;
+  return measured;
 }
 
 std::string ChoiceCache::find_or_measure(const InstructionSetKey& key, const std::function<std::string()>& measure) {

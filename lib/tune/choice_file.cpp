@@ -20,7 +20,7 @@ constexpr const char* format_name = "lamina choices";
 constexpr int format_version = 1;
 constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what the networks of the zoo come to
 constexpr const char* pass_names[] = {"forward", "backward_params", "backward_data"};
-constexpr Math maths[] = {Math::strict, Math::tf32, Math::half};
+constexpr Math maths[] = {Math::strict, Math::tf32};
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
   throw FileError(where + ": " + what + "; make the file anew, or name another");
@@ -52,7 +52,7 @@ Math math_in(const Json& object, const std::string& where) {
   const std::string name = text_in(object, "math", where);
   for (const Math math : maths)
     if (to_string(math) == name) return math;
-  fail(where, R"("math" is ")" + name + "\"; there are strict, tf32 and half");
+  fail(where, R"("math" is ")" + name + "\"; there are strict and tf32");
 }
 
 double max_error_in(const Json& object, const std::string& where) {

@@ -19,10 +19,6 @@ constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // beyond what n
 
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
-
 /// One algorithm in a race, with the rest of the unit by rule or name.
 struct Contestant {
   std::string algorithm;
@@ -34,20 +30,20 @@ struct Contestant {
 
   void run(Pass pass) const {
     for (const Lowered::Step& step : lowered.steps)
-      if (covers(step, pass)) step.kernel->run(args);
+      if (step.covers(pass)) step.kernel->run(args);
   }
 };
 
 std::string algorithm_of(const Lowered& lowered, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
-    if (covers(step, pass)) return step.algorithm;
+    if (step.covers(pass)) return step.algorithm;
   return {};
 }
 
 std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   std::size_t bytes = 0;
   for (const Lowered::Step& step : lowered.steps)
-    if (covers(step, pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+    if (step.covers(pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
   return bytes;
 }
 
@@ -220,11 +216,11 @@ bool Measured::refused(const std::string& algorithm) const {
                      [&](const Timing& one) { return one.algorithm == algorithm && !one.refused.empty(); });
 }
 
-Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes,
-                        const std::function<void(Measured)>& seen) {
+MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
+                                std::size_t lent_bytes, const std::function<void(Measured)>& seen) {
   Choice by_rule = choice;
   by_rule.measure = false;
-  if (!leaves_open(backend, spec, choice)) return by_rule;
+  if (!leaves_open(backend, spec, choice)) return {by_rule};
 
   const std::string unit = std::string(backend.name()) + ": " + to_string(spec.op) + ": ";
   Lowered rules = backend.lower(spec, by_rule);
@@ -234,10 +230,9 @@ Choice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice
   fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
   const std::unique_ptr<Timer> timer = device.timer();
   HeldLaunches held(device);
-  Choice taken = by_rule;
-  taken.tied = {};
+  MeasuredChoice taken{by_rule};
   for (const Pass pass : passes) {
-    std::string& name = taken.algorithm[index_of(pass)];
+    std::string& name = taken.choice.algorithm[index_of(pass)];
     if (!name.empty() || algorithm_of(rules, pass).empty()) continue;
     std::vector<Contestant> all = contestants(backend, spec, by_rule, rules, pass, lent_bytes);
     const bool alone = std::count_if(all.begin(), all.end(), [](const Contestant& one) { return !one.out; }) == 1;
@@ -264,16 +259,16 @@ MeasuredChoices::MeasuredChoices(const std::string& file) {
   if (!file.empty()) cache_.emplace(file);
 }
 
-Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
-                                std::size_t lent_bytes) {
+MeasuredChoice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
+                                        std::size_t lent_bytes) {
   return measure(backend, spec, choice, [&] { return measure_in_turns(backend, spec, choice, lent, lent_bytes); });
 }
 
-Choice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice,
-                                const std::function<Choice()>& measured) {
+MeasuredChoice MeasuredChoices::measure(Backend& backend, const Spec& spec, const Choice& choice,
+                                        const std::function<MeasuredChoice()>& measured) {
   if (!cache_ || !leaves_open(backend, spec, choice)) return measured();
-  Choice taken = cache_->find_or_measure(backend, spec, choice, measured);
-  taken.measure = false;
+  MeasuredChoice taken = cache_->find_or_measure(backend, spec, choice, measured);
+  taken.choice.measure = false;
   return taken;
 }
 

@@ -51,8 +51,8 @@ constexpr std::size_t lost_rounds = 1;  ///< of 9: equals win against each other
 /// answered at once, without names. Throws Unsupported where the rule's pick does not fit into `lent`, and where
 /// nothing is left to be taken; another one that does not fit takes no part, and one that throws Unsupported or
 /// OutOfMemory while it runs, which may be the rule's pick, is out. `seen` receives what was seen of each open pass.
-Choice measure_in_turns(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes,
-                        const std::function<void(Measured)>& seen = {});
+MeasuredChoice measure_in_turns(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes,
+                                const std::function<void(Measured)>& seen = {});
 
 /// Measurement by the same way, and what came of it kept in a file, so that it is measured once on a machine.
 class MeasuredChoices {
@@ -62,10 +62,10 @@ class MeasuredChoices {
 
   /// The file's choice, or the one measured in turns, which is added to the file. What needs no measurement is in no
   /// file.
-  Choice measure(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+  MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
 
   /// Likewise, measured in a way of the backend's own.
-  Choice measure(Backend&, const Spec&, const Choice&, const std::function<Choice()>& measured);
+  MeasuredChoice measure(Backend&, const Spec&, const Choice&, const std::function<MeasuredChoice()>& measured);
 
   /// The file's choice among instruction sets, or the measured one, which is added to the file.
   std::string measure(const InstructionSetKey&, const std::function<std::string()>& measured);

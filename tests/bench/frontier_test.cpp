@@ -269,7 +269,7 @@ TEST_CASE(
   BackendOptions limited;
   limited.threads = 1;
   limited.memory_limit = largest + largest / 10;
-  const std::unique_ptr<Backend> small = make_backend("eigen", limited);
+  const std::shared_ptr<Backend> small = make_backend("eigen", limited);
   const bool too_large = GENERATE(false, true);
   Shop cramped({}, *small);
   if (too_large) cramped.odd->workspace = 2 * limited.memory_limit;

@@ -58,7 +58,7 @@ class Odd final : public WrappedBackend {
     if (plain != choice && !takes(spec)) throw Unsupported("odd: needs a 3x3 window");
     Lowered lowered = WrappedBackend::lower(spec, plain);
     for (Lowered::Step& step : lowered.steps) {
-      const auto pass = static_cast<std::size_t>(step.covers.front());
+      const auto pass = static_cast<std::size_t>(step.passes.front());
       if (pass >= choice.algorithm.size() || choice.algorithm[pass] != "odd") continue;
       step.algorithm = "odd";
       step.deterministic = deterministic;

@@ -38,7 +38,7 @@ class Slow final : public Kernel {
 
 class SlowBackend final : public test::WrappedBackend {
  public:
-  SlowBackend(std::unique_ptr<Backend> owned, std::string filters)
+  SlowBackend(std::shared_ptr<Backend> owned, std::string filters)
       : WrappedBackend(*owned), owned_(std::move(owned)), filters_(std::move(filters)) {}
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
@@ -47,10 +47,9 @@ class SlowBackend final : public test::WrappedBackend {
     for (Lowered::Step& step : lowered.steps) step.kernel = std::make_shared<Slow>(step.kernel);
     return lowered;
   }
-  bool gathers(const Spec& spec) const override { return owned_->gathers(spec); }
 
  private:
-  std::unique_ptr<Backend> owned_;
+  std::shared_ptr<Backend> owned_;
   std::string filters_;
 };
 
@@ -60,8 +59,8 @@ int main(int argc, char** argv) {
   const char* filters = std::getenv("LAMINA_SLOW_FILTERS");
   const bool slow = filters != nullptr && std::string_view(argv[0]).ends_with("slow");
   return lamina::bench::run_program(argc, argv, [&](const std::string& name, const BackendOptions& options) {
-    std::unique_ptr<Backend> made = make_backend(name, options);
-    if (slow && name == "eigen") made = std::make_unique<SlowBackend>(std::move(made), filters);
+    std::shared_ptr<Backend> made = make_backend(name, options);
+    if (slow && name == "eigen") made = std::make_shared<SlowBackend>(std::move(made), filters);
     return made;
   });
 }

@@ -53,9 +53,6 @@ TEST_CASE("cudnn: refuses other types, mixtures, layouts, chains and names, nami
   spec.x[0].layout = Layout::nhwc;
   refuses(spec, "both layouts");
   spec = spec_of(on, relu);
-  spec.sums_wanted = true;
-  refuses(spec, "sums");
-  spec = spec_of(on, relu);
   spec.tail = {Relu{}};
   refuses(spec, "cannot be fused");
   refuses(spec_of(on, relu, {.dtype = DType::f32, .pitched = true}), "without gaps");
@@ -80,7 +77,6 @@ TEST_CASE("cudnn: refuses other types, mixtures, layouts, chains and names, nami
   const Spec fc = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}),
              fc64 = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}}, {.dtype = DType::f64});
   CHECK_THROWS_AS(on.backend.lower(fc, {.algorithm = {"direct", "", ""}}), UsageError);
-  refuses(fc, "half", {.math = Math::half});
   refuses(fc64, "tf32", {.math = Math::tf32});
   refuses(fc, "max_error", {.max_error = 1e-3});
 }

@@ -55,7 +55,7 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   tell(on.log, one_fast(5, 1));                   // params: algo_1
   tell(on.log, std::vector<Told>(5, always(3)));  // data: all tied, the rule's algo_0 stays
   std::vector<char> lent(1 << 20);
-  const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size());
+  const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
   CHECK_FALSE(taken.measure);
   CHECK(on.log.device.seconds.empty());
@@ -87,7 +87,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   std::vector<char> lent(1 << 20);
   Case inference = plain;
   inference.mode = Mode::inference;
-  const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+  const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
   CHECK_FALSE(on.backend.measured().at(0).timings.at(1).tied);
 }
@@ -103,7 +103,7 @@ TEST_CASE(
     inference.mode = Mode::inference;
     const Spec spec = spec_of(on, inference);
     std::vector<char> lent(1 << 20);
-    const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size());
+    const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
     const Measured& seen = on.backend.measured().at(0);
     CHECK(words(seen).back() == "implicit_gemm refused");
@@ -122,7 +122,7 @@ TEST_CASE("cudnn: the passes behind run a forward algorithm that can") {
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 0;  // the rule's
   std::vector<char> lent(1 << 20);
-  const Choice taken = on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size());
+  const Choice taken = on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
@@ -141,17 +141,20 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
   std::vector<char> lent(1 << 20);
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
   const Choice taken =
-      on.backend.measure(spec_of(on, plain, {.dtype = DType::f32, .wants = {false}}), named, lent.data(), lent.size());
+      on.backend.measure(spec_of(on, plain, {.dtype = DType::f32, .wants = {false}}), named, lent.data(), lent.size())
+          .choice;
   CHECK(taken.algorithm[0] == "gemm");
   CHECK_FALSE(taken.algorithm[1].empty());
   CHECK(taken.algorithm[2].empty());
   CHECK(on.backend.measured().size() == 1);
   Case inference = plain;
   inference.mode = Mode::inference;
-  CHECK_FALSE(
-      on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).algorithm[0].empty());
+  CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size())
+                  .choice.algorithm[0]
+                  .empty());
   CHECK(on.backend.measured().size() == 2);
-  const Choice none = on.backend.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0);
+  const Choice none =
+      on.backend.measure(spec_of(on, {"", Relu{}, {{1, 1, 1, 1}}}), {.measure = true}, nullptr, 0).choice;
   CHECK_FALSE(none.measure);
   CHECK(on.backend.measured().size() == 2);
 }
@@ -186,7 +189,7 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
     inference.tail = {{Relu{}}};
     inference.mode = Mode::inference;
     std::vector<char> lent(1 << 20);
-    const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
+    const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
     CHECK(taken.algorithm[0] == "implicit_gemm");
     const std::vector<std::string> seen = words(on.backend.measured().at(0));
     REQUIRE(seen.size() == 16);
@@ -199,7 +202,7 @@ TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no
   const std::string file = (folder / "choices.json").string();
   std::vector<char> lent(1 << 20);
   const auto measured = [&](FakeBackend& on) {
-    return on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size());
+    return on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size()).choice;
   };
   FakeBackend on(91900, file);
   tell(on.log, one_fast(8, 6));

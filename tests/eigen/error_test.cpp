@@ -35,7 +35,7 @@ struct Taken {
 std::array<Taken, passes> taken(Backend& backend, const Spec& spec, const Choice& choice) {
   std::array<Taken, passes> all;
   for (const Lowered::Step& step : backend.lower(spec, choice).steps)
-    for (const Pass pass : step.covers)
+    for (const Pass pass : step.passes)
       if (static_cast<std::size_t>(pass) < passes)
         all[static_cast<std::size_t>(pass)] = {step.algorithm, step.max_error};
   return all;

@@ -63,13 +63,9 @@ TEST_CASE("eigen refuses half precision, naming it and what there is") {
 }
 
 TEST_CASE("eigen refuses products that are not strict") {
-  for (const Math math : {Math::tf32, Math::half}) {
-    Choice choice;
-    choice.math = math;
-    CHECK_THROWS_AS(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported);
-    CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice),
-                      ContainsSubstring(std::string(to_string(math))));
-  }
+  const Choice choice{.math = Math::tf32};
+  CHECK_THROWS_AS(oracle().lower(f32_spec(one_of_each()[0]), choice), Unsupported);
+  CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice), ContainsSubstring("tf32"));
 }
 
 TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
@@ -114,7 +110,7 @@ TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {
         choice.algorithm[p] = name;
         bool found = false;
         for (const Lowered::Step& step : oracle().lower(spec, choice).steps)
-          for (const Pass covered : step.covers) found = found || (covered == passes[p] && step.algorithm == name);
+          for (const Pass covered : step.passes) found = found || (covered == passes[p] && step.algorithm == name);
         CHECK(found);
       }
   }

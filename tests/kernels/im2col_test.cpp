@@ -100,7 +100,7 @@ const Choice by_columns{.algorithm = {"im2col_gemm", "im2col_gemm", "im2col_gemm
 
 std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
-    if (step.covers.front() == pass) return step.kernel->workspace_bytes();
+    if (step.passes.front() == pass) return step.kernel->workspace_bytes();
   FAIL("no such pass");
   return 0;
 }

@@ -26,7 +26,7 @@ constexpr double bound = 1e-9;  // of the tensor's largest value
 // same values, holds rounding alone.
 constexpr double noise = 64 * 0x1p-52;
 
-std::unique_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
+std::shared_ptr<Backend> kernels_backend() { return make_or_skip(tested_backend("cuda-host")); }
 
 std::vector<double> values_of(Device& device, const Tensor& tensor) {
   std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
@@ -137,7 +137,7 @@ void check_ops(const nets::Info& info, std::set<std::string>& seen) {
     const Lowered lowered = host->lower(spec, {});
     std::array<std::string, 3> algorithms;
     for (const Lowered::Step& step : lowered.steps)
-      for (const Pass pass : step.covers)
+      for (const Pass pass : step.passes)
         if (pass <= Pass::backward_data) algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
     const Bounds bounds = chain_bounds(c, feed, algorithms);
     const double eps = epsilon(DType::f32);

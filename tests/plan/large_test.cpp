@@ -57,7 +57,7 @@ TEST_CASE("a chain of 10,000 nodes is planned within two seconds") {
 TEST_CASE("memory for a billion images is predicted at once") {
   const std::string backend = GENERATE("eigen", "cuda-host");
   const std::string net = GENERATE("inception_v1", "resnet18");
-  std::unique_ptr<Backend> made;
+  std::shared_ptr<Backend> made;
   try {
     made = make_backend(backend, {.threads = 2});
   } catch (const Unsupported&) {

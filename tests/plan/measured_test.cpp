@@ -18,7 +18,7 @@ using namespace lamina::test;
 namespace {
 
 /// Null where this build has no such backend, and none is named.
-std::unique_ptr<Backend> made(const std::string& name, const BackendOptions& options = {}) {
+std::shared_ptr<Backend> made(const std::string& name, const BackendOptions& options = {}) {
   if (!tested_backend("").empty()) return make_or_skip(name, options);
   try {
     return make_backend(name, options);
@@ -77,7 +77,7 @@ double tolerance(const Plan& plan) {
 TEST_CASE("a measured plan computes what the plan by rule computes") {
   for (const std::string& name : with_measurement()) {
     INFO(name);
-    const std::unique_ptr<Backend> backend = made(name);
+    const std::shared_ptr<Backend> backend = made(name);
     if (!backend) continue;
     for (const Mode mode : {Mode::training, Mode::inference}) {
       Options by_rule;
@@ -94,7 +94,7 @@ TEST_CASE("a measured plan leaves its choices in the file, and another one takes
     INFO(name);
     const Folder folder;
     const std::string file = (folder / "choices.json").string();
-    const std::unique_ptr<Backend> backend = made(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> backend = made(name, {.choice_cache = file});
     if (!backend) continue;
     const Graph graph = net();
     const Plan first(graph, *backend, measured(Mode::training));
@@ -121,7 +121,7 @@ TEST_CASE("a measured plan leaves its choices in the file, and another one takes
       edited.remember(entry.key, other);
     }
     edited.save();
-    const std::unique_ptr<Backend> later = made(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> later = made(name, {.choice_cache = file});
     const std::string before = contents(file);
     const Plan second(graph, *later, measured(Mode::training));
     for (const Call& call : second.calls()) {

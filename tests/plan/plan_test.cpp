@@ -212,17 +212,6 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is none the wo
   plan.backward();
 }
 
-TEST_CASE("sums go from the producer of a value to every batch norm that reads it") {
-  WrappedBackend wrapped(backend());
-  wrapped.gather = true;
-  Plan plan(residual(), wrapped, {.dtype = DType::f64});
-  plan.forward();
-  plan.backward();
-  CHECK(wrapped.faults == std::vector<std::string>{});
-  CHECK(wrapped.sums_written == 2);
-  CHECK(wrapped.sums_compared == 2);
-}
-
 TEST_CASE("in training, parameters are prepared in every forward") {
   WrappedBackend wrapped(backend());
   wrapped.prepare = true;

@@ -29,17 +29,17 @@ std::string tested_backend(const std::string& otherwise) {
   return named == "cudnn" && !directory.empty() ? "cudnn:" + directory : named;
 }
 
-std::unique_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {
+std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& options) {
   if (name != "cuda-host-closed") return make_backend(name, options);
   auto inner = make_backend("cuda-host", options);
 #if defined(LAMINA_TEST_CLOSED)
-  return std::make_unique<ClosedBackend>(std::move(inner), options.choice_cache);
+  return std::make_shared<ClosedBackend>(std::move(inner), options.choice_cache);
 #else
   return inner;  // not reached: a build without cuda-host refused to make it
 #endif
 }
 
-std::unique_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& options) {
+std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& options) {
   try {
     auto backend = make_named(name, options);
     if (const std::string reason = backend->available(); !reason.empty()) skip_without_gpu(name + ": " + reason);
@@ -53,18 +53,18 @@ std::unique_ptr<Backend> make_or_skip(const std::string& name, const BackendOpti
 // own, which die before theirs.
 
 Backend& backend() {
-  static Backend& made = *make_or_skip(tested_backend("eigen"), {.threads = 2}).release();
-  return made;
+  static const auto& made = *new std::shared_ptr<Backend>(make_or_skip(tested_backend("eigen"), {.threads = 2}));
+  return *made;
 }
 
 Backend& one_thread() {
-  static Backend& made = *make_or_skip(tested_backend("eigen"), {.threads = 1}).release();
-  return made;
+  static const auto& made = *new std::shared_ptr<Backend>(make_or_skip(tested_backend("eigen"), {.threads = 1}));
+  return *made;
 }
 
 Backend& oracle() {
-  static Backend& made = *make_backend("eigen", {.threads = 1}).release();
-  return made;
+  static const auto& made = *new std::shared_ptr<Backend>(make_backend("eigen", {.threads = 1}));
+  return *made;
 }
 
 Choice direct() { return {.algorithm = {"direct", "direct", "direct"}}; }

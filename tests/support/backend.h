@@ -15,10 +15,10 @@ namespace lamina::test {
 std::string tested_backend(const std::string& otherwise);
 
 /// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot touch.
-std::unique_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
+std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
 /// Likewise; where the backend cannot run, the process says why and ends: see support/skip.h.
-std::unique_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
+std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
 /// The tested backend, "eigen" where none is named. One process tests one backend, so that ctest runs the same binary
 /// once per backend.

@@ -115,10 +115,10 @@ void ClosedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
 
 std::unique_ptr<Timer> ClosedDevice::timer() { return std::make_unique<HostTimer>(); }
 
-ClosedBackend::ClosedBackend(std::unique_ptr<Backend> inner, const std::string& choice_cache)
+ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache)
     : inner_(std::move(inner)), device_(inner_->device().describe()), choices_(choice_cache) {}
 
-Choice ClosedBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice ClosedBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, lent, lent_bytes);
 }
 

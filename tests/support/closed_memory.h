@@ -34,7 +34,7 @@ class ClosedDevice final : public Device {
 /// A backend on a closed device, for one whose kernels compute on the host and need no device of their own.
 class ClosedBackend final : public Backend {
  public:
-  explicit ClosedBackend(std::unique_ptr<Backend> inner, const std::string& choice_cache = {});
+  explicit ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache = {});
 
   std::string_view name() const override { return inner_->name(); }
   std::string available() const override { return inner_->available(); }
@@ -46,14 +46,13 @@ class ClosedBackend final : public Backend {
   bool fuses(const Spec& spec, const Node& next, int operand) const override {
     return inner_->fuses(spec, next, operand);
   }
-  bool gathers(const Spec& spec) const override { return inner_->gathers(spec); }
   bool takes_pitch(const Spec& spec) const override { return inner_->takes_pitch(spec); }
   Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
-  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
   double peak_flops(DType dtype) override { return inner_->peak_flops(dtype); }
 
  private:
-  std::unique_ptr<Backend> inner_;
+  std::shared_ptr<Backend> inner_;
   ClosedDevice device_;
   MeasuredChoices choices_;
 };

@@ -45,7 +45,7 @@ class Lying final : public Backend {
  private:
   class Liar final : public Kernel {
    public:
-    Liar(const Lowered::Step& step, Spoil spoil) : covers_(step.covers), kernel_(step.kernel), spoil_(spoil) {}
+    Liar(const Lowered::Step& step, Spoil spoil) : covers_(step.passes), kernel_(step.kernel), spoil_(spoil) {}
     std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
     void run(const Args& args) override {
       kernel_->run(args);

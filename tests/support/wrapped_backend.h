@@ -1,6 +1,6 @@
 #pragma once
 // A backend around another one, which adds what the other does not offer, so that a plan's part of the contract can be
-// tested: sums gathered by producers, prepared parameters, measured choices.
+// tested: prepared parameters, measured choices.
 
 #include <memory>
 #include <string>
@@ -14,12 +14,11 @@ class WrappedBackend : public Backend {
  public:
   explicit WrappedBackend(Backend& inner) : inner_(inner) {}
 
-  bool gather = false;        ///< every unit writes sums; every batch norm is given them and compares them with its x
   bool prepare = false;       ///< every unit with parameters copies them in `prepare`, and compares in every other pass
   std::string measured;       ///< measure() answers this algorithm for every pass
   bool refuse_pitch = false;  ///< takes no pitch
 
-  int sums_written = 0, sums_compared = 0, prepared = 0, prepared_compared = 0, measurements = 0;
+  int prepared = 0, prepared_compared = 0, measurements = 0;
   std::vector<std::string> faults;  ///< what did not hold
 
   std::string_view name() const override { return inner_.name(); }
@@ -32,10 +31,9 @@ class WrappedBackend : public Backend {
   bool fuses(const Spec& spec, const Node& next, int operand) const override {
     return inner_.fuses(spec, next, operand);
   }
-  bool gathers(const Spec&) const override { return gather; }
   bool takes_pitch(const Spec& spec) const override { return !refuse_pitch && inner_.takes_pitch(spec); }
   Lowered lower(const Spec&, const Choice&) override;
-  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
   double peak_flops(DType dtype) override { return inner_.peak_flops(dtype); }
 
  private:

@@ -90,7 +90,7 @@ TEST_CASE("units that differ have different texts, and a text says what the unit
   CHECK(to_string(plain) ==
         "conv(4, 3x3), x 2x3x8x8 f64 nchw, y 2x4x6x6 f64 nchw, w 4x3x3x3 f64 nchw, w 1x4x1x1 f64 nchw, training, "
         "wants dx 1, adds dx 0");
-  std::vector<Spec> others(16, plain);
+  std::vector<Spec> others(14, plain);
   others[0].op = Conv{.channels = 4, .kernel = 3, .bias = false};
   others[1].tail = {Relu{}};
   others[2].x[0].shape.n = 3;
@@ -103,10 +103,8 @@ TEST_CASE("units that differ have different texts, and a text says what the unit
   others[9].wants_dx = {false};
   others[10].adds_dx = {true};
   others[11].adds_dw = true;
-  others[12].sums_given = true;
-  others[13].sums_wanted = true;
-  others[14].mode = Mode::inference;
-  others[15].x.push_back(others[15].x[0]);
+  others[12].mode = Mode::inference;
+  others[13].x.push_back(others[13].x[0]);
   others.push_back(plain);
   for (std::size_t i = 0; i < others.size(); ++i)
     for (std::size_t j = 0; j < others.size(); ++j) {
@@ -277,14 +275,12 @@ TEST_CASE("what was measured once is not measured again, unless the algorithm is
   const auto measured = [&](const char* name) {
     return [&measurements, name] {
       ++measurements;
-      Choice choice;
-      choice.algorithm = {name, name, name};
-      return choice;
+      return MeasuredChoice{{.algorithm = {name, name, name}}};
     };
   };
   const auto ask = [&](const Choice& asked, const char* name) {
     ChoiceCache cache(folder / "c.json");
-    return cache.find_or_measure(oracle(), spec, asked, measured(name)).algorithm;
+    return cache.find_or_measure(oracle(), spec, asked, measured(name)).choice.algorithm;
   };
   CHECK(ask({}, "direct") == Algorithms{"direct", "direct", "direct"});
   CHECK(ask({}, "im2col_gemm") == Algorithms{"direct", "direct", "direct"});

@@ -50,7 +50,7 @@ struct Memory {
 /// The algorithms that were taken of `plain`, all passes open.
 Algorithms taken(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
   const Memory lent(bytes);
-  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, lent.data, lent.bytes);
+  const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, lent.data, lent.bytes).choice;
   CHECK(lent.wall_stands());
   CHECK_FALSE(measured.measure);
   CHECK(backend.faults == std::vector<std::string>{});
@@ -105,8 +105,9 @@ TEST_CASE("what the pick did not win against is told as tied, in the answer and 
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
   RaceBackend backend(ways);
   const Memory lent(1 << 16);
-  const Choice answer = measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, lent.data, lent.bytes);
-  CHECK(answer.algorithm == all("first"));
+  const MeasuredChoice answer =
+      measure_in_turns(backend, spec_of(backend, plain), {.measure = true}, lent.data, lent.bytes);
+  CHECK(answer.choice.algorithm == all("first"));
   for (const std::vector<std::string>& tied : answer.tied) CHECK(tied == std::vector<std::string>{"second"});
 
   Graph graph("race");
@@ -163,21 +164,21 @@ TEST_CASE("named passes stay as named, and what a unit does not have is not meas
 
   const Memory lent(1 << 16);
   const Spec first = spec_of(backend, plain, false);
-  CHECK(measure_in_turns(backend, first, {.measure = true}, lent.data, lent.bytes).algorithm ==
+  CHECK(measure_in_turns(backend, first, {.measure = true}, lent.data, lent.bytes).choice.algorithm ==
         Algorithms{"fast", "fast", ""});
   Case inference = plain;
   inference.mode = Mode::inference;
-  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, lent.data, lent.bytes).algorithm ==
-        Algorithms{"fast", "", ""});
+  CHECK(measure_in_turns(backend, spec_of(backend, inference), {.measure = true}, lent.data, lent.bytes)
+            .choice.algorithm == Algorithms{"fast", "", ""});
 }
 
 TEST_CASE("what has nothing open is answered without memory, device or run") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   const Spec relu = spec_of(backend, {"", Relu{}, {{1, 2, 3, 3}}});
-  CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).algorithm == all(""));
+  CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).choice.algorithm == all(""));
   CHECK(taken(backend, {.algorithm = all("slow"), .measure = true}, 0) == all("slow"));
   RaceBackend alone({{"only", always(1)}});
-  CHECK(measure_in_turns(alone, spec_of(alone, plain), {.measure = true}, nullptr, 0).algorithm == all(""));
+  CHECK(measure_in_turns(alone, spec_of(alone, plain), {.measure = true}, nullptr, 0).choice.algorithm == all(""));
   CHECK(backend.runs() + alone.runs() == 0);
 }
 
@@ -218,7 +219,7 @@ TEST_CASE("what was measured is kept in a file, and measured no more") {
   RaceBackend backend(ways);
   const Spec spec = spec_of(backend, plain);
   const auto measure = [&](RaceBackend& on, const Choice& choice) {
-    return MeasuredChoices(file).measure(on, spec, choice, lent.data, lent.bytes);
+    return MeasuredChoices(file).measure(on, spec, choice, lent.data, lent.bytes).choice;
   };
   CHECK(measure(backend, {.measure = true}).algorithm == all("fast"));
   CHECK(backend.runs() > 0);

@@ -71,7 +71,7 @@ Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
   return lowered;
 }
 
-Choice RaceBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice RaceBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return measure_in_turns(*this, spec, choice, lent, lent_bytes);
 }
 

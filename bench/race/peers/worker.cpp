@@ -212,7 +212,7 @@ class Server {
   std::string net_;
   int batch_;
   Variant variant_;
-  std::unique_ptr<lamina::Backend> backend_;
+  std::shared_ptr<lamina::Backend> backend_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Subject>> subjects_;
 };
 

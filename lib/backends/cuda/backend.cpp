@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "../conv_tail.h"
+#include "../lowering.h"
 #include "common.h"
 #include "tune/measure.h"
 
@@ -37,12 +38,12 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 }
 
 void check_spec(const Spec& spec, const Choice& choice) {
+  check_enumerators(spec, choice);
   if (choice.math != Math::strict)
     throw Unsupported(self + ": no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
   for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
   for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
   check_tensor(spec.y, spec.y.dtype);
-  if (spec.sums_wanted || spec.sums_given) throw Unsupported(self + ": no batch norm sums from their producer");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
       throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
@@ -59,7 +60,7 @@ void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered
                        "; there is: direct");
   for (const Lowered::Step& step : lowered.steps)
     if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      throw Unsupported(self + ": " + to_string(spec.op) + ", " + std::string(to_string(step.covers.front())) + ": " +
+      throw Unsupported(self + ": " + to_string(spec.op) + ", " + std::string(to_string(step.passes.front())) + ": " +
                         step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
                         " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
 }
@@ -113,7 +114,7 @@ class CudaBackend final : public Backend {
         spec.op);
   }
 
-  Choice measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) override {
+  MeasuredChoice measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) override {
     return choices_.measure(*this, spec, choice, lent, lent_bytes);
   }
 

@@ -23,10 +23,10 @@ View<T> view(const Tensor& tensor) {
 
 /// A step whose function launches kernels on the machine's stream: function(stream, args).
 template <class Function>
-Lowered::Step launches(Machine& machine, std::vector<Pass> covers, std::string algorithm, Function function,
+Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
   return step(
-      std::move(covers), std::move(algorithm),
+      std::move(passes), std::move(algorithm),
       [&machine, function = std::move(function)](const Args& args) {
         try {
           function(machine.stream(), args);

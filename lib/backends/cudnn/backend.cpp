@@ -7,6 +7,7 @@
 
 #include "../../device/math_environment.h"
 #include "../conv_tail.h"
+#include "../lowering.h"
 #include "conv/conv_algorithms.h"
 
 namespace lamina::cudnn {
@@ -52,7 +53,6 @@ void check_spec(const Spec& spec) {
   check_tensor(spec, spec.y);
   if (spec.y.layout == Layout::nhwc && !takes_nhwc(spec))
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
-  if (spec.sums_wanted || spec.sums_given) refuse(spec.op, "no batch norm sums from their producer");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec, i, spec.tail[i]))
       refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail[i])));
@@ -76,7 +76,7 @@ void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered
                        "; there is: direct");
   for (const Lowered::Step& step : lowered.steps)
     if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      refuse(spec.op, std::string(to_string(step.covers.front())) + " needs " +
+      refuse(spec.op, std::string(to_string(step.passes.front())) + " needs " +
                           std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
                           std::to_string(choice.workspace_limit));
 }
@@ -149,6 +149,7 @@ bool CudnnBackend::takes_pitch(const Spec& spec) const {
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
   if (holds<Input>(spec.op)) throw UsageError("cudnn: an input computes nothing to be lowered");
+  check_enumerators(spec, choice);
   check_spec(spec);
   if (!takes_pitch(spec)) check_pitch(spec);
   return std::visit(
@@ -164,7 +165,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
       spec.op);
 }
 
-Choice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, [&] {
     return measure_in_turns(*this, spec, choice, lent, lent_bytes,
                             [this](Measured seen) { measured_.push_back(std::move(seen)); });

@@ -31,7 +31,7 @@ class CudnnBackend final : public Backend {
 
   /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache knows. Every
   /// other unit has one way only.
-  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
   double peak_flops(DType) override;  ///< of the device: the library has no part in it
 

@@ -110,7 +110,6 @@ void check_choice(const FullyConnected& op, const Spec& spec, const Choice& choi
       throw UsageError("cudnn: " + to_string(Op(op)) + ": unknown algorithm '" + name + "'; there is gemm");
   if (choice.max_error < std::numeric_limits<double>::infinity())
     refuse(op, "no bound on the error of cuBLAS's products is documented; leave max_error out");
-  if (choice.math == Math::half) refuse(op, "no half products; it computes in strict math and in tf32");
   if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
     refuse(op, "tf32 rounds factors of f32; with f64 take strict math");
   if (choice.workspace_limit < Blas::least_workspace_bytes)

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "../conv_tail.h"
+#include "../lowering.h"
 #include "runtime/instruction_set.h"
 #include "runtime/peak.h"
 
@@ -45,12 +46,12 @@ void check_tail(const Spec& spec) {
 }
 
 void check_spec(const Spec& spec, const Choice& choice) {
+  check_enumerators(spec, choice);
   if (choice.math != Math::strict)
     throw Unsupported("eigen: no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
   for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
   for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
   check_tensor(spec.y, spec.y.dtype);
-  if (spec.sums_wanted || spec.sums_given) throw Unsupported("eigen: no batch norm sums from their producer");
   check_tail(spec);
 }
 
@@ -61,7 +62,7 @@ bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnect
 void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& choice) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(step.covers.front())) + ": " +
+      throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(step.passes.front())) + ": " +
                         step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
                         " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
 }
@@ -137,7 +138,7 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
 
 double EigenBackend::peak_flops(DType dtype) { return eigen::peak_flops(pool_, context_.set, dtype); }
 
-Choice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
+MeasuredChoice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, lent, lent_bytes);
 }
 

@@ -26,7 +26,7 @@ class EigenBackend final : public Backend {
   double peak_flops(DType) override;
 
   /// In turns; what came of it goes to the choice cache, which is asked first.
-  Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
+  MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
  private:
   MeasuredChoices choices_;

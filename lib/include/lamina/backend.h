@@ -2,6 +2,7 @@
 // The contract between plans and backends: a unit of work (Spec), how it may be done (Choice), what was made of it
 // (Lowered, Kernel), and the translator from one to the other (Backend).
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@
 
 namespace lamina {
 
-enum class Math : std::uint8_t { strict, tf32, half };  ///< strict: full fp32 products. Never anything else in silence.
+enum class Math : std::uint8_t { strict, tf32 };  ///< strict: full fp32 products. Never anything else in silence.
 LAMINA_API std::string_view to_string(Math);
 
 /// What a kernel is told of a tensor before there is memory.
@@ -44,8 +45,6 @@ struct Spec {
   std::vector<bool> adds_dx;  ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0); of a
                               ///< value given twice (only within one op), the second is added to the first
   bool adds_dw = false;       ///< likewise for every parameter gradient
-  bool sums_given = false;    ///< batch norm: Args::sums holds the sums of x (see Backend::gathers)
-  bool sums_wanted = false;   ///< a producer: Args::sums is to receive the sums of y
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
@@ -64,10 +63,14 @@ struct Choice {
   Math math = Math::strict;
   double max_error = no_bound;                         ///< relative, as documented for the algorithm
   std::size_t workspace_limit = std::size_t{1} << 30;  ///< bytes, per call
-  /// Of an answer of Backend::measure, per pass: what the one taken did not win against, so that noise decided. Asks
-  /// for nothing.
-  std::array<std::vector<std::string>, 3> tied{};
   bool operator==(const Choice&) const = default;
+};
+
+/// What Backend::measure answers: the choice with its algorithms named and, per pass, the algorithms that the one taken
+/// did not win against, so that noise decided. Ties are known of a measurement, not of what a choice cache remembers.
+struct MeasuredChoice {
+  Choice choice;
+  std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
 };
 
 /// Where one call finds its tensors; `d` marks the gradient of L = <y, dy>. Null means not wanted.
@@ -79,7 +82,6 @@ struct Args {
   void* saved = nullptr;      ///< saved_bytes: written by forward, read by backward and recompute, private to the unit
   void* scratch = nullptr;    ///< backward_bytes: alive across this unit's backward steps only
   void* prepared = nullptr;   ///< prepared_bytes: written by prepare
-  void* sums = nullptr;       ///< sums_bytes(): written by the producer, read by the batch norm
   void* workspace = nullptr;  ///< at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
 };
 
@@ -95,12 +97,13 @@ class LAMINA_API Kernel {
 /// The steps that cover backward_params run before those that cover only backward_data.
 struct Lowered {
   struct Step {
-    std::vector<Pass> covers;  ///< a gradient that computes dx and dw in one call says so here
+    std::vector<Pass> passes;  ///< that it covers: a gradient that computes dx and dw in one call says so here
     std::string algorithm;
     std::shared_ptr<Kernel> kernel;
     bool deterministic = true;    ///< the same bits on every run, as declared
     Math math = Math::strict;     ///< of its products
     double max_error = no_bound;  ///< guaranteed of |computed - exact| over the sum of |terms|; no_bound: nothing is
+    bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
@@ -123,7 +126,9 @@ struct BackendOptions {
 
 /// Translates units into kernels for one device. Making one touches no device and opens no library; the first call
 /// that needs one does, and throws then.
-class LAMINA_API Backend {
+/// Its kernels may use what it owns (device, threads, handles of libraries) for as long as it lives. Whoever keeps
+/// kernels or memory of a backend therefore shares it, if a shared_ptr owns it: plans do.
+class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
@@ -137,10 +142,6 @@ class LAMINA_API Backend {
   /// Whether `next`, whose operand number `operand` is the y of `spec`, may join the spec's tail. Default: no.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
 
-  /// Whether the unit can also write, per channel, the sum and the sum of squares of its y (f64, {2, channels}) for a
-  /// batch norm that reads it, and this backend's batch norm takes them. Default: no.
-  virtual bool gathers(const Spec&) const;
-
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
   virtual bool takes_pitch(const Spec&) const;
 
@@ -150,7 +151,7 @@ class LAMINA_API Backend {
 
   /// Times the candidates that `choice` leaves open inside memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
-  virtual Choice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+  virtual MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
 
   /// Operations per second, a multiply-add counts as two, that the device's units reach in strict math on operands in
   /// registers; measured at every call. 0: this backend cannot tell. Throws Unsupported for a type that it lacks.
@@ -162,7 +163,7 @@ class LAMINA_API Backend {
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
 /// it, LoadError for the cuDNN of another directory than one that this process has, FileError for a choice cache that
 /// cannot be read, or not be written where the instruction set was measured.
-LAMINA_API std::unique_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
+LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
 /// Every name that make_backend knows, built or not.
 LAMINA_API std::vector<std::string> backend_names();

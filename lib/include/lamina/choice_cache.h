@@ -77,7 +77,8 @@ class LAMINA_API ChoiceCache {
 
   /// What `asked` leaves open, as the file has it, or else as `measure` finds it, which is then remembered and saved.
   /// An entry with an algorithm that the backend does not have for this unit is measured anew.
-  Choice find_or_measure(Backend&, const Spec&, const Choice& asked, const std::function<Choice()>& measure);
+  MeasuredChoice find_or_measure(Backend&, const Spec&, const Choice& asked,
+                                 const std::function<MeasuredChoice()>& measure);
 
   /// The instruction set that the file has, or else the one that `measure` finds, which is then remembered and saved.
   /// An entry that is none of the key's sets is measured anew.

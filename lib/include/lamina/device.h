@@ -41,7 +41,8 @@ class LAMINA_API Captured {
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
-/// One device with one queue of work. Everything enqueued runs in order.
+/// One device with one queue of work. Everything enqueued runs in order. Its memory, timers and captured work must not
+/// outlive it; it lives as long as its backend.
 class LAMINA_API Device {
  public:
   virtual ~Device() = default;

@@ -1,11 +1,10 @@
 #pragma once
-// Everything at once.
+// Every header at once but one: lamina/cudnn_engines.h asks a cuDNN what it would choose, and is included by itself.
 
 #include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/batches.h"
 #include "lamina/choice_cache.h"
-#include "lamina/cudnn_engines.h"
 #include "lamina/data.h"
 #include "lamina/device.h"
 #include "lamina/devices.h"

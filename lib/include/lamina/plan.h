@@ -50,11 +50,31 @@ struct MemoryReport {
 /// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
 LAMINA_API MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
 
+/// By node: whether the gradient of its value is wanted. It is where something before it, or it itself, has parameters
+/// or is an input whose gradient is asked for; in inference nowhere.
+LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
+
+/// A unit of work: the nodes that run as one, and what a plan asks its backend for.
+struct PlannedUnit {
+  std::vector<int> nodes;  ///< in order
+  Spec spec;
+};
+
+/// The units that `Plan` would lower, in the order in which they run forward. Lowers nothing and touches no device.
+/// Throws what predict_memory throws of the graph and the options.
+LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, const Options& = {});
+
 /// One bound call of a plan.
 struct Call {
-  std::vector<int> nodes;    ///< of the unit, in order
-  std::vector<Pass> passes;  ///< covered by this call
+  std::vector<int> nodes;            ///< of the unit, in order
+  std::shared_ptr<const Spec> spec;  ///< of the unit; its calls share it
+  std::vector<Pass> passes;          ///< covered by this call
   std::string algorithm;
+  /// At least. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without gradients that
+  /// nobody wants. Bytes are those of every tensor outside the unit that the call reads or writes, each once. What lies
+  /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.
+  /// For one node and one pass both are those of `cost`.
+  Cost cost;
   std::size_t workspace_bytes = 0;
   bool deterministic = true;  ///< these three as in Lowered::Step
   Math math = Math::strict;
@@ -67,8 +87,9 @@ struct Call {
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
 /// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
 /// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
-/// The plan copies what it needs of the graph; the backend must outlive the plan. Of a plan that was moved from, every
-/// function but the assignment throws UsageError.
+/// The plan copies what it needs of the graph, and keeps a backend of make_backend alive, as every backend that a
+/// shared_ptr owns; any other one must outlive the plan. Of a plan that was moved from, every function but the
+/// assignment throws UsageError.
 /// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while
 /// another of them runs. The plans of one backend take turns, too: a caller with threads of its own makes a backend for
 /// each.

@@ -1,5 +1,8 @@
 #pragma once
 // Extents, element types, memory layouts, and the view of a tensor.
+//
+// Here and in every header: an enumerator out of range is a UsageError, except of a constexpr function, which does not
+// look, and of Backend::algorithms, which has none for such a pass.
 
 #include <cstddef>
 #include <cstdint>

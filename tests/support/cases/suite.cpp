@@ -58,7 +58,7 @@ bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
 Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
   Algorithms algorithms;
   for (const Lowered::Step& step : backend().lower(spec, choice).steps)
-    for (const Pass pass : step.covers)
+    for (const Pass pass : step.passes)
       if (static_cast<std::size_t>(pass) < algorithms.size())
         algorithms[static_cast<std::size_t>(pass)] = step.algorithm;
   return algorithms;

@@ -17,10 +17,6 @@ namespace {
 
 using Tensors = std::vector<std::unique_ptr<GuardedTensor>>;
 
-bool covers(const Lowered::Step& step, Pass pass) {
-  return std::find(step.covers.begin(), step.covers.end(), pass) != step.covers.end();
-}
-
 /// Equal, a NaN to a NaN too.
 bool same(const Values& a, const Values& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -47,7 +43,6 @@ class Run {
     Result result;
     result.y = y().get();
     read(result.state, state_);
-    if (spec_.sums_wanted) check_sums(result.y);
     if (training_) {
       check_recompute(result.y);
       forget_what_backward_does_not_read();
@@ -117,8 +112,6 @@ class Run {
     saved_ = block(lowered_.saved_bytes);
     scratch_ = block(lowered_.backward_bytes);
     prepared_ = block(lowered_.prepared_bytes);
-    const auto channels = static_cast<std::size_t>(spec_.y.shape.c);
-    sums_ = block(spec_.sums_wanted ? 2 * channels * sizeof(double) : 0);
   }
 
   std::unique_ptr<GuardedBytes> block(std::size_t bytes) {
@@ -146,12 +139,11 @@ class Run {
     args.saved = saved_->data();
     args.scratch = scratch_->data();
     args.prepared = prepared_->data();
-    args.sums = sums_->data();
     return args;
   }
 
   void run(const Lowered::Step& step) {
-    INFO("step " << to_string(step.covers.front()) << " by " << step.algorithm);
+    INFO("step " << to_string(step.passes.front()) << " by " << step.algorithm);
     const GuardedBytes workspace(device_, step.kernel->workspace_bytes(), salt_++);
     Args lent = args();
     lent.workspace = workspace.data();
@@ -162,7 +154,7 @@ class Run {
 
   void run_covering(Pass pass) {
     for (const Lowered::Step& step : lowered_.steps)
-      if (covers(step, pass)) run(step);
+      if (step.covers(pass)) run(step);
   }
 
   void run_backward() {
@@ -171,7 +163,7 @@ class Run {
     if (!w_.empty()) run_covering(Pass::backward_params);
     if (!any) return;
     for (const Lowered::Step& step : lowered_.steps)
-      if (covers(step, Pass::backward_data) && (w_.empty() || !covers(step, Pass::backward_params))) run(step);
+      if (step.covers(Pass::backward_data) && (w_.empty() || !step.covers(Pass::backward_params))) run(step);
   }
 
   void forget_what_backward_does_not_read() {
@@ -183,7 +175,7 @@ class Run {
 
   void check_recompute(const Values& first) {
     const bool offered = std::any_of(lowered_.steps.begin(), lowered_.steps.end(),
-                                     [](const Lowered::Step& step) { return covers(step, Pass::recompute); });
+                                     [](const Lowered::Step& step) { return step.covers(Pass::recompute); });
     if (!offered) return;
     std::vector<Values> state_before, state_after;
     read(state_before, state_);
@@ -196,26 +188,6 @@ class Run {
     CHECK(state_before == state_after);
     for (std::size_t i = 0; i < x_.size(); ++i)
       if (static_cast<int>(i) != y_in_x_) x_[i]->set(feed_.x[i]);
-  }
-
-  void check_sums(const Values& made) {
-    const std::vector<unsigned char> whole = sums_->now();
-    const Shape& shape = spec_.y.shape;
-    std::vector<double> sums(2 * static_cast<std::size_t>(shape.c));
-    std::memcpy(sums.data(), whole.data() + sums_->first(), sums_->size_bytes());
-    for (int c = 0; c < shape.c; ++c) {
-      double sum = 0, squares = 0, magnitude = 0;
-      for (std::size_t i = 0; i < made.size(); ++i) {
-        if (static_cast<std::int64_t>(i) / shape.plane() % shape.c != c) continue;
-        sum += made[i];
-        magnitude += std::abs(made[i]);
-        squares += made[i] * made[i];
-      }
-      const double count = static_cast<double>(shape.n * shape.plane());
-      const double bound = (count + 8) * (spec_.y.dtype == DType::f32 ? 0x1p-23 : 0x1p-52);
-      CHECK(std::abs(sums[static_cast<std::size_t>(c)] - sum) <= bound * magnitude);
-      CHECK(std::abs(sums[static_cast<std::size_t>(shape.c + c)] - squares) <= bound * squares);
-    }
   }
 
   void check_claims(const Result& result) {
@@ -245,8 +217,7 @@ class Run {
       CHECK(dy_->damage() == "");
       if (dx_in_dy_ < 0) CHECK(dy_->untouched());
     }
-    for (const GuardedBytes* bytes : {saved_.get(), scratch_.get(), prepared_.get(), sums_.get()})
-      CHECK(bytes->damage() == "");
+    for (const GuardedBytes* bytes : {saved_.get(), scratch_.get(), prepared_.get()}) CHECK(bytes->damage() == "");
   }
 
   Device& device_;
@@ -259,7 +230,7 @@ class Run {
   std::uint64_t salt_ = 1;
   Tensors x_, w_, state_, dx_, dw_;
   std::unique_ptr<GuardedTensor> y_, dy_;
-  std::unique_ptr<GuardedBytes> saved_, scratch_, prepared_, sums_;
+  std::unique_ptr<GuardedBytes> saved_, scratch_, prepared_;
 };
 
 TensorSpec tensor_spec(const Shape& shape, const Conditions& conditions, int extra) {

@@ -36,9 +36,8 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
       if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; with f64 take strict math");
       if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; it came with 8.0");
       return math_type::tensor_op;
-    case Math::half: break;
   }
-  throw Unsupported(unit + ": no half products; it computes in strict math and in tf32");
+  throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));
 }
 
 /// Why the math of an answer does not do, or nothing. Tensor cores multiply f64 in full.

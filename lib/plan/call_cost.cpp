@@ -1,0 +1,143 @@
+// What a call of a plan costs at least: the arithmetic of its ops, and the bytes that cross the border of its unit.
+//
+// forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
+// backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what these follow from: the
+//             input of convolution, fully connected, batch norm and LRN, the weight, the y of softmax, and y again
+//             where the unit ends in a ReLU and its backend reads the mask there
+
+#include "call_cost.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace lamina::planner {
+namespace {
+
+template <class... AnyOp>
+bool is(const Op& op) {
+  return (std::holds_alternative<AnyOp>(op) || ...);
+}
+
+bool has(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
+
+/// Whether the gradient of any input of the node is wanted.
+bool wants_dx(const Node& node, const std::vector<bool>& wanted) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](int x) { return wanted[static_cast<std::size_t>(x)]; });
+}
+
+enum class Part { value, gradient, parameter, parameter_gradient, state };
+
+/// The tensors that one call touches, each once.
+class Border {
+ public:
+  Border(const Unit& unit, const std::vector<Node>& nodes, const std::vector<bool>& wanted,
+         const std::vector<bool>& dx_shared)
+      : unit_(unit), nodes_(nodes), wanted_(wanted), dx_shared_(dx_shared) {}
+
+  double bytes() const { return bytes_; }
+
+  void add(Pass pass) {
+    switch (pass) {
+      case Pass::forward: return forward(true);
+      case Pass::recompute: return forward(false);
+      case Pass::backward_params: return backward_params();
+      case Pass::backward_data: return backward_data();
+      case Pass::prepare: return;
+    }
+  }
+
+ private:
+  const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+  DType dtype() const { return unit_.spec.y.dtype; }
+
+  bool crosses(int value) const {
+    return value == unit_.y() || std::find(unit_.x.begin(), unit_.x.end(), value) != unit_.x.end();
+  }
+
+  void touch(Part part, int i, std::size_t index, const Shape& extent, DType type) {
+    if (touched_.insert({part, i, index}).second)
+      bytes_ += static_cast<double>(extent.count()) * static_cast<double>(size_of(type));
+  }
+  void touch_value(int i, const Shape& extent) {
+    if (crosses(i)) touch(Part::value, i, 0, extent, dtype());
+  }
+  void touch_value(int i) { touch_value(i, node(i).shape); }
+  void touch_dy() { touch(Part::gradient, unit_.y(), 0, unit_.spec.y.shape, dtype()); }
+  void touch_parameters(int i, Part part, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) touch(part, i, k, node(i).params[k], dtype());
+  }
+  void touch_state(int i) {
+    for (std::size_t k = 0; k < node(i).state.size(); ++k)
+      touch(Part::state, i, k, node(i).state[k], state_dtype(node(i).op, dtype()));
+  }
+  void touch_mask() {
+    if (is<Relu>(node(unit_.y()).op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
+  }
+
+  void forward(bool with_parameters) {
+    for (const int i : unit_.nodes) {
+      for (const int x : node(i).inputs) is<Slice>(node(i).op) ? touch_value(x, node(i).shape) : touch_value(x);
+      touch_value(i);
+      if (!with_parameters) continue;
+      touch_parameters(i, Part::parameter, node(i).params.size());
+      touch_state(i);
+    }
+  }
+
+  void backward_params() {
+    for (const int i : unit_.nodes) {
+      if (node(i).params.empty()) continue;
+      for (const int x : node(i).inputs) touch_value(x);
+      touch_parameters(i, Part::parameter_gradient, node(i).params.size());
+      touch_dy();
+      touch_mask();
+    }
+  }
+
+  void backward_data() {
+    if (!has(unit_.spec.wants_dx)) return;
+    touch_dy();
+    touch_mask();
+    for (std::size_t j = 0; j < unit_.x.size(); ++j)
+      if (unit_.spec.wants_dx[j] && !dx_shared_[j])
+        touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype());
+    for (const int i : unit_.nodes) {
+      if (!wants_dx(node(i), wanted_)) continue;
+      if (is<BatchNorm, Lrn>(node(i).op)) touch_value(node(i).inputs.front());
+      if (is<BatchNorm>(node(i).op)) touch_parameters(i, Part::parameter, 2);
+      if (is<Conv, FullyConnected>(node(i).op)) touch_parameters(i, Part::parameter, 1);
+      if (is<Softmax>(node(i).op)) touch_value(i);
+      if (is<Dropout>(node(i).op)) touch_state(i);
+    }
+  }
+
+  const Unit& unit_;
+  const std::vector<Node>& nodes_;
+  const std::vector<bool>&wanted_, &dx_shared_;
+  std::set<std::tuple<Part, int, std::size_t>> touched_;
+  double bytes_ = 0;
+};
+
+}  // namespace
+
+Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const std::vector<Node>& nodes,
+               const std::vector<bool>& wanted, const std::vector<bool>& dx_shared) {
+  Border border(unit, nodes, wanted, dx_shared);
+  double flops = 0;
+  for (const Pass pass : passes) {
+    border.add(pass);
+    for (const int i : unit.nodes) {
+      const Node& node = nodes[static_cast<std::size_t>(i)];
+      if (pass == Pass::backward_params && node.params.empty()) continue;
+      if (pass == Pass::backward_data && !wants_dx(node, wanted)) continue;
+      std::vector<Shape> x;
+      for (const int input : node.inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
+      flops += cost(node.op, x, pass, unit.spec.y.dtype).flops;
+    }
+  }
+  return {flops, border.bytes()};
+}
+
+}  // namespace lamina::planner

@@ -1,0 +1,18 @@
+#pragma once
+// Values of enumerations that callers give: one out of range is an error.
+
+#include <string>
+
+#include "lamina/error.h"
+
+namespace lamina {
+
+/// Throws UsageError where `value` is beyond `last`, the last of its enumeration. `what` names the field or argument.
+template <class Enumeration>
+void check_enumerator(Enumeration value, Enumeration last, const std::string& what) {
+  if (static_cast<int>(value) < 0 || value > last)
+    throw UsageError(what + " is " + std::to_string(static_cast<int>(value)) +
+                     ", which names nothing; its values are " + "0 to " + std::to_string(static_cast<int>(last)));
+}
+
+}  // namespace lamina

@@ -1,0 +1,144 @@
+// What calls cost at least: bytes counted by hand, and against the costs of single ops.
+
+#include "plan/call_cost.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lamina/nets.h"
+#include "support/backend.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using lamina::test::oracle;
+
+namespace {
+
+const std::vector<Pass> both{Pass::backward_params, Pass::backward_data};
+constexpr double map = 96;
+
+/// A chain of ops that runs as one unit, over an input of 2x3x4x4 (96 elements); an Add takes a second input.
+struct Chain {
+  Graph graph{"chain"};
+  planner::Units units;
+
+  explicit Chain(const std::vector<Op>& ops, bool input_gradient = true) {
+    const auto is_add = [](const Op& op) { return std::holds_alternative<Add>(op); };
+    std::vector<Value> inputs = {graph.input({2, 3, 4, 4}, "x")};
+    if (std::any_of(ops.begin(), ops.end(), is_add)) inputs.push_back(graph.input({2, 3, 4, 4}, "other"));
+    Value y = inputs.front();
+    for (const Op& op : ops)
+      y = is_add(op) ? apply(op, {y, inputs.back()}) : apply(op, {y}, "node " + std::to_string(y.id()));
+    units = planner::make_units(graph, oracle(), {.input_gradient = input_gradient});
+    REQUIRE(units.list.size() == 1);
+  }
+
+  Cost of(const std::vector<Pass>& passes, std::vector<bool> dx_shared = {}) const {
+    dx_shared.resize(units.list[0].x.size());
+    return planner::call_cost(units.list[0], passes, graph.nodes(), units.wanted, dx_shared);
+  }
+  /// Elements, in f32.
+  double moved(const std::vector<Pass>& passes, const std::vector<bool>& dx_shared = {}) const {
+    return of(passes, dx_shared).bytes / 4;
+  }
+};
+
+Cost sum(const Plan& plan, bool forward) {
+  Cost sum;
+  for (std::size_t i = forward ? 0 : plan.forward_calls(); i < (forward ? plan.forward_calls() : plan.calls().size());
+       ++i) {
+    sum.flops += plan.calls()[i].cost.flops;
+    sum.bytes += plan.calls()[i].cost.bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("one pass of one op costs as a call what it costs alone") {
+  const std::vector<Op> ops = {Conv{.channels = 6, .kernel = 3},
+                               FullyConnected{5},
+                               FullyConnected{5, false},
+                               MaxPool{.window = 2, .stride = 2},
+                               AveragePool{.window = 2, .stride = 2},
+                               GlobalAveragePool{},
+                               BatchNorm{},
+                               Lrn{},
+                               Relu{},
+                               Dropout{},
+                               Softmax{},
+                               Add{},
+                               Slice{.first = 1, .channels = 2}};
+  for (const Op& op : ops) {
+    const Chain chain({op});
+    const std::vector<Shape> x(std::holds_alternative<Add>(op) ? 2 : 1, Shape{2, 3, 4, 4});
+    for (const Pass pass :
+         {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute, Pass::prepare}) {
+      CAPTURE(to_string(op), to_string(pass));
+      CHECK(chain.of({pass}).bytes == cost(op, x, pass).bytes);
+      CHECK(chain.of({pass}).flops == cost(op, x, pass).flops);
+    }
+  }
+}
+
+TEST_CASE("what lies between the nodes of a unit moves nowhere") {
+  const Chain chain({BatchNorm{}, Relu{}});
+  CHECK(chain.moved({Pass::forward}) == 2 * map + 6 + 6);
+  CHECK(chain.moved({Pass::recompute}) == 2 * map);
+  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}).moved({Pass::forward}) == 3 * map + 6 + 6);
+}
+
+TEST_CASE("a call that computes both gradients reads x and dy once") {
+  CHECK(Chain({BatchNorm{}}).moved(both) == 3 * map + 6 + 6);  // x, dy, dx; scale, shift and their gradients
+  CHECK(Chain({BatchNorm{}}).moved({Pass::backward_params}) == 2 * map + 6);
+}
+
+TEST_CASE("the mask of a ReLU is read from y where the backend says that backward reads y") {
+  CHECK(Chain({BatchNorm{}, Relu{}}).moved(both) == 3 * map + 6 + 6);
+  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}).moved(both) == 5 * map + 6 + 6);  // and y, and the other side's gradient
+  CHECK(Chain({Add{}, Relu{}}).moved({Pass::backward_data}) == 4 * map);
+  const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}});  // 81 weights, 3 biases
+  CHECK(conv.moved({Pass::forward}) == 2 * map + 84);
+  CHECK(conv.moved({Pass::backward_params}) == 3 * map + 84);
+  CHECK(conv.moved({Pass::backward_data}) == 3 * map + 81);
+}
+
+TEST_CASE("a gradient that shares the memory of dy is not moved") {
+  const Chain chain({BatchNorm{}, Add{}});
+  CHECK(chain.moved(both) == 4 * map + 6 + 6);
+  CHECK(chain.moved(both, {false, true}) == 3 * map + 6 + 6);
+}
+
+TEST_CASE("a gradient that nobody wants costs nothing") {
+  const Chain conv({Conv{.channels = 3, .kernel = 3, .pad = 1}, Relu{}}, false);
+  CHECK(conv.moved({Pass::backward_data}) == 0);
+  CHECK(conv.of({Pass::backward_data}).flops < conv.of({Pass::backward_params}).flops);
+  CHECK(Chain({BatchNorm{}, Add{}, Relu{}}, false).moved(both) == 3 * map + 6);  // x, dy, y, and those of parameters
+}
+
+TEST_CASE("the calls of a plan publish their unit's spec, and cost no more than its ops alone") {
+  for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
+    CAPTURE(net);
+    const Graph graph = nets::build(net, {.batch = 2, .image = 64, .width_divisor = 8});
+    const Plan fused(graph, oracle()), apart(graph, oracle(), {.fuse = false});
+    CHECK(sum(fused, true).bytes < sum(apart, true).bytes);
+    CHECK(sum(fused, false).bytes < sum(apart, false).bytes);
+
+    const std::vector<PlannedUnit> units = planned_units(graph, oracle());
+    for (const Plan* plan : {&fused, &apart})
+      for (const Call& call : plan->calls()) {
+        REQUIRE(call.spec != nullptr);
+        const auto unit = std::find_if(units.begin(), units.end(),
+                                       [&](const PlannedUnit& planned) { return planned.nodes == call.nodes; });
+        if (plan == &fused) REQUIRE(unit != units.end());
+        if (plan == &fused) CHECK(*call.spec == unit->spec);
+        CHECK(call.spec->tail.size() + 1 == call.nodes.size());
+        if (call.nodes.size() > 1 || call.passes.size() > 1) continue;
+        std::vector<Shape> x;
+        for (const TensorSpec& tensor : call.spec->x) x.push_back(tensor.shape);
+        CHECK(call.cost.bytes <= cost(call.spec->op, x, call.passes[0]).bytes);
+        if (call.passes[0] == Pass::forward) CHECK(call.cost.flops == cost(call.spec->op, x, Pass::forward).flops);
+      }
+  }
+}

@@ -1,0 +1,50 @@
+// Who owns what: a plan shares its backend.
+
+#include <memory>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using lamina::test::read;
+
+namespace {
+
+Graph net() {
+  Graph graph("net");
+  const Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
+  fully_connected(global_average_pool(x, "pool"), "fc", {.outputs = 5});
+  return graph;
+}
+
+std::shared_ptr<Backend> made() { return test::make_or_skip(test::tested_backend("eigen"), {.threads = 2}); }
+
+}  // namespace
+
+TEST_CASE("a plan outlives the last pointer to its backend, and takes the backend with it") {
+  const Graph graph = net();
+  std::shared_ptr<Backend> backend = made();
+  const std::weak_ptr<Backend> seen = backend;
+  Plan first(graph, *backend), second(graph, *backend);
+  first.forward();
+  const test::Values y = read(backend->device(), first.output());
+  backend.reset();
+  first = std::move(second);
+  REQUIRE_FALSE(seen.expired());
+  first.forward();
+  first.backward();
+  CHECK(read(first.backend().device(), first.output()) == y);
+  { const Plan last = std::move(first); }
+  CHECK(seen.expired());
+}
+
+TEST_CASE("a plan takes a backend that nobody else keeps") {
+  Plan plan(net(), *made());
+  plan.forward();
+  plan.backward();
+  CHECK(plan.output().shape == Shape{2, 5, 1, 1});
+}
