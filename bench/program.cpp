@@ -20,7 +20,7 @@
 #include "measure/context.h"
 #include "measure/devices.h"
 #include "options/options.h"
-#include "race/variants.h"
+#include "race/serve/serve.h"
 #include "rows/progress.h"
 #include "rows/report.h"
 #include "rows/runner.h"
@@ -182,10 +182,9 @@ void check_choice_files(const BenchOptions& options) {
   }
 }
 
-int dispatch(const BenchOptions& options, const std::vector<std::string>& arguments, const MakeBackend& make) {
+int dispatch(const BenchOptions& options, const MakeBackend& make) {
   check_choice_files(options);
-  if (options.task == Task::run && options.programs.empty()) check_cudnn_exists(options);
-  if (options.compares()) return run_variants(options, arguments);
+  if (options.task == Task::run) check_cudnn_exists(options);
   Workshop workshop(options, make);
   switch (options.task) {
     case Task::run: return run_rows(workshop);
@@ -204,13 +203,13 @@ int dispatch(const BenchOptions& options, const std::vector<std::string>& argume
 }  // namespace
 
 int run_program(int argc, char** argv, const MakeBackend& make) {
+  if (argc == 3 && std::string(argv[1]) == "serve") return run_serve(argv[2]);
   const Parsed parsed = parse_options(argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
   int only_the_name = 1;
   benchmark::Initialize(&only_the_name, argv);
   try {
-    return dispatch(parsed.options, arguments, make);
+    return dispatch(parsed.options, make);
   } catch (const UsageError& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 2;

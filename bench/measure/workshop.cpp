@@ -256,9 +256,15 @@ GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
 }
 
 void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
-  std::vector<double> numbers(static_cast<std::size_t>(tensor.shape.count()));
-  fill_normal(numbers, key);
-  upload(device, tensor, std::span<const double>(numbers));
+  std::vector<double> numbers(static_cast<std::size_t>(tensor.shape.image()));
+  Tensor image = tensor;
+  image.shape.n = 1;
+  const std::int64_t between = tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
+  for (std::int64_t n = 0; n < tensor.shape.n; ++n) {
+    image.data = tensor.as<char>() + n * between * static_cast<std::int64_t>(size_of(tensor.dtype));
+    fill_normal(numbers, key, static_cast<std::uint64_t>(n * tensor.shape.image()));
+    upload(device, image, std::span<const double>(numbers));
+  }
 }
 
 }  // namespace lamina::bench

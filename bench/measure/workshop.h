@@ -103,7 +103,8 @@ std::vector<bool> wanted_gradients(const Graph&, bool input_gradient);
 
 std::vector<Shape> input_shapes(const Graph&, const Node&);
 
-/// Fills a tensor with standard normal numbers of the sequence of `key`, on the host, and uploads them.
+/// Fills a tensor with standard normal numbers of the sequence of `key`, on the host, and uploads them: image by image,
+/// so that they take no memory to speak of.
 void draw(Device&, const Tensor&, std::uint64_t key);
 
 }  // namespace lamina::bench

@@ -110,20 +110,6 @@ void check_table(const std::function<bool(const char*)>& given, const BenchOptio
     throw UsageError("--quick is a choice of networks; leave out it or --benchmark_filter");
 }
 
-void check_comparison(const std::function<bool(const char*)>& given, const BenchOptions& options) {
-  if (options.programs.size() == 1)
-    throw UsageError("--programs compares at least two; to compare one with itself, name it twice");
-  if (!options.programs.empty() && options.cudnn.size() > 1)
-    throw UsageError("--programs and several directories of --cudnn are two comparisons; make one at a time");
-  if (options.compares() && options.task != Task::run)
-    throw UsageError(
-        fmt::format("comparing versions runs rows; it does not go with any of {}", fmt::join(all_task_flags(), ", ")));
-  if (options.compares() && options.table)
-    throw UsageError("comparing versions prints a table of its own; leave out --table");
-  if (given("--rounds") && !options.compares())
-    throw UsageError("--rounds belongs to --cudnn=DIR,DIR or --programs; give one of them too");
-}
-
 void check_choices(const std::function<bool(const char*)>& given, const BenchOptions& options) {
   const bool eigen = options.backends.empty() ||
                      std::find(options.backends.begin(), options.backends.end(), "eigen") != options.backends.end();
@@ -145,7 +131,8 @@ void check_flags(const std::function<bool(const char*)>& given, const BenchOptio
   if (options.task == Task::engines && !given("--device"))
     throw UsageError("--cudnn_engines asks about a device: give --device=h200, --device=a100 or a JSON file");
   check_table(given, options);
-  check_comparison(given, options);
+  if (options.cudnn.size() > 1)
+    throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
   check_choices(given, options);
   check_tasks(given, options);
   check_lists(options);

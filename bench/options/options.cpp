@@ -140,6 +140,10 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
   app.add_option("--backend", options.backends, "Default: every one that can run here (cuda-host only by name)")
       ->delimiter(',')
       ->group(group);
+  app.add_option("--cudnn", options.cudnn, "Directory of the cuDNN to load; bench/race/versions compares several")
+      ->delimiter(',')
+      ->type_name("DIR")
+      ->group(group);
   app.add_option("--batch", options.batches, "Images per pass")->delimiter(',')->check(counts())->group(group);
   app.add_option(
          "--image", options.image,
@@ -213,23 +217,6 @@ void add_protocol(CLI::App& app, Raw& raw, BenchOptions& options) {
       ->group(group);
 }
 
-void add_comparison(CLI::App& app, BenchOptions& options) {
-  constexpr const char* group = "Comparing versions";
-  app.add_option("--cudnn", options.cudnn,
-                 "Directory of the cuDNN to load; several: the same rows by each, in turns, with ratios and intervals")
-      ->delimiter(',')
-      ->type_name("DIR[,DIR...]")
-      ->group(group);
-  app.add_option("--programs", options.programs, "Builds of lamina_bench: the same rows by each, in turns")
-      ->delimiter(',')
-      ->type_name("FILE,FILE[,...]")
-      ->group(group);
-  app.add_option("--rounds", options.rounds, "Processes per version that is compared")
-      ->capture_default_str()
-      ->check(CLI::Range(3, 1000))
-      ->group(group);
-}
-
 /// Throws UsageError, naming the flag.
 std::size_t bytes_of(const char* flag, const std::string& text) {
   try {
@@ -297,7 +284,6 @@ Parsed parse_options(int argc, const char* const* argv) {
   add_tasks(app, raw, parsed.options);
   add_rows(app, raw, parsed.options);
   add_protocol(app, raw, parsed.options);
-  add_comparison(app, parsed.options);
   try {
     app.parse(argc, const_cast<char**>(argv));  // NOLINT: older CLI11 takes pointers that it does not write to
     if (const auto rest = app.remaining(); !rest.empty()) throw UsageError(unexpected(app, rest.front()));

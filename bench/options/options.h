@@ -31,9 +31,7 @@ struct BenchOptions {
   std::filesystem::path results = "results";
   bool quick = false, full = false, published = false;
 
-  std::vector<std::string> cudnn{};     ///< directories of cuDNN; one: the one to load, several: to be compared
-  std::vector<std::string> programs{};  ///< builds of this program to be compared
-  int rounds = 6;                       ///< processes per variant that is compared
+  std::vector<std::string> cudnn{};  ///< directory of the one to load; none: the system's
 
   std::vector<std::string> backends{};  ///< empty: every one that can run here, cuda-host apart
   std::vector<int> batches = {16};
@@ -57,7 +55,6 @@ struct BenchOptions {
   std::string device{};                  ///< of engines: a known set of properties, or a file
   std::filesystem::path weights{};       ///< empty: random ones
 
-  bool compares() const { return cudnn.size() > 1 || programs.size() > 1; }
   bool lists_all() const { return task == Task::list && !filter; }
 };
 

@@ -55,11 +55,11 @@ class Contender:
     def compiles(self):
         return self.variant.startswith(("compiled", "max-autotune")) and not self.ours
 
-    def words(self):
-        """The words for its child, after the network, the batch and the threads."""
+    def config(self):
+        """What its child is started with besides the network, the batch and the threads; of Lamina."""
         parts = self.variant.split("+")
-        words = [f"backend={self.made_by or self.backend}", f"math={PRECISIONS[self.precision]}"]
-        return words + [word for part, word in (("measured", "measure"), ("graph", "graph")) if part in parts]
+        return {"backend": self.made_by or self.backend, "math": PRECISIONS[self.precision],
+                "measure": "measured" in parts, "graph": "graph" in parts}
 
 
 def split_variant(word):

@@ -1,8 +1,6 @@
 """The race over single convolutions against oneDNN's primitives: the part of `compare` behind --layers."""
 
-import json
 import os
-import subprocess
 import sys
 
 import race
@@ -46,15 +44,6 @@ def distinct(listings):
     return list(found.values())
 
 
-def listing(program, net, batch):
-    try:
-        done = subprocess.run([program, "layers", net, str(batch)], capture_output=True, text=True, check=False)
-        answer = json.loads(done.stdout)
-    except (OSError, json.JSONDecodeError) as error:
-        raise workers.WorkerError(f"{program} lists no layers of {net}: {error}") from error
-    if "error" in answer:
-        raise workers.WorkerError(f"{program}: {answer['error']}")
-    return answer
 
 
 class Subject(workers.Subject):
@@ -69,24 +58,34 @@ class Subject(workers.Subject):
 
     def open(self, mode):
         """The name of what computes it, or none where the side has no such variant."""
-        return self.worker.ask(self.request(mode, "open")).get("implementation")
+        try:
+            return self.worker.ask(self.request(mode, "open"))["implementation"]
+        except workers.WorkerError as error:
+            if error.refused:
+                return None
+            raise
 
 
 class Sides:
     """The two children; they end with the `with` block."""
 
-    def __init__(self, arguments, layer_worker, onednn_worker):
+    def __init__(self, arguments, onednn_worker):
         threads = arguments.threads
         self.workers, self.variants = [], {}
         try:
             for name, variants, command in (
-                    ("lamina", arguments.our_layouts, [layer_worker, str(threads)] + ["measure"] * arguments.measure),
+                    ("lamina", arguments.our_layouts,
+                     workers.serve_command(arguments.program, threads=threads, measure=arguments.measure)),
                     ("onednn", arguments.variants, [onednn_worker, str(threads)])):
                 self.workers.append(workers.Worker(name, command, threads))
                 self.variants[name] = variants.split(",")
         except BaseException as fault:
             self.__exit__(type(fault))
             raise
+
+    def listings(self, nets, batch):
+        """{network: its convolutions}."""
+        return {net: self.workers[0].ask(f"list {net} {batch}")["convolutions"] for net in nets}
 
     def subjects(self, conv, mode):
         """Those that there are, opened, and what computes each."""
@@ -170,19 +169,19 @@ def show_summary(title, found):
               + (f"; {faster}" if total["distinct_3x3"] else ""))
 
 
-def run(arguments, file, layer_worker, onednn_worker):
-    """Races every distinct convolution, pass by pass; the file is written anew behind each. Returns the summaries."""
+def run(arguments, file):
+    """Races every distinct convolution, pass by pass; the file is written anew after each. Returns the summaries."""
     nets = arguments.nets.split(",")
     variants = set(arguments.variants.split(","))
     both = bool(variants & DIRECT) and not variants <= DIRECT
-    listings = {net: listing(layer_worker, net, arguments.batch) for net in nets}
-    bare = [net for net, its in listings.items() if not its]
-    if bare:
-        raise workers.WorkerError(f"no convolutions in {' and '.join(bare)}, and --layers races nothing else: leave "
-                                  f"{'it' if len(bare) == 1 else 'them'} out of --nets")
-    layers = distinct(listings)
     found, lines, direct = [], [], []
-    with Sides(arguments, layer_worker, onednn_worker) as sides:
+    with Sides(arguments, onednn_worker(arguments.program)) as sides:
+        listings = sides.listings(nets, arguments.batch)
+        bare = [net for net, its in listings.items() if not its]
+        if bare:
+            raise workers.WorkerError(f"no convolutions in {' and '.join(bare)}, and --layers races nothing else: leave "
+                                      f"{'it' if len(bare) == 1 else 'them'} out of --nets")
+        layers = distinct(listings)
         context = rows.context(sys.argv[0], threads=arguments.threads,
                                peers={worker.name: worker.versions for worker in sides.workers})
         print(HEADER, flush=True)
@@ -216,7 +215,6 @@ def run(arguments, file, layer_worker, onednn_worker):
     return totals
 
 
-def programs(worker):
-    """Ours and oneDNN's, beside peer_worker; of the second, whether it is there is for the caller to look."""
-    folder = os.path.dirname(worker)
-    return os.path.join(folder, "layer_worker"), os.path.join(folder, "onednn_worker")
+def onednn_worker(program):
+    """oneDNN's child, beside lamina_bench."""
+    return os.path.join(os.path.dirname(program), "onednn_worker")

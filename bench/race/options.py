@@ -7,14 +7,12 @@ import os
 import re
 
 import contenders
-import layers
 import race
 import rows
-from protocol import PROTOCOL, PUBLISHED, ZOO
+from protocol import PROTOCOL, PUBLISHED
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
-WORKER = os.path.normpath(os.path.join(HERE, "../../build/release/bench/race/peers/peer_worker"))
 LARGEST = 2**31 - 1  # what the workers can read
 
 
@@ -42,19 +40,19 @@ def number(text):
     return value
 
 
-def wrong_words(text, known):
-    """What is wrong with words joined by commas of which each must be one of `known`, or none."""
-    words = text.split(",")
-    for i, word in enumerate(words):
-        if not word:
-            return f"there is an empty word in '{text}': leave out the comma beside it"
-        if word not in known:
-            near = difflib.get_close_matches(word.lower(), known)
-            return f"there is no '{word}'" + (f"; did you mean {' or '.join(near)}? There are " if near else ", but ") \
-                + ", ".join(known)
-        if word in words[:i]:
-            return f"'{word}' is there twice"
-    return None
+def words(known, also=r"(?!)"):
+    """The type of an option that is words joined by commas, each of them one of `known` or a match of `also`."""
+    def read(text):
+        found = text.split(",")
+        for i, word in enumerate(found):
+            if word not in known and not re.fullmatch(also, word):
+                near = difflib.get_close_matches(word.lower(), known)
+                hint = f"; did you mean {' or '.join(near)}? There are " if near else ", but "
+                raise argparse.ArgumentTypeError(f"there is no '{word}'{hint}{', '.join(known)}")
+            if word in found[:i]:
+                raise argparse.ArgumentTypeError(f"'{word}' is there twice")
+        return text
+    return read
 
 
 DEVICE_DEFAULTS = {"precision": "f32,tf32", "torch": contenders.TORCH_DEFAULT, "ours": "plain,graph",
@@ -66,15 +64,19 @@ def add_device_options(group):
     group.add_argument("--device", default="cpu",
                        help="cpu, cuda, cuda:N, or rehearsal: what a race on a GPU does, without one: PyTorch on the "
                             "processor, Lamina's kernels as the host runs them (default: %(default)s)")
-    group.add_argument("--precision", help="of products, joined by commas: f32 (PyTorch's TF32 off, Lamina's strict "
+    group.add_argument("--precision", type=words(contenders.PRECISIONS),
+                       help="of products, joined by commas: f32 (PyTorch's TF32 off, Lamina's strict "
                                            "math), tf32 (both on), f16, bf16 (PyTorch's autocast; Lamina has none yet) "
                                            f"(default: {DEVICE_DEFAULTS['precision']})")
-    group.add_argument("--torch", help="PyTorch's variants, joined by commas, each followed by @nchw or @nhwc "
+    group.add_argument("--torch", type=words(contenders.known_words()),
+                       help="PyTorch's variants, joined by commas, each followed by @nchw or @nhwc "
                                        f"if only in that layout: {', '.join(contenders.TORCH)} "
                                        f"(default: {DEVICE_DEFAULTS['torch']})")
-    group.add_argument("--backends", help="Lamina's, joined by commas: cuda, cudnn, cudnn:DIRECTORY, cuda-host "
+    group.add_argument("--backends", type=words(contenders.BACKENDS, "cudnn:.+"),
+                       help="Lamina's, joined by commas: cuda, cudnn, cudnn:DIRECTORY, cuda-host "
                                           f"(default: {DEVICE_DEFAULTS['backends']}; rehearsal: {REHEARSAL_BACKENDS})")
-    group.add_argument("--ours", help=f"Lamina's variants, joined by commas: {', '.join(contenders.OURS)} "
+    group.add_argument("--ours", type=words(contenders.OURS),
+                       help=f"Lamina's variants, joined by commas: {', '.join(contenders.OURS)} "
                                       f"(default: {DEVICE_DEFAULTS['ours']})")
     group.add_argument("--compile_seconds", type=number,
                        help="seconds for all first passes of compiled variants together; what is compiled later is "
@@ -105,39 +107,36 @@ def check_device_options(parser, arguments):
     for flag, value in defaults.items():
         if getattr(arguments, flag) is None:
             setattr(arguments, flag, value)
-    directories = [word for word in arguments.backends.split(",") if word.startswith("cudnn:") and word != "cudnn:"]
-    for flag, known in (("precision", contenders.PRECISIONS), ("torch", contenders.known_words()),
-                        ("ours", contenders.OURS), ("backends", [*contenders.BACKENDS, *directories])):
-        wrong = wrong_words(getattr(arguments, flag), known)
-        if wrong:
-            parser.error(f"--{flag}: {wrong}")
     if not contenders.theirs(arguments, "f32", "torch"):
         parser.error(f"--torch: none of {arguments.torch} is in the layouts {arguments.layouts} (--layouts)")
 
 
 def parser_of(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default=",".join(PUBLISHED),
+    parser.add_argument("--nets", type=words(PROTOCOL), default=",".join(PUBLISHED),
                         help="joined by commas; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
                              f"the ten of the published tables, {', '.join(PUBLISHED)})")
     parser.add_argument("--layers", action="store_true", help="each distinct convolution against oneDNN's primitives")
-    parser.add_argument("--variants", default="any,winograd,nchw",
+    parser.add_argument("--variants", type=words(("any", "winograd", "nchw")), default="any,winograd,nchw",
                         help="of oneDNN's primitives: its own layouts, likewise by Winograd, plain tensors (default: "
                              "%(default)s)")
     parser.add_argument("--samples", type=whole(1), default=9,
                         help="rounds, each one pass of every side (default: %(default)s)")
-    parser.add_argument("--modes", default="training",
+    parser.add_argument("--modes", type=words(rows.PASSES), default="training",
                         help="training, inference, or both joined by a comma (default: %(default)s)")
     parser.add_argument("--batch", type=whole(1), default=16, help="images of a pass (default: %(default)s)")
     parser.add_argument("--threads", type=whole(1), default=rows.cores(),
                         help="of both sides (default: the processors that this process may use, here %(default)s)")
-    parser.add_argument("--layouts", default="nchw,nhwc", help="PyTorch's memory formats (default: %(default)s)")
-    parser.add_argument("--our_layouts", default="nchw", help="Lamina's layouts (default: %(default)s)")
+    parser.add_argument("--layouts", type=words(contenders.LAYOUTS), default="nchw,nhwc",
+                        help="PyTorch's memory formats (default: %(default)s)")
+    parser.add_argument("--our_layouts", type=words(contenders.LAYOUTS), default="nchw",
+                        help="Lamina's layouts (default: %(default)s)")
     parser.add_argument("--measure", action="store_true", help="Lamina picks algorithms by timing them")
     parser.add_argument("--python", action="append", default=[],
                         help="an interpreter with torch; may be given more than once (default: the first with torch of "
                              "python3 and /usr/bin/python3)")
-    parser.add_argument("--worker", default=WORKER, help="Lamina's side (default: %(default)s)")
+    parser.add_argument("--program", "--worker", default=BENCH,
+                        help="the lamina_bench that is Lamina's side (default: %(default)s)")
     parser.add_argument("--others", type=number,
                         help="cores that other processes may use during a pass (default: "
                              f"{race.DISTURBED_CORES}, on a GPU {DEVICE_DEFAULTS['others']})")
@@ -153,10 +152,10 @@ def parser_of(description):
     return parser
 
 
-def parse(description, words=None):
+def parse(description, arguments=None):
     """The options; ends the process with the reason where one of them cannot be meant."""
     parser = parser_of(description)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(arguments)
     if arguments.samples < 2:
         parser.error("--samples must be 2 or more, 6 or more for an interval of 95 %")
     if arguments.memory == "only" and arguments.limit is not None:
@@ -165,15 +164,10 @@ def parse(description, words=None):
         parser.error("--limit is held against the totals of networks, which --layers does not race; leave out one of "
                      "the two")
     arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else "results/peers.json")
-    for flag, known in (("nets", ZOO if arguments.layers else PROTOCOL), ("modes", rows.PASSES),
-                        ("layouts", ("nchw", "nhwc")), ("our_layouts", ("nchw", "nhwc")),
-                        ("variants", ("any", "winograd", "nchw"))):
-        wrong = wrong_words(getattr(arguments, flag), known)
-        if wrong:
-            parser.error(f"--{flag}: {wrong}")
+    if arguments.layers and "bottleneck_stack" in arguments.nets.split(","):
+        parser.error("--nets: there is no 'bottleneck_stack' among the networks of --layers")
     check_device_options(parser, arguments)
-    ours = arguments.worker if not arguments.layers else layers.programs(arguments.worker)[0]
-    if not os.access(ours, os.X_OK):
-        parser.error(f"no program at {os.path.normpath(ours)}: build the target {os.path.basename(ours)}, or say "
-                     "--worker (where peer_worker is, or would be)")
+    if not os.access(arguments.program, os.X_OK):
+        parser.error(f"no program at {os.path.normpath(arguments.program)}: build the target lamina_bench, or name it "
+                     "with --program")
     return arguments

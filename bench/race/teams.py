@@ -1,10 +1,10 @@
 """The sides of a race of networks: the children that are started, and who of them is in it."""
 
+import contextlib
 import os
 import time
 
 import contenders
-import gpu
 import pythons
 import race
 import workers
@@ -27,13 +27,11 @@ class Team:
     race."""
 
     def __init__(self, net, interpreters, arguments):
-        common = [str(arguments.batch), str(arguments.threads)]
         self.net, self.arguments = net, arguments
         self.workers, self.subjects, self.versions = [], [], {}
         self.failures, self.opened = [], []  # both only of races on a GPU
         try:
-            ours = workers.Worker("lamina", [arguments.worker, net, *common, *["measure"] * arguments.measure],
-                                  arguments.threads)
+            ours = workers.Worker("lamina", our_command(net, arguments, measure=arguments.measure), arguments.threads)
             self.workers.append(ours)
             self.versions["lamina"] = ours.versions
             self.subjects += [workers.Subject(ours, "lamina", "eigen", layout)
@@ -79,9 +77,9 @@ def torch_command(python, net, arguments, contender=None):
     return command
 
 
-def our_command(net, arguments, contender):
-    return [arguments.worker, net, str(arguments.batch), str(arguments.threads), *contender.words(),
-            f"device={arguments.device_number}"]
+def our_command(net, arguments, **more):
+    """The command of a child of ours."""
+    return workers.serve_command(arguments.program, net=net, batch=arguments.batch, threads=arguments.threads, **more)
 
 
 class DeviceTeam(Team):
@@ -95,7 +93,8 @@ class DeviceTeam(Team):
         ours, reason = contenders.ours(arguments, precision)
         if reason:
             self.note(f"lamina/{precision}", "", "start", reason, refused=True)
-        listed = [(contender, our_command(net, arguments, contender)) for contender in ours]
+        listed = [(contender, our_command(net, arguments, device=arguments.device_number, **contender.config()))
+                  for contender in ours]
         for peer, python in peers.items():
             listed += [(contender, torch_command(python, net, arguments, contender))
                        for contender in contenders.theirs(arguments, precision, peer)]
@@ -175,7 +174,7 @@ class DeviceTeam(Team):
 
         gone, raced = [], list(self.subjects)
         samples = race.race(raced, mode, self.arguments.samples, self.arguments.others, self.arguments.retries, failed,
-                            self.device.monitor.read)
+                            self.device.read)
         for subject in gone:
             self.leave(subject)
         return [its for its in samples if its is not None]
@@ -187,23 +186,24 @@ class DeviceTeam(Team):
                 self.leave(subject)
 
 
-class Device:
-    """The GPU of a run: what it is, its readings, and the seconds left for compiling."""
+class Device(contextlib.ExitStack):
+    """The GPU of a run: what it is, its readings, which a child of ours takes, and the seconds left for compiling. Throws
+    WorkerError, `refused` where there is no such GPU."""
 
-    def __init__(self, arguments, find=gpu.find, monitor=gpu.Monitor):
-        self.compile_seconds = arguments.compile_seconds
-        if arguments.device == "rehearsal":
-            self.facts, self.monitor = {"name": "rehearsal"}, NoMonitor()
-        else:
-            self.facts = find(arguments.device_number)
-            self.monitor = monitor(self.facts["uuid"])
-
-
-class NoMonitor:
-    reason = "a rehearsal has no GPU"
+    def __init__(self, arguments):
+        super().__init__()
+        self.compile_seconds, self.child = arguments.compile_seconds, None
+        self.facts, self.reason = {"name": "rehearsal"}, "a rehearsal has no GPU"
+        if arguments.device != "rehearsal":
+            self.child = self.enter_context(workers.Worker("the GPU", workers.serve_command(
+                arguments.program, backend="cuda", device=arguments.device_number, threads=1), 1, arguments.patience))
+            described = self.child.versions["device"]
+            self.facts = {"name": described.partition(",")[0], "description": described}
+            self.reason = self.read().get("missing")
 
     def read(self):
-        return {}
+        """The reading of this moment, in the names of lamina_bench."""
+        return {} if self.child is None else self.child.ask("state")
 
 
 def torch_peers(interpreters):

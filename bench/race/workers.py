@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 
+import resident
 import rows
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -35,6 +36,11 @@ def used_seconds(pid):
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def serve_command(program, **config):
+    """The command of a child of ours; without a network in `config` it serves convolutions."""
+    return [program, "serve", json.dumps(config)]
 
 
 class Worker:
@@ -158,4 +164,9 @@ class Subject:
         """Peak memory of two passes and what they need, in a child of its own: what another layout has left behind would
         be counted, or used again."""
         with Worker(self.worker.name, self.worker.command, self.worker.threads) as child:
-            return child.ask(f"memory {mode} {self.layout}")
+            try:
+                answer = {"peak_bytes": resident.growth_of(child.child.pid, lambda: [child.ask(self.request(mode))
+                                                                                     for _ in range(2)])}
+            except resident.Unsupported as error:
+                return {"unsupported": str(error)}
+            return answer | (child.ask(self.request(mode, "facts")) if self.peer == "lamina" else {})

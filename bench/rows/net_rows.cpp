@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "measure/call_cost.h"
-#include "measure/stopwatch.h"
+#include "measure/net_run.h"
 #include "rows.h"
 #include "support/warm_up.h"
 
@@ -13,64 +13,30 @@ namespace {
 class NetMeasurement final : public Measurement {
  public:
   NetMeasurement(Workshop& workshop, const Case& c, Mode mode)
-      : plan_(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, mode)),
-        stopwatch_(plan_.backend().device()) {
-    const std::filesystem::path& weights = workshop.options().weights;
-    if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
-    pass();  // to warm up: memory touched, threads started, libraries loaded
-    if (workshop.options().cuda_graph) record();
-    warm_up(plan_.backend().device(), [this] {
-      forward();
-      if (plan_.options().mode == Mode::training) backward();
-    });
+      : run_(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, mode),
+             workshop.options().cuda_graph, workshop.options().weights) {
+    warm_up(run_.plan().backend().device(), [this] { run_.untimed(); });
   }
 
   std::vector<Sample> pass() override {
-    Device& device = plan_.backend().device();
-    const bool training = plan_.options().mode == Mode::training;
-    ++drawn_;
-    draw(device, plan_.input(), hash(fmt::format("x {}", drawn_)));
-    // Before forward, so that a GPU is not idle, and its clock does not fall, between the two passes.
-    if (training) draw(device, plan_.output_gradient(), hash(fmt::format("dy {}", drawn_)));
-    const Sample first = timed([this] { forward(); });
-    if (!training) return {first};
-    const Sample second = timed([this] { backward(); });
-    Sample total = second;
-    total.seconds += first.seconds;
-    total.cpu_seconds += first.cpu_seconds;
-    return {first, second, total};
+    std::vector<Sample> samples = run_.pass();
+    if (samples.size() == 1) return samples;
+    samples.push_back(samples[1]);
+    samples[2].seconds += samples[0].seconds;
+    samples[2].cpu_seconds += samples[0].cpu_seconds;
+    return samples;
   }
 
-  MemoryReport memory() const override { return plan_.memory(); }
+  MemoryReport memory() const override { return run_.plan().memory(); }
 
   std::vector<double> bytes() const override {
-    const GraphCost moved = plan_cost(plan_);
-    if (plan_.options().mode == Mode::inference) return {moved.forward.bytes};
+    const GraphCost moved = plan_cost(run_.plan());
+    if (run_.plan().options().mode == Mode::inference) return {moved.forward.bytes};
     return {moved.forward.bytes, moved.backward.bytes, moved.forward.bytes + moved.backward.bytes};
   }
 
  private:
-  void forward() { forward_ ? forward_->launch() : plan_.forward(); }
-  void backward() { backward_ ? backward_->launch() : plan_.backward(); }
-
-  Sample timed(const std::function<void()>& work) {
-    Sample sample = stopwatch_.time(work);
-    if (forward_) sample.launches = Launches::replayed;
-    return sample;
-  }
-
-  /// Throws Unsupported where the device cannot. The first launch is to warm up as well.
-  void record() {
-    Device& device = plan_.backend().device();
-    forward_ = device.capture([&] { plan_.forward(); });
-    if (plan_.options().mode == Mode::training) backward_ = device.capture([&] { plan_.backward(); });
-    pass();
-  }
-
-  Plan plan_;
-  Stopwatch stopwatch_;
-  std::unique_ptr<Captured> forward_, backward_;  ///< null: the plan's own calls
-  int drawn_ = 0;
+  NetRun run_;
 };
 
 std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, const Graph& graph) {

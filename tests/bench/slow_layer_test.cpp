@@ -13,11 +13,11 @@ TEST_CASE("of rows by the same program at least 95 % are equal, and the layer th
     std::filesystem::create_symlink(LAMINA_SLOW_LAYER, folder.path() / name);
   ::setenv("LAMINA_SLOW_FILTERS", "64x64x3x3", 1);
   const Ended ended = run_program(
-      LAMINA_SLOW_LAYER, "--programs=" + folder.file("first") + "," + folder.file("same") + "," + folder.file("slow") +
-                             " --backend=eigen --threads=1 --rounds=20 --passes=40 --batch=8 --image=112 "
-                             "'--benchmark_filter=^layer/resnet18/.*conv./(forward|backward_params)/eigen/default/' "
-                             "--benchmark_out=" +
-                             out);
+      LAMINA_VERSIONS, "--programs=" + folder.file("first") + "," + folder.file("same") + "," + folder.file("slow") +
+                           " --backend=eigen --threads=1 --rounds=20 --passes=40 --batch=8 --image=112 "
+                           "'--benchmark_filter=^layer/resnet18/.*conv./(forward|backward_params)/eigen/default/' "
+                           "--out=" +
+                           out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   int rows = 0, equal = 0, slow_rows = 0, found = 0, elsewhere = 0;

@@ -1,7 +1,7 @@
 """run-all from its first to its last step, without a GPU: a quick rehearsal on the backend eigen, with the programs of
 a build tree in the place of a pack's; and once without a rehearsal, where every step of the device has to fail.
 
-usage: rehearsal_test.py SOURCE LAMINA_BENCH PEER_WORKER TESTS, a program with the cases of tests/ops"""
+usage: rehearsal_test.py SOURCE LAMINA_BENCH TESTS, a program with the cases of tests/ops"""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-SOURCE, PROGRAMS = sys.argv[1], dict(zip(("lamina_bench", "peer_worker", "gpu_tests"), sys.argv[2:5]))
+SOURCE, PROGRAMS = sys.argv[1], dict(zip(("lamina_bench", "gpu_tests"), sys.argv[2:4]))
 
 
 class Rehearsal(unittest.TestCase):
@@ -23,7 +23,7 @@ class Rehearsal(unittest.TestCase):
         os.makedirs(os.path.join(self.root, "bin"))
         shutil.copy(os.path.join(SOURCE, "bench/gpu/run-all"), self.root)
         for name, path in (("runner", "bench/gpu/runner"), ("race", "bench/race"), ("data", "tests/data"),
-                           ("bin/peer_worker.sh", "bench/gpu/peer_worker.sh")):
+                           ("bin/lamina_bench.sh", "bench/gpu/lamina_bench.sh")):
             os.symlink(os.path.join(SOURCE, path), os.path.join(self.root, name))
         for name, path in PROGRAMS.items():
             os.symlink(path, os.path.join(self.root, "bin", name))

@@ -5,7 +5,7 @@
 
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "race/peers/resident.h"
+#include "resident.h"
 #include "support/backend.h"
 #include "support/catch.h"
 
@@ -26,13 +26,13 @@ struct Growth {
 
 Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
   const double predicted = static_cast<double>(predict_memory(graph, backend, options).total()) / mebibyte;
-  REQUIRE(peers::reset_peak());
-  const std::int64_t before = peers::resident_bytes().value();
+  REQUIRE(test::reset_peak());
+  const std::int64_t before = test::resident_bytes().value();
   Plan plan(graph, backend, options);
   plan.forward();
   if (options.mode == Mode::training) plan.backward();
   CHECK(static_cast<double>(plan.memory().total()) / mebibyte == predicted);
-  return {static_cast<double>(peers::peak_resident_bytes().value() - before) / mebibyte, predicted};
+  return {static_cast<double>(test::peak_resident_bytes().value() - before) / mebibyte, predicted};
 }
 
 void check(const Growth& growth) {
@@ -45,7 +45,7 @@ void check(const Growth& growth) {
 }  // namespace
 
 TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted") {
-  if (!peers::resident_bytes() || !peers::peak_resident_bytes() || !peers::reset_peak()) {
+  if (!test::resident_bytes() || !test::peak_resident_bytes() || !test::reset_peak()) {
     std::cout << "skipped: this system does not tell a process's peak of resident memory\n";
     std::exit(77);
   }

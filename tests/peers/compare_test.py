@@ -13,11 +13,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COMPARE = os.path.join(HERE, "../../bench/race/compare")
 FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 
-# Both sides hang at vgg19, and answer at once for any other network. The peer's is asked first whether it has torch.
-OURS = f'#!/bin/sh\ncase "$1" in vgg19) {FAKE} 0.1 hang;; *) {FAKE} 0.1;; esac\n'
+# Both sides hang at vgg19, ours at layers as well, and answer at once for any other network. The peer's is asked first
+# whether it has torch.
+OURS = f'#!/bin/sh\ncase "$*" in *vgg16*) {FAKE} 0.1;; *) {FAKE} 0.1 hang;; esac\n'
 THEIRS = f'#!/bin/sh\ncase "$*" in -c*) exit 0;; *vgg19*) {FAKE} 0.1 hang;; *) {FAKE} 0.2;; esac\n'
-LAYERS = (f'#!/bin/sh\ncase "$1" in layers) echo \'[{{"name": "conv", "conv": "2 3 8 8 4 3 3 1 1 1 1 1 1 1 0", '
-          f'"backward_data": false}}]\';; *) {FAKE} 0.1 hang;; esac\n')
 
 
 def default_signals():
@@ -31,15 +30,14 @@ class Compare(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder, self.out = folder.name, os.path.join(folder.name, "out.json")
         self.log = os.path.join(self.folder, "log")
-        for name, text in (("peer_worker", OURS), ("python", THEIRS), ("layer_worker", LAYERS),
-                           ("onednn_worker", f"#!/bin/sh\n{FAKE} 0.1\n")):
+        for name, text in (("lamina_bench", OURS), ("python", THEIRS), ("onednn_worker", f"#!/bin/sh\n{FAKE} 0.1\n")):
             path = os.path.join(self.folder, name)
             with open(path, "w") as file:
                 file.write(text)
             os.chmod(path, 0o755)
 
     def command(self, *words):
-        return [sys.executable, "-B", COMPARE, "--worker", os.path.join(self.folder, "peer_worker"), "--python",
+        return [sys.executable, "-B", COMPARE, "--program", os.path.join(self.folder, "lamina_bench"), "--python",
                 os.path.join(self.folder, "python"), "--samples", "2", "--retries", "0", "--memory", "no", "--out",
                 self.out, *words]
 

@@ -11,7 +11,6 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
 import contenders
-import gpu
 import pythons
 import teams
 from contenders import Contender
@@ -22,8 +21,8 @@ FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 # Ours takes 0.1 s a pass, and 0.05 s in tf32; the backend `cuda` refuses tf32, and no backend replays but in `cudnn`.
 OURS = f"""#!/bin/sh
 case "$*" in
-  *backend=cuda\\ *tf32*) {FAKE} 0.1 unable-open;;
-  *backend=cuda\\ *graph*) {FAKE} 0.1 die-open;;
+  *'"cuda"'*tf32*) {FAKE} 0.1 unable-open;;
+  *'"cuda"'*'"graph": true'*) {FAKE} 0.1 die-open;;
   *tf32*) {FAKE} 0.05 ours;;
   *) {FAKE} 0.1 ours;;
 esac
@@ -49,15 +48,15 @@ class Rehearsal(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder, self.out = folder.name, os.path.join(folder.name, "out.json")
-        for name, text in (("peer_worker", OURS), ("python", THEIRS)):
+        for name, text in (("lamina_bench", OURS), ("python", THEIRS)):
             path = os.path.join(self.folder, name)
             with open(path, "w") as file:
                 file.write(text)
             os.chmod(path, 0o755)
 
     def compare(self, *words, status=0, device="rehearsal", environment=()):
-        done = subprocess.run([sys.executable, "-B", COMPARE, "--device", device, "--worker",
-                               os.path.join(self.folder, "peer_worker"), "--python",
+        done = subprocess.run([sys.executable, "-B", COMPARE, "--device", device, "--program",
+                               os.path.join(self.folder, "lamina_bench"), "--python",
                                os.path.join(self.folder, "python"), "--nets", "vgg16", "--samples", "2", "--retries",
                                "0", "--backends", "cuda,cudnn", "--out", self.out, *words], capture_output=True,
                               text=True, check=False, timeout=120, env=os.environ | dict(environment))
@@ -146,14 +145,18 @@ class Rehearsal(unittest.TestCase):
                                       "it\n")
 
     def test_without_a_gpu_one_line_says_so_and_the_status_is_that_of_skipped(self):
-        try:
-            gpu.find(0)
-            self.skipTest("there is a GPU here")
-        except gpu.NoGpu:
-            pass
-        done = self.compare(device="cuda", status=pythons.SKIPPED)
-        self.assertRegex(done.stderr, r"\Acompare: no GPU for --device cuda: .*\n\Z")
+        with open(os.path.join(self.folder, "lamina_bench"), "w") as file:
+            file.write("#!/bin/sh\necho '{\"error\": \"no driver\", \"refused\": true}'\n")
+        done = self.compare(device="cuda:3", status=pythons.SKIPPED)
+        self.assertRegex(done.stderr, r"\A.*cuda:3.*no driver\n\Z")
         self.assertEqual(done.stdout, "")
+
+    def test_readings_of_the_gpu_are_in_the_rows_of_both_sides(self):
+        self.compare("--torch", "eager", "--precision", "f32", "--backends", "cudnn", device="cuda")
+        written = self.written()
+        self.assertEqual(written["context"]["gpu"]["name"], "Fake H200")
+        self.assertEqual({(row["device"], row["sm_mhz"], row["throttled"]) for row in written["benchmarks"]},
+                         {("Fake H200", 1980, "power cap")})
 
 
 class Contenders(unittest.TestCase):
@@ -163,10 +166,10 @@ class Contenders(unittest.TestCase):
                          "torch/tf32/eager+benchmark")
 
     def test_our_child_is_told_backend_math_and_variant(self):
-        self.assertEqual(Contender("lamina", "cudnn", "measured+graph", "tf32", "nchw", "cudnn:/x").words(),
-                         ["backend=cudnn:/x", "math=tf32", "measure", "graph"])
-        self.assertEqual(Contender("lamina", "cuda", "plain", "f32", "nchw", "cuda").words(),
-                         ["backend=cuda", "math=strict"])
+        self.assertEqual(Contender("lamina", "cudnn", "measured+graph", "tf32", "nchw", "cudnn:/x").config(),
+                         {"backend": "cudnn:/x", "math": "tf32", "measure": True, "graph": True})
+        self.assertEqual(Contender("lamina", "cuda", "plain", "f32", "nchw", "cuda").config(),
+                         {"backend": "cuda", "math": "strict", "measure": False, "graph": False})
 
     def test_two_directories_of_cudnn_keep_their_names(self):
         arguments = type("Arguments", (), {"backends": "cuda,cudnn:/a,cudnn:/b", "ours": "plain", "our_layouts": "nchw"})

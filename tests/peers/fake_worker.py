@@ -1,7 +1,7 @@
 """Speaks the protocols of the peers' workers without computing anything: usage:
-fake_worker.py SECONDS [die|refuse|unsupported|hang|die-open|unable-open|hang-open|fail-late|babble|ours]
-Every pass of a layer takes SECONDS, too; there is no variant `winograd`. The peak of memory is 1000 bytes for each
-command that came before, on a GPU 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
+fake_worker.py SECONDS [die|refuse|hang|die-open|unable-open|hang-open|fail-late|babble|ours|LISTINGS]
+LISTINGS is a file of {network: its convolutions}. Every pass of a layer takes SECONDS, too; there is no variant
+`winograd`. The peak of memory on a GPU is 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
 a minute, and as a script that is interrupted would end: loudly. Who fails late does so at its fifth pass."""
 
 import json
@@ -9,9 +9,9 @@ import sys
 import time
 
 seconds, fault = float(sys.argv[1]), (sys.argv[2:3] or [None])[0]
-print(json.dumps({"torch": "0.0"}), flush=True)
+print(json.dumps({"torch": "0.0", "device": "Fake H200, of nothing"}), flush=True)
 passes = 0
-for commands, line in enumerate(sys.stdin):
+for line in sys.stdin:
     opening = line.startswith("open")
     passes += line.startswith("pass")
     if fault == "die" or (fault == "die-open" and opening):
@@ -34,13 +34,16 @@ for commands, line in enumerate(sys.stdin):
     answer |= dict.fromkeys(("backward_params_cpu", "backward_data_cpu"), 0)
     if line.startswith("drop"):
         answer = {}
-    elif line.startswith("memory") and fault == "unsupported":
-        answer = {"unsupported": "no such file"}
-    elif line.startswith("memory"):
-        answer = {"peak_bytes": 1000 * commands, "plan_bytes": 7}
+    elif line.startswith("state"):
+        answer = {"sm_mhz": 1980, "throttled": "power cap"}
+    elif line.startswith("facts"):
+        answer = {"plan_bytes": 7}
     elif opening and len(line.split()) == 3:  # of a network on a GPU
         answer = {"first_pass_seconds": 30 * seconds, "last_warm_up_seconds": seconds}
         answer |= {"plan_bytes": 5 << 20} if fault == "ours" else {"peak_bytes": 10 << 20, "compile_seconds": 29.0}
     elif opening:
-        answer = {"unsupported": "none such"} if "winograd" in line else {"implementation": "fake"}
+        answer = {"error": "none such", "refused": True} if "winograd" in line else {"implementation": "fake"}
+    elif line.startswith("list"):
+        with open(fault) as file:
+            answer = {"convolutions": json.load(file)[line.split()[1]]}
     print(json.dumps(answer), flush=True)

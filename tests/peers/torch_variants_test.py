@@ -166,13 +166,13 @@ class Worker(unittest.TestCase):
                    "import torch_device\n"
                    "class Server:\n"
                    "    facts = {}\n"
-                   "    def __init__(self, _): pass\n"
+                   "    def __init__(self, *_): pass\n"
                    "    def answer(self, line):\n"
                    "        print('AUTOTUNE convolution', flush=True)\n"
                    "        os.write(1, b'from a compiler below\\n')\n"
                    "        return {'line': line}\n"
                    "torch_device.Server = Server\n"
-                   "torch_device.worker(None)\n")
+                   "torch_device.worker(None, None)\n")
         done = subprocess.run([sys.executable, "-B", "-c", program], input="a\n", capture_output=True, text=True,
                               check=True)
         self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{}, {"line": "a\n"}])

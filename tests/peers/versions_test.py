@@ -1,6 +1,7 @@
 """Rows by several programs in turns: how they are called, what is read from them, how a comparison ends. usage:
 versions_test.py LAMINA_BENCH"""
 
+import glob
 import json
 import os
 import signal
@@ -12,6 +13,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
+sys.path.insert(0, os.path.join(HERE, "../../bench"))
+import wheels
+
 BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
 LAYER, NET, SETUP = "layer/n/conv1/forward/cudnn/", "net/n/total/cudnn", "setup/n/plan/cudnn"
 
@@ -155,6 +159,23 @@ class Versions(unittest.TestCase):
         self.assertEqual(total["memory_MiB"], total["first_memory_MiB"])
         self.assertEqual(found["layer/mnist_mlp/dense_1/forward/eigen/gemm/f32/nchw/batch:2"]["algorithm"], "gemm")
         self.assertEqual([one["variant"] for one in result["context"]["variants"]], [BENCH, BENCH + " (2)"])
+
+    @unittest.skipIf(BENCH is None, "no lamina_bench was named")
+    def test_each_version_of_cudnn_that_is_here_is_loaded_by_processes_of_its_own(self):
+        named = os.environ.get("LAMINA_TEST_CUDNN_VERSIONS")
+        brought = os.path.join(wheels.default_folder(), "cudnn/*/nvidia/cudnn/lib")
+        folders = named.split(",") if named else sorted(glob.glob(brought))
+        if len(folders) < 2:
+            self.skipTest("no two versions of cuDNN here; bench/get-cudnn brings some")
+        child = self.start("--cudnn", f"{folders[0]},{folders[-1]}", "--program", BENCH, "--batch=2",
+                           "--benchmark_filter=^net/mnist_mlp/forward/")
+        _, result = self.end(child, 0 if os.path.exists("/dev/nvidiactl") else 1)
+        reports = [one["context"].get("backend_cudnn", "") for one in result["context"]["variants"]]
+        self.assertEqual(len(set(reports)), 2)
+        for report, folder in zip(reports, (folders[0], folders[-1])):
+            self.assertIn(folder, report)
+        for run in result["benchmarks"]:  # measured, or refused with the reason where there is no device
+            self.assertTrue(run.get("real_time", 0) > 0 or run.get("error_message") or run.get("skip_message"))
 
     def test_wrong_use_ends_with_status_2_before_anything_runs(self):
         good = self.program("good", 'touch "$here/ran"; exit 3')

@@ -48,7 +48,7 @@ class Loop:
         if not self.target.rehearsal:
             found["LAMINA_EXPECT_GPU"] = "1"
         ours = self.machine.environment()
-        if step is not None and step.kind == "peers":  # PyTorch brings its own: peer_worker.sh hands it on to our side
+        if step is not None and step.kind == "peers":  # PyTorch brings its own: lamina_bench.sh hands it on to our side
             found["LAMINA_LIBRARY_PATH"] = ours.get("LD_LIBRARY_PATH", "")
         else:
             found.update(ours)

@@ -5,6 +5,7 @@ take about ten minutes of a large GPU. The estimates in seconds are made from co
 device."""
 
 import dataclasses
+import json
 import os
 from typing import Tuple
 
@@ -143,7 +144,7 @@ def race(target, name, net, rank, seconds, theirs, compiling=0):
     return Step(name, "B", rank, seconds, "peers",
                 (target.torch, "-B", os.path.join(target.root, "race/compare"), "--nets", net, "--device", *how,
                  "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
-                 "--worker", target.program("peer_worker.sh"), "--compile_seconds", str(compiling), "--patience",
+                 "--program", target.program("lamina_bench.sh"), "--compile_seconds", str(compiling), "--patience",
                  str(compiling or 75), "--out", f"{WORK}/peers.json"), ("device", "torch"),
                 limit=900 if target.rehearsal else max(330, compiling + 2 * seconds))
 
@@ -186,15 +187,16 @@ def part_c(target):
                    keeps="tables.txt")
     if not target.rehearsal:
         two = ",".join(target.cudnn_folders[:2])
-        yield Step("two versions of cuDNN", "C", 3, 90, "bench",
-                   (target.program("lamina_bench"), "--backend=cudnn", f"--cudnn={two}", *target.bench, "--rounds=3",
-                    "--benchmark_filter=^net/(resnet50|vgg16)/", f"--benchmark_out={WORK}/bench.json"),
-                   ("device", "cudnn", "two cudnn"), keeps="tables.txt")
+        yield Step("two versions of cuDNN", "C", 3, 180, "bench",
+                   (target.python, "-B", os.path.join(target.root, "race/versions"), "--cudnn", two, "--program",
+                    target.program("lamina_bench"), *target.bench, "--benchmark_filter=^net/(resnet50|vgg16)/", "--out",
+                    f"{WORK}/bench.json"), ("device", "cudnn", "two cudnn"), keeps="tables.txt")
         here = os.path.dirname(os.path.abspath(__file__))
         for i, net in enumerate(("resnet50", "vgg16")):
             yield Step(f"ncu on the slowest kernels of {net}", "C", 2 + i, 90, "text",
                        (target.python, "-B", os.path.join(here, "slowest.py"), target.ncu, "8", "pass training nchw",
-                        target.program("peer_worker"), net, "16", "4", "backend=cuda"), ("device", "ncu"),
+                        target.program("lamina_bench"), "serve",
+                        json.dumps({"net": net, "batch": 16, "threads": 4, "backend": "cuda"})), ("device", "ncu"),
                        keeps="ncu.txt", limit=240)
 
 

@@ -1,10 +1,11 @@
-// The child that `compare --layers` asks for single convolutions by oneDNN's own primitives, f32; see layer_server.h
-// for the requests. Its variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd"
+// The child that `compare --layers` asks for single convolutions by oneDNN's own primitives, f32; see server.h for the
+// requests. Its variants: "any" (the direct algorithm in whatever layouts oneDNN likes best), "winograd"
 // (likewise, by its Winograd algorithm) and "nchw" (the direct one on plain tensors). Reorders are outside the timing.
 // usage: onednn_worker THREADS, with OMP_NUM_THREADS set to the same
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <chrono>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -13,8 +14,10 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "layer_server.h"
+#include "measure/stopwatch.h"
+#include "race/serve/convolution.h"
 
+namespace lamina::bench {
 namespace {
 
 using dnnl::memory;
@@ -28,12 +31,12 @@ struct Tensors {
 
 memory::desc describe(const memory::dims& extents, Tag tag) { return {extents, memory::data_type::f32, tag}; }
 
-memory::dims both(const lamina::Size& size) { return {size.h, size.w}; }
+memory::dims both(const Size& size) { return {size.h, size.w}; }
 
-Tensors tensors(const peers::Convolution& conv, bool plain) {
-  const lamina::Shape& x = conv.x;
-  const lamina::Conv& op = conv.op;
-  const lamina::Shape y = lamina::infer(op, {x}).y;
+Tensors tensors(const Convolution& conv, bool plain) {
+  const Shape& x = conv.x;
+  const Conv& op = conv.op;
+  const Shape y = infer(op, {x}).y;
   const auto tag = [&](Tag of_plain) { return plain ? of_plain : Tag::any; };
   const int g = op.groups;
   return {describe({x.n, x.c, x.h, x.w}, tag(Tag::nchw)),
@@ -59,10 +62,10 @@ typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::t
 #endif
 }
 
-class Subject final : public peers::TimedPass {
+class Subject final : public ServedConvolution {
  public:
-  Subject(const dnnl::engine& engine, const peers::Convolution& conv, lamina::Pass pass, const std::string& variant)
-      : engine_(engine), stream_(engine), plain_(tensors(conv, true)) {
+  Subject(const dnnl::engine& engine, const Convolution& conv, Pass pass, const std::string& variant)
+      : ServedConvolution(pass), engine_(engine), stream_(engine), plain_(tensors(conv, true)) {
     const auto algorithm =
         variant == "winograd" ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const Tensors wanted = tensors(conv, variant == "nchw");
@@ -73,13 +76,13 @@ class Subject final : public peers::TimedPass {
     const auto forward =
         make<dnnl::convolution_forward>(engine, std::tuple(), dnnl::prop_kind::forward_training, algorithm, wanted.x,
                                         wanted.w, wanted.bias, wanted.y, stride, dilation, pad, pad);
-    if (pass == lamina::Pass::forward) {
+    if (pass == Pass::forward) {
       take<dnnl::convolution_forward>(forward);
       give(DNNL_ARG_SRC, forward.src_desc(), plain_.x, "x");
       give(DNNL_ARG_WEIGHTS, forward.weights_desc(), plain_.w, "w");
       if (conv.op.bias) give(DNNL_ARG_BIAS, forward.bias_desc(), plain_.bias, "bias");
       receive(DNNL_ARG_DST, forward.dst_desc(), plain_.y);
-    } else if (pass == lamina::Pass::backward_data) {
+    } else if (pass == Pass::backward_data) {
       const auto data = make<dnnl::convolution_backward_data>(engine, std::tie(forward), algorithm, wanted.x, wanted.w,
                                                               wanted.y, stride, dilation, pad, pad);
       take<dnnl::convolution_backward_data>(data);
@@ -98,16 +101,8 @@ class Subject final : public peers::TimedPass {
     stream_.wait();
   }
 
-  std::string implementation() const override { return implementation_; }
-
-  peers::Sample run() override {
-    const peers::Stopwatch watch;
-    primitive_.execute(stream_, arguments_);
-    stream_.wait();
-    return watch.elapsed();
-  }
-
   std::vector<float> result() override {
+    run();
     std::vector<float> all;
     for (const auto& [argument, plain] : results_) {
       std::vector<float> values(plain.get_size() / sizeof(float));
@@ -120,6 +115,16 @@ class Subject final : public peers::TimedPass {
   }
 
  private:
+  std::string implementation() const override { return implementation_; }
+
+  Sample run() override {
+    const auto start = std::chrono::steady_clock::now();
+    const double cpu_start = cpu_seconds();
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), cpu_seconds() - cpu_start};
+  }
+
   template <class Primitive>
   void take(const typename Primitive::primitive_desc& description) {
     implementation_ = description.impl_info_str();
@@ -127,7 +132,7 @@ class Subject final : public peers::TimedPass {
   }
 
   void give(int argument, const memory::desc& chosen, const memory::desc& plain, const std::string& tensor) {
-    std::vector<float> values = peers::numbers(static_cast<std::int64_t>(plain.get_size() / sizeof(float)), tensor);
+    std::vector<float> values = whole_numbers(static_cast<std::int64_t>(plain.get_size() / sizeof(float)), tensor);
     memory from(plain, engine_, values.data());
     memory& to = arguments_[argument] = memory(chosen, engine_);
     dnnl::reorder(from, to).execute(stream_, from, to);
@@ -148,37 +153,40 @@ class Subject final : public peers::TimedPass {
   std::vector<std::pair<int, memory::desc>> results_;
 };
 
-std::unique_ptr<peers::TimedPass> open(const dnnl::engine& engine, const peers::Convolution& conv, lamina::Pass pass,
-                                       const std::string& variant) {
+std::unique_ptr<Served> open(const dnnl::engine& engine, const Convolution& conv, Pass pass,
+                             const std::string& variant) {
   if (variant != "any" && variant != "winograd" && variant != "nchw")
-    throw lamina::UsageError("no variant '" + variant + "'; there are any, winograd and nchw");
+    throw UsageError("no variant '" + variant + "'; there are any, winograd and nchw");
   try {
     return std::make_unique<Subject>(engine, conv, pass, variant);
   } catch (const dnnl::error& error) {
-    if (error.status == dnnl_unimplemented) throw lamina::Unsupported("oneDNN has none such");
+    if (error.status == dnnl_unimplemented) throw Unsupported("oneDNN has none such");
     throw;
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: onednn_worker THREADS\n";
-    return 2;
-  }
+int serve_onednn(int threads) {
   try {
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     const dnnl_version_t& version = *dnnl_version();
     const std::string text =
         std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' + std::to_string(version.patch);
-    peers::serve({{"onednn", text}, {"threads", std::stoi(argv[1])}},
-                 [&](const peers::Convolution& conv, lamina::Pass pass, const std::string& variant) {
-                   return open(engine, conv, pass, variant);
-                 });
+    serve({{"onednn", text}, {"threads", threads}},
+          [&](const std::string& pass, const std::string& variant, const std::string& numbers) {
+            return open(engine, read_convolution(numbers), pass_of(pass), variant);
+          });
   } catch (const std::exception& error) {
     std::cout << json{{"error", error.what()}}.dump() << std::endl;
     return 1;
   }
   return 0;
+}
+
+}  // namespace
+}  // namespace lamina::bench
+
+int main(int argc, char** argv) {
+  if (argc == 2) return lamina::bench::serve_onednn(std::stoi(argv[1]));
+  std::cerr << "usage: onednn_worker THREADS\n";
+  return 2;
 }

@@ -1,4 +1,5 @@
-"""The child that `compare` asks for PyTorch's passes in one variant on a GPU: one line in, one line of JSON out."""
+"""The child that `compare` asks for PyTorch's passes, on the processor or in one variant on a GPU: one line in, one line
+of JSON out."""
 
 import gc
 import json
@@ -12,7 +13,7 @@ import torch
 import torch_settings
 import torch_subject
 
-WARM_UP_PASSES = 5  # of `open`, each one untimed pass and one timed; peer_worker has as many
+WARM_UP_PASSES = 5  # of `open`, each one untimed pass and one timed; ours has as many
 
 
 def facts(variant, threads, found):
@@ -40,8 +41,13 @@ def wall(work):
 
 
 class Server:
-    def __init__(self, arguments):
-        self.arguments, self.subjects = arguments, {}
+    """`versions(threads)`: what is said of PyTorch on the processor, where no device is named."""
+
+    def __init__(self, arguments, versions):
+        self.arguments, self.subjects, self.variant, self.on_gpu = arguments, {}, None, False
+        if not arguments.device:
+            self.facts = versions(arguments.threads)
+            return
         self.variant = torch_settings.Variant(arguments.variant, arguments.precision, arguments.device)
         self.on_gpu = self.variant.device.type == "cuda"
         if self.on_gpu:
@@ -53,6 +59,9 @@ class Server:
             self.subjects[mode, layout] = torch_subject.made(self.arguments.nets, mode, layout, self.arguments.batch,
                                                              self.variant)
         return self.subjects[mode, layout]
+
+    def run(self, mode, layout):
+        return self.subject(mode, layout).run()
 
     def open(self, mode, layout):
         """Makes what `pass` will run and warms it up; what that took, and the peak of memory of one more pass."""
@@ -75,7 +84,7 @@ class Server:
     def drop(self, mode):
         self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != mode}
         gc.collect()
-        if self.variant.compile_mode:
+        if self.variant and self.variant.compile_mode:
             torch._dynamo.reset()
             torch._dynamo.config.error_on_recompile = False
         if self.on_gpu:
@@ -85,9 +94,7 @@ class Server:
 
     def answer(self, line):
         command, mode, *layout = line.split()
-        if command == "pass":
-            return self.subject(mode, *layout).run()
-        return getattr(self, {"open": "open", "drop": "drop"}[command])(mode, *layout)
+        return getattr(self, {"pass": "run", "open": "open", "drop": "drop"}[command])(mode, *layout)
 
 
 def reason(error):
@@ -96,7 +103,7 @@ def reason(error):
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]
 
 
-def worker(arguments):
+def worker(arguments, versions):
     """`open MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # compilers print, too: that goes to standard error
@@ -106,7 +113,7 @@ def worker(arguments):
         print(json.dumps(answer), file=answers, flush=True)
 
     try:
-        server = Server(arguments)
+        server = Server(arguments, versions)
         say(server.facts)
         for line in sys.stdin:
             say(server.answer(line))

@@ -7,14 +7,11 @@ networks the backward overwrites instead.)
 """
 
 import argparse
-import json
 import os
-import signal
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import options
-import resident
 import rows
 import torch
 import torch_device
@@ -49,40 +46,14 @@ def profile(subject):
     print(recorded.key_averages().table(sort_by="self_cpu_time_total", row_limit=15, max_name_column_width=40))
 
 
-def worker(arguments):
-    """Answers one line of JSON for each line of standard input: `pass MODE LAYOUT`, `memory MODE LAYOUT` or `drop MODE`,
-    as worker.cpp does."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # where `compare` was killed, nobody is left to be told
-    subjects = {}
-
-    def run(mode, layout):
-        if (mode, layout) not in subjects:
-            subjects[mode, layout] = Subject(arguments.nets, mode, layout, arguments.batch)
-        return subjects[mode, layout].run()
-
-    print(json.dumps(versions(arguments.threads)), flush=True)
-    for line in sys.stdin:
-        command, mode, *layout = line.split()
-        if command == "drop":
-            subjects = {key: subject for key, subject in subjects.items() if key[0] != mode}
-            answer = {}
-        elif command == "memory":
-            try:
-                answer = {"peak_bytes": resident.growth_of(lambda: (run(mode, *layout), run(mode, *layout)))}
-            except resident.Unsupported as error:
-                answer = {"unsupported": str(error)}
-        else:
-            answer = run(mode, *layout)
-        print(json.dumps(answer), flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default=",".join(PUBLISHED), help="by name, joined by commas")
+    parser.add_argument("--nets", type=options.words(PROTOCOL), default=",".join(PUBLISHED),
+                        help="by name, joined by commas")
     parser.add_argument("--batch", type=options.whole(1), default=16)
     parser.add_argument("--passes", type=options.whole(1), default=10, help="timed passes; one more is thrown away")
-    parser.add_argument("--modes", default="training,inference")
-    parser.add_argument("--layouts", default="nchw,nhwc")
+    parser.add_argument("--modes", type=options.words(rows.PASSES), default="training,inference")
+    parser.add_argument("--layouts", type=options.words(FORMATS), default="nchw,nhwc")
     parser.add_argument("--threads", type=options.whole(1), default=rows.cores())
     parser.add_argument("--out", help="JSON file to write")
     parser.add_argument("--profile", action="store_true", help="print where a pass spends its time, and time nothing")
@@ -91,15 +62,9 @@ def main():
     parser.add_argument("--variant", default="eager", help="with --device: as `compare --torch` has it")
     parser.add_argument("--precision", default="f32", help="with --device: as `compare --precision` has it")
     arguments = parser.parse_args()
-    for flag, known in (("nets", PROTOCOL), ("modes", rows.PASSES), ("layouts", FORMATS)):
-        wrong = options.wrong_words(getattr(arguments, flag), known)
-        if wrong:
-            parser.error(f"--{flag}: {wrong}")
     torch.set_num_threads(arguments.threads)
-    if arguments.worker and arguments.device:
-        return torch_device.worker(arguments)
     if arguments.worker:
-        return worker(arguments)
+        return torch_device.worker(arguments, versions)
     try:
         file = rows.File(arguments.out) if arguments.out else None
     except rows.Unwritable as error:

@@ -121,5 +121,5 @@ class CapturedSubject(Subject):
 
 def made(name, mode, layout, batch, variant):
     """A network in a variant."""
-    kind = CapturedSubject if variant.captures else Subject
+    kind = CapturedSubject if variant and variant.captures else Subject
     return kind(name, mode, layout, batch, variant)

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace peers {
+namespace lamina::test {
 
 std::optional<std::int64_t> resident_bytes();       ///< now
 std::optional<std::int64_t> peak_resident_bytes();  ///< since the process began, or since reset_peak()
@@ -12,4 +12,4 @@ std::optional<std::int64_t> peak_resident_bytes();  ///< since the process began
 /// Makes the present size the peak. False where the system does not allow it.
 bool reset_peak();
 
-}  // namespace peers
+}  // namespace lamina::test

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-namespace peers {
+namespace lamina::test {
 namespace {
 
 std::optional<std::int64_t> status_bytes(const std::string& field) {
@@ -26,4 +26,4 @@ bool reset_peak() {
   return file.good();
 }
 
-}  // namespace peers
+}  // namespace lamina::test

@@ -3,10 +3,10 @@
 
 #include "lamina/graph.h"
 
-namespace peers {
+namespace lamina::bench {
 
 /// On `batch` images of 64 x 56 x 56: 1x1 to 64, 3x3, 1x1 to 256, added to the shortcut; the first block projects.
 /// Node names are those of torch_nets' bottleneck_stack.
-lamina::Graph bottleneck_stack(int batch);
+Graph bottleneck_stack(int batch);
 
-}  // namespace peers
+}  // namespace lamina::bench

@@ -1,34 +1,34 @@
-"""This process's resident memory, as Linux counts it."""
+"""A process's resident memory, as Linux counts it."""
 
 
 class Unsupported(Exception):
     """This system does not tell a process's peak of memory; the message says why."""
 
 
-def status_bytes(field):
+def status_bytes(pid, field):
     """VmRSS: resident now. VmHWM: at most, since the process began or since reset_peak()."""
     try:
-        with open("/proc/self/status") as file:
+        with open(f"/proc/{pid}/status") as file:
             for line in file:
                 if line.startswith(field + ":"):
                     return int(line.split()[1]) * 1024
     except OSError as error:
         raise Unsupported(f"this system does not tell a process's resident memory: {error}") from error
-    raise Unsupported(f"this system does not tell a process's resident memory: /proc/self/status has no {field}")
+    raise Unsupported(f"this system does not tell a process's resident memory: /proc has no {field}")
 
 
-def reset_peak():
+def reset_peak(pid):
     """Makes the present size the peak."""
     try:
-        with open("/proc/self/clear_refs", "w") as file:
+        with open(f"/proc/{pid}/clear_refs", "w") as file:
             file.write("5")
     except OSError as error:
         raise Unsupported(f"this system does not set back a process's peak of resident memory: {error}") from error
 
 
-def growth_of(work):
-    """By how much this process grew at most while it worked, in bytes."""
-    reset_peak()
-    before = status_bytes("VmRSS")
+def growth_of(pid, work):
+    """By how much a process grew at most while it worked, in bytes."""
+    reset_peak(pid)
+    before = status_bytes(pid, "VmRSS")
     work()
-    return status_bytes("VmHWM") - before
+    return status_bytes(pid, "VmHWM") - before

@@ -1,0 +1,51 @@
+// A whole network's passes, timed one by one.
+
+#include "net_run.h"
+
+#include <string>
+
+#include "lamina/lamina.h"
+#include "workshop.h"
+
+namespace lamina::bench {
+
+NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded,
+               const std::filesystem::path& weights)
+    : plan_(graph, backend, options), stopwatch_(plan_.backend().device()) {
+  if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
+  pass();
+  if (recorded) record();
+}
+
+std::vector<Sample> NetRun::pass(bool warm) {
+  Device& device = plan_.backend().device();
+  const std::string number = std::to_string(++drawn_);
+  draw(device, plan_.input(), hash("x " + number));
+  // Before forward, so that a GPU is not idle, and its clock does not fall, between the two passes.
+  if (training()) draw(device, plan_.output_gradient(), hash("dy " + number));
+  if (warm) untimed();
+  std::vector<Sample> samples = {timed([this] { forward(); })};
+  if (training()) samples.push_back(timed([this] { backward(); }));
+  return samples;
+}
+
+void NetRun::untimed() {
+  forward();
+  if (training()) backward();
+}
+
+Sample NetRun::timed(const std::function<void()>& work) {
+  Sample sample = stopwatch_.time(work);
+  if (forward_) sample.launches = Launches::replayed;
+  return sample;
+}
+
+/// The first launch is to warm up as well.
+void NetRun::record() {
+  Device& device = plan_.backend().device();
+  forward_ = device.capture([this] { plan_.forward(); });
+  if (training()) backward_ = device.capture([this] { plan_.backward(); });
+  pass();
+}
+
+}  // namespace lamina::bench

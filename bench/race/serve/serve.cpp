@@ -1,0 +1,144 @@
+// lamina_bench serve: Lamina's side of every race between processes.
+
+#include "serve.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <map>
+
+#include "bottleneck_stack.h"
+#include "convolution.h"
+#include "lamina/lamina.h"
+#include "lamina/nets.h"
+#include "measure/net_run.h"
+
+namespace lamina::bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr int warm_up_passes = 5;  // of `open`; torch_device.py has as many
+
+nets::Protocol protocol_of(const std::string& net) {
+  if (net == "bottleneck_stack") return {.softmax = false, .input_gradient = true};
+  return nets::info(net).protocol;
+}
+
+Graph build(const std::string& net, int batch) {
+  if (net == "bottleneck_stack") return bottleneck_stack(batch);
+  return nets::build(net, {.batch = batch, .softmax = protocol_of(net).softmax});
+}
+
+/// A network in one mode and layout, as the published tables timed it. Every backend but eigen counts as a GPU's: each
+/// of its timed passes comes after one untimed, so that clocks and caches are as passes back to back leave them.
+class ServedNet final : public Served {
+ public:
+  ServedNet(Graph graph, Backend& backend, const Options& options, bool record, bool on_gpu)
+      : start_(std::chrono::steady_clock::now()), run_(graph, backend, options, record), on_gpu_(on_gpu) {
+    made_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  void warm_up() override {
+    for (int i = 0; i < warm_up_passes; ++i) pass();
+  }
+
+  json facts() const override {
+    std::map<std::string, int> math;  // of how many calls
+    for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
+    return {{"plan_bytes", run_.plan().memory().total()},
+            {"made_seconds", made_seconds_},
+            {"warm_up_passes", warm_up_passes},
+            {"math_of_calls", math}};
+  }
+
+  json pass() override {
+    const std::vector<Sample> samples = run_.pass(on_gpu_);
+    json answer;
+    put(answer, samples.size() == 1 ? "inference" : "forward", samples[0]);
+    if (samples.size() > 1) put(answer, "backward", samples[1]);
+    return answer;
+  }
+
+  std::vector<float> result() override { throw UsageError("a network's numbers are compared by tests/torch"); }
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+  NetRun run_;
+  bool on_gpu_;
+  double made_seconds_ = 0;
+};
+
+/// One of the values by its name; UsageError for an unknown one.
+template <class T, std::size_t n>
+T one_of(const char* what, const std::string& name, const std::array<T, n>& known) {
+  std::string names;
+  for (const T value : known) {
+    if (name == to_string(value)) return value;
+    names += (names.empty() ? "" : ", ") + std::string(to_string(value));
+  }
+  throw UsageError(std::string("no ") + what + " '" + name + "'; there are " + names);
+}
+
+void check_keys(const json& config) {
+  constexpr std::array known = {"net", "batch", "threads", "backend", "device", "math", "measure", "graph"};
+  for (const auto& [key, value] : config.items())
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw UsageError("no key '" + key + "'; there are net, batch, threads, backend, device, math, measure and graph");
+}
+
+void serve_config(const json& config) {
+  check_keys(config);
+  const std::string net = config.value("net", std::string()), name = config.value("backend", std::string("eigen"));
+  const bool record = config.value("graph", false);
+  const int threads = config.value("threads", 0);
+  const auto backend = make_backend(name, {.threads = threads, .device = config.value("device", 0)});
+  if (const std::string reason = backend->available(); !reason.empty()) throw Unsupported(reason);
+  Options common;
+  common.choice.measure = config.value("measure", false);
+  common.choice.math =
+      one_of("math", config.value("math", std::string("strict")), std::array{Math::strict, Math::tf32});
+  const json greeting = {{"backend", backend->describe()},
+                         {"device", backend->device().describe()},
+                         {"threads", threads},
+                         {"measure", common.choice.measure},
+                         {"graph", record},
+                         {"math", to_string(common.choice.math)}};
+  const Open open = [&](const std::string& what, const std::string& variant,
+                        const std::string& numbers) -> std::unique_ptr<Served> {
+    Options options = common;
+    options.layout = one_of("layout", variant, std::array{Layout::nchw, Layout::nhwc});
+    if (net.empty()) {
+      const Pass pass = pass_of(what);
+      options.input_gradient = pass == Pass::backward_data;
+      return serve_convolution(*backend, read_convolution(numbers), pass, options);
+    }
+    if (what != "training" && what != "inference")
+      throw UsageError("no mode '" + what + "'; there are training and inference");
+    const bool training = what == "training";
+    options.mode = training ? Mode::training : Mode::inference;
+    options.input_gradient = training && protocol_of(net).input_gradient;
+    options.accumulate_parameters = training && protocol_of(net).accumulate;
+    return std::make_unique<ServedNet>(build(net, config.value("batch", 16)), *backend, options, record,
+                                       name != "eigen");
+  };
+  serve(greeting, open, &backend->device());
+}
+
+}  // namespace
+
+int run_serve(const std::string& config) {
+  try {
+    serve_config(json::parse(config));
+    return 0;
+  } catch (const Unsupported& error) {
+    std::cout << json{{"error", error.what()}, {"refused", true}}.dump() << std::endl;
+  } catch (const std::exception& error) {
+    std::cout << json{{"error", error.what()}}.dump() << std::endl;
+  }
+  return 1;
+}
+
+}  // namespace lamina::bench

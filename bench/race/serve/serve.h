@@ -1,0 +1,13 @@
+#pragma once
+// lamina_bench serve CONFIG: a long-lived child that runs one pass at a time for bench/race/compare.
+
+#include <string>
+
+namespace lamina::bench {
+
+/// Serves as server.h says, on what `config` asks for as JSON: {"net", "batch", "threads", "backend", "device", "math",
+/// "measure", "graph"}. Without "net" it serves convolutions. What fails is one last line with "error", and "refused"
+/// where it is something that cannot be done here and no fault. Returns the exit status.
+int run_serve(const std::string& config);
+
+}  // namespace lamina::bench

@@ -1,0 +1,65 @@
+"""Lamina's child in a race, as itself: usage: serve_test.py LAMINA_BENCH"""
+
+import json
+import subprocess
+import sys
+import unittest
+
+BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
+
+
+class Serve(unittest.TestCase):
+    def ask(self, *lines, **config):
+        done = subprocess.run([BENCH, "serve", json.dumps(config)], input="".join(line + "\n" for line in lines),
+                              capture_output=True, text=True, check=False)
+        return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
+
+    def test_a_network_is_opened_run_and_dropped_on_every_backend_that_needs_no_gpu(self):
+        for backend in ("eigen", "cuda-host"):
+            (facts, opened, sample, dropped, again, later, state), status = self.ask(
+                "open training nchw", "pass training nchw", "drop training", "pass inference nchw",
+                "facts training nchw", "state", net="mnist_mlp", batch=2, threads=1, backend=backend)
+            self.assertEqual((status, dropped), (0, {}))
+            self.assertEqual((facts["math"], facts["graph"], facts["measure"]), ("strict", False, False))
+            self.assertEqual("CUDA kernels" in facts["backend"], backend == "cuda-host")
+            self.assertGreater(opened["plan_bytes"], 1 << 20)
+            self.assertEqual(list(opened["math_of_calls"]), ["strict"])
+            self.assertEqual(set(sample), {"forward", "forward_cpu", "backward", "backward_cpu"})
+            self.assertEqual(set(again), {"inference", "inference_cpu"})
+            self.assertEqual((later["plan_bytes"], state), (opened["plan_bytes"], {}))
+            self.assertTrue(facts["device"])
+
+    def test_a_convolution_is_timed_and_its_numbers_are_exact_in_every_pass(self):
+        conv = "1 1 1 2 1 1 1 1 1 0 0 1 1 1 0"
+        (_, opened, sample, y, dw, dx, listed), status = self.ask(
+            f"open forward nchw {conv}", f"pass forward nchw {conv}", f"result forward nchw {conv}",
+            f"result backward_params nchw {conv}", f"result backward_data nchw {conv}", "list mnist_cnn 2", threads=1)
+        self.assertEqual(status, 0)
+        self.assertTrue(opened["implementation"])
+        self.assertGreater(sample["forward"], 0)
+        self.assertGreaterEqual(sample["runs"], 1)
+        for answer, count in ((y, 2), (dw, 1), (dx, 2)):
+            self.assertEqual([value % 1 for value in answer["result"]], [0] * count)
+        self.assertEqual(listed["convolutions"][0]["conv"].split()[:2], ["2", "1"])
+
+    def test_what_a_backend_refuses_is_answered_with_the_reason(self):
+        for config, reason in (({"graph": True}, "cannot record"), ({"math": "tf32"}, "no tf32 products")):
+            answers, _ = self.ask("open training nchw", net="mnist_mlp", batch=2, threads=1, backend="cuda-host",
+                                  **config)
+            self.assertIn(reason, answers[-1]["error"])
+            self.assertTrue(answers[-1]["refused"])
+
+    def test_what_cannot_be_meant_ends_the_child_with_what_was_wrong(self):
+        for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"fast": True}, (), "fast"),
+                                    ({"math": "f16"}, (), "f16"), ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
+                                    ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),
+                                    ({"net": "mnist_mlp"}, ("pass training hwcn",), "hwcn"), ({}, ("go",), "go"),
+                                    ({}, ("pass sideways nchw 1",), "sideways"), ({}, ("pass forward nchw 1 2",), "15")):
+            answers, status = self.ask(*lines, **config)
+            self.assertEqual(status, 1)
+            self.assertIn(near, answers[-1]["error"])
+            self.assertNotIn("refused", answers[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()
