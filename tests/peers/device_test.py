@@ -12,7 +12,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
 import contenders
 import pythons
-import teams
 from contenders import Contender
 
 COMPARE = os.path.join(HERE, "../../bench/race/compare")
@@ -180,11 +179,6 @@ class Contenders(unittest.TestCase):
         arguments = type("Arguments", (), {"torch": "eager,compiled@nhwc,eager@nchw", "layouts": "nchw,nhwc"})
         self.assertEqual([(one.variant, one.layout) for one in contenders.theirs(arguments, "f32", "torch")],
                          [("eager", "nchw"), ("eager", "nhwc"), ("compiled", "nhwc")])
-
-
-class Peers(unittest.TestCase):
-    def test_one_pytorch_is_called_torch(self):
-        self.assertEqual(teams.torch_peers(["/no/such/python"]), {"torch": "/no/such/python"})
 
 
 if __name__ == "__main__":
