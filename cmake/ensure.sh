@@ -94,10 +94,13 @@ tell_of_refused_cuda() {
   [ -z "$why" ] || echo "An NVIDIA device, and no use of its toolkit: $why. The backends cuda and cudnn are left out."
 }
 
-# configure_and_build PRESET JOBS [CMAKE_OPTION...]
+# configure_and_build PRESET JOBS [CMAKE_OPTION...]: with tests, whatever bench/run left out of the tree.
 configure_and_build() {
-  local preset=$1 jobs=$2
+  local preset=$1 jobs=$2 whole=()
   shift 2
-  cmake --preset "$preset" "$@"
+  if grep -qs '^LAMINA_BUILD_TESTS:BOOL=OFF' "build/$preset/CMakeCache.txt"; then
+    whole=(-ULAMINA_BUILD_TESTS -ULAMINA_CUDA -ULAMINA_CUDA_HOST -ULAMINA_INSTRUCTION_SETS)
+  fi
+  cmake --preset "$preset" ${whole[@]+"${whole[@]}"} "$@"
   cmake --build --preset "$preset" --parallel "$jobs"
 }
