@@ -85,7 +85,7 @@ struct Loader::Work {
     batch.x.resize(n * elements);
     batch.labels.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
-      if (cancelled) return;
+      if (cancelled.load()) return;
       const auto place = static_cast<std::size_t>(first) + i;
       const std::int64_t which = options.shuffle ? order[place] : static_cast<std::int64_t>(place);
       source.write(which, {options.seed, epoch}, std::span(batch.x).subspan(i * elements, elements), batch.labels[i]);

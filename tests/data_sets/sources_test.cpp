@@ -71,7 +71,7 @@ TEST_CASE("a byte becomes its 255th part, or what the scale makes of it") {
   CHECK_FALSE(image_source(set)->gives_ids());
 }
 
-TEST_CASE("a shifted image repeats its edge, and is flipped afterwards") {
+TEST_CASE("a shifted image repeats its edge, flipped or not") {
   const Shape image{1, 2, 9, 10};  // so that rows and columns have different reaches: 2.7 and 3
   const auto source = image_source(coordinates(image, 400), {.scale = 1, .shift = 0.3, .flip = true});
   std::set<int> rows_seen, columns_seen, flips_seen;

@@ -30,7 +30,7 @@ struct GlyphOptions {
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
   int shift = 2;               ///< the glyph lies up to so many rows and columns from the middle, each place as likely
-  double noise = 60;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 16
+  double noise = 40;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 16
   double wrong_labels = 0.05;  ///< probability that a label is one of the other classes, each as likely; below 1
 };
 
@@ -99,7 +99,7 @@ class LAMINA_API Reviews {
 // ---- Text -----------------------------------------------------------------------------------------------------------
 
 struct MarkovOptions {
-  int characters = 20;           ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
+  int characters = 8;            ///< 2 to 32: the first of " abcdefghijklmnopqrstuvwxyz.,;'-"
   int order = 2;                 ///< characters that the next one depends on: 1 or more, characters^order <= 1024
   double contrast = 2;           ///< how unequal the probabilities are
   std::uint64_t chain_seed = 1;  ///< of the probabilities, not of the text
