@@ -49,7 +49,7 @@ std::size_t ByteSource::some(std::span<std::uint8_t> to) {
     given_ += count;
     if (given_ > limit_) {
       fail("its gzip stream gives more than " + std::to_string(limit_) + " bytes, " + std::to_string(most_expansion) +
-           " for each of the file; unpack it by hand if that is meant");
+           " for each of the file; to read it anyway, unpack it first");
     }
     return count;
   }
@@ -74,7 +74,7 @@ std::size_t ByteSource::some_unpacked(std::span<std::uint8_t> to) {
       std::copy_n(first_ + first_given_, kept, packed.begin());
       first_given_ = first_count_;
       const auto fresh = static_cast<std::size_t>(std::min<std::uint64_t>(packed.size() - kept, unread_));
-      if (kept + fresh == 0) fail("its gzip stream is cut off");
+      if (kept + fresh == 0) fail("its gzip stream is truncated");
       file_.read(std::as_writable_bytes(packed.subspan(kept, fresh)));
       unread_ -= fresh;
       gzip.stream.next_in = packed.data();

@@ -112,7 +112,7 @@ double MarkovText::loss(std::string_view text) const {
   const auto wide = static_cast<std::size_t>(options_.characters), n = static_cast<std::size_t>(contexts_);
   if (text.size() <= order) {
     throw UsageError("MarkovText::loss: a text of " + std::to_string(text.size()) +
-                     " characters has none behind the first " + std::to_string(order));
+                     " characters has none after the first " + std::to_string(order));
   }
   double sum = 0;
   std::size_t context = 0;

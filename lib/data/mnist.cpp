@@ -19,7 +19,7 @@ constexpr std::uint32_t images_magic = 0x00000803, labels_magic = 0x00000801;  /
 constexpr std::uint32_t longest_side = 65535;
 constexpr std::uint32_t most_images = 0x7FFFFFFF;  // the format's numbers have a sign
 
-/// Reads the magic number and the count behind it.
+/// Reads the magic number and the count.
 std::uint32_t read_head(ByteSource& source, std::uint32_t magic, const char* what) {
   const std::uint32_t found = source.read_u32_be("the magic number");
   if (found != magic) {

@@ -1,4 +1,4 @@
-// Reviews of independent words, and the likelihood ratio that tells their classes apart.
+// Reviews of independent words, and the likelihood ratio that separates their classes.
 
 #include <algorithm>
 #include <array>

@@ -89,10 +89,10 @@ TEST_CASE("MNIST images that lie are named") {
            {"no rows at all", with(good, 8, be32(0)), "rows"},
            {"wide", with(good, 12, be32(65536)), "65536"},
            {"all at their largest", be32(0x803) + be32(0x7FFFFFFF) + be32(65535) + be32(65535), "bytes of pixels"},
-           {"gzip without data", "\x1F\x8B", "cut off"},
+           {"gzip without data", "\x1F\x8B", "truncated"},
            {"gzip of another method", std::string("\x1F\x8B\x07\0\0\0\0\0\0\0", 10), "damaged"},
-           {"gzip, cut off", packed.substr(0, packed.size() / 2), "cut off"},
-           {"gzip without its checksum", packed.substr(0, packed.size() - 8), "cut off"},
+           {"gzip, truncated", packed.substr(0, packed.size() / 2), "truncated"},
+           {"gzip without its checksum", packed.substr(0, packed.size() - 8), "truncated"},
            {"gzip with a wrong checksum", with(packed, packed.size() - 8, "\x55"), "damaged"},
            {"gzip with a wrong length", with(packed, packed.size() - 4, "\x55"), "damaged"},
            {"gzip and more", packed + "x", "after its gzip stream"},
@@ -126,11 +126,11 @@ TEST_CASE("CIFAR-10 records that lie are named") {
   const std::string good = cifar_records();
   for (const Hostile& hostile : std::vector<Hostile>{
            {"empty", "", "0 bytes"},
-           {"cut off", good.substr(0, good.size() - 1), "6145"},
+           {"truncated", good.substr(0, good.size() - 1), "6145"},
            {"too long", good + "x", "6147"},
            {"a label of 10", with(good, 3073, "\12"), "record 1"},
            {"gzip that expands", zeros(std::size_t{8} << 20), "gzip"},
-           {"gzip, cut off", gzip(good).substr(0, 100), "cut off"},
+           {"gzip, truncated", gzip(good).substr(0, 100), "truncated"},
        }) {
     check_refused(hostile, read_cifar);
   }

@@ -128,7 +128,7 @@ class Converter(unittest.TestCase):
                 ours.shuffle(found)
                 self.assertEqual(found, expected.tolist())
 
-    def test_words_are_ranks_and_three_behind_a_start_mark(self):
+    def test_words_are_ranks_and_three_after_a_start_mark(self):
         (vocabulary, lists, labels), _ = self.convert(self.save(**self.good()), "--words", "8")
         self.assertEqual(vocabulary, 8)
         # Ranks 5 and 30 are beyond the words: 2.

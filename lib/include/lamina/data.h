@@ -53,11 +53,11 @@ enum class Part : std::uint8_t { train, test };
 
 // ---- Files --------------------------------------------------------------------------------------------------------
 //
-// Every reader also takes a file that was compressed by gzip; its first bytes tell, not its name. A file that is not
-// what it should be is a FileError that names it, what was found and what was expected: missing, not a regular file,
-// cut off, too long, of another magic number, with counts or labels that cannot be, a damaged gzip stream. Memory is
-// taken in proportion to the file, whatever its counts claim; a gzip stream may give 100 bytes for each of its own
-// (and a MiB in any case). Writers replace a file as a whole or not at all; they throw UsageError for a set that
+// Every reader also takes a file that was compressed by gzip, recognised by its first bytes, whatever its name. A file
+// that is not what it should be is a FileError that names it, what was found and what was expected: missing, not a
+// regular file, truncated, too long, of another magic number, with impossible counts or labels, a damaged gzip stream.
+// Memory is taken in proportion to the file, whatever its counts claim; a gzip stream may expand to 100 times its size,
+// and to a MiB in any case. Writers replace a file as a whole or not at all; they throw UsageError for a set that
 // contradicts itself, FileError for what the disk refuses.
 
 /// Two files in the IDX format of MNIST (yann.lecun.com/exdb/mnist), all numbers of 32 bits, big-endian.
@@ -76,11 +76,11 @@ LAMINA_API void write_mnist(const std::filesystem::path& folder, Part, const Ima
 
 /// Files of CIFAR-10's binary version (cs.toronto.edu/~kriz/cifar.html), one after the other. A file is records of 3073
 /// bytes: the label (0 to 9), then 32 x 32 bytes of red, of green, of blue, rows first. The format has no count, so a
-/// file that was cut off between two records cannot be told from a shorter one.
+/// file that was truncated between two records looks like a shorter one.
 LAMINA_API ImageSet read_cifar10(std::span<const std::filesystem::path> files);
 
 /// From a folder: data_batch_1.bin to data_batch_5.bin (those that are there, without a gap; at least the first), or
-/// test_batch.bin. Each may have .gz behind its name.
+/// test_batch.bin. Each may end in .gz.
 LAMINA_API ImageSet read_cifar10(const std::filesystem::path& folder, Part);
 
 /// Writes one file of records. The set must be of 3 x 32 x 32 and 10 classes.

@@ -122,7 +122,7 @@ class LAMINA_API MarkovText {
   /// elimination (Operations Research 33, 1985), which subtracts nothing, and so loses no digits.
   Optimum optimum() const;
 
-  /// The true chain's loss on a text: mean of -ln p over the characters behind the first `order`. Throws UsageError for
+  /// The true chain's loss on a text: mean of -ln p over the characters after the first `order`. Throws UsageError for
   /// other characters, or a text that is too short.
   double loss(std::string_view text) const;
 
