@@ -12,8 +12,8 @@
 #include "lamina/error.h"
 #include "layout.h"
 #include "memory.h"
+#include "support/busy_guard.h"
 #include "support/near.h"
-#include "support/turn.h"
 
 namespace lamina {
 
@@ -148,7 +148,7 @@ struct Plan::Body {
   const std::string& name(int node) const { return nodes()[static_cast<std::size_t>(node)].name; }
   int output() const { return static_cast<int>(nodes().size()) - 1; }
 
-  Turn turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
+  BusyGuard turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
 
   void run(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) {
     for (std::size_t i = first; i < last; ++i) {
@@ -159,7 +159,7 @@ struct Plan::Body {
   }
 
   void forward(const std::function<void(std::size_t)>* before) {
-    const Turn mine = turn();
+    const BusyGuard mine = turn();
     ready_for_backward = false;  // and stays so if a call throws
     run(0, calls.forward, before);
     ready_for_backward = true;
@@ -168,7 +168,7 @@ struct Plan::Body {
   void backward(const std::function<void(std::size_t)>* before) {
     if (options.mode == Mode::inference)
       throw UsageError("backward() of a plan in inference mode; make it with Mode::training");
-    const Turn mine = turn();
+    const BusyGuard mine = turn();
     if (!ready_for_backward) throw UsageError("backward() needs a forward() before it, one for each backward()");
     ready_for_backward = false;
     run(calls.forward, calls.bound.size(), before);
@@ -296,7 +296,7 @@ std::vector<std::string> Plan::parameter_names() const { return body().parameter
 std::vector<std::string> Plan::state_names() const { return body().state.names; }
 
 void Plan::parameters_changed() {
-  const Turn mine = body().turn();
+  const BusyGuard mine = body().turn();
   for (const auto& call : body().calls.prepare) call.kernel->run(call.args);
 }
 

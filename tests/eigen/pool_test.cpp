@@ -85,7 +85,7 @@ cpu_set_t mask_of(pthread_t thread) {
   return mask;
 }
 
-using lamina::eigen::Placement;
+using lamina::eigen::CpuAffinity;
 
 /// What the work answers. Work that does not end within seconds fails the test, and is left to itself: it may hold
 /// nothing of its caller's.
@@ -99,20 +99,20 @@ auto answer_soon(const std::string& what, Work work) {
   return answer.get();
 }
 
-/// The threads' masks after Placement::bind() in a caller that may run on these processors; then they release.
-std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = Placement::usable()) {
-  return answer_soon("Placement::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
-    Placement placement;
-    placement.start(threads, processors);
+/// The threads' masks after CpuAffinity::bind() in a caller that may run on these processors; then they release.
+std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors = CpuAffinity::usable()) {
+  return answer_soon("CpuAffinity::bind() of " + std::to_string(threads) + " workers", [threads, processors] {
+    CpuAffinity affinity;
+    affinity.start(threads, processors);
     std::atomic<bool> go = false;
     std::vector<std::thread> workers;
     for (std::size_t i = 0; i < threads; ++i) {
       workers.emplace_back([&, i] {
         while (!go) std::this_thread::yield();
-        placement.release(i);
+        affinity.release(i);
       });
     }
-    placement.bind(workers);
+    affinity.bind(workers);
     std::vector<cpu_set_t> masks;
     for (std::thread& worker : workers) masks.push_back(mask_of(worker.native_handle()));
     go = true;
@@ -145,9 +145,9 @@ TEST_CASE("workers are bound to processors of their own where a pool takes all o
   if (processors > 2) {
     for (const cpu_set_t& mask : bound_masks(processors - 2)) CHECK(CPU_EQUAL(&mask, &before));
   }
-  REQUIRE(Placement::usable() == processors);
+  REQUIRE(CpuAffinity::usable() == processors);
   REQUIRE(sched_setaffinity(0, sizeof here, &here) == 0);
-  CHECK(Placement::usable() == 1);
+  CHECK(CpuAffinity::usable() == 1);
   for (const cpu_set_t& mask : bound_masks(2)) CHECK(CPU_EQUAL(&mask, &here));
   REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Batch norm behind a convolution in inference: a scale and a bias per filter, made when parameters change.
+// Batch norm after a convolution in inference: a scale and a bias per filter, made when parameters change.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace lamina::eigen {
 
-/// What a forward pass multiplies with and adds: y = scale * (w * x) + bias.
+/// What a forward pass multiplies with, and what becomes of the products.
 template <class T>
 struct Filters {
   const T* w;
-  const T *scale, *bias;  ///< one per filter; null where there is none
+  Epilogue<T> epilogue;
 };
 
-/// Elements of scale, and as many of bias behind them, at the start of prepared memory: whole cache lines.
+/// Elements of scale, and as many of bias after them, at the start of prepared memory: whole cache lines.
 template <class T>
 std::int64_t fold_room(const ConvProblem& c) {
   return c.folded ? round_up(c.y.c, 64 / static_cast<std::int64_t>(sizeof(T))) : 0;
@@ -27,9 +27,9 @@ std::int64_t fold_room(const ConvProblem& c) {
 template <class T>
 Filters<T> filters_of(const ConvProblem& c, const Args& args) {
   const T* const w = args.w[0].as<T>();
-  if (!c.folded) return {w, nullptr, c.op.bias ? args.w[1].as<T>() : nullptr};
+  if (!c.folded) return {w, {nullptr, c.op.bias ? args.w[1].as<T>() : nullptr, c.add_y, c.relu}};
   const T* const prepared = static_cast<const T*>(args.prepared);
-  return {w, prepared, prepared + fold_room<T>(c)};
+  return {w, {prepared, prepared + fold_room<T>(c), c.add_y, c.relu}};
 }
 
 /// scale[k] = norm_scale[k] / sqrt(variance[k] + epsilon) and bias[k] = (conv_bias[k] - mean[k]) * scale[k] + shift[k],
@@ -41,7 +41,7 @@ void fold(const ConvProblem&, const Args&);
 Lowered::Step fold_step(const ConvProblem&, const std::string& algorithm, DType);
 std::size_t fold_bytes(const ConvProblem&, DType);
 
-/// Puts the operand of an Add behind the convolution into y, to which the convolution is then added.
+/// Puts the operand of an Add after the convolution into y, to which the convolution is then added.
 void place_addend(const ConvProblem&, const Args&, Pool&);
 
 }  // namespace lamina::eigen

@@ -14,10 +14,10 @@ namespace lamina::eigen {
 struct ConvProblem {
   Conv op;
   Shape x, y;
-  bool relu;  ///< y is cut off at 0, and dy counts only where y is above 0
+  bool relu;  ///< negative sums become 0, and dy counts only where y is above 0
   bool add_dx, add_dw;
-  bool add_y = false;      ///< inference: x[1] is added before the cut
-  bool folded = false;     ///< inference: a batch norm stands behind; op.bias is true then
+  bool add_y = false;      ///< inference: x[1] is added before the ReLU
+  bool folded = false;     ///< inference: a batch norm follows; op.bias is true then
   bool conv_bias = false;  ///< with folded: whether the convolution had a bias of its own
   double epsilon = 0;      ///< with folded: the batch norm's
 
@@ -32,6 +32,10 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
   if (!c.relu) return {args.dy.as<T>(), args.dy.pitch};
   return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
 }
+
+/// The gradient of the bias by its definition, where it is wanted.
+template <class T>
+void bias_gradient(const ConvProblem&, const Args&, Pool&);
 
 /// One pass of a convolution by one algorithm.
 Lowered::Step direct_step(const ConvProblem&, DType, Pass, const Context&);

@@ -18,47 +18,46 @@ constexpr int row_block = 128;  // outputs of a row that are summed together
 template <class T>
 void forward(const ConvProblem& c, const Args& args, Pool& pool) {
   const T* const x = args.x[0].as<T>();
-  const auto [w, scale, bias] = filters_of<T>(c, args);
+  const auto [w, epilogue] = filters_of<T>(c, args);
   place_addend(c, args, pool);
   const Size size = c.op.kernel;
-  pool.split(
-      std::int64_t{c.y.n} * c.y.c, 1, [&, w = w, scale = scale, bias = bias](std::int64_t first, std::int64_t last) {
-        double sum[row_block];
-        for (std::int64_t plane = first; plane < last; ++plane) {
-          const std::int64_t n = plane / c.y.c, k = plane % c.y.c;
-          const T* const image = x + n * args.x[0].pitch + k / c.group_filters() * c.group_channels() * c.x.plane();
-          const T* const filter = w + k * c.group_channels() * size.h * size.w;
-          T* const out = args.y.as<T>() + n * args.y.pitch + k * c.y.plane();
-          for (int p = 0; p < c.y.h; ++p) {
-            for (int q0 = 0; q0 < c.y.w; q0 += row_block) {
-              const int count = std::min(row_block, c.y.w - q0);
-              T* const to = out + std::int64_t{p} * c.y.w + q0;
-              std::fill(sum, sum + count, 0.0);
-              for (int channel = 0; channel < c.group_channels(); ++channel) {
-                for (int r = 0; r < size.h; ++r) {
-                  const int h = p * c.op.stride.h - c.op.pad.h + r * c.op.dilation.h;
-                  if (h < 0 || h >= c.x.h) continue;
-                  const T* const row = image + channel * c.x.plane() + std::int64_t{h} * c.x.w;
-                  for (int s = 0; s < size.w; ++s) {
-                    const auto weight = static_cast<double>(filter[(std::int64_t{channel} * size.h + r) * size.w + s]);
-                    const int offset = q0 * c.op.stride.w - c.op.pad.w + s * c.op.dilation.w;
-                    const Range inside = range_within(count, c.op.stride.w, offset, 0, c.x.w);
-                    for (int q = inside.first; q < inside.last; ++q) {
-                      sum[q] += weight * static_cast<double>(row[q * c.op.stride.w + offset]);
-                    }
-                  }
+  pool.split(std::int64_t{c.y.n} * c.y.c, 1, [&, w = w, epilogue = epilogue](std::int64_t first, std::int64_t last) {
+    double sum[row_block];
+    for (std::int64_t plane = first; plane < last; ++plane) {
+      const std::int64_t n = plane / c.y.c, k = plane % c.y.c;
+      const T* const image = x + n * args.x[0].pitch + k / c.group_filters() * c.group_channels() * c.x.plane();
+      const T* const filter = w + k * c.group_channels() * size.h * size.w;
+      T* const out = args.y.as<T>() + n * args.y.pitch + k * c.y.plane();
+      for (int p = 0; p < c.y.h; ++p) {
+        for (int q0 = 0; q0 < c.y.w; q0 += row_block) {
+          const int count = std::min(row_block, c.y.w - q0);
+          T* const to = out + std::int64_t{p} * c.y.w + q0;
+          std::fill(sum, sum + count, 0.0);
+          for (int channel = 0; channel < c.group_channels(); ++channel) {
+            for (int r = 0; r < size.h; ++r) {
+              const int h = p * c.op.stride.h - c.op.pad.h + r * c.op.dilation.h;
+              if (h < 0 || h >= c.x.h) continue;
+              const T* const row = image + channel * c.x.plane() + std::int64_t{h} * c.x.w;
+              for (int s = 0; s < size.w; ++s) {
+                const auto weight = static_cast<double>(filter[(std::int64_t{channel} * size.h + r) * size.w + s]);
+                const int offset = q0 * c.op.stride.w - c.op.pad.w + s * c.op.dilation.w;
+                const Range inside = range_within(count, c.op.stride.w, offset, 0, c.x.w);
+                for (int q = inside.first; q < inside.last; ++q) {
+                  sum[q] += weight * static_cast<double>(row[q * c.op.stride.w + offset]);
                 }
-              }
-              for (int q = 0; q < count; ++q) {
-                double value = scale == nullptr ? sum[q] : sum[q] * static_cast<double>(scale[k]);
-                if (bias != nullptr) value += static_cast<double>(bias[k]);
-                if (c.add_y) value += static_cast<double>(to[q]);
-                to[q] = static_cast<T>(c.relu && value < 0 ? 0.0 : value);
               }
             }
           }
+          for (int q = 0; q < count; ++q) {
+            double value = epilogue.scale == nullptr ? sum[q] : sum[q] * static_cast<double>(epilogue.scale[k]);
+            if (epilogue.bias != nullptr) value += static_cast<double>(epilogue.bias[k]);
+            if (epilogue.add) value += static_cast<double>(to[q]);
+            to[q] = static_cast<T>(epilogue.relu && value < 0 ? 0.0 : value);
+          }
         }
-      });
+      }
+    }
+  });
 }
 
 /// dy where it counts.
@@ -108,8 +107,10 @@ void backward_data(const ConvProblem& c, const Args& args, Pool& pool) {
   });
 }
 
+}  // namespace
+
 template <class T>
-void backward_bias(const ConvProblem& c, const Args& args, Pool& pool) {
+void bias_gradient(const ConvProblem& c, const Args& args, Pool& pool) {
   if (args.dw.size() < 2 || !args.dw[1]) return;
   T* const db = args.dw[1].as<T>();
   pool.split(c.y.c, 1, [&](std::int64_t first, std::int64_t last) {
@@ -125,9 +126,14 @@ void backward_bias(const ConvProblem& c, const Args& args, Pool& pool) {
   });
 }
 
+template void bias_gradient<float>(const ConvProblem&, const Args&, Pool&);
+template void bias_gradient<double>(const ConvProblem&, const Args&, Pool&);
+
+namespace {
+
 template <class T>
 void backward_params(const ConvProblem& c, const Args& args, Pool& pool) {
-  backward_bias<T>(c, args, pool);
+  bias_gradient<T>(c, args, pool);
   if (args.dw.empty() || !args.dw[0]) return;
   T* const dw = args.dw[0].as<T>();
   const Size size = c.op.kernel;

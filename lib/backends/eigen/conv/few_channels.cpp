@@ -38,23 +38,23 @@ FewChannelsData<T>::FewChannelsData(const ConvProblem& c, int threads, const Mic
 }
 
 template <class T>
-T* FewChannelsData<T>::carve_weights(Carver& carver) const {
-  return carver.take<T>(c_.weights());
+T* FewChannelsData<T>::allocate_weights(ScratchAllocator& scratch) const {
+  return scratch.take<T>(c_.weights());
 }
 
 template <class T>
-auto FewChannelsData<T>::carve(Carver& carver) const -> Buffers {
+auto FewChannelsData<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   Buffers buffers{};
-  buffers.sums = carver.take<T>(c_.group_channels() * kernel() * block_rows_ * c_.y.w);
-  buffers.product = carver.take<std::byte>(static_cast<std::int64_t>(product_bytes_));
+  buffers.sums = scratch.take<T>(c_.group_channels() * kernel() * block_rows_ * c_.y.w);
+  buffers.product = scratch.take<std::byte>(static_cast<std::int64_t>(product_bytes_));
   return buffers;
 }
 
 template <class T>
 std::size_t FewChannelsData<T>::workspace_bytes() const {
-  Carver counter;
-  carve_weights(counter);
-  for (int part = 0; part < image_parts_ * channel_parts_; ++part) carve(counter);
+  ScratchAllocator counter;
+  allocate_weights(counter);
+  for (int part = 0; part < image_parts_ * channel_parts_; ++part) allocate(counter);
   return counter.used_bytes();
 }
 
@@ -77,9 +77,7 @@ void FewChannelsData<T>::add_sums(const Tensor& dx, std::int64_t image, int chan
                      .ldf = c_.y.w,
                      .rows = p.last - p.first,
                      .count = q.last - q.first,
-                     .bias = nullptr,
-                     .add = true,
-                     .relu = false});
+                     .epilogue = {.add = true}});
     }
   }
 }
@@ -98,20 +96,12 @@ void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int gr
     const int rows = std::min(block_rows_, c_.y.h - p);
     const std::int64_t columns = std::int64_t{rows} * c_.y.w;
     const std::int64_t at = group * filters * c_.y.plane() + std::int64_t{p} * c_.y.w;
-    Source<T> dy{args.dy.as<T>() + image * args.dy.pitch + at, args.dy.pitch};
-    if (c_.relu) {
-      dy.mask = args.y.as<T>() + image * args.y.pitch + at;
-      dy.mask_pitch = args.y.pitch;
-    }
     const int index = channels - 1 + (rows == block_rows_ ? 0 : c_.group_channels());
     products_[static_cast<std::size_t>(index)].run(0,
                                                    {.a = buffers.weights + offset * kernel() * filters,
                                                     .lda = filters,
-                                                    .source = dy,
-                                                    .output = {buffers.sums, 0, columns, columns, columns, 1},
-                                                    .bias = nullptr,
-                                                    .add = false,
-                                                    .relu = false},
+                                                    .source = gradient_source<T>(c_, args).of_image(image).further(at),
+                                                    .output = {buffers.sums, 0, columns, columns, columns, 1}},
                                                    buffers.product);
     for (int channel = 0; channel < channels; ++channel) {
       add_sums(dx, image, offset + channel, p, rows, buffers.sums + channel * kernel() * columns);
@@ -122,23 +112,23 @@ void FewChannelsData<T>::make_image(const Args& args, std::int64_t image, int gr
 template <class T>
 void FewChannelsData<T>::run(const Args& args, Pool& pool) const {
   if (!args.dx[0]) return;
-  Carver shared(args.workspace);
-  T* const weights = carve_weights(shared);
+  ScratchAllocator shared(args.workspace);
+  T* const weights = allocate_weights(shared);
   const std::int64_t taps = c_.group_channels() * kernel(), filters = c_.group_filters();
   for (int group = 0; group < c_.op.groups; ++group) {
     kernels_->transpose(weights + group * taps * filters, filters, args.w[0].as<T>() + group * taps * filters, taps,
                         nullptr, 0, filters, taps);
   }
-  Carver counter;
-  carve(counter);
+  ScratchAllocator counter;
+  allocate(counter);
   pool.run([&](int part) {
     if (part >= image_parts_ * channel_parts_) return;
-    Carver carver(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
-                  static_cast<std::size_t>(part) * counter.used_bytes());
-    Buffers buffers = carve(carver);
+    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
+                             static_cast<std::size_t>(part) * counter.used_bytes());
+    Buffers buffers = allocate(scratch);
     buffers.weights = weights;
-    const Piece images = piece(c_.x.n, 1, part % image_parts_, image_parts_);
-    const Piece channels = piece(c_.group_channels(), 1, part / image_parts_, channel_parts_);
+    const IndexRange images = share_of(c_.x.n, 1, part % image_parts_, image_parts_);
+    const IndexRange channels = share_of(c_.group_channels(), 1, part / image_parts_, channel_parts_);
     for (std::int64_t image = images.first; image < images.last; ++image) {
       for (int group = 0; group < c_.op.groups; ++group) {
         make_image(args, image, group, static_cast<int>(channels.first), static_cast<int>(channels.last), buffers);

@@ -28,8 +28,8 @@ class FewChannelsData {
     void* product;
   };
   std::int64_t kernel() const { return std::int64_t{c_.op.kernel.h} * c_.op.kernel.w; }
-  T* carve_weights(Carver&) const;
-  Buffers carve(Carver&) const;
+  T* allocate_weights(ScratchAllocator&) const;
+  Buffers allocate(ScratchAllocator&) const;
   void make_image(const Args&, std::int64_t image, int group, int first_channel, int last_channel,
                   const Buffers&) const;
   void add_sums(const Tensor& dx, std::int64_t image, int channel, int first_row, int rows, const T* sums) const;

@@ -37,19 +37,19 @@ ColumnProduct<T> SubpixelData<T>::product(int threads, const MicroKernels<T>& ke
 }
 
 template <class T>
-auto SubpixelData<T>::carve(Carver& carver) const -> Buffers {
+auto SubpixelData<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   Buffers buffers{};
-  buffers.weights = carver.take<T>(c_.op.groups * rows() * product_.depth());
-  buffers.sums = carver.take<T>(image_parts_ * rows() * grid());
+  buffers.weights = scratch.take<T>(c_.op.groups * rows() * product_.depth());
+  buffers.sums = scratch.take<T>(image_parts_ * rows() * grid());
   const std::int64_t part_bytes = round_up(static_cast<std::int64_t>(product_.workspace_bytes()), 64);
-  buffers.parts = carver.take<std::byte>(image_parts_ * share_parts_ * part_bytes);
+  buffers.parts = scratch.take<std::byte>(image_parts_ * share_parts_ * part_bytes);
   return buffers;
 }
 
 template <class T>
 std::size_t SubpixelData<T>::workspace_bytes() const {
-  Carver counter;
-  carve(counter);
+  ScratchAllocator counter;
+  allocate(counter);
   return counter.used_bytes();
 }
 
@@ -102,12 +102,12 @@ template <class T>
 void SubpixelData<T>::run(const Args& args, Pool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
-  Carver carver(args.workspace);
-  const Buffers buffers = carve(carver);
+  ScratchAllocator scratch(args.workspace);
+  const Buffers buffers = allocate(scratch);
   pool.split(c_.op.groups * rows(), 1, [&](std::int64_t first, std::int64_t last) {
     sort_weights(args.w[0].as<T>(), buffers.weights, first, last);
   });
-  const Source<T> all = gradient_source<T>(c_, args);
+  const Source<T> dy = gradient_source<T>(c_, args);
   const std::int64_t part_bytes = round_up(static_cast<std::int64_t>(product_.workspace_bytes()), 64);
   for (int group = 0; group < c_.op.groups; ++group) {
     for (int first = 0; first < c_.x.n; first += image_parts_) {
@@ -120,24 +120,16 @@ void SubpixelData<T>::run(const Args& args, Pool& pool) const {
       };
       const auto sums_of = [&](int image) { return buffers.sums + (image - first) * rows() * grid(); };
       for_each([&](int part, int image, int share) {
-        const std::int64_t at = group * c_.group_filters() * c_.y.plane();
-        Source<T> dy{all.data + image * all.pitch + at, all.pitch};
-        if (all.mask != nullptr) {
-          dy.mask = all.mask + image * all.mask_pitch + at;
-          dy.mask_pitch = all.mask_pitch;
-        }
+        const std::int64_t channels_before = group * c_.group_filters() * c_.y.plane();
         product_.run(share,
                      {.a = buffers.weights + group * rows() * product_.depth(),
                       .lda = product_.depth(),
-                      .source = dy,
-                      .output = {sums_of(image), 0, grid(), grid(), grid(), 1},
-                      .bias = nullptr,
-                      .add = false,
-                      .relu = false},
+                      .source = dy.of_image(image).further(channels_before),
+                      .output = {sums_of(image), 0, grid(), grid(), grid(), 1}},
                      buffers.parts + part * part_bytes);
       });
       for_each([&](int, int image, int share) {
-        const Piece mine = piece(std::int64_t{c_.group_channels()} * h_.count(), 1, share, share_parts_);
+        const IndexRange mine = share_of(std::int64_t{c_.group_channels()} * h_.count(), 1, share, share_parts_);
         place(sums_of(image), dx.as<T>() + image * dx.pitch + group * c_.group_channels() * c_.x.plane(), mine.first,
               mine.last);
       });

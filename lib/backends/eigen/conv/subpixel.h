@@ -40,7 +40,7 @@ class SubpixelData {
   std::int64_t rows() const { return std::int64_t{c_.group_channels()} * h_.stride * w_.stride; }
   std::int64_t grid() const { return std::int64_t{h_.count()} * w_.count(); }
   ColumnProduct<T> product(int threads, const MicroKernels<T>&) const;
-  Buffers carve(Carver&) const;
+  Buffers allocate(ScratchAllocator&) const;
   void sort_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const;
   void place(const T* sums, T* image, std::int64_t first, std::int64_t last) const;
 

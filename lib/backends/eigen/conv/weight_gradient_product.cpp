@@ -3,6 +3,7 @@
 #include "weight_gradient_product.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace lamina::eigen {
@@ -11,7 +12,7 @@ namespace {
 // Of one row of a block. With the transposed channels of a block it makes about half a second-level cache; rows that
 // have to be copied first are copied again for each block of channels, and so want many of these.
 struct Extents {
-  std::int64_t strip_bytes, channels;
+  std::int64_t row_bytes, channels;
 };
 constexpr Extents read_in_place{2048, 288}, copied{1280, 512};
 
@@ -20,25 +21,19 @@ constexpr std::int64_t partial_bytes = 16 << 20;  // of all partial sums, where 
 
 /// As for other products, but threads may also share the positions, at the price of partial sums.
 template <class T>
-Partition cut(std::int64_t positions, std::int64_t rows, std::int64_t filters, int threads, int tile_rows) {
-  Partition best{.columns = 1, .rows = threads};
-  double best_cost = 0;
-  for (int parts = 1; parts <= threads; ++parts) {
-    if (threads % parts != 0) continue;
-    const std::int64_t bytes = parts * rows * filters * static_cast<std::int64_t>(sizeof(T));
-    if (parts > 1 && (bytes > partial_bytes || positions < parts)) continue;
-    const double tallest = static_cast<double>(divide_up(divide_up(rows, tile_rows), threads / parts) * tile_rows);
-    const double longest = static_cast<double>(divide_up(positions, parts));
+Partition divide(std::int64_t positions, std::int64_t rows, std::int64_t filters, int threads, int tile_rows) {
+  const int parts = cheapest_divisor(threads, [&](int of_positions, int of_rows) {
+    const std::int64_t bytes = of_positions * rows * filters * static_cast<std::int64_t>(sizeof(T));
+    if (of_positions > 1 && (bytes > partial_bytes || positions < of_positions))
+      return std::numeric_limits<double>::infinity();
+    const double tallest = static_cast<double>(divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows);
+    const double longest = static_cast<double>(divide_up(positions, of_positions));
     const double f = static_cast<double>(filters);
     constexpr double packing_rows = 24;  // transposing an element of dy costs about as much as using it in so many rows
     constexpr double summing = 16;       // adding up an element of a partial sum, in multiply-adds
-    const double cost = longest * f * (tallest + packing_rows) + summing * (parts - 1) * static_cast<double>(rows) * f;
-    if (parts == 1 || cost < best_cost) {
-      best = {.columns = parts, .rows = threads / parts};
-      best_cost = cost;
-    }
-  }
-  return best;
+    return longest * f * (tallest + packing_rows) + summing * (of_positions - 1) * static_cast<double>(rows) * f;
+  });
+  return {.columns = parts, .rows = threads / parts};
 }
 
 /// Sum of consecutive elements, by lanes.
@@ -75,7 +70,8 @@ Columns left_columns(const ConvProblem& c, const Columns& x_columns) {
 }  // namespace
 
 template <class T>
-ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int threads, const MicroKernels<T>& kernels)
+WeightGradientProduct<T>::WeightGradientProduct(const ConvProblem& c, Columns x_columns, int threads,
+                                                const MicroKernels<T>& kernels)
     : kernels_(&kernels),
       swapped_(swaps(c, x_columns)),
       left_(left_columns(c, x_columns)),
@@ -85,10 +81,10 @@ ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int thr
       x_group_(c.group_channels() * c.x.plane()),
       dy_group_(c.group_filters() * c.y.plane()),
       in_place_(!left_.staged()),
-      partition_(cut<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
+      partition_(divide<T>(left_.count(), left_.depth(), right_, threads, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const Extents& extents = in_place_ ? read_in_place : copied;
-  const std::int64_t target = extents.strip_bytes / size, grid = left_.grid();
+  const std::int64_t target = extents.row_bytes / size, grid = left_.grid();
   const std::int64_t share = divide_up(left_.count(), partition_.columns);
   if (in_place_ && grid <= target) {
     block_depth_ = std::min(target / grid * grid, round_up(share, grid));  // whole images
@@ -99,22 +95,22 @@ ParamsProduct<T>::ParamsProduct(const ConvProblem& c, Columns x_columns, int thr
   block_right_ = divide_up(right_, divide_up(right_, extents.channels));
   block_right_ = round_up(block_right_, kernels.width());
   const std::int64_t channel = std::max<std::int64_t>(1, left_.staged_bound(block_depth_, kernels.lanes) * size);
-  const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one strip of tile rows
+  const std::int64_t needed = kernels.rows / left_.taps() + 2;  // by one row_tile of tile rows
   staged_channels_ = std::min(left_.channels(), std::max(needed, staged_bytes / channel));
 }
 
 template <class T>
-std::int64_t ParamsProduct<T>::roundings() const {
+std::int64_t WeightGradientProduct<T>::roundings() const {
   std::int64_t most = 0;
   for (int part = 0; part < partition_.columns; ++part)
-    most = std::max(most, roundings_of(piece(left_.count(), 1, part, partition_.columns)));
+    most = std::max(most, roundings_of(share_of(left_.count(), 1, part, partition_.columns)));
   return most + partition_.columns - 1;
 }
 
 /// One for each position of the deepest of the blocks that `next_block` makes, and one for each further block. By
 /// arithmetic: a batch may have billions of images.
 template <class T>
-std::int64_t ParamsProduct<T>::roundings_of(Piece positions) const {
+std::int64_t WeightGradientProduct<T>::roundings_of(IndexRange positions) const {
   const std::int64_t count = positions.last - positions.first, grid = left_.grid();
   const std::int64_t head = in_place_ ? std::min((grid - positions.first % grid) % grid, count) : 0;  // of an image
   const std::int64_t rest = count - head;
@@ -128,7 +124,7 @@ std::int64_t ParamsProduct<T>::roundings_of(Piece positions) const {
 
 /// The block of positions that starts here: of whole images or, in place, within one.
 template <class T>
-ColumnRange ParamsProduct<T>::next_block(std::int64_t first, std::int64_t last) const {
+ColumnRange WeightGradientProduct<T>::next_block(std::int64_t first, std::int64_t last) const {
   const std::int64_t count = std::min(block_depth_, last - first);
   if (!in_place_) return {first, count};
   const std::int64_t left = left_.grid() - first % left_.grid();  // of the image
@@ -136,62 +132,63 @@ ColumnRange ParamsProduct<T>::next_block(std::int64_t first, std::int64_t last) 
 }
 
 template <class T>
-auto ParamsProduct<T>::carve(Carver& carver) const -> Buffers {
+auto WeightGradientProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   Buffers buffers;
-  buffers.panels = carver.take<T>(block_right_ / width * block_depth_ * width);
-  buffers.strip = carver.take<T>(in_place_ ? 0 : kernels_->rows * round_up(block_depth_, lanes) + lanes);
-  buffers.staged = carver.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
+  buffers.panels = scratch.take<T>(block_right_ / width * block_depth_ * width);
+  buffers.row_tile = scratch.take<T>(in_place_ ? 0 : kernels_->rows * round_up(block_depth_, lanes) + lanes);
+  buffers.staged = scratch.take<T>(staged_channels_ * left_.staged_bound(block_depth_, kernels_->lanes) + lanes);
   const bool copies_right = swapped_ && right_columns_.staged();
   const std::int64_t right_bound = copies_right ? right_columns_.staged_bound(block_depth_, kernels_->lanes) : 0;
-  buffers.right = carver.take<T>(width * (right_bound + (copies_right ? round_up(block_depth_, lanes) : 0)) + lanes);
-  buffers.segments = carver.take<Segment>(std::max(left_.segment_bound(block_depth_, block_depth_),
-                                                   right_columns_.segment_bound(block_depth_, block_depth_)));
-  buffers.list = carver.take<Panel<T>>(block_right_ / width);
+  buffers.right = scratch.take<T>(width * (right_bound + (copies_right ? round_up(block_depth_, lanes) : 0)) + lanes);
+  buffers.segments = scratch.take<Segment>(std::max(left_.segment_bound(block_depth_, block_depth_),
+                                                    right_columns_.segment_bound(block_depth_, block_depth_)));
+  buffers.list = scratch.take<Panel<T>>(block_right_ / width);
   return buffers;
 }
 
 template <class T>
-auto ParamsProduct<T>::carve_shared(Carver& carver) const -> Shared {
+auto WeightGradientProduct<T>::allocate_shared(ScratchAllocator& scratch) const -> Shared {
   Shared shared;
-  shared.partial = carver.take<T>(partition_.columns * groups_ * rows() * ld());
-  shared.bias_sums = carver.take<double>(partition_.columns * groups_ * filters());
+  shared.partial = scratch.take<T>(partition_.columns * groups_ * rows() * ld());
+  shared.bias_sums = scratch.take<double>(partition_.columns * groups_ * filters());
   return shared;
 }
 
 template <class T>
-std::size_t ParamsProduct<T>::workspace_bytes() const {
-  Carver counter;
-  carve_shared(counter);
-  for (int part = 0; part < partition_.parts(); ++part) carve(counter);
+std::size_t WeightGradientProduct<T>::workspace_bytes() const {
+  ScratchAllocator counter;
+  allocate_shared(counter);
+  for (int part = 0; part < partition_.parts(); ++part) allocate(counter);
   return counter.used_bytes();
 }
 
 template <class T>
-auto ParamsProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const -> Share {
+auto WeightGradientProduct<T>::share(int part, int group, const Operands& operands, const Shared& shared) const
+    -> Share {
   const int position_part = part % partition_.columns, row_part = part / partition_.columns;
   const Source<T> x = operands.x.further(group * x_group_), dy = operands.dy.further(group * dy_group_);
   const std::int64_t slot = position_part * groups_ + group;
   const bool sums_bias = operands.db != nullptr && (swapped_ || row_part == 0);
-  const Piece all_rows = piece(rows(), kernels_->rows, row_part, partition_.rows);
+  const IndexRange all_rows = share_of(rows(), kernels_->rows, row_part, partition_.rows);
   return {.left = swapped_ ? dy : x,
           .right = swapped_ ? x : dy,
-          .rows = operands.dw != nullptr || swapped_ ? all_rows : Piece{0, 0},
-          .positions = piece(left_.count(), 1, position_part, partition_.columns),
+          .rows = operands.dw != nullptr || swapped_ ? all_rows : IndexRange{0, 0},
+          .positions = share_of(left_.count(), 1, position_part, partition_.columns),
           .partial = shared.partial + slot * rows() * ld(),
           .bias_sums = sums_bias ? shared.bias_sums + slot * filters() : nullptr};
 }
 
 template <class T>
-std::span<const Panel<T>> ParamsProduct<T>::list_right(const Share& share, std::int64_t first, std::int64_t count,
-                                                       const Buffers& buffers) const {
+std::span<const Panel<T>> WeightGradientProduct<T>::list_right(const Share& share, std::int64_t first,
+                                                               std::int64_t count, const Buffers& buffers) const {
   return list_channels<T>(count, kernels_->vectors, kernels_->lanes, buffers.panels, block_depth_ * kernels_->width(),
                           share.partial + first, buffers.list);
 }
 
 template <class T>
-void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first,
-                                  std::span<const Panel<T>> list, const Buffers& buffers) const {
+void WeightGradientProduct<T>::pack_right(const Share& share, ColumnRange range, std::int64_t first,
+                                          std::span<const Panel<T>> list, const Buffers& buffers) const {
   const std::int64_t width = kernels_->width(), grid = left_.grid();
   const Source<T>& right = share.right;
   for (const Panel<T>& panel : list) {
@@ -215,10 +212,10 @@ void ParamsProduct<T>::pack_right(const Share& share, ColumnRange range, std::in
   }
 }
 
-/// Rows of x's channels at these positions, `ld` apart, where they lie apart in x.
+/// Rows of x's channels at these positions, `ld` apart, where they are apart in x.
 template <class T>
-T* ParamsProduct<T>::copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
-                                std::int64_t ld, const Buffers& buffers) const {
+T* WeightGradientProduct<T>::copy_right(const Share& share, ColumnRange range, std::int64_t first, std::int64_t count,
+                                        std::int64_t ld, const Buffers& buffers) const {
   const Columns& columns = right_columns_;
   const int lanes = kernels_->lanes;
   T* const rows = buffers.right;
@@ -234,7 +231,7 @@ T* ParamsProduct<T>::copy_right(const Share& share, ColumnRange range, std::int6
 }
 
 template <class T>
-void ParamsProduct<T>::sum_panels(std::int64_t depth, std::span<const Panel<T>> list, double* sums) const {
+void WeightGradientProduct<T>::sum_panels(std::int64_t depth, std::span<const Panel<T>> list, double* sums) const {
   const std::int64_t width = kernels_->width();
   for (const Panel<T>& panel : list) {
     const T* row = panel.b;
@@ -247,7 +244,7 @@ void ParamsProduct<T>::sum_panels(std::int64_t depth, std::span<const Panel<T>> 
 }
 
 template <class T>
-void ParamsProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
+void WeightGradientProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
   const std::int64_t grid = left_.grid();
   const Source<T>& dy = share.left;
   for (std::int64_t j = 0; j < range.count;) {
@@ -264,13 +261,13 @@ void ParamsProduct<T>::sum_rows(const Share& share, ColumnRange range) const {
 }
 
 template <class T>
-void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span<const Panel<T>> list,
-                                const Buffers& buffers) const {
+void WeightGradientProduct<T>::add_rows(const Share& share, ColumnRange range, std::span<const Panel<T>> list,
+                                        const Buffers& buffers) const {
   const std::int64_t taps = left_.taps(), lanes = kernels_->lanes;
   const Source<T>& left = share.left;
   const auto unused = [](const Finished<T>&, std::int64_t, std::int64_t) {};  // partial sums are whole vectors
   Block<T> block{.kernels = kernels_,
-                 .a = buffers.strip,
+                 .a = buffers.row_tile,
                  .lda = round_up(block_depth_, lanes),
                  .rows = 0,
                  .depth = range.count,
@@ -286,7 +283,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
     block.run = grid;
     block.run_pitch = left.pitch;
     block.c_offset = share.rows.first * ld();
-    block.a_is_far = true;
+    block.prefetch_a = true;
     multiply(block, unused);
     return;
   }
@@ -302,7 +299,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
     }
     for (std::int64_t row = 0; row < block.rows; ++row) {
       const std::int64_t channel = (i + row) / taps, tap = (i + row) % taps;
-      T* const to = buffers.strip + row * block.lda;
+      T* const to = buffers.row_tile + row * block.lda;
       const std::int64_t start = left_.start(channel - staged_first, tap, size, staged_rows, kernels_->lanes);
       kernels_->copy(to, buffers.staged + start, buffers.segments, segments);
     }
@@ -312,7 +309,7 @@ void ParamsProduct<T>::add_rows(const Share& share, ColumnRange range, std::span
 }
 
 template <class T>
-void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) const {
+void WeightGradientProduct<T>::run_part(const Share& share, const Buffers& buffers) const {
   const bool sums_bias = share.bias_sums != nullptr;
   if (sums_bias) {
     double* const sums = share.bias_sums;
@@ -337,16 +334,16 @@ void ParamsProduct<T>::run_part(const Share& share, const Buffers& buffers) cons
 }
 
 template <class T>
-void ParamsProduct<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
-  Carver shared_carver(workspace);
-  const Shared shared = carve_shared(shared_carver);
-  Carver counter;
-  carve(counter);
+void WeightGradientProduct<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
+  ScratchAllocator shared_scratch(workspace);
+  const Shared shared = allocate_shared(shared_scratch);
+  ScratchAllocator counter;
+  allocate(counter);
   pool.run([&](int part) {
     if (part >= partition_.parts()) return;
-    Carver carver(static_cast<std::byte*>(workspace) + shared_carver.used_bytes() +
-                  static_cast<std::size_t>(part) * counter.used_bytes());
-    const Buffers buffers = carve(carver);
+    ScratchAllocator scratch(static_cast<std::byte*>(workspace) + shared_scratch.used_bytes() +
+                             static_cast<std::size_t>(part) * counter.used_bytes());
+    const Buffers buffers = allocate(scratch);
     for (int group = 0; group < groups_; ++group) run_part(share(part, group, operands, shared), buffers);
   });
   pool.split(groups_ * filters(), 8, [&](std::int64_t first, std::int64_t last) {
@@ -354,7 +351,7 @@ void ParamsProduct<T>::run(Pool& pool, const Operands& operands, void* workspace
   });
 }
 
-template class ParamsProduct<float>;
-template class ParamsProduct<double>;
+template class WeightGradientProduct<float>;
+template class WeightGradientProduct<double>;
 
 }  // namespace lamina::eigen

@@ -18,10 +18,10 @@
 namespace lamina::eigen {
 
 template <class T>
-class ParamsProduct {
+class WeightGradientProduct {
  public:
   /// `x_columns` are those of one group of x.
-  ParamsProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
+  WeightGradientProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
   std::size_t workspace_bytes() const;  ///< of all threads
   /// Roundings that a term meets: one for it and for each later one of its block, one for each later block, and one for
@@ -40,7 +40,7 @@ class ParamsProduct {
  private:
   struct Buffers {
     T* panels;
-    T* strip;
+    T* row_tile;
     T* staged;
     T* right;
     Segment* segments;
@@ -53,16 +53,16 @@ class ParamsProduct {
   /// What one part works on: a group, and the rows and positions of it.
   struct Share {
     Source<T> left, right;
-    Piece rows, positions;
+    IndexRange rows, positions;
     T* partial;
     double* bias_sums;  // null: not wanted of this part
   };
-  Buffers carve(Carver&) const;
-  Shared carve_shared(Carver&) const;
+  Buffers allocate(ScratchAllocator&) const;
+  Shared allocate_shared(ScratchAllocator&) const;
   Share share(int part, int group, const Operands&, const Shared&) const;
   void run_part(const Share&, const Buffers&) const;
   ColumnRange next_block(std::int64_t first, std::int64_t last) const;
-  std::int64_t roundings_of(Piece positions) const;
+  std::int64_t roundings_of(IndexRange positions) const;
   std::span<const Panel<T>> list_right(const Share&, std::int64_t first, std::int64_t count, const Buffers&) const;
   void pack_right(const Share&, ColumnRange, std::int64_t first, std::span<const Panel<T>>, const Buffers&) const;
   T* copy_right(const Share&, ColumnRange, std::int64_t first, std::int64_t count, std::int64_t ld,
@@ -70,7 +70,7 @@ class ParamsProduct {
   void add_rows(const Share&, ColumnRange, std::span<const Panel<T>>, const Buffers&) const;
   void sum_panels(std::int64_t depth, std::span<const Panel<T>>, double* sums) const;
   void sum_rows(const Share&, ColumnRange) const;
-  void write(const Operands&, const Shared&, Piece filters) const;
+  void write(const Operands&, const Shared&, IndexRange filters) const;
   void write_transposed(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
   void write_straight(const Operands&, const Shared&, std::int64_t k, std::int64_t count) const;
 
@@ -89,7 +89,7 @@ class ParamsProduct {
   std::int64_t block_depth_, block_right_, staged_channels_;
 };
 
-extern template class ParamsProduct<float>;
-extern template class ParamsProduct<double>;
+extern template class WeightGradientProduct<float>;
+extern template class WeightGradientProduct<double>;
 
 }  // namespace lamina::eigen

@@ -8,8 +8,8 @@ namespace lamina::eigen {
 
 /// dw[k] is a row of the partial sums.
 template <class T>
-void ParamsProduct<T>::write_straight(const Operands& operands, const Shared& shared, std::int64_t k,
-                                      std::int64_t count) const {
+void WeightGradientProduct<T>::write_straight(const Operands& operands, const Shared& shared, std::int64_t k,
+                                              std::int64_t count) const {
   const std::int64_t part_size = groups_ * rows() * ld();
   for (std::int64_t f = k; f < k + count; ++f) {
     T* const to = operands.dw + f * right_;
@@ -23,8 +23,8 @@ void ParamsProduct<T>::write_straight(const Operands& operands, const Shared& sh
 
 /// dw[k] is a column of the partial sums.
 template <class T>
-void ParamsProduct<T>::write_transposed(const Operands& operands, const Shared& shared, std::int64_t k,
-                                        std::int64_t count) const {
+void WeightGradientProduct<T>::write_transposed(const Operands& operands, const Shared& shared, std::int64_t k,
+                                                std::int64_t count) const {
   constexpr std::int64_t side = 32;
   const std::int64_t part_size = groups_ * rows() * ld();
   T square[side * side];
@@ -43,7 +43,7 @@ void ParamsProduct<T>::write_transposed(const Operands& operands, const Shared& 
 }
 
 template <class T>
-void ParamsProduct<T>::write(const Operands& operands, const Shared& shared, Piece filters_of_all) const {
+void WeightGradientProduct<T>::write(const Operands& operands, const Shared& shared, IndexRange filters_of_all) const {
   constexpr std::int64_t block = 32;
   for (std::int64_t k = filters_of_all.first; operands.db != nullptr && k < filters_of_all.last; ++k) {
     double sum = operands.add ? static_cast<double>(operands.db[k]) : 0.0;
@@ -63,11 +63,15 @@ void ParamsProduct<T>::write(const Operands& operands, const Shared& shared, Pie
   }
 }
 
-template void ParamsProduct<float>::write_straight(const Operands&, const Shared&, std::int64_t, std::int64_t) const;
-template void ParamsProduct<double>::write_straight(const Operands&, const Shared&, std::int64_t, std::int64_t) const;
-template void ParamsProduct<float>::write_transposed(const Operands&, const Shared&, std::int64_t, std::int64_t) const;
-template void ParamsProduct<double>::write_transposed(const Operands&, const Shared&, std::int64_t, std::int64_t) const;
-template void ParamsProduct<float>::write(const Operands&, const Shared&, Piece) const;
-template void ParamsProduct<double>::write(const Operands&, const Shared&, Piece) const;
+template void WeightGradientProduct<float>::write_straight(const Operands&, const Shared&, std::int64_t,
+                                                           std::int64_t) const;
+template void WeightGradientProduct<double>::write_straight(const Operands&, const Shared&, std::int64_t,
+                                                            std::int64_t) const;
+template void WeightGradientProduct<float>::write_transposed(const Operands&, const Shared&, std::int64_t,
+                                                             std::int64_t) const;
+template void WeightGradientProduct<double>::write_transposed(const Operands&, const Shared&, std::int64_t,
+                                                              std::int64_t) const;
+template void WeightGradientProduct<float>::write(const Operands&, const Shared&, IndexRange) const;
+template void WeightGradientProduct<double>::write(const Operands&, const Shared&, IndexRange) const;
 
 }  // namespace lamina::eigen

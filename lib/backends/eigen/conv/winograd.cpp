@@ -64,7 +64,7 @@ Lowered::Step prepare_step(const ConvProblem& c, int tile, Pool& pool, const Mic
               [c, &pool, product = product_of<T>(c, tile, Pass::forward, pool.threads(), kernels)](const Args& args) {
                 if (c.folded) fold<T>(c, args);
                 if (prepares_filters(product)) {
-                  product.prepare(pool, args.w[0].as<T>(), filters_of<T>(c, args).scale,
+                  product.prepare(pool, args.w[0].as<T>(), filters_of<T>(c, args).epilogue.scale,
                                   static_cast<T*>(args.prepared) + 2 * fold_room<T>(c));
                 }
               });
@@ -84,14 +84,11 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
         if (!data) place_addend(c, args, pool);
         product.run(pool,
                     {.w = args.w[0].as<T>(),
-                     .scale = data ? nullptr : filters_of<T>(c, args).scale,
                      .prepared = prepared ? static_cast<const T*>(args.prepared) + 2 * fold_room<T>(c) : nullptr,
                      .source = data ? gradient_source<T>(c, args) : Source<T>{args.x[0].as<T>(), args.x[0].pitch},
                      .to = to.as<T>(),
                      .pitch = to.pitch,
-                     .bias = data ? nullptr : filters_of<T>(c, args).bias,
-                     .add = data ? c.add_dx : c.add_y,
-                     .relu = !data && c.relu},
+                     .epilogue = data ? Epilogue<T>{.add = c.add_dx} : filters_of<T>(c, args).epilogue},
                     args.workspace);
       },
       bytes);
@@ -99,7 +96,7 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
 
 template <class T>
 Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  WinogradParams<T> params(forward_extents(c), tile, pool.threads(), kernels);
+  WinogradWeightGradient<T> params(forward_extents(c), tile, pool.threads(), kernels);
   const std::size_t bytes = params.workspace_bytes();
   return step(
       {Pass::backward_params}, name_of(tile),

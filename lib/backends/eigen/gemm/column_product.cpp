@@ -8,20 +8,19 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip_bytes = 2048;           // of one row of a: eight rows fill a third of a first-level cache
+constexpr std::int64_t row_bytes = 2048;             // of one row of a: eight rows fill a third of a first-level cache
 constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
 constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, beside the next one
-constexpr std::int64_t left_bytes = 256 * 1024;      // of the left product's sums in a block, beside its columns
 constexpr std::int64_t page_bytes = 4096;
 
-/// How the terms of a sum are cut along k: whole channels in a block, unless one alone is too deep; blocks of even
+/// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
 /// depth.
 struct Depths {
   std::int64_t block, blocks;
 };
 template <class T>
-Depths cut_depth(std::int64_t channels, std::int64_t taps) {
-  const std::int64_t target = strip_bytes / static_cast<std::int64_t>(sizeof(T));
+Depths divide_depth(std::int64_t channels, std::int64_t taps) {
+  const std::int64_t target = row_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t unit = taps <= 2 * target ? taps : 1;
   const std::int64_t units = channels * taps / unit;
   const std::int64_t in_block = divide_up(units, divide_up(units, std::max<std::int64_t>(1, target / unit)));
@@ -32,11 +31,13 @@ Depths cut_depth(std::int64_t channels, std::int64_t taps) {
 template <class T>
 struct GridPlace {
   std::int64_t length, offset;  // of the section in an image
+  std::int64_t first;           // of the wanted columns
   GridOutput<T> output;
 
   bool whole() const { return output.step == 1 && output.row_pitch == output.row_length; }  // an image is one run
 
   T* direct(std::int64_t column, std::int64_t count) const {
+    if (output.row_major) return output.data + column - first;
     const std::int64_t image = column / length, within = column - image * length;
     if (output.h != 0 || output.step != 1 || within + count > length) return nullptr;
     const std::int64_t at = offset + within;
@@ -47,8 +48,13 @@ struct GridPlace {
   }
 
   void put(Finished<T> tile, std::int64_t row, std::int64_t column, const MicroKernels<T>& kernels) const {
+    if (output.row_major) return RowMajor<T>{output.data, output.plane, &kernels}(tile, row, column - first);
     const std::int64_t count = tile.count;
     tile.step = output.step;
+    if (output.left != nullptr) {
+      tile.left = output.left + row * output.left_ld + column - first;
+      tile.left_ld = output.left_ld;
+    }
     for (std::int64_t j = 0; j < count; j += tile.count, tile.from += tile.count) {
       if (j > 0 && tile.left != nullptr) tile.left += tile.count;
       const std::int64_t image = (column + j) / length, within = (column + j) - image * length;
@@ -70,7 +76,7 @@ struct GridPlace {
 
 template <class T>
 std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t taps) {
-  const Depths depths = cut_depth<T>(channels, taps);
+  const Depths depths = divide_depth<T>(channels, taps);
   return depths.block + depths.blocks - 1;
 }
 
@@ -79,26 +85,27 @@ struct ColumnProduct<T>::Work {
   const Operands& operands;
   GridOutput<T> output;  // of these rows
   int column_part;
-  Piece rows;
+  IndexRange rows;
   Buffers buffers;
 };
 
 template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels,
-                                bool packs, std::shared_ptr<const ColumnProduct> left)
+                                bool packs)
     : kernels_(&kernels),
-      left_(std::move(left)),
       depth_(columns.depth()),
       rows_(rows),
+      grid_(columns.grid()),
+      columns_(columns.count()),
       partition_(partition(columns.count(), rows, threads, kernels.lanes, kernels.rows)) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
-  block_depth_ = cut_depth<T>(columns.channels(), taps).block;
+  block_depth_ = divide_depth<T>(columns.channels(), taps).block;
   block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
   // Rows whole pages apart would meet in few sets of a cache; and a panel of one vector is slow.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
   const bool in_place =
-      !packs && !left_ && !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
+      !packs && !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
   if (in_place) {
     sections_.push_back({columns.part(body), 0, true});
     if (body < grid) sections_.push_back({columns.part(grid - body), body, false});
@@ -106,8 +113,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
     sections_.push_back({std::move(columns), 0, false});
   }
   for (Section& section : sections_) section.block_columns = block_columns(section);
-  Carver counter;
-  carve(counter);
+  ScratchAllocator counter;
+  allocate(counter);
   workspace_bytes_ = counter.used_bytes();
 }
 
@@ -116,9 +123,7 @@ std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
   const std::int64_t elements =
       (section.in_place ? in_place_bytes : panel_bytes) / static_cast<std::int64_t>(sizeof(T));
-  std::int64_t panels = elements / (left_ ? std::max(block_depth_, left_->block_depth_) : block_depth_) / width;
-  if (left_) panels = std::min(panels, left_bytes / static_cast<std::int64_t>(sizeof(T)) / tallest() / width);
-  const std::int64_t fit = std::clamp<std::int64_t>(panels, 2, 64) * width;
+  const std::int64_t fit = std::clamp<std::int64_t>(elements / block_depth_ / width, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
   const std::int64_t share = section.in_place ? std::min(part, grid) : part;
@@ -131,7 +136,12 @@ std::int64_t ColumnProduct<T>::tallest() const {
 }
 
 template <class T>
-auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
+IndexRange ColumnProduct<T>::columns(int part) const {
+  return share_of(columns_, kernels_->lanes, part % partition_.columns, partition_.columns);
+}
+
+template <class T>
+auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
   std::int64_t packed = 0, staged = 0, widest = 0, segments = 0, panels = 0;
   for (const Section& section : sections_) {
@@ -140,22 +150,16 @@ auto ColumnProduct<T>::carve(Carver& carver) const -> Buffers {
     // Every image of a block may end with panels of its own.
     panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
     if (section.in_place) continue;
-    const auto add = [&](const ColumnProduct& product, const Columns& columns) {
-      packed = std::max(packed, block / width * product.panel_stride());
-      staged = std::max(staged, columns.staged_bound(block, kernels_->lanes) * product.block_channels_);
-      segments = std::max(segments, columns.segment_bound(block, width));
-    };
-    add(*this, section.columns);
-    if (left_) add(*left_, left_->sections_.front().columns);
+    packed = std::max(packed, block / width * panel_stride());
+    staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * block_channels_);
+    segments = std::max(segments, section.columns.segment_bound(block, width));
   }
   Buffers buffers;
-  buffers.panels = carver.take<T>(packed);
-  buffers.staged = carver.take<T>(staged + lanes);
-  buffers.sums = carver.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
-  buffers.left = carver.take<T>(left_ ? tallest() * widest : 0);
-  buffers.left_list = carver.take<Panel<T>>(left_ ? panels : 0);
-  buffers.segments = carver.take<Segment>(segments);
-  for (Panel<T>*& list : buffers.lists) list = carver.take<Panel<T>>(panels);
+  buffers.panels = scratch.take<T>(packed);
+  buffers.staged = scratch.take<T>(staged + lanes);
+  buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
+  buffers.segments = scratch.take<Segment>(segments);
+  for (Panel<T>*& list : buffers.lists) list = scratch.take<Panel<T>>(panels);
   return buffers;
 }
 
@@ -163,7 +167,7 @@ template <class T>
 std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, ColumnRange range, const Work& work,
                                                         Panel<T>* list) const {
   const std::int64_t grid = section.columns.grid(), lanes = kernels_->lanes, last = range.first + range.count;
-  const GridPlace<T> place{grid, section.offset, work.output};
+  const GridPlace<T> place{grid, section.offset, work.operands.columns.first, work.output};
   const Source<T>& source = work.operands.source;
   Panel<T>* end = list;
   const T* packed = work.buffers.panels;
@@ -256,7 +260,7 @@ void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range,
     block.depth = std::min(block_depth_, depth_ - k);
     block.begins = k == 0;
     block.ends = k + block.depth == depth_;
-    block.b_is_far = shared.b_is_far && k == 0;
+    block.prefetch_b = shared.prefetch_b && k == 0;
     if (section.in_place) {
       block.b_offset = k * columns.plane();
       block.next = block.ends ? next : panels;
@@ -268,35 +272,16 @@ void ColumnProduct<T>::multiply_range(const Section& section, ColumnRange range,
   }
 }
 
-/// Computes the left product's sums in a range, row-major.
-template <class T>
-void ColumnProduct<T>::keep_left(ColumnRange range, const Work& work, std::int64_t ld) const {
-  const Section& section = left_->sections_.front();
-  const std::span<const Panel<T>> panels = left_->list_panels(section, range, work, work.buffers.left_list);
-  for (std::size_t i = 0; i < panels.size(); ++i)
-    work.buffers.left_list[i].c = work.buffers.left + panels[i].column - range.first;
-  left_->multiply_range(section, range, {}, work,
-                        {.kernels = kernels_,
-                         .a = work.operands.a_left + work.rows.first * work.operands.lda_left,
-                         .lda = work.operands.lda_left,
-                         .rows = work.rows.last - work.rows.first,
-                         .depth = 0,
-                         .panels = panels,
-                         .ldb = 0,
-                         .ldc = ld,
-                         .a_is_far = true},
-                        [](const Finished<T>&, std::int64_t, std::int64_t) {});
-}
-
 template <class T>
 void ColumnProduct<T>::run(const Section& section, const Work& work) const {
   const Columns& columns = section.columns;
   const Operands& operands = work.operands;
-  const Piece rows = work.rows;
-  Piece share = piece(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
-  share.first = std::max(share.first, operands.images.first * columns.grid());
-  share.last = std::max(share.first, std::min(share.last, operands.images.last * columns.grid()));
-  const GridPlace<T> place{columns.grid(), section.offset, work.output};
+  const IndexRange rows = work.rows;
+  IndexRange share = share_of(columns.count(), kernels_->lanes, work.column_part, partition_.columns);
+  share.first = std::max({share.first, operands.images.first * columns.grid(), operands.columns.first});
+  share.last = std::min({share.last, operands.images.last * columns.grid(), operands.columns.last});
+  share.last = std::max(share.first, share.last);
+  const GridPlace<T> place{columns.grid(), section.offset, operands.columns.first, work.output};
   Panel<T>* const* const lists = work.buffers.lists;
   ColumnRange range = range_from(section, share.first, share.last);
   std::span<const Panel<T>> panels = list_panels(section, range, work, lists[0]);
@@ -304,13 +289,8 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
     const ColumnRange next_range = range_from(section, range.first + range.count, share.last);
     const std::span<const Panel<T>> next = list_panels(section, next_range, work, lists[turn]);
     const auto put = [&](Finished<T> tile, std::int64_t row, std::int64_t column) {
-      if (left_) {
-        tile.left = work.buffers.left + row * section.block_columns + column - range.first;
-        tile.left_ld = section.block_columns;
-      }
       place.put(tile, row, column, *kernels_);
     };
-    if (left_) keep_left(range, work, section.block_columns);
     multiply_range(section, range, next, work,
                    {.kernels = kernels_,
                     .a = operands.a + rows.first * operands.lda,
@@ -320,14 +300,11 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .panels = panels,
                     .ldb = 0,
                     .ldc = work.output.plane,
-                    .scale = operands.scale == nullptr ? nullptr : operands.scale + rows.first,
-                    .bias = operands.bias == nullptr ? nullptr : operands.bias + rows.first,
-                    .add = operands.add,
-                    .relu = operands.relu,
+                    .epilogue = operands.epilogue.from(rows.first),
                     .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
                     .sums_ld = section.block_columns,
-                    .a_is_far = columns.staged(),  // many taps make weights that no near cache keeps
-                    .b_is_far = section.in_place && range.first == share.first,
+                    .prefetch_a = columns.staged(),  // many taps make weights that no near cache keeps
+                    .prefetch_b = section.in_place && range.first == share.first,
                     .non_temporal = operands.non_temporal},
                    put);
     range = next_range;
@@ -338,12 +315,12 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
 template <class T>
 void ColumnProduct<T>::run(int part, const Operands& operands, void* workspace) const {
   if (part >= partition_.parts()) return;
-  const Piece rows = piece(rows_, kernels_->rows, part / partition_.columns, partition_.rows);
+  const IndexRange rows = share_of(rows_, kernels_->rows, part / partition_.columns, partition_.rows);
   if (rows.first == rows.last) return;
-  Carver carver(workspace);
+  ScratchAllocator scratch(workspace);
   GridOutput<T> output = operands.output;
-  output.data += rows.first * output.plane;
-  const Work work{operands, output, part % partition_.columns, rows, carve(carver)};
+  if (!output.row_major) output.data += rows.first * output.plane;
+  const Work work{operands, output, part % partition_.columns, rows, allocate(scratch)};
   for (const Section& section : sections_) run(section, work);
   if (operands.non_temporal) non_temporal_fence();
 }

@@ -1,12 +1,10 @@
 #pragma once
-// Weights times the matrix of columns: the product behind a convolution's forward pass and its data gradient. Columns
-// that are an image as it lies (1x1 with stride 1) are read in place, as far as they are whole vectors; others are
-// packed.
+// Weights times the matrix of columns: the product of a convolution's forward pass and its data gradient. Columns that
+// are the image itself (1x1 with stride 1) are read in place, up to the last whole vector; others are packed.
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,17 +21,20 @@ struct GridOutput {
   T* data;
   std::int64_t pitch, plane, row_length, row_pitch, step;
   std::int64_t h = 0, w = 0;
+  /// With step 2: a row-major matrix of one part's rows and the wanted columns, each element of which is written before
+  /// that of its column.
+  const T* left = nullptr;
+  std::int64_t left_ld = 0;
+  /// data is such a matrix itself, `plane` elements from row to row, with room for whole vectors.
+  bool row_major = false;
 };
 
-/// One product a * columns, cut into blocks and for threads. Holds no memory.
+/// One product a * columns, in blocks and partitioned for threads. Holds no memory.
 template <class T>
 class ColumnProduct {
  public:
-  /// Where `packs`, no column is read in place. With `left`, a product of as many columns and rows that packs them,
-  /// each column's sums follow those of the left product: both are written at once, by whole vectors; the output's step
-  /// is 2.
-  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false,
-                std::shared_ptr<const ColumnProduct> left = nullptr);
+  /// Where `packs`, no column is read in place.
+  ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false);
 
   /// Roundings that a term meets where `channels` of `taps` terms each are summed: one for it and for each later term
   /// of its block, one for each later block.
@@ -41,21 +42,24 @@ class ColumnProduct {
 
   std::int64_t depth() const { return depth_; }
   std::int64_t rows() const { return rows_; }
+  std::int64_t grid() const { return grid_; }  ///< columns of one image
+  std::int64_t tallest() const;                ///< rows of the largest part
+  std::int64_t block_columns() const {
+    return sections_.front().block_columns;
+  }                                                                 ///< columns that are multiplied at once
+  IndexRange columns(int part) const;                               ///< of a part
   std::size_t workspace_bytes() const { return workspace_bytes_; }  ///< of one part
   int parts() const { return partition_.parts(); }
 
   struct Operands {
     const T* a;        ///< rows x depth(),
-    std::int64_t lda;  ///< so far from row to row
+    std::int64_t lda;  ///< elements from row to row
     Source<T> source;
-    GridOutput<T> output;       ///< of the left product's columns, if there is one
-    const T* a_left = nullptr;  ///< of the left product,
-    std::int64_t lda_left = 0;
-    const T* scale = nullptr;  ///< of the sums, one per row
-    const T* bias;
-    bool add, relu;
-    bool non_temporal = false;                         ///< as Block::non_temporal
-    Piece images{0, std::numeric_limits<int>::max()};  ///< whose columns are wanted
+    GridOutput<T> output;
+    Epilogue<T> epilogue = {};
+    bool non_temporal = false;                                        ///< as Block::non_temporal
+    IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
+    IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< of a product that packs: likewise
   };
   /// Computes this part's share; parts may run at the same time, each with a workspace of its own.
   void run(int part, const Operands&, void* workspace) const;
@@ -74,17 +78,13 @@ class ColumnProduct {
     T* sums;
     Segment* segments;
     Panel<T>* lists[2];  // of a range, and of the next one
-    T* left;             // sums of the left product in a range,
-    Panel<T>* left_list;
   };
   struct Work;  // one part's
 
-  Buffers carve(Carver&) const;
+  Buffers allocate(ScratchAllocator&) const;
   std::int64_t block_columns(const Section&) const;
   std::int64_t panel_stride() const { return block_depth_ * kernels_->width() + kernels_->lanes; }
-  std::int64_t tallest() const;  ///< rows of the largest part
   void run(const Section&, const Work&) const;
-  void keep_left(ColumnRange, const Work&, std::int64_t ld) const;
   template <class Put>
   void multiply_range(const Section&, ColumnRange, std::span<const Panel<T>> next, const Work&, const Block<T>& shared,
                       const Put&) const;
@@ -95,8 +95,7 @@ class ColumnProduct {
             std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
-  std::shared_ptr<const ColumnProduct> left_;
-  std::int64_t depth_, rows_;
+  std::int64_t depth_, rows_, grid_, columns_;
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;

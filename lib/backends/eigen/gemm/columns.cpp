@@ -10,7 +10,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t ahead_bytes = 8 * 1024;  // least distance, in whole planes, of what memory is asked for
+constexpr std::int64_t prefetch_bytes = 8 * 1024;  // least distance, in whole planes, of what is prefetched
 
 }  // namespace
 
@@ -99,7 +99,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
   const std::int64_t first_image = first_row / rows_, last_image = last_row / rows_;
   const std::int64_t length = staged_length(kernels.lanes);
   const std::int64_t plane_bytes = plane_ * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t ahead = divide_up(ahead_bytes, plane_bytes) * plane_;
+  const std::int64_t prefetch = divide_up(prefetch_bytes, plane_bytes) * plane_;
   for (std::int64_t c = first; c < last; ++c) {
     for (const Tap& phase : phases_) {
       // Column i of the copy is column i * step + offset of the image; those in [low, high) exist.
@@ -139,7 +139,7 @@ void Columns::stage(ColumnRange range, const Source<T>& source, std::int64_t fir
                              .count = high - low,
                              .length = length,
                              .step = step_.w,
-                             .ahead = asks ? ahead : 0});
+                             .prefetch = asks ? prefetch : 0});
           to += (end_inside - first_inside) * length;
         }
         rows.rows = end - end_inside;

@@ -1,10 +1,10 @@
 #pragma once
-// The matrix of columns of a convolution: what multiplies the weights, packed piece by piece straight from the image.
+// The matrix of columns of a convolution: what multiplies the weights, packed block by block straight from the image.
 //
 // Row (c, t) and column (n, p, q) of it is the source element of image n, channel c at row p * step + dh[t] and column
 // q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A
 // data gradient is one such product for every residue of the input position modulo the stride, with those taps that
-// meet it. The columns of all images of a batch stand side by side, so that small planes make wide products.
+// meet it. The columns of all images of a batch are side by side, so that small planes make wide products.
 //
 // Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros
 // and sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
@@ -32,7 +32,11 @@ struct Source {
   const T* mask = nullptr;
   std::int64_t mask_pitch = 0;
 
-  /// What lies so many elements further in each image.
+  /// The images from this one on.
+  Source of_image(std::int64_t image) const {
+    return {data + image * pitch, pitch, mask == nullptr ? nullptr : mask + image * mask_pitch, mask_pitch};
+  }
+  /// What is so many elements further in each image.
   Source further(std::int64_t elements) const {
     return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
   }
@@ -69,7 +73,7 @@ class Columns {
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
   std::int64_t grid() const { return std::int64_t{rows_} * cols_; }  ///< columns of one image
 
-  /// Most segments that a range of this many columns, cut into panels of this width, can have.
+  /// Most segments that a range of this many columns, divided into panels of this width, can have.
   std::int64_t segment_bound(std::int64_t columns, std::int64_t width) const;
   /// Most elements that one channel of a range of this many columns needs when copied out; 0 where nothing is copied.
   std::int64_t staged_bound(std::int64_t columns, int lanes) const;

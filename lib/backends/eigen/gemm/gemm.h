@@ -1,9 +1,9 @@
 #pragma once
-// Matrix products in blocks: the loops between panels and the micro-kernels, and how work is cut for threads.
+// Matrix products in blocks: the loops between panels and the micro-kernels, and how work is partitioned for threads.
 //
-// c = a * b, where a lies row-major in memory and is read in place, and b lies in panels of up to MicroKernels::width()
-// columns: packed, `ldb` elements for each k, or where it is. A block of b is sized for the second-level cache; a strip
-// of a (tile rows x depth) stays in the first while it meets every panel.
+// c = a * b. Rows of a are read in place, row-major. b is in panels of up to MicroKernels::width() columns (NR):
+// packed, `ldb` elements for each k, or in place. A block of b (KC x NC) is sized for the second-level cache. The rows
+// of a that one register tile reads (MR x KC) stay in the first-level cache while they multiply every panel.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <limits>
 #include <span>
 
+#include "../../../support/scratch_allocator.h"
 #include "../micro_kernels/micro_kernels.h"
 #include "../runtime/non_temporal.h"
 
@@ -46,28 +47,26 @@ struct Block {
   std::int64_t rows;
   std::int64_t depth;
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
-  std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's
+  std::int64_t run_pitch = 0;                                   ///< from one's start to the next one's
   std::span<const Panel<T>> panels;
   std::int64_t b_offset = 0;  ///< elements from a panel's first row to the block's
   std::int64_t ldb;           ///< elements from row to row of a panel
   std::int64_t c_offset = 0;  ///< elements from row 0 of c to the block's first
   std::int64_t ldc;           ///< elements from row to row of c
-  const T* scale = nullptr;   ///< of the sums, one per row of a
-  const T* bias = nullptr;    ///< likewise
-  bool add = false;           ///< to what c held before the product
-  bool relu = false;
-  bool begins = true;        ///< the first block of its sums along k
-  bool ends = true;          ///< and the last
-  T* sums = nullptr;         ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
-  std::int64_t sums_ld = 0;  ///< without it they are added to c by every block
-  bool a_is_far = false;     ///< a comes from memory: the first panel meets rows while the next ones are asked for
-  bool b_is_far = false;     ///< so do panels: the first rows meet one while the next one is asked for
-  bool c_is_far = false;     ///< so does c: while columns are written, the next ones are asked for
+  Epilogue<T> epilogue = {};  ///< its `add`: to what c held before the product
+  bool begins = true;         ///< the first block of its sums along k
+  bool ends = true;           ///< and the last
+  T* sums = nullptr;          ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
+  std::int64_t sums_ld = 0;   ///< without it they are added to c by every block
+  bool prefetch_a = false;  ///< a comes from memory: the first panel multiplies rows while the next ones are prefetched
+  bool prefetch_b = false;  ///< so do panels: the first rows multiply one while the next one is prefetched
+  bool prefetch_c = false;  ///< so does c: while columns are written, the next ones are prefetched
   /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
   /// direct place whose rows are whole lines of memory, and where vectors are.
   bool non_temporal = false;
-  std::span<const Panel<T>> next = {};  ///< panels of the next block, if they are far: all rows ask for a share of them
-  std::int64_t next_offset = 0;         ///< as b_offset
+  std::span<const Panel<T>> next =
+      {};                        ///< panels of the next block, if they come from memory: rows prefetch a share each
+  std::int64_t next_offset = 0;  ///< as b_offset
 };
 
 /// Whether the rows that a tile writes are whole lines of memory.
@@ -89,7 +88,7 @@ void multiply(const Block<T>& block, const Put& put) {
   for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
-    const T* const bias = block.bias == nullptr ? nullptr : block.bias + i;
+    const Epilogue<T> of_rows = block.epilogue.from(i);
     std::int64_t column = 0;
     for (const Panel<T>& panel : block.panels) {
       Tile<T> tile{.depth = block.depth,
@@ -100,37 +99,35 @@ void multiply(const Block<T>& block, const Put& put) {
                    .ldb = block.ldb,
                    .c = spill,
                    .ldc = width,
-                   .scale = block.scale == nullptr ? nullptr : block.scale + i,
-                   .bias = nullptr,
-                   .add = false,
-                   .relu = false,
+                   .epilogue = {.scale = of_rows.scale},
+                   .prefetch = {},
                    .run = block.run,
                    .run_pitch = block.run_pitch};
       bool non_temporal = false;
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c_offset + i * block.ldc;
         tile.ldc = block.ldc;
-        tile.bias = block.begins ? bias : nullptr;
-        tile.add = block.add || !block.begins;
-        tile.relu = block.relu && block.ends;
-        if (block.c_is_far) tile.c_ahead = width;
-        non_temporal = block.non_temporal && !tile.add && block.ends && whole_lines(tile, kernels);
+        tile.epilogue.bias = block.begins ? of_rows.bias : nullptr;
+        tile.epilogue.add = of_rows.add || !block.begins;
+        tile.epilogue.relu = of_rows.relu && block.ends;
+        if (block.prefetch_c) tile.prefetch.c = width;
+        non_temporal = block.non_temporal && !tile.epilogue.add && block.ends && whole_lines(tile, kernels);
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + column;
         tile.ldc = block.sums_ld;
-        tile.add = !block.begins;
+        tile.epilogue.add = !block.begins;
       }
       const auto index = static_cast<std::size_t>(&panel - block.panels.data());
       const std::int64_t first = i / kernels.rows * share;
-      if (block.b_is_far && i == 0 && index + 1 < block.panels.size()) {
-        tile.b_next = block.panels[index + 1].b + block.b_offset;
-        tile.b_rows = static_cast<int>(line);
+      if (block.prefetch_b && i == 0 && index + 1 < block.panels.size()) {
+        tile.prefetch.panel = block.panels[index + 1].b + block.b_offset;
+        tile.prefetch.rows = static_cast<int>(line);
       } else if (index < block.next.size() && first < line) {
-        tile.b_next = block.next[index].b + block.next_offset;
-        tile.b_first = static_cast<int>(first);
-        tile.b_rows = static_cast<int>(std::min(share, line - first));
+        tile.prefetch.panel = block.next[index].b + block.next_offset;
+        tile.prefetch.first = static_cast<int>(first);
+        tile.prefetch.rows = static_cast<int>(std::min(share, line - first));
       }
-      if (block.a_is_far && column == 0) tile.a_ahead = kernels.rows * block.lda;
+      if (block.prefetch_a && column == 0) tile.prefetch.a = kernels.rows * block.lda;
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;
@@ -141,9 +138,9 @@ void multiply(const Block<T>& block, const Put& put) {
                       .ldf = tile.ldc,
                       .rows = rows,
                       .count = panel.count,
-                      .bias = keeps || block.begins ? bias : nullptr,
-                      .add = block.add || !(keeps || block.begins),
-                      .relu = block.relu && block.ends},
+                      .epilogue = {.bias = keeps || block.begins ? of_rows.bias : nullptr,
+                                   .add = of_rows.add || !(keeps || block.begins),
+                                   .relu = of_rows.relu && block.ends}},
           i, panel.column);
     }
   }
@@ -187,39 +184,47 @@ std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* p
   return {list, end};
 }
 
-/// How a product is cut for threads: `columns` x `rows` pieces, none of whose sums meet.
+/// How a product is partitioned for threads: `columns` x `rows` parts, none of whose sums meet.
 struct Partition {
   int columns = 1, rows = 1;
   int parts() const { return columns * rows; }
 };
 
-/// The cut that makes the largest piece smallest. Pieces that share columns pack them twice, which is weighed in.
-Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows);
+/// The divisor d of `threads` of least cost(d, threads / d), the smallest of equals.
+template <class Cost>
+int cheapest_divisor(int threads, const Cost& cost) {
+  int best = 1;
+  auto best_cost = cost(1, threads);
+  for (int d = 2; d <= threads; ++d) {
+    if (threads % d != 0) continue;
+    const auto here = cost(d, threads / d);
+    if (!(here < best_cost)) continue;
+    best = d;
+    best_cost = here;
+  }
+  return best;
+}
 
-/// A piece of [0, count) in units of `grain`; empty pieces have first = last.
-struct Piece {
+/// The partition whose largest part is smallest. Parts that share columns pack them twice, which is weighed in.
+inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows) {
+  constexpr std::int64_t packing_rows = 8;  // packing an element costs about as much as using it in so many rows
+  const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
+    const std::int64_t widest = divide_up(divide_up(columns, lanes), of_columns) * lanes;
+    const std::int64_t tallest = divide_up(divide_up(rows, tile_rows), of_rows) * tile_rows;
+    return widest * (tallest + packing_rows);
+  });
+  return {threads / row_parts, row_parts};
+}
+
+/// The indices [first, last).
+struct IndexRange {
   std::int64_t first, last;
 };
-constexpr Piece piece(std::int64_t count, std::int64_t grain, int part, int parts) {
+
+/// The share of [0, count) that is this part's, in units of `grain`; an empty one has first = last.
+constexpr IndexRange share_of(std::int64_t count, std::int64_t grain, int part, int parts) {
   const std::int64_t units = (count + grain - 1) / grain;
   return {std::min(count, units * part / parts * grain), std::min(count, units * (part + 1) / parts * grain)};
 }
-
-/// Hands out pieces of one block of memory, each aligned to 64 bytes. Without memory it only counts.
-class Carver {
- public:
-  explicit Carver(void* memory = nullptr) : base_(static_cast<std::byte*>(memory)) {}
-  template <class T>
-  T* take(std::int64_t count) {
-    T* const at = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
-    used_ += static_cast<std::size_t>(round_up(count * static_cast<std::int64_t>(sizeof(T)), 64));
-    return at;
-  }
-  std::size_t used_bytes() const { return used_; }
-
- private:
-  std::byte* base_;
-  std::size_t used_ = 0;
-};
 
 }  // namespace lamina::eigen

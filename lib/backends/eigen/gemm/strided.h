@@ -1,5 +1,5 @@
 #pragma once
-// Which of evenly spaced positions lie inside an extent.
+// Which of evenly spaced positions are inside an extent.
 
 #include <algorithm>
 

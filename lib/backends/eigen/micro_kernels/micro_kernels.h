@@ -1,5 +1,5 @@
 #pragma once
-// The innermost loops of every product: tables of functions, which each instruction set fills with vectors of its own.
+// The innermost loops of every product: tables of functions, one table for each instruction set.
 
 #include <cstdint>
 #include <limits>
@@ -13,31 +13,47 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
-/// c[i][j] = (scale[i] *) sum over k of a[i][k] * b[k][j] (+ bias[i]) (+ c[i][j]), then max(., 0), for `rows` rows of a
-/// register tile.
+/// What becomes of a finished sum on its way to c: max(scale * sum + bias + c, 0), as far as each part is wanted.
+template <class T>
+struct Epilogue {
+  const T* scale = nullptr;  ///< one per row of c, or null
+  const T* bias = nullptr;   ///< likewise
+  bool add = false;          ///< c is read and added to; otherwise it is only written
+  bool relu = false;
+
+  /// That of the rows from `row` on.
+  Epilogue from(std::int64_t row) const {
+    return {scale == nullptr ? nullptr : scale + row, bias == nullptr ? nullptr : bias + row, add, relu};
+  }
+};
+
+/// What a product prefetches for the next ones. Addresses may be out of bounds.
+template <class T>
+struct Prefetch {
+  std::int64_t a = 0;        ///< the elements so far after those of a; 0: none
+  std::int64_t c = 0;        ///< likewise after those of c, to be written
+  const T* panel = nullptr;  ///< a panel, `ldb` from k to k, or null:
+  int first = 0, rows = 0;   ///< of every 64 bytes along a, `rows` rows of it from this one on
+};
+
+/// c[i][j] = sum over k of a[i][k] * b[k][j], through the epilogue, for `rows` rows of a register tile.
 template <class T>
 struct Tile {
   std::int64_t depth;  ///< extent of k
-  const T* a;          ///< row-major, as it lies in memory
+  const T* a;          ///< row-major, in place
   std::int64_t lda;
   int rows;    ///< 1 to MicroKernels::rows
   const T* b;  ///< one panel: consecutive elements for each k, `ldb` from k to k
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
-  const T* scale;  ///< one per row, or null
-  const T* bias;   ///< likewise
-  bool add;        ///< c is read and added to; otherwise it is only written
-  bool relu;
-  std::int64_t a_ahead = 0;     ///< elements from those of a to others that memory is asked for meanwhile; 0: none
-  const T* b_next = nullptr;    ///< a panel that memory is asked for meanwhile, `ldb` from k to k, or null:
-  int b_first = 0, b_rows = 0;  ///< of every 64 bytes along a, this row and as many
-  std::int64_t c_ahead = 0;     ///< likewise of c, to be written; 0: none
+  Epilogue<T> epilogue = {};
+  Prefetch<T> prefetch = {};
   std::int64_t run = std::numeric_limits<std::int64_t>::max();  ///< rows of a are runs of so many elements,
-  std::int64_t run_pitch = 0;                                   ///< so far from one's start to the next one's
+  std::int64_t run_pitch = 0;                                   ///< from one's start to the next one's
 };
 
-/// Rows of `length` elements, one behind the other: `zeros` zeros, then from[i * step] for i below count (0 where mask
+/// Rows of `length` elements, one after the other: `zeros` zeros, then from[i * step] for i below count (0 where mask
 /// is not null and not above 0 there), then zeros.
 template <class T>
 struct Staged {
@@ -45,14 +61,14 @@ struct Staged {
   const T* mask;  ///< with step 1 only
   std::int64_t rows, row_stride;
   std::int64_t zeros, count, length, step;
-  std::int64_t ahead = 0;  ///< elements from those read to others that memory is asked for meanwhile; 0: none
+  std::int64_t prefetch = 0;  ///< the elements so far after those read are prefetched; 0: none
 };
 
-/// to[i * ldc + j * step] = from[i * ldf + j] (+ bias[i]) (+ the old value), then max(., 0). Where `width` is not 0,
-/// the other ones of to[i * ldc + 0 .. width - 1] are set to 0, and so are `below` further rows of as many, `pitch`
-/// apart; width <= count * step then, and nothing is added to. With `left`, step is 2 and each of these elements
-/// follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld + j] (+ the old value), and the above one
-/// further.
+/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue; its scale is none of this, since the tile that
+/// made the sums has applied it. Where `width` is not 0, the other ones of to[i * ldc + 0 .. width - 1] are set to 0,
+/// and so are `below` further rows of as many, `pitch` apart; width <= count * step then, and nothing is added to. With
+/// `left`, step is 2 and each of these elements follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld +
+/// j] (+ the old value), and the one above is one further.
 template <class T>
 struct Finished {
   T* to;
@@ -61,8 +77,7 @@ struct Finished {
   std::int64_t ldf;
   int rows;
   std::int64_t count;
-  const T* bias;
-  bool add, relu;
+  Epilogue<T> epilogue = {};
   std::int64_t width = 0, below = 0, pitch = 0;
   const T* left = nullptr;
   std::int64_t left_ld = 0;
@@ -84,8 +99,8 @@ struct MicroKernels {
 
   /// Copies segments in order, each rounded up to whole vectors in `to` and `from`.
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
-  /// Copies segments in order and touches nothing else; asks memory for what lies `ahead` elements behind each.
-  void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t ahead);
+  /// Copies segments in order and touches nothing else; prefetches what is `distance` elements after each.
+  void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t distance);
   /// Makes staged rows. May write a vector less one element beyond the last.
   void (*stage)(T* to, const Staged<T>&);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].

@@ -6,7 +6,7 @@
 // source patch x patch elements, patch = tile + taps - 1 for filters of taps x taps. The product in the middle is one
 // for each of the patch x patch positions. The gradient of g is G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G.
 //
-// "Pixels" are planes turned over: [rows][cols][lanes], the lanes being consecutive channels.
+// "Pixels" are planes transposed: [rows][cols][lanes], the lanes being consecutive channels.
 
 #include <cstdint>
 
@@ -22,10 +22,10 @@ struct PixelWindow {
   int h, w;            ///< of a plane
   int first_h, first_w;
   int rows, cols;
-  std::int64_t ahead = 0;  ///< elements from data to that of the window to come, which memory is asked for; 0: none
+  std::int64_t prefetch = 0;  ///< elements from data to that of the next window, which is prefetched; 0: none
 };
 
-/// A row of tiles before or behind a transform. Position (i, j) of tile t starts at at[(i * patch + j) * position + t *
+/// A row of tiles before or after a transform. Position (i, j) of tile t starts at at[(i * patch + j) * position + t *
 /// tile], `lanes` elements.
 template <class T>
 struct Points {
@@ -38,19 +38,19 @@ struct Points {
 template <class T>
 struct WinogradTransforms {
   int tile, taps, patch;
-  /// Columns of pixels in the patches of tiles that lie side by side.
+  /// Columns of pixels in the patches of tiles side by side.
   std::int64_t patch_cols(std::int64_t count) const { return (count - 1) * tile + patch; }
   /// B^T d B for patches that start every `tile` columns of pixels with `patch` rows of `cols` columns.
   void (*patches)(const Points<T>& to, const T* pixels, std::int64_t cols);
-  /// A dy A^T for tiles that lie side by side in pixels with `tile` rows; adds every pixel to sums[lane].
+  /// A dy A^T for tiles side by side in pixels with `tile` rows; adds every pixel to sums[lane].
   void (*tiles)(const Points<T>& to, const T* pixels, std::int64_t cols, T* sums);
   /// A^T m A + bias[lane]: pixels with `tile` rows.
   void (*outputs)(T* pixels, std::int64_t cols, const Points<T>& from, const T* bias);
   /// G g G^T: lane i's filter is at from[i * stride], times scale[i] (if not null); those from `count`
-  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position]. Meanwhile memory is asked for the
-  /// filters that lie `ahead` elements behind these.
+  /// on are zeros; turned by half a turn if flipped. to[(i * patch + j) * position]. Prefetches
+  /// the filters that are `distance` elements after these.
   void (*filters)(T* to, std::int64_t position, const T* from, std::int64_t stride, const T* scale, int count,
-                  bool flipped, std::int64_t ahead);
+                  bool flipped, std::int64_t distance);
   /// G^T m G: element (r, s) of lane i's gradient goes to to[i * stride + taps * r + s] for i < count, added if `add`.
   void (*gradients)(T* to, std::int64_t stride, const T* from, std::int64_t position, int count, bool add);
 };

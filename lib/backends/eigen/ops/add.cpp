@@ -6,16 +6,16 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip = 2048;  // elements, in cache while every input or gradient passes over them
+constexpr std::int64_t chunk = 2048;  // elements, in cache while every input or gradient passes over them
 
 template <class T>
 void forward(Pool& pool, const Args& args, bool relu) {
   with_flag(relu, [&](auto clips) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       T* y = image<T>(args.y, n);
-      T sums[strip];  // y may lie on any input, also on one that is read late
-      for (std::int64_t at = first; at < last; at += strip) {
-        const std::int64_t count = std::min(strip, last - at);
+      T sums[chunk];  // y may lie on any input, also on one that is read late
+      for (std::int64_t at = first; at < last; at += chunk) {
+        const std::int64_t count = std::min(chunk, last - at);
         const T* a = image<const T>(args.x[0], n) + at;
         const T* b = image<const T>(args.x[1], n) + at;
         const std::size_t inputs = args.x.size();
@@ -51,8 +51,8 @@ template <class T>
 void backward(Pool& pool, const Args& args, const std::vector<bool>& adds, bool relu) {
   split_images(pool, args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
     const T* dy = image<const T>(args.dy, n);
-    for (std::int64_t at = first; at < last; at += strip) {
-      const std::int64_t count = std::min(strip, last - at);
+    for (std::int64_t at = first; at < last; at += chunk) {
+      const std::int64_t count = std::min(chunk, last - at);
       for (const bool in_place : {false, true}) {  // the one that lies on dy comes last
         for (std::size_t k = 0; k < args.dx.size(); ++k) {
           if (!args.dx[k] || same_place(args.dx[k], args.dy) != in_place) continue;

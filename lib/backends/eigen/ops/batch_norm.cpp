@@ -1,4 +1,4 @@
-// Batch normalisation, alone or with an Add and a ReLU behind it, one channel at a time: its planes are read from
+// Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
 // memory once and stay in cache for the second look. Sums are in double, in an order that no number of threads changes.
 
 #include <array>
@@ -12,9 +12,9 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip = 512;  // elements that are looked at between two requests to memory
+constexpr std::int64_t chunk = 512;  // elements from one prefetch to the next
 
-/// What stands behind the normalisation.
+/// What follows the normalisation.
 struct Tail {
   bool add = false, relu = false;
 };
@@ -50,12 +50,12 @@ T* plane(const Tensor& tensor, std::int64_t n, std::int64_t c) {
   return image<T>(tensor, n) + c * tensor.shape.plane();
 }
 
-/// Calls work(n, first, count) for strips of one channel's planes.
+/// Calls work(n, first, count) for chunks of one channel's planes.
 template <class Work>
-void for_each_strip(const Shape& shape, Work&& work) {
+void for_each_chunk(const Shape& shape, Work&& work) {
   const std::int64_t size = shape.plane();
   for (std::int64_t n = 0; n < shape.n; ++n)
-    for (std::int64_t first = 0; first < size; first += strip) work(n, first, std::min(strip, size - first));
+    for (std::int64_t first = 0; first < size; first += chunk) work(n, first, std::min(chunk, size - first));
 }
 
 // ---- forward -------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ template <class T>
 std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
   const double origin = static_cast<double>(*plane<const T>(x, 0, c));
   TwoSums sums;
-  for_each_strip(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+  for_each_chunk(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* from = plane<const T>(x, n, c) + first;
     prefetch_behind(from, size);
     sums.add(
@@ -101,8 +101,8 @@ template <class T, bool Adds, bool Clips>
 void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
   const bool non_temporal =
       wants_non_temporal<T>(args.y.shape) && !same_place(args.y, args.x[0]) && !(Adds && same_place(args.y, args.x[1]));
-  alignas(line_bytes) T room[strip];
-  for_each_strip(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
+  alignas(line_bytes) T room[chunk];
+  for_each_chunk(args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* x = plane<const T>(args.x[0], n, c) + first;
     const T* other = Adds ? plane<const T>(args.x[1], n, c) + first : nullptr;
     T* y = plane<T>(args.y, n, c) + first;
@@ -175,7 +175,7 @@ Mask mask_of(Tail tail) {
   return tail.add ? Mask::from_y : Mask::from_x;
 }
 
-/// The gradient of the normalised value, dz: dy, or dy where the ReLU behind let it through. On one strip of a plane.
+/// The gradient of the normalised value, dz: dy, or dy where the ReLU after it let it through. On one chunk of a plane.
 template <class T, Mask mask>
 struct Gradient {
   const T *dy, *x, *y;
@@ -193,14 +193,14 @@ struct Gradient {
     return dy[i];
   }
 
-  /// Asks for all that a strip some way behind this one will read.
+  /// Prefetches all that a chunk some way after this one will read.
   void prefetch(std::int64_t count) const {
     prefetch_behind(dy, count);
     prefetch_behind(x, count);
     if (mask == Mask::from_y) prefetch_behind(y, count);
   }
 
-  /// The strip as it lies, or written to `room`.
+  /// The chunk in place, or written to `room`.
   const T* write(std::int64_t count, T* room) const {
     if constexpr (mask == Mask::none) return dy;
     const Gradient dz = *this;
@@ -214,8 +214,8 @@ struct Gradient {
 template <class T, Mask mask>
 TwoSums gradient_sums(const Args& args, const Affine<T>& affine, double mean, std::int64_t c) {
   TwoSums sums;
-  T room[strip];
-  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+  T room[chunk];
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
     const Gradient<T, mask> gradient(args, affine, n, c, first);
     gradient.prefetch(count);
     const T* dz = gradient.write(count, room);
@@ -269,9 +269,9 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
            !same_place(args.dx[i], args.x[0]) && !(mask == Mask::from_y && same_place(args.dx[i], args.y));
   };
   const bool non_temporal_x = wants_x && non_temporal(0), non_temporal_other = wants_other && non_temporal(1);
-  T room[strip];
-  alignas(line_bytes) T gradient_room[strip];
-  for_each_strip(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
+  T room[chunk];
+  alignas(line_bytes) T gradient_room[chunk];
+  for_each_chunk(args.dy.shape, [&](std::int64_t n, std::int64_t first, std::int64_t count) {
     const Gradient<T, mask> gradient(args, affine, n, c, first);
     T* dx = wants_x ? plane<T>(args.dx[0], n, c) + first : nullptr;
     T* to = non_temporal_x ? gradient_room : dx;

@@ -1,4 +1,4 @@
-// The inputs behind one another on the channel axis. Where a plan has laid an input into its place in y, nothing is
+// The inputs one after the other on the channel axis. Where a plan has put an input in its place in y, nothing is
 // copied.
 
 #include "../runtime/elements.h"

@@ -1,6 +1,6 @@
 // Fully connected: products that read or write every weight once per pass, which is what bounds them.
 //
-// forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read where it lies
+// forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read in place
 // backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time
 // backward_params   dw = dy^T * x: threads share the outputs; x is packed
 // direct            the convolution whose kernel is the whole plane, by its definition
@@ -24,8 +24,8 @@ class FullyConnectedProduct {
       : c_(c), threads_(threads), kernels_(&kernels), images_(c.x.n), features_(c.x.image()), outputs_(c.y.c) {}
 
   std::size_t workspace_bytes(Pass pass) const {
-    Carver shared;
-    carve_shared(pass, shared);
+    ScratchAllocator shared;
+    allocate_shared(pass, shared);
     return shared.used_bytes() + static_cast<std::size_t>(threads_) * part_bytes(pass);
   }
 
@@ -60,36 +60,36 @@ class FullyConnectedProduct {
     return std::min(depth, std::max<std::int64_t>(1, depth_block()));
   }
 
-  Buffers carve(Pass pass, Carver& carver) const {
+  Buffers allocate(Pass pass, ScratchAllocator& scratch) const {
     Buffers buffers{};
     switch (pass) {
       case Pass::forward:
-        buffers.panels = carver.take<T>(image_panels() * image_width() * feature_block());
-        buffers.sums = carver.take<T>(round_up(divide_up(outputs_, threads_), kernels_->rows) * padded_images());
+        buffers.panels = scratch.take<T>(image_panels() * image_width() * feature_block());
+        buffers.sums = scratch.take<T>(round_up(divide_up(outputs_, threads_), kernels_->rows) * padded_images());
         break;
-      case Pass::backward_params: buffers.panels = carver.take<T>(column_block() * depth_block(images_)); break;
-      default: buffers.panels = carver.take<T>(column_block() * depth_block(outputs_)); break;
+      case Pass::backward_params: buffers.panels = scratch.take<T>(column_block() * depth_block(images_)); break;
+      default: buffers.panels = scratch.take<T>(column_block() * depth_block(outputs_)); break;
     }
-    buffers.segments = carver.take<Segment>(column_block() / width());
-    buffers.list = carver.take<Panel<T>>(std::max(column_block() / width(), image_panels()));
+    buffers.segments = scratch.take<Segment>(column_block() / width());
+    buffers.list = scratch.take<Panel<T>>(std::max(column_block() / width(), image_panels()));
     return buffers;
   }
   /// dy where it counts: {images, outputs} for the data gradient, {outputs, images} for the weights'.
-  T* carve_shared(Pass pass, Carver& carver) const {
+  T* allocate_shared(Pass pass, ScratchAllocator& scratch) const {
     const bool needed = pass == Pass::backward_params || (pass == Pass::backward_data && c_.relu);
-    return carver.take<T>(needed ? images_ * outputs_ : 0);
+    return scratch.take<T>(needed ? images_ * outputs_ : 0);
   }
   std::size_t part_bytes(Pass pass) const {
-    Carver counter;
-    carve(pass, counter);
+    ScratchAllocator counter;
+    allocate(pass, counter);
     return counter.used_bytes();
   }
   Buffers buffers_of(Pass pass, int part, const Args& args) const {
-    Carver shared;
-    carve_shared(pass, shared);
-    Carver carver(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
-                  static_cast<std::size_t>(part) * part_bytes(pass));
-    return carve(pass, carver);
+    ScratchAllocator shared;
+    allocate_shared(pass, shared);
+    ScratchAllocator scratch(static_cast<std::byte*>(args.workspace) + shared.used_bytes() +
+                             static_cast<std::size_t>(part) * part_bytes(pass));
+    return allocate(pass, scratch);
   }
 
   /// Packs `depth` rows of a row-major matrix, `columns` of each.
@@ -103,9 +103,9 @@ class FullyConnectedProduct {
       T* const last = buffers.panels + columns / width() * panel_stride;
       std::fill(last, last + depth * width(), T{0});
     }
-    constexpr std::int64_t ahead = 2;  // rows
+    constexpr std::int64_t distance = 2;  // rows
     for (std::int64_t k = 0; k < depth; ++k) {
-      kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count, ahead * ld);
+      kernels_->copy_exact(buffers.panels + k * width(), from + k * ld, buffers.segments, count, distance * ld);
     }
   }
 
@@ -133,7 +133,7 @@ template <class T>
 void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
   const T* const bias = c_.op.bias ? args.w[1].as<T>() : nullptr;
   pool.run([&](int part) {
-    const Piece own = piece(outputs_, kernels_->rows, part, threads_);
+    const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
     if (own.first == own.last) return;
     const Buffers buffers = buffers_of(Pass::forward, part, args);
     const std::int64_t block = feature_block(), ldb = image_width(), panel_stride = block * ldb;
@@ -156,7 +156,7 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                         .ldb = ldb,
                         .ldc = padded_images(),
                         .begins = k == 0,
-                        .a_is_far = true},
+                        .prefetch_a = true},
                RowMajor<T>{buffers.sums, padded_images(), kernels_});
     }
     for (std::int64_t n = 0; n < images_; ++n) {
@@ -177,8 +177,8 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
   const T* dy = args.dy.as<T>();
   std::int64_t dy_pitch = args.dy.pitch;
   if (c_.relu) {
-    Carver shared(args.workspace);
-    T* const masked = carve_shared(Pass::backward_data, shared);
+    ScratchAllocator shared(args.workspace);
+    T* const masked = allocate_shared(Pass::backward_data, shared);
     for (std::int64_t n = 0; n < images_; ++n) {
       const T* const y = args.y.as<T>() + n * args.y.pitch;
       for (std::int64_t k = 0; k < outputs_; ++k) masked[n * outputs_ + k] = y[k] > 0 ? dy[n * dy_pitch + k] : T{0};
@@ -187,7 +187,7 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
     dy_pitch = outputs_;
   }
   pool.run([&](int part) {
-    const Piece own = piece(features_, width(), part, threads_);
+    const IndexRange own = share_of(features_, width(), part, threads_);
     if (own.first == own.last) return;
     const Buffers buffers = buffers_of(Pass::backward_data, part, args);
     const std::int64_t block = depth_block(outputs_), panel_stride = block * width();
@@ -205,7 +205,7 @@ void FullyConnectedProduct<T>::backward_data(const Args& args, Pool& pool) const
                                                    buffers.list),
                           .ldb = width(),
                           .ldc = dx.pitch,
-                          .add = c_.add_dx,
+                          .epilogue = {.add = c_.add_dx},
                           .begins = k == 0},
                  RowMajor<T>{dx.as<T>() + j, dx.pitch, kernels_});
       }
@@ -217,10 +217,10 @@ template <class T>
 void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) const {
   T* const dw = args.dw.empty() ? nullptr : args.dw[0].as<T>();
   T* const db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>();
-  Carver shared(args.workspace);
-  T* const dy = carve_shared(Pass::backward_params, shared);
+  ScratchAllocator shared(args.workspace);
+  T* const dy = allocate_shared(Pass::backward_params, shared);
   pool.run([&](int part) {
-    const Piece own = piece(outputs_, kernels_->rows, part, threads_);
+    const IndexRange own = share_of(outputs_, kernels_->rows, part, threads_);
     if (own.first == own.last) return;
     kernels_->transpose(dy + own.first * images_, images_, args.dy.as<T>() + own.first, args.dy.pitch,
                         c_.relu ? args.y.as<T>() + own.first : nullptr, args.y.pitch, images_, own.last - own.first);
@@ -246,9 +246,9 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
                                                    dw + own.first * features_ + j, buffers.list),
                           .ldb = width(),
                           .ldc = features_,
-                          .add = c_.add_dw,
+                          .epilogue = {.add = c_.add_dw},
                           .begins = n == 0,
-                          .c_is_far = true},
+                          .prefetch_c = true},
                  RowMajor<T>{dw + own.first * features_ + j, features_, kernels_});
       }
     }

@@ -9,8 +9,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip = 64;  // pixels
-constexpr std::int64_t ahead = 4;   // channels whose strips memory is asked for before they are needed
+constexpr std::int64_t chunk = 64;    // pixels
+constexpr std::int64_t distance = 4;  // channels from the one that is used to the one that is prefetched
 
 template <class T>
 std::uintptr_t bytes_of(std::int64_t elements) {
@@ -32,27 +32,27 @@ struct Window {
 
 /// Of fixed size and place, so that a power has the same bits wherever its pixel lies in memory.
 template <class T>
-using Strip = Eigen::Array<T, strip, 1>;
+using Chunk = Eigen::Array<T, chunk, 1>;
 
 /// scale^-beta. The usual exponents are square roots, each rounded once.
 template <class T>
-void negative_power(const Strip<T>& scale, T beta, Strip<T>& power) {
+void negative_power(const Chunk<T>& scale, T beta, Chunk<T>& power) {
   if (beta == T(0.75)) {
-    for (std::int64_t i = 0; i < strip; ++i) {
+    for (std::int64_t i = 0; i < chunk; ++i) {
       const T root = std::sqrt(scale[i]);
       power[i] = 1 / (root * std::sqrt(root));
     }
   } else if (beta == T(0.5)) {
-    for (std::int64_t i = 0; i < strip; ++i) power[i] = 1 / std::sqrt(scale[i]);
+    for (std::int64_t i = 0; i < chunk; ++i) power[i] = 1 / std::sqrt(scale[i]);
   } else {
     power = scale.pow(-beta);
   }
 }
 
-/// scale for channel c of a strip, and k beyond its last pixel.
+/// scale for channel c of a chunk, and k beyond its last pixel.
 template <class T>
 void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int64_t channels, std::int64_t plane,
-                  std::int64_t pixels, Strip<T>& scale) {
+                  std::int64_t pixels, Chunk<T>& scale) {
   scale.setZero();
   const std::int64_t last = std::min(channels - 1, c + window.above);
   for (std::int64_t j = std::max<std::int64_t>(0, c - window.below); j <= last; ++j) {
@@ -63,15 +63,15 @@ void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int6
   scale = window.k + window.alpha_per_cell * scale;
 }
 
-/// Calls work(part, n, first pixel, pixels) for strips that cover every pixel of every image once.
+/// Calls work(part, n, first pixel, pixels) for chunks that cover every pixel of every image once.
 template <class Work>
-void split_strips(Pool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), strips = (plane + strip - 1) / strip, count = shape.n * strips;
+void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
+  const std::int64_t plane = shape.plane(), chunks = (plane + chunk - 1) / chunk, count = shape.n * chunks;
   pool.run([&](int part) {
     const std::int64_t last = count * (part + 1) / pool.threads();
     for (std::int64_t i = count * part / pool.threads(); i < last; ++i) {
-      const std::int64_t first = i % strips * strip;
-      work(part, i / strips, first, std::min(strip, plane - first));
+      const std::int64_t first = i % chunks * chunk;
+      work(part, i / chunks, first, std::min(chunk, plane - first));
     }
   });
 }
@@ -80,13 +80,13 @@ template <class T>
 void forward(Pool& pool, const Args& args, const Window<T>& window) {
   const Shape& shape = args.y.shape;
   const std::int64_t plane = shape.plane();
-  split_strips(pool, shape, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+  split_chunks(pool, shape, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
-    Strip<T> scale, power;
+    Chunk<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
-      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + ahead) * plane));
-      prefetch<true>(y + c * plane, pixels, bytes_of<T>(ahead * plane));
+      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + distance) * plane));
+      prefetch<true>(y + c * plane, pixels, bytes_of<T>(distance * plane));
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
       const T *from = x + c * plane, *factor = power.data();
@@ -105,20 +105,20 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
   const Shape& shape = args.dy.shape;
   const std::int64_t plane = shape.plane();
   const T factor = 2 * window.beta * window.alpha_per_cell;
-  split_strips(pool, shape, [&](int part, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+  split_chunks(pool, shape, [&](int part, std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     const T* dy = image<const T>(args.dy, n) + first;
     T* dx = image<T>(args.dx[0], n) + first;
-    T* const direct = static_cast<T*>(args.workspace) + std::int64_t{part} * 2 * shape.c * strip;  // dy scale^-beta
-    T* const ratio = direct + shape.c * strip;  // dy x scale^(-beta - 1)
-    Strip<T> scale, power;
+    T* const direct = static_cast<T*>(args.workspace) + std::int64_t{part} * 2 * shape.c * chunk;  // dy scale^-beta
+    T* const ratio = direct + shape.c * chunk;  // dy x scale^(-beta - 1)
+    Chunk<T> scale, power;
     for (std::int64_t c = 0; c < shape.c; ++c) {
-      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + ahead) * plane));
-      prefetch(dy + c * plane, pixels, bytes_of<T>(ahead * plane));
+      prefetch(x + c * plane, pixels, bytes_of<T>((window.above + distance) * plane));
+      prefetch(dy + c * plane, pixels, bytes_of<T>(distance * plane));
       window_scale(window, x, c, shape.c, plane, pixels, scale);
       negative_power(scale, window.beta, power);
       const T *x_row = x + c * plane, *dy_row = dy + c * plane, *p = power.data(), *s = scale.data();
-      T *direct_row = direct + c * strip, *ratio_row = ratio + c * strip;
+      T *direct_row = direct + c * chunk, *ratio_row = ratio + c * chunk;
       LAMINA_INDEPENDENT
       for (std::int64_t i = 0; i < pixels; ++i) {
         const T d = dy_row[i] * p[i];
@@ -127,12 +127,12 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
       }
     }
     for (std::int64_t c = 0; c < shape.c; ++c) {
-      T sum[strip] = {};
+      T sum[chunk] = {};
       const std::int64_t last = std::min<std::int64_t>(shape.c - 1, c + window.below);
       for (std::int64_t j = std::max<std::int64_t>(0, c - window.above); j <= last; ++j)
-        for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * strip + i];
-      prefetch<true>(dx + c * plane, pixels, bytes_of<T>(ahead * plane));
-      const T *x_row = x + c * plane, *direct_row = direct + c * strip;
+        for (std::int64_t i = 0; i < pixels; ++i) sum[i] += ratio[j * chunk + i];
+      prefetch<true>(dx + c * plane, pixels, bytes_of<T>(distance * plane));
+      const T *x_row = x + c * plane, *direct_row = direct + c * chunk;
       T* dx_row = dx + c * plane;
       with_flag(adds, [&](auto add) {
         LAMINA_INDEPENDENT
@@ -159,7 +159,7 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& con
     unit.steps.push_back(step({Pass::forward}, "direct", run_forward));
     if (spec.mode == Mode::inference) return;
     unit.steps.push_back(step({Pass::recompute}, "direct", run_forward));
-    const auto workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * strip * sizeof(T);
+    const auto workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * chunk * sizeof(T);
     unit.steps.push_back(step(
         {Pass::backward_data}, "direct",
         [&pool, window, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, window, adds); },

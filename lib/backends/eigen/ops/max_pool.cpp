@@ -103,7 +103,7 @@ void cut_phases(const Windows& g, const T* x, const Rows<T>& rows) {
 }
 
 /// One row of candidates for the largest cell of each window: the cells, and their places in the window, which are
-/// `offset` plus what stands in `place`.
+/// `offset` plus what is in `place`.
 template <class T>
 struct Candidates {
   const T* value;

@@ -1,5 +1,5 @@
 // y = exp(x - max) / sum over the channels. One value per image: the channels lie together and are the vector.
-// Maps: strips of pixels are the vector, and the channels are walked.
+// Maps: chunks of pixels are the vector, and the channels are walked.
 
 #include <Eigen/Core>
 
@@ -8,28 +8,28 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t strip = 64;  // elements
+constexpr std::int64_t chunk = 64;  // elements
 
 /// Of fixed size and place, so that an exponential has the same bits wherever its argument lies in memory.
 template <class T>
-using Strip = Eigen::Array<T, strip, 1>;
+using Chunk = Eigen::Array<T, chunk, 1>;
 
-/// exp(x - largest) for up to a strip of elements.
+/// exp(x - largest) for up to a chunk of elements.
 template <class T, class Largest>
-void exponentials(const T* x, const Largest& largest, std::int64_t count, Strip<T>& to) {
+void exponentials(const T* x, const Largest& largest, std::int64_t count, Chunk<T>& to) {
   to.setZero();
   std::copy_n(x, count, to.data());
   to = (to - largest).exp();
 }
 
-/// Calls work(n, first pixel, pixels) for strips that cover every pixel of every image once.
+/// Calls work(n, first pixel, pixels) for chunks that cover every pixel of every image once.
 template <class Work>
-void split_strips(Pool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), strips = (plane + strip - 1) / strip;
-  pool.split(shape.n * strips, 1, [&](std::int64_t from, std::int64_t to) {
+void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
+  const std::int64_t plane = shape.plane(), chunks = (plane + chunk - 1) / chunk;
+  pool.split(shape.n * chunks, 1, [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {
-      const std::int64_t first = i % strips * strip;
-      work(i / strips, first, std::min(strip, plane - first));
+      const std::int64_t first = i % chunks * chunk;
+      work(i / chunks, first, std::min(chunk, plane - first));
     }
   });
 }
@@ -38,9 +38,9 @@ template <class T>
 void forward_vector(const T* x, T* y, std::int64_t channels) {
   T largest = x[0];
   for (std::int64_t c = 1; c < channels; ++c) largest = std::max(largest, x[c]);
-  Strip<T> part, sums = Strip<T>::Zero();
-  for (std::int64_t c = 0; c < channels; c += strip) {
-    const std::int64_t count = std::min(strip, channels - c);
+  Chunk<T> part, sums = Chunk<T>::Zero();
+  for (std::int64_t c = 0; c < channels; c += chunk) {
+    const std::int64_t count = std::min(chunk, channels - c);
     exponentials(x + c, largest, count, part);
     for (std::int64_t i = 0; i < count; ++i) sums[i] += part[i];
     std::copy_n(part.data(), count, y + c);
@@ -51,7 +51,7 @@ void forward_vector(const T* x, T* y, std::int64_t channels) {
 
 template <class T>
 void forward_map(const T* x, T* y, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
-  Strip<T> part, largest = Strip<T>::Zero(), sums = Strip<T>::Zero();
+  Chunk<T> part, largest = Chunk<T>::Zero(), sums = Chunk<T>::Zero();
   std::copy_n(x, pixels, largest.data());
   for (std::int64_t c = 1; c < channels; ++c)
     for (std::int64_t i = 0; i < pixels; ++i) largest[i] = std::max(largest[i], x[c * plane + i]);
@@ -68,7 +68,7 @@ template <class T>
 void forward(Pool& pool, const Args& args) {
   const Shape& shape = args.y.shape;
   const std::int64_t plane = shape.plane();
-  split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+  split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
     if (plane == 1) return forward_vector(x, y, shape.c);
@@ -78,11 +78,11 @@ void forward(Pool& pool, const Args& args) {
 
 /// dx = y (dy - sum over the channels of y dy).
 template <class T, bool Adds>
-void backward_strip(const T* y, const T* dy, T* dx, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
-  T dots[strip] = {};
+void backward_chunk(const T* y, const T* dy, T* dx, std::int64_t channels, std::int64_t plane, std::int64_t pixels) {
+  T dots[chunk] = {};
   if (plane == 1) {
-    T lanes[strip] = {};
-    for (std::int64_t c = 0; c < channels; ++c) lanes[c % strip] += y[c] * dy[c];
+    T lanes[chunk] = {};
+    for (std::int64_t c = 0; c < channels; ++c) lanes[c % chunk] += y[c] * dy[c];
     for (const T lane : lanes) dots[0] += lane;
   } else {
     for (std::int64_t c = 0; c < channels; ++c)
@@ -108,8 +108,8 @@ void backward(Pool& pool, const Args& args, bool adds) {
   if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
   with_flag(adds, [&](auto add) {
-    split_strips(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
-      backward_strip<T, decltype(add)::value>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
+    split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
+      backward_chunk<T, decltype(add)::value>(image<const T>(args.y, n) + first, image<const T>(args.dy, n) + first,
                                               image<T>(args.dx[0], n) + first, shape.c, shape.plane(), pixels);
     });
   });

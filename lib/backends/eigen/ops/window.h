@@ -1,5 +1,5 @@
 #pragma once
-// Where the windows of a pooling op lie on a plane, and padded rows cut into phases so that strided windows become
+// Where the windows of a pooling op are on a plane, and padded rows split into phases so that strided windows become
 // unit-stride vectors.
 
 #include <algorithm>

@@ -16,7 +16,7 @@ namespace lamina::eigen {
 #if defined(__linux__)
 /// Workers that have slept for long start on processors of their own, where a pool takes all that its caller may use. A
 /// virtual machine's scheduler takes processors that were long idle for taken, and would start workers on the caller's.
-class Placement {
+class CpuAffinity {
  public:
   /// Decides, once, whether these workers and their caller take all of its processors.
   void start(std::size_t workers, std::size_t processors = usable()) {
@@ -69,7 +69,7 @@ class Placement {
   bool binds_ = false;
 };
 #else
-class Placement {
+class CpuAffinity {
  public:
   void start(std::size_t) {}
   void bind(std::vector<std::thread>&) {}

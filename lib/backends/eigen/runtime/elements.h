@@ -80,8 +80,8 @@ void put(T* to, const T* from, std::int64_t count, bool adds) {
   });
 }
 
-/// Asks memory for elements that are to be read soon, or written, be they a tensor's or not: a processor whose own
-/// prefetching is weak, as behind hypervisors, otherwise waits for one line after the other.
+/// Prefetches elements that will soon be read, or written; the addresses may be out of bounds. A processor whose own
+/// prefetching is weak, as under hypervisors, otherwise waits for one line after the other.
 template <bool Writes = false, class T>
 void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0) {
   constexpr std::uintptr_t line = 64;
@@ -92,7 +92,7 @@ void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0)
   }
 }
 
-/// Asks for what follows these elements by some distance: what a loop that goes on behind them will read, or write.
+/// Prefetches what is some distance after these elements: what a loop that goes on there will read, or write.
 template <class T>
 void prefetch_behind(const T* from, std::int64_t count) {
   prefetch(from, count, 8192);

@@ -94,10 +94,7 @@ double multiply_adds_per_second(const InstructionSet& set) {
                          .ldb = kernels.width(),
                          .c = c.data(),
                          .ldc = kernels.width(),
-                         .scale = nullptr,
-                         .bias = nullptr,
-                         .add = false,
-                         .relu = false};
+                         .epilogue = {}};
   double best = 0;
   for (int run = 0; run < runs; ++run) {
     const auto start = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 #pragma once
-// The ops as they were compiled for one instruction set, behind the only symbol that their objects show. All sets come
+// The ops as compiled for one instruction set, reached through the only symbol that their objects show. All sets come
 // from the same sources; one of them is taken at run time.
 
 #include <span>

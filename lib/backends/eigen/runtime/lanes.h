@@ -48,7 +48,7 @@ class TwoSums {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
   Double4 a_[4] = {}, b_[4] = {};
-  double rest_a_ = 0, rest_b_ = 0;  // of the elements behind the last four
+  double rest_a_ = 0, rest_b_ = 0;  // of the elements after the last four
 };
 
 }  // namespace lamina::eigen

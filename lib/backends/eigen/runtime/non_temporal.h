@@ -29,7 +29,7 @@ constexpr bool wants_non_temporal([[maybe_unused]] const Shape& shape) {
 #endif
 }
 
-/// Copies elements, whole lines of memory by non-temporal stores. Other threads see them behind a fence.
+/// Copies elements, whole lines of memory by non-temporal stores. Other threads see them after a fence.
 template <class T>
 void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   std::int64_t i = 0;
@@ -54,7 +54,7 @@ void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// Stands behind this thread's non-temporal stores, before others are told of them.
+/// Orders this thread's non-temporal stores before what it does next, such as telling others of them.
 inline void non_temporal_fence() {
 #if defined(__x86_64__)
   _mm_sfence();

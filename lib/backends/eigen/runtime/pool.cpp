@@ -21,7 +21,7 @@
 #include <sched.h>
 #endif
 
-#include "../../../support/turn.h"
+#include "../../../support/busy_guard.h"
 #include "cpu_affinity.h"
 #include "lamina/error.h"
 
@@ -101,7 +101,7 @@ struct Pool::Body {
   void* work = nullptr;
   std::vector<std::exception_ptr> errors;  // one per part
   std::vector<std::thread> workers;
-  Placement placement;  // published by `round`
+  CpuAffinity affinity;  // published by `round`
   std::chrono::steady_clock::time_point last_end;
 
   void run_part(int part) noexcept {
@@ -129,7 +129,7 @@ struct Pool::Body {
       }
       ++seen;
       if (stop) return;
-      placement.release(static_cast<std::size_t>(part) - 1);
+      affinity.release(static_cast<std::size_t>(part) - 1);
       run_part(part);
       if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         const std::lock_guard lock(mutex);
@@ -140,7 +140,7 @@ struct Pool::Body {
 
   void start(int threads) {
     errors.resize(static_cast<std::size_t>(threads));
-    placement.start(static_cast<std::size_t>(threads) - 1);
+    affinity.start(static_cast<std::size_t>(threads) - 1);
     workers.reserve(static_cast<std::size_t>(threads) - 1);
     try {
       for (int part = 1; part < threads; ++part) workers.emplace_back([this, part] { serve(part); });
@@ -182,7 +182,7 @@ int quota_threads(const std::filesystem::path& groups, const std::filesystem::pa
 }
 
 void Pool::run_erased(Erased call, void* work) {
-  const Turn turn(
+  const BusyGuard turn(
       busy_,
       "the threads of this eigen backend are at work for another; run the plans of one backend one after the "
       "other, or make a backend for each thread of your own");
@@ -195,7 +195,7 @@ void Pool::run_erased(Erased call, void* work) {
   body.call = call;
   body.work = work;
   body.pending.store(threads_ - 1, std::memory_order_relaxed);
-  if (std::chrono::steady_clock::now() - body.last_end > long_sleep) body.placement.bind(body.workers);
+  if (std::chrono::steady_clock::now() - body.last_end > long_sleep) body.affinity.bind(body.workers);
   body.next_round();
   body.run_part(0);
 

@@ -1,35 +1,28 @@
-// Winograd's filtering in blocks of strips: patches in, a product per position, tiles out.
+// Winograd's filtering in blocks of spans: patches in, a product per position, tiles out.
 
 #include "product.h"
 
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t thread_tiles = 112;       // of a block, for each thread,
-constexpr std::int64_t thread_tiles_5x5 = 48;    // as fast, in half the memory, where filters are made ahead
-constexpr std::int64_t points_bytes = 7 << 20;   // of a block: what should stay in the third-level cache
-constexpr std::int64_t filters_bytes = 4 << 20;  // of a chunk of outputs, or of all that are transformed ahead
-constexpr std::int64_t most_vectors = 4;         // of outputs in a chunk
-constexpr std::int64_t panel_bytes = 3 << 20;    // of filters in a panel of three vectors
-constexpr std::int64_t inputs_ahead = 4;         // whose filters memory is asked for while those of one are transformed
+constexpr std::int64_t thread_tiles = 112;          // of a block, for each thread,
+constexpr std::int64_t thread_tiles_5x5 = 48;       // as fast, in half the memory, where filters are transformed first
+constexpr std::int64_t points_bytes = 7 << 20;      // of a block: what should stay in the third-level cache
+constexpr std::int64_t filters_bytes = 4 << 20;     // of a chunk of outputs, or of all that are transformed first
+constexpr std::int64_t most_vectors = 4;            // of outputs in a chunk
+constexpr std::int64_t wide_panel_bytes = 3 << 20;  // of filters in a panel of three vectors
+constexpr std::int64_t prefetched_inputs = 4;       // whose filters are prefetched while those of one are transformed
 constexpr std::int64_t filter_worth = 12;  // transforming a filter costs about as much as using it in so many tiles
 
-/// The cut of a block that makes the largest piece smallest; pieces that share outputs transform their filters twice,
-/// unless that has been done ahead.
-Partition cut(std::int64_t strips, std::int64_t longest, std::int64_t outputs, int threads, int lanes, bool ahead) {
-  Partition best;
-  std::int64_t best_cost = 0;
-  for (int row_parts = 1; row_parts <= threads; ++row_parts) {
-    if (threads % row_parts != 0) continue;
-    const int column_parts = threads / row_parts;
-    const std::int64_t tallest = divide_up(divide_up(outputs, lanes), row_parts) * lanes;
-    const std::int64_t cost = tallest * (divide_up(strips, column_parts) * longest + (ahead ? 0 : filter_worth));
-    if (row_parts == 1 || cost < best_cost) {
-      best = {column_parts, row_parts};
-      best_cost = cost;
-    }
-  }
-  return best;
+/// The partition of a block whose largest part is smallest. Parts that share outputs transform their filters twice,
+/// unless they are `transformed` before.
+Partition divide(std::int64_t spans, std::int64_t longest, std::int64_t outputs, int threads, int lanes,
+                 bool transformed) {
+  const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
+    const std::int64_t tallest = divide_up(divide_up(outputs, lanes), of_rows) * lanes;
+    return tallest * (divide_up(spans, of_columns) * longest + (transformed ? 0 : filter_worth));
+  });
+  return {threads / row_parts, row_parts};
 }
 
 }  // namespace
@@ -41,37 +34,37 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
       flipped_(flipped),
       kernels_(&kernels),
       transforms_(&transforms_of(kernels, tile, extents.taps)),
-      strips_(extents, tile),
+      spans_(extents, tile),
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t lanes = kernels.lanes, longest = strips_.longest();
+  const std::int64_t lanes = kernels.lanes, longest = spans_.longest();
   // A vector more than is needed from row to row and position to position, so that they fall into different sets.
   point_ld_ = round_up(e_.inputs, lanes) + lanes;
   const bool light = e_.groups * positions_ * e_.inputs * round_up(e_.outputs, lanes) * size <= filters_bytes;
   const std::int64_t most_tiles = threads * (e_.taps == 5 && light ? thread_tiles_5x5 : thread_tiles);
   const std::int64_t tiles = std::min(points_bytes / size / positions_ / point_ld_, most_tiles);
   const std::int64_t fit = std::max<std::int64_t>(1, tiles / longest);
-  block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), fit));
-  partition_ = cut(block_strips_, longest, e_.outputs, threads, kernels.lanes, light);
+  block_spans_ = divide_up(spans_.count(), divide_up(spans_.count(), fit));
+  partition_ = divide(block_spans_, longest, e_.outputs, threads, kernels.lanes, light);
   apart_ = partition_.rows == 1;
   if (apart_) {
-    const std::int64_t share = divide_up(strips_.count(), threads);
-    block_strips_ = divide_up(share, divide_up(share, std::max<std::int64_t>(1, fit / threads)));
+    const std::int64_t share = divide_up(spans_.count(), threads);
+    block_spans_ = divide_up(share, divide_up(share, std::max<std::int64_t>(1, fit / threads)));
     partition_ = {};
   }
-  ahead_ = light && block_strips_ < strips_.count();
-  point_position_ = block_strips_ * longest * point_ld_ + lanes;
+  filters_first_ = light && block_spans_ < spans_.count();
+  point_position_ = block_spans_ * longest * point_ld_ + lanes;
 
   const std::int64_t tallest = divide_up(divide_up(e_.outputs, lanes), partition_.rows) * lanes;
   width_ = panel_width(tallest, kernels);
-  if (width_ > 2 * lanes && positions_ * e_.inputs * width_ * size > panel_bytes) width_ = 2 * lanes;
+  if (width_ > 2 * lanes && positions_ * e_.inputs * width_ * size > wide_panel_bytes) width_ = 2 * lanes;
   panel_stride_ = e_.inputs * width_ + lanes;
   const std::int64_t panels =
       std::clamp<std::int64_t>(filters_bytes / size / positions_ / panel_stride_, 1, most_vectors * lanes / width_);
   const std::int64_t chunks = divide_up(tallest, panels * width_);
   for (int row = 0; row < partition_.rows; ++row) {
-    const Piece outputs = piece(e_.outputs, lanes, row, partition_.rows);
+    const IndexRange outputs = share_of(e_.outputs, lanes, row, partition_.rows);
     std::int64_t first = outputs.first;
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
       const std::int64_t left = divide_up(outputs.last - first, lanes);
@@ -85,35 +78,35 @@ WinogradProduct<T>::WinogradProduct(const WinogradExtents& extents, int tile, bo
   filter_position_ = divide_up(widest, width_) * panel_stride_ + lanes;
   chunk_size_ = positions_ * filter_position_;
   product_ld_ = round_up(widest, lanes) + lanes;
-  product_position_ = divide_up(block_strips_, partition_.columns) * longest * product_ld_ + lanes;
+  product_position_ = divide_up(block_spans_, partition_.columns) * longest * product_ld_ + lanes;
   pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
 }
 
 template <class T>
-auto WinogradProduct<T>::carve(Carver& carver, bool prepared) const -> Buffers {
+auto WinogradProduct<T>::allocate(ScratchAllocator& scratch, bool prepared) const -> Buffers {
   Buffers buffers;
-  buffers.points = carver.take<T>((apart_ ? threads_ : 1) * positions_ * point_position_);
-  buffers.pixels = carver.take<T>(threads_ * pixels_size_);
-  buffers.filters = carver.take<T>(prepared ? 0 : ahead_ ? prepared_count() : threads_ * chunk_size_);
-  buffers.products = carver.take<T>(threads_ * positions_ * product_position_);
+  buffers.points = scratch.take<T>((apart_ ? threads_ : 1) * positions_ * point_position_);
+  buffers.pixels = scratch.take<T>(threads_ * pixels_size_);
+  buffers.filters = scratch.take<T>(prepared ? 0 : filters_first_ ? prepared_count() : threads_ * chunk_size_);
+  buffers.products = scratch.take<T>(threads_ * positions_ * product_position_);
   return buffers;
 }
 
 template <class T>
 std::size_t WinogradProduct<T>::workspace_bytes(bool prepared) const {
-  Carver counter;
-  carve(counter, prepared);
+  ScratchAllocator counter;
+  allocate(counter, prepared);
   return counter.used_bytes();
 }
 
 template <class T>
-ChannelPanels WinogradProduct<T>::panels_of(Piece outputs) const {
+ChannelPanels WinogradProduct<T>::panels_of(IndexRange outputs) const {
   const std::int64_t lanes = kernels_->lanes;
   return {divide_up(outputs.last - outputs.first, lanes), width_ / lanes, lanes, panel_stride_};
 }
 
 template <class T>
-void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const {
+void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group, IndexRange outputs, T* to) const {
   const std::int64_t lanes = kernels_->lanes, inputs = e_.inputs, weights = e_.taps * e_.taps;
   const std::int64_t per_output = flipped_ ? weights : inputs * weights;
   const std::int64_t per_input = flipped_ ? e_.outputs * weights : weights;
@@ -125,7 +118,7 @@ void WinogradProduct<T>::transform_filters(const T* w, const T* scale, int group
     for (std::int64_t input = 0; input < inputs; ++input) {
       transforms_->filters(made + input * width_, filter_position_, from + input * per_input + k * per_output,
                            per_output, scale == nullptr ? nullptr : scale + group * e_.outputs + k, count, flipped_,
-                           inputs_ahead * per_input);
+                           prefetched_inputs * per_input);
     }
   }
 }
@@ -142,78 +135,79 @@ void WinogradProduct<T>::prepare(Pool& pool, const T* w, const T* scale, T* to) 
 }
 
 template <class T>
-void WinogradProduct<T>::transform_inputs(Piece block, Piece strips, const Group& group, T* pixels, T* points) const {
+void WinogradProduct<T>::transform_inputs(IndexRange block, IndexRange spans, const Group& group, T* pixels,
+                                          T* points) const {
   const int lanes = kernels_->lanes;
   const Source<T> source = group.operands->source.further(group.index * e_.inputs * e_.in_plane());
-  std::int64_t tile = strips_.tiles(block.first, strips.first);
-  for (std::int64_t i = strips.first; i < strips.last; ++i) {
-    const Strip strip = strips_[i];
-    const std::int64_t cols = transforms_->patch_cols(strip.tiles);
+  std::int64_t tile = spans_.tiles(block.first, spans.first);
+  for (std::int64_t i = spans.first; i < spans.last; ++i) {
+    const TileSpan span = spans_[i];
+    const std::int64_t cols = transforms_->patch_cols(span.tiles);
     for (std::int64_t channel = 0; channel < e_.inputs; channel += lanes) {
-      PixelWindow<T> window = window_of(source, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
-                                        strip.h - e_.pad_h, strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead = to_next_window(strips_, i, source, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
+      PixelWindow<T> window = window_of(source, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w,
+                                        span.h - e_.pad_h, span.w - e_.pad_w, transforms_->patch, cols);
+      window.prefetch = to_next_window(spans_, i, source, channel, 0, e_.inputs, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
       transforms_->patches({.at = points + tile * point_ld_ + channel,
                             .position = point_position_,
                             .tile = point_ld_,
-                            .tiles = strip.tiles},
+                            .tiles = span.tiles},
                            pixels, cols);
     }
-    tile += strip.tiles;
+    tile += span.tiles;
   }
 }
 
 template <class T>
-void WinogradProduct<T>::transform_outputs(Piece strips, Piece outputs, const Group& group, T* pixels,
+void WinogradProduct<T>::transform_outputs(IndexRange spans, IndexRange outputs, const Group& group, T* pixels,
                                            const T* products) const {
   const int lanes = kernels_->lanes;
   const Operands& operands = *group.operands;
   const Source<T> to{operands.to + group.index * e_.outputs * e_.out_plane(), operands.pitch};
-  const T* const all_biases =
-      operands.bias == nullptr ? nullptr : operands.bias + std::int64_t{group.index} * e_.outputs;
+  const Epilogue<T> epilogue = operands.epilogue.from(group.index * e_.outputs);
   std::int64_t tile = 0;
-  for (std::int64_t i = strips.first; i < strips.last; ++i) {
-    const Strip strip = strips_[i];
-    const std::int64_t cols = strip.tiles * transforms_->tile;
+  for (std::int64_t i = spans.first; i < spans.last; ++i) {
+    const TileSpan span = spans_[i];
+    const std::int64_t cols = span.tiles * transforms_->tile;
     for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
       alignas(64) T bias[64 / sizeof(T)] = {};
-      if (all_biases != nullptr) std::copy(all_biases + k, all_biases + std::min(k + lanes, outputs.last), bias);
+      if (epilogue.bias != nullptr)
+        std::copy(epilogue.bias + k, epilogue.bias + std::min(k + lanes, outputs.last), bias);
       transforms_->outputs(pixels, cols,
                            {.at = const_cast<T*>(products) + tile * product_ld_ + k - outputs.first,
                             .position = product_position_,
                             .tile = product_ld_,
-                            .tiles = strip.tiles},
+                            .tiles = span.tiles},
                            bias);
-      PixelWindow<T> window = window_of(to, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
-                                        transforms_->tile, cols);
-      window.ahead = to_next_window(strips_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
-      kernels_->winograd.unstage(pixels, window, operands.add, operands.relu);
+      PixelWindow<T> window =
+          window_of(to, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w, transforms_->tile, cols);
+      window.prefetch = to_next_window(spans_, i, to, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
+      kernels_->winograd.unstage(pixels, window, epilogue.add, epilogue.relu);
     }
-    tile += strip.tiles;
+    tile += span.tiles;
   }
 }
 
 template <class T>
-void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group, const Buffers& buffers) const {
+void WinogradProduct<T>::multiply_part(int part, IndexRange block, const Group& group, const Buffers& buffers) const {
   const int row = part / partition_.columns;
   if (row >= partition_.rows) return;
-  const Piece share = piece(block.last - block.first, 1, part % partition_.columns, partition_.columns);
-  const Piece strips{block.first + share.first, block.first + share.last};
-  if (strips.first == strips.last) return;
-  const std::int64_t tile = strips_.tiles(block.first, strips.first), tiles = strips_.tiles(strips.first, strips.last);
+  const IndexRange share = share_of(block.last - block.first, 1, part % partition_.columns, partition_.columns);
+  const IndexRange spans{block.first + share.first, block.first + share.last};
+  if (spans.first == spans.last) return;
+  const std::int64_t tile = spans_.tiles(block.first, spans.first), tiles = spans_.tiles(spans.first, spans.last);
   T* const products = buffers.products + part * positions_ * product_position_;
   const std::size_t chunks = chunks_.size() / static_cast<std::size_t>(partition_.rows);
   for (std::size_t i = 0; i < chunks; ++i) {
     const std::size_t chunk = static_cast<std::size_t>(row) * chunks + i;
-    const Piece outputs = chunks_[chunk];
+    const IndexRange outputs = chunks_[chunk];
     if (outputs.first == outputs.last) continue;
     const T* filters = nullptr;
     if (group.operands->prepared != nullptr) {
       filters = group.operands->prepared + group.index * group_size() + static_cast<std::int64_t>(chunk) * chunk_size_;
     } else {
       T* const made = buffers.filters + part * chunk_size_;
-      transform_filters(group.operands->w, group.operands->scale, group.index, outputs, made);
+      transform_filters(group.operands->w, group.operands->epilogue.scale, group.index, outputs, made);
       filters = made;
     }
     Panel<T> list[most_vectors];
@@ -227,24 +221,20 @@ void WinogradProduct<T>::multiply_part(int part, Piece block, const Group& group
                        .b = nullptr,
                        .ldb = width_,
                        .c = nullptr,
-                       .ldc = product_ld_,
-                       .scale = nullptr,
-                       .bias = nullptr,
-                       .add = false,
-                       .relu = false},
+                       .ldc = product_ld_},
                       tiles, panels, position * filter_position_, position * product_position_, false);
     }
-    transform_outputs(strips, outputs, group, buffers.pixels + part * pixels_size_, products);
+    transform_outputs(spans, outputs, group, buffers.pixels + part * pixels_size_, products);
   }
 }
 
 template <class T>
 void WinogradProduct<T>::run(Pool& pool, const Operands& given, void* workspace) const {
-  Carver carver(workspace);
-  const Buffers buffers = carve(carver, given.prepared != nullptr);
+  ScratchAllocator scratch(workspace);
+  const Buffers buffers = allocate(scratch, given.prepared != nullptr);
   Operands operands = given;
-  if (operands.prepared == nullptr && ahead_) {
-    prepare(pool, operands.w, operands.scale, buffers.filters);
+  if (operands.prepared == nullptr && filters_first_) {
+    prepare(pool, operands.w, operands.epilogue.scale, buffers.filters);
     operands.prepared = buffers.filters;
   }
   if (apart_) {
@@ -259,12 +249,12 @@ void WinogradProduct<T>::run_apart(int part, const Operands& operands, Buffers b
   // The one part of a block takes these buffers as its own.
   buffers.points += part * positions_ * point_position_;
   buffers.pixels += part * pixels_size_;
-  buffers.filters += ahead_ ? 0 : part * chunk_size_;
+  buffers.filters += filters_first_ ? 0 : part * chunk_size_;
   buffers.products += part * positions_ * product_position_;
-  const Piece share = piece(strips_.count(), 1, part, threads_);
+  const IndexRange share = share_of(spans_.count(), 1, part, threads_);
   for (int g = 0; g < e_.groups; ++g) {
-    for (std::int64_t first = share.first; first < share.last; first += block_strips_) {
-      const Piece block{first, std::min(first + block_strips_, share.last)};
+    for (std::int64_t first = share.first; first < share.last; first += block_spans_) {
+      const IndexRange block{first, std::min(first + block_spans_, share.last)};
       transform_inputs(block, block, {g, &operands}, buffers.pixels, buffers.points);
       multiply_part(0, block, {g, &operands}, buffers);
     }
@@ -275,10 +265,10 @@ template <class T>
 void WinogradProduct<T>::run_together(Pool& pool, const Operands& operands, const Buffers& buffers) const {
   for (int g = 0; g < e_.groups; ++g) {
     const Group group{g, &operands};
-    for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {
-      const Piece block{first, std::min(first + block_strips_, strips_.count())};
+    for (std::int64_t first = 0; first < spans_.count(); first += block_spans_) {
+      const IndexRange block{first, std::min(first + block_spans_, spans_.count())};
       pool.run([&](int part) {
-        const Piece share = piece(block.last - block.first, 1, part, threads_);
+        const IndexRange share = share_of(block.last - block.first, 1, part, threads_);
         transform_inputs(block, {block.first + share.first, block.first + share.last}, group,
                          buffers.pixels + part * pixels_size_, buffers.points);
       });

@@ -15,27 +15,25 @@ namespace lamina::eigen {
 /// Block by block of tiles, patches are transformed into the block's points; then outputs are gone through in chunks:
 /// their filters are transformed, multiplied, and the products transformed. Where outputs need not be shared out,
 /// threads go through blocks of their own, apart, and meet only at the end; else they share each block's patches and
-/// then its outputs, its tiles, or both. Filters are transformed ahead of all blocks where that takes little memory.
+/// then its outputs, its tiles, or both. Filters are transformed before all blocks where that takes little memory.
 template <class T>
 class WinogradProduct {
  public:
-  /// `flipped`: filters lie as [inputs][outputs][taps][taps] and are turned by half a turn.
+  /// `flipped`: filters are [inputs][outputs][taps][taps] and are turned by half a turn.
   WinogradProduct(const WinogradExtents&, int tile, bool flipped, int threads, const MicroKernels<T>& kernels);
 
   const WinogradExtents& extents() const { return e_; }
-  std::int64_t tiles() const { return strips_.tiles(0, strips_.count()); }  ///< of the batch
+  std::int64_t tiles() const { return spans_.tiles(0, spans_.count()); }    ///< of the batch
   std::int64_t prepared_count() const { return e_.groups * group_size(); }  ///< elements
   void prepare(Pool&, const T* w, const T* scale, T* to) const;
 
   struct Operands {
-    const T* w;         ///< filters as they are, of all groups,
-    const T* scale;     ///< and a factor for each, or null; or
-    const T* prepared;  ///< what prepare() made of both
+    const T* w;         ///< filters as they are, of all groups; or
+    const T* prepared;  ///< what prepare() made of them and the epilogue's scale
     Source<T> source;
     T* to;
     std::int64_t pitch;
-    const T* bias;
-    bool add, relu;
+    Epilogue<T> epilogue;  ///< its scale multiplies the filters
   };
   std::size_t workspace_bytes(bool prepared) const;
   void run(Pool&, const Operands&, void* workspace) const;
@@ -49,27 +47,27 @@ class WinogradProduct {
     const Operands* operands;
   };
   std::int64_t group_size() const { return static_cast<std::int64_t>(chunks_.size()) * chunk_size_; }
-  Buffers carve(Carver&, bool prepared) const;
-  ChannelPanels panels_of(Piece outputs) const;
-  void transform_filters(const T* w, const T* scale, int group, Piece outputs, T* to) const;
-  void transform_inputs(Piece block, Piece strips, const Group&, T* pixels, T* points) const;
-  void transform_outputs(Piece strips, Piece outputs, const Group&, T* pixels, const T* products) const;
+  Buffers allocate(ScratchAllocator&, bool prepared) const;
+  ChannelPanels panels_of(IndexRange outputs) const;
+  void transform_filters(const T* w, const T* scale, int group, IndexRange outputs, T* to) const;
+  void transform_inputs(IndexRange block, IndexRange spans, const Group&, T* pixels, T* points) const;
+  void transform_outputs(IndexRange spans, IndexRange outputs, const Group&, T* pixels, const T* products) const;
   void run_apart(int part, const Operands&, Buffers) const;
   void run_together(Pool&, const Operands&, const Buffers&) const;
-  void multiply_part(int part, Piece block, const Group&, const Buffers&) const;
+  void multiply_part(int part, IndexRange block, const Group&, const Buffers&) const;
 
   WinogradExtents e_;
   bool flipped_;
   const MicroKernels<T>* kernels_;
   const WinogradTransforms<T>* transforms_;
-  Strips strips_;
+  TileSpans spans_;
   int threads_, positions_;
-  std::int64_t block_strips_;
+  std::int64_t block_spans_;
   bool apart_;
-  bool ahead_;                 // filters are transformed before the first block
-  Partition partition_;        // of a block
-  std::vector<Piece> chunks_;  // of outputs; each row part has as many, the last ones perhaps empty
-  std::int64_t width_;         // of a panel
+  bool filters_first_;              // filters are transformed before the first block
+  Partition partition_;             // of a block
+  std::vector<IndexRange> chunks_;  // of outputs; each row part has as many, the last ones perhaps empty
+  std::int64_t width_;              // of a panel
   std::int64_t panel_stride_, filter_position_, chunk_size_;
   std::int64_t point_ld_, point_position_, product_ld_, product_position_, pixels_size_;
 };

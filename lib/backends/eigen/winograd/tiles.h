@@ -1,6 +1,6 @@
 #pragma once
 // A 3x3 or 5x5 convolution with stride 1 by Winograd's minimal filtering, over blocks of tiles: the problem that a
-// forward pass, a data gradient and a weight gradient share, and how tiles are cut into strips.
+// forward pass, a data gradient and a weight gradient share, and how tiles are divided into spans.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,17 +23,17 @@ struct WinogradExtents {
   std::int64_t out_plane() const { return std::int64_t{out_h} * out_w; }
 };
 
-/// Tiles that lie side by side.
-struct Strip {
+/// Tiles side by side.
+struct TileSpan {
   std::int64_t image;
   int h, w;  ///< of the first tile's first output
   std::int64_t tiles;
 };
 
-/// All tiles of a batch, as strips that are numbered along rows, then down an image, then through images.
-class Strips {
+/// All tiles of a batch, as spans that are numbered along rows, then down an image, then through images.
+class TileSpans {
  public:
-  Strips(const WinogradExtents& e, int tile) : tile_(tile) {
+  TileSpans(const WinogradExtents& e, int tile) : tile_(tile) {
     constexpr std::int64_t longest = 64;
     tiles_w_ = divide_up(e.out_w, tile);
     tiles_h_ = divide_up(e.out_h, tile);
@@ -42,17 +42,17 @@ class Strips {
   }
   std::int64_t count() const { return count_; }
   std::int64_t longest() const { return divide_up(tiles_w_, segments_); }  ///< tiles, at most
-  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of strips [first, last)
+  std::int64_t tiles(std::int64_t first, std::int64_t last) const {        ///< of spans [first, last)
     return tiles_before(last) - tiles_before(first);
   }
-  Strip operator[](std::int64_t i) const {
+  TileSpan operator[](std::int64_t i) const {
     const std::int64_t row = i / segments_, first = tiles_before(i) - row * tiles_w_;
     return {row / tiles_h_, static_cast<int>(row % tiles_h_) * tile_, static_cast<int>(first) * tile_, tiles(i, i + 1)};
   }
 
  private:
-  std::int64_t tiles_before(std::int64_t strip) const {
-    return strip / segments_ * tiles_w_ + tiles_w_ * (strip % segments_) / segments_;
+  std::int64_t tiles_before(std::int64_t span) const {
+    return span / segments_ * tiles_w_ + tiles_w_ * (span % segments_) / segments_;
   }
 
   int tile_;
@@ -72,7 +72,7 @@ std::int64_t panel_width(std::int64_t channels, const MicroKernels<T>& kernels) 
   return panel_vectors(divide_up(channels, kernels.lanes), kernels.vectors) * kernels.lanes;
 }
 
-/// Panels for so many vectors of channels: where one lies, and a list of them for products.
+/// Panels for so many vectors of channels: where one is, and a list of them for products.
 class ChannelPanels {
  public:
   /// Up to `most` vectors of `lanes` channels in each; `stride` elements from panel to panel.
@@ -99,7 +99,7 @@ class ChannelPanels {
 };
 
 /// c = a * panels (+ c), whole vectors: `tile` has what all register tiles share; b and c are a panel's, `b_offset` and
-/// `c_offset` further. Rows of a are asked for ahead of time: they come from the third-level cache, and this loop meets
+/// `c_offset` further. Rows of a are prefetched: they come from the third-level cache, and this loop reads
 /// them first. As multiply(), but with less to do for each of many shallow tiles.
 template <class T>
 void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t rows, std::span<const Panel<T>> panels,
@@ -108,26 +108,26 @@ void multiply_panels(const MicroKernels<T>& kernels, Tile<T> tile, std::int64_t 
   for (std::int64_t i = 0; i < rows; i += kernels.rows) {
     tile.rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, rows - i));
     tile.a = a + (a_is_columns ? i : i * tile.lda);
-    tile.a_ahead = a_is_columns ? 0 : kernels.rows * tile.lda;
+    tile.prefetch.a = a_is_columns ? 0 : kernels.rows * tile.lda;
     const auto& functions = (a_is_columns ? kernels.tile_of_columns : kernels.tile)[tile.rows <= kernels.rows / 2];
     for (const Panel<T>& panel : panels) {
       tile.b = panel.b + b_offset;
       tile.c = panel.c + c_offset + i * tile.ldc;
       functions[panel.vectors - 1](tile);
-      tile.a_ahead = 0;
+      tile.prefetch.a = 0;
     }
   }
 }
 
-/// Elements from a strip's window at `channel`, one of [first, last), to the window that is turned over after it: that
-/// of the next channels or, behind the last of them, of the next strip. 0: none.
+/// Elements from a span's window at `channel`, one of [first, last), to the window that is staged after it: that of the
+/// next channels or, after the last of them, of the next span. 0: none.
 template <class T>
-std::int64_t to_next_window(const Strips& strips, std::int64_t i, const Source<T>& source, std::int64_t channel,
+std::int64_t to_next_window(const TileSpans& spans, std::int64_t i, const Source<T>& source, std::int64_t channel,
                             std::int64_t first, std::int64_t last, int lanes, int plane_h, int plane_w) {
   const std::int64_t plane = std::int64_t{plane_h} * plane_w;
   if (channel + lanes < last) return lanes * plane;
-  if (i + 1 == strips.count()) return 0;
-  const Strip here = strips[i], next = strips[i + 1];
+  if (i + 1 == spans.count()) return 0;
+  const TileSpan here = spans[i], next = spans[i + 1];
   return (next.image - here.image) * source.pitch + std::int64_t{next.h - here.h} * plane_w + (next.w - here.w) -
          (channel - first) * plane;
 }

@@ -1,4 +1,4 @@
-// Winograd's weight gradient in blocks of strips and outputs.
+// Winograd's weight gradient in blocks of spans and outputs.
 
 #include "weight_gradient.h"
 
@@ -16,15 +16,16 @@ constexpr std::int64_t outputs_bytes = 4 << 20;  // sums, and points of dy, of a
 }  // namespace
 
 template <class T>
-WinogradParams<T>::WinogradParams(const WinogradExtents& extents, int tile, int threads, const MicroKernels<T>& kernels)
+WinogradWeightGradient<T>::WinogradWeightGradient(const WinogradExtents& extents, int tile, int threads,
+                                                  const MicroKernels<T>& kernels)
     : e_(extents),
       kernels_(&kernels),
       transforms_(&transforms_of(kernels, tile, extents.taps)),
-      strips_(extents, tile),
+      spans_(extents, tile),
       threads_(threads),
       positions_(transforms_->patch * transforms_->patch) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t lanes = kernels.lanes, longest = strips_.longest(), per_element = size * positions_;
+  const std::int64_t lanes = kernels.lanes, longest = spans_.longest(), per_element = size * positions_;
   const std::int64_t unit = std::max<std::int64_t>(lanes, kernels.rows);  // one is a multiple of the other
   const auto block = [](std::int64_t count, std::int64_t fit, std::int64_t grain) {
     return round_up(divide_up(count, divide_up(count, std::max(grain, fit))), grain);
@@ -33,113 +34,115 @@ WinogradParams<T>::WinogradParams(const WinogradExtents& extents, int tile, int 
   block_outputs_ = block(e_.outputs, sums_bytes / per_element / e_.inputs, unit);
   const std::int64_t most_bytes = e_.taps == 5 ? points_bytes_5x5 : points_bytes;
   const std::int64_t tiles = most_bytes / per_element / (e_.inputs + block_outputs_);
-  const std::int64_t strips = std::max<std::int64_t>(1, tiles / longest);
-  block_strips_ = divide_up(strips_.count(), divide_up(strips_.count(), strips));
+  const std::int64_t spans = std::max<std::int64_t>(1, tiles / longest);
+  block_spans_ = divide_up(spans_.count(), divide_up(spans_.count(), spans));
   // x is transformed for every block of outputs, unless one block holds all tiles; then dy is for every block of
   // inputs.
-  const std::int64_t all = strips_.count() * longest, inputs = block(e_.inputs, x_bytes / per_element / all, lanes);
+  const std::int64_t all = spans_.count() * longest, inputs = block(e_.inputs, x_bytes / per_element / all, lanes);
   const std::int64_t channels = divide_up(e_.outputs, block_outputs_) * e_.inputs + e_.outputs;
   const std::int64_t fewer = e_.inputs + divide_up(e_.inputs, inputs) * e_.outputs;
   if (inputs * all * per_element <= x_bytes && 2 * fewer <= channels) {
     block_inputs_ = inputs;
     block_outputs_ = block(e_.outputs, outputs_bytes / per_element / (inputs + all), unit);
-    block_strips_ = strips_.count();
+    block_spans_ = spans_.count();
   }
   width_ = panel_width(block_inputs_, kernels);
   sums_ld_ = block_inputs_ + lanes;
   sums_position_ = block_outputs_ * sums_ld_ + lanes;
   dy_ld_ = block_outputs_ + lanes;
-  dy_position_ = block_strips_ * longest * dy_ld_ + lanes;
-  panel_stride_ = block_strips_ * longest * width_ + lanes;
+  dy_position_ = block_spans_ * longest * dy_ld_ + lanes;
+  panel_stride_ = block_spans_ * longest * width_ + lanes;
   x_position_ = divide_up(block_inputs_, width_) * panel_stride_ + lanes;
   pixels_size_ = transforms_->patch * transforms_->patch_cols(longest) * lanes;
-  Carver counter;
-  carve(counter);
+  ScratchAllocator counter;
+  allocate(counter);
   workspace_bytes_ = counter.used_bytes();
 }
 
 template <class T>
-auto WinogradParams<T>::carve(Carver& carver) const -> Buffers {
+auto WinogradWeightGradient<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   Buffers buffers;
-  buffers.pixels = carver.take<T>(threads_ * pixels_size_);
-  buffers.x_points = carver.take<T>(positions_ * x_position_);
-  buffers.dy_points = carver.take<T>(positions_ * dy_position_);
-  buffers.sums = carver.take<T>(positions_ * sums_position_);
-  buffers.bias_sums = carver.take<double>(threads_ * round_up(e_.outputs, kernels_->lanes));
-  buffers.list = carver.take<Panel<T>>(divide_up(block_inputs_, width_));
+  buffers.pixels = scratch.take<T>(threads_ * pixels_size_);
+  buffers.x_points = scratch.take<T>(positions_ * x_position_);
+  buffers.dy_points = scratch.take<T>(positions_ * dy_position_);
+  buffers.sums = scratch.take<T>(positions_ * sums_position_);
+  buffers.bias_sums = scratch.take<double>(threads_ * round_up(e_.outputs, kernels_->lanes));
+  buffers.list = scratch.take<Panel<T>>(divide_up(block_inputs_, width_));
   return buffers;
 }
 
 template <class T>
-ChannelPanels WinogradParams<T>::panels_of(Piece inputs) const {
+ChannelPanels WinogradWeightGradient<T>::panels_of(IndexRange inputs) const {
   const std::int64_t lanes = kernels_->lanes;
   return {divide_up(inputs.last - inputs.first, lanes), width_ / lanes, lanes, panel_stride_};
 }
 
 template <class T>
-void WinogradParams<T>::transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>& x, T* pixels,
-                                    const Buffers& buffers) const {
+void WinogradWeightGradient<T>::transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<T>& x,
+                                            T* pixels, const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
   const ChannelPanels panels = panels_of(inputs);
-  for (std::int64_t i = strips.first; i < strips.last; ++i) {
-    const Strip strip = strips_[i];
-    const std::int64_t cols = transforms_->patch_cols(strip.tiles);
+  for (std::int64_t i = spans.first; i < spans.last; ++i) {
+    const TileSpan span = spans_[i];
+    const std::int64_t cols = transforms_->patch_cols(span.tiles);
     for (std::int64_t channel = inputs.first; channel < inputs.last; channel += lanes) {
-      PixelWindow<T> window = window_of(x, strip.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, strip.h - e_.pad_h,
-                                        strip.w - e_.pad_w, transforms_->patch, cols);
-      window.ahead = to_next_window(strips_, i, x, channel, inputs.first, inputs.last, lanes, e_.in_h, e_.in_w);
+      PixelWindow<T> window = window_of(x, span.image, channel, e_.inputs, lanes, e_.in_h, e_.in_w, span.h - e_.pad_h,
+                                        span.w - e_.pad_w, transforms_->patch, cols);
+      window.prefetch = to_next_window(spans_, i, x, channel, inputs.first, inputs.last, lanes, e_.in_h, e_.in_w);
       kernels_->winograd.stage(pixels, window);
       transforms_->patches({.at = buffers.x_points + panels.at((channel - inputs.first) / lanes) + tile * width_,
                             .position = x_position_,
                             .tile = width_,
-                            .tiles = strip.tiles},
+                            .tiles = span.tiles},
                            pixels, cols);
     }
-    tile += strip.tiles;
+    tile += span.tiles;
   }
 }
 
 template <class T>
-void WinogradParams<T>::transform_dy(Piece strips, std::int64_t tile, Piece outputs, const Source<T>& dy, T* pixels,
-                                     double* bias_sums, const Buffers& buffers) const {
+void WinogradWeightGradient<T>::transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs,
+                                             const Source<T>& dy, T* pixels, double* bias_sums,
+                                             const Buffers& buffers) const {
   const int lanes = kernels_->lanes;
-  for (std::int64_t i = strips.first; i < strips.last; ++i) {
-    const Strip strip = strips_[i];
-    const std::int64_t cols = strip.tiles * transforms_->tile;
+  for (std::int64_t i = spans.first; i < spans.last; ++i) {
+    const TileSpan span = spans_[i];
+    const std::int64_t cols = span.tiles * transforms_->tile;
     for (std::int64_t k = outputs.first; k < outputs.last; k += lanes) {
-      PixelWindow<T> window = window_of(dy, strip.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, strip.h, strip.w,
-                                        transforms_->tile, cols);
-      window.ahead = to_next_window(strips_, i, dy, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
+      PixelWindow<T> window =
+          window_of(dy, span.image, k, e_.outputs, lanes, e_.out_h, e_.out_w, span.h, span.w, transforms_->tile, cols);
+      window.prefetch = to_next_window(spans_, i, dy, k, outputs.first, outputs.last, lanes, e_.out_h, e_.out_w);
       kernels_->winograd.stage(pixels, window);
       alignas(64) T sums[64 / sizeof(T)] = {};
       transforms_->tiles({.at = buffers.dy_points + tile * dy_ld_ + k - outputs.first,
                           .position = dy_position_,
                           .tile = dy_ld_,
-                          .tiles = strip.tiles},
+                          .tiles = span.tiles},
                          pixels, cols, sums);
       for (int lane = 0; bias_sums != nullptr && lane < lanes; ++lane)
         bias_sums[k + lane] += static_cast<double>(sums[lane]);
     }
-    tile += strip.tiles;
+    tile += span.tiles;
   }
 }
 
 template <class T>
-void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
-  const bool x_stays = block_strips_ == strips_.count() && cut.outputs.first > 0;
+void WinogradWeightGradient<T>::add_block(Pool& pool, const Cut& cut, const Operands& operands,
+                                          const Buffers& buffers) const {
+  const bool x_stays = block_spans_ == spans_.count() && cut.outputs.first > 0;
   pool.run([&](int part) {
-    const Piece share = piece(cut.strips.last - cut.strips.first, 1, part, threads_);
-    const Piece mine{cut.strips.first + share.first, cut.strips.first + share.last};
-    const std::int64_t tile = strips_.tiles(cut.strips.first, mine.first);
+    const IndexRange share = share_of(cut.spans.last - cut.spans.first, 1, part, threads_);
+    const IndexRange mine{cut.spans.first + share.first, cut.spans.first + share.last};
+    const std::int64_t tile = spans_.tiles(cut.spans.first, mine.first);
     T* const pixels = buffers.pixels + part * pixels_size_;
     if (!x_stays) transform_x(mine, tile, cut.inputs, operands.x, pixels, buffers);
     double* const bias_sums = buffers.bias_sums + part * round_up(e_.outputs, kernels_->lanes);
     transform_dy(mine, tile, cut.outputs, operands.dy, pixels, cut.inputs.first == 0 ? bias_sums : nullptr, buffers);
   });
-  const std::int64_t tiles = strips_.tiles(cut.strips.first, cut.strips.last);
+  const std::int64_t tiles = spans_.tiles(cut.spans.first, cut.spans.last);
   const std::span<const Panel<T>> list = panels_of(cut.inputs).list(buffers.x_points, buffers.sums, buffers.list);
   pool.run([&](int part) {
-    const Piece positions = piece(positions_, 1, part, threads_);
+    const IndexRange positions = share_of(positions_, 1, part, threads_);
     for (std::int64_t position = positions.first; position < positions.last; ++position) {
       multiply_panels(*kernels_,
                       {.depth = tiles,
@@ -150,10 +153,7 @@ void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& op
                        .ldb = width_,
                        .c = nullptr,
                        .ldc = sums_ld_,
-                       .scale = nullptr,
-                       .bias = nullptr,
-                       .add = cut.strips.first > 0,
-                       .relu = false},
+                       .epilogue = {.add = cut.spans.first > 0}},
                       cut.outputs.last - cut.outputs.first, list, position * x_position_, position * sums_position_,
                       true);
     }
@@ -161,7 +161,8 @@ void WinogradParams<T>::add_block(Pool& pool, const Cut& cut, const Operands& op
 }
 
 template <class T>
-void WinogradParams<T>::write(Pool& pool, const Cut& cut, const Operands& operands, const Buffers& buffers) const {
+void WinogradWeightGradient<T>::write(Pool& pool, const Cut& cut, const Operands& operands,
+                                      const Buffers& buffers) const {
   if (operands.dw == nullptr) return;
   const std::int64_t lanes = kernels_->lanes, weights = e_.taps * e_.taps;
   pool.split(cut.outputs.last - cut.outputs.first, 1, [&](std::int64_t first, std::int64_t last) {
@@ -176,16 +177,16 @@ void WinogradParams<T>::write(Pool& pool, const Cut& cut, const Operands& operan
 }
 
 template <class T>
-void WinogradParams<T>::run_group(Pool& pool, const Operands& operands, const Buffers& buffers) const {
+void WinogradWeightGradient<T>::run_group(Pool& pool, const Operands& operands, const Buffers& buffers) const {
   const std::int64_t bias_ld = round_up(e_.outputs, kernels_->lanes);
   std::fill(buffers.bias_sums, buffers.bias_sums + threads_ * bias_ld, 0.0);
   for (std::int64_t c = 0; c < e_.inputs; c += block_inputs_) {
     for (std::int64_t k = 0; k < e_.outputs; k += block_outputs_) {
-      Cut cut{.strips = {},
+      Cut cut{.spans = {},
               .inputs = {c, std::min<std::int64_t>(c + block_inputs_, e_.inputs)},
               .outputs = {k, std::min<std::int64_t>(k + block_outputs_, e_.outputs)}};
-      for (std::int64_t first = 0; first < strips_.count(); first += block_strips_) {
-        cut.strips = {first, std::min(first + block_strips_, strips_.count())};
+      for (std::int64_t first = 0; first < spans_.count(); first += block_spans_) {
+        cut.spans = {first, std::min(first + block_spans_, spans_.count())};
         add_block(pool, cut, operands, buffers);
       }
       write(pool, cut, operands, buffers);
@@ -199,9 +200,9 @@ void WinogradParams<T>::run_group(Pool& pool, const Operands& operands, const Bu
 }
 
 template <class T>
-void WinogradParams<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
-  Carver carver(workspace);
-  const Buffers buffers = carve(carver);
+void WinogradWeightGradient<T>::run(Pool& pool, const Operands& operands, void* workspace) const {
+  ScratchAllocator scratch(workspace);
+  const Buffers buffers = allocate(scratch);
   for (int group = 0; group < e_.groups; ++group) {
     Operands of_group = operands;
     of_group.x = operands.x.further(group * e_.inputs * e_.in_plane());
@@ -212,7 +213,7 @@ void WinogradParams<T>::run(Pool& pool, const Operands& operands, void* workspac
   }
 }
 
-template class WinogradParams<float>;
-template class WinogradParams<double>;
+template class WinogradWeightGradient<float>;
+template class WinogradWeightGradient<double>;
 
 }  // namespace lamina::eigen

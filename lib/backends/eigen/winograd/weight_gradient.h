@@ -10,15 +10,15 @@
 namespace lamina::eigen {
 
 /// One product per position: (points of dy)^T [outputs][tiles] * points of x [tiles][inputs]. Holds no memory. Threads
-/// share the transforms by strips and the products by positions.
+/// share the transforms by spans and the products by positions.
 ///
 /// Either blocks of tiles are summed up, one block of outputs after the other, or one block holds all tiles; then there
 /// are blocks of inputs, too, and in each the points of x stay while blocks of outputs pass. What transforms fewer
 /// channels is taken.
 template <class T>
-class WinogradParams {
+class WinogradWeightGradient {
  public:
-  WinogradParams(const WinogradExtents&, int tile, int threads, const MicroKernels<T>& kernels);
+  WinogradWeightGradient(const WinogradExtents&, int tile, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   struct Operands {
@@ -35,13 +35,14 @@ class WinogradParams {
     Panel<T>* list;
   };
   struct Cut {
-    Piece strips, inputs, outputs;
+    IndexRange spans, inputs, outputs;
   };
-  Buffers carve(Carver&) const;
-  ChannelPanels panels_of(Piece inputs) const;
-  void transform_x(Piece strips, std::int64_t tile, Piece inputs, const Source<T>&, T* pixels, const Buffers&) const;
-  void transform_dy(Piece strips, std::int64_t tile, Piece outputs, const Source<T>&, T* pixels, double* bias_sums,
-                    const Buffers&) const;
+  Buffers allocate(ScratchAllocator&) const;
+  ChannelPanels panels_of(IndexRange inputs) const;
+  void transform_x(IndexRange spans, std::int64_t tile, IndexRange inputs, const Source<T>&, T* pixels,
+                   const Buffers&) const;
+  void transform_dy(IndexRange spans, std::int64_t tile, IndexRange outputs, const Source<T>&, T* pixels,
+                    double* bias_sums, const Buffers&) const;
   void run_group(Pool&, const Operands&, const Buffers&) const;
   void add_block(Pool&, const Cut&, const Operands&, const Buffers&) const;
   void write(Pool&, const Cut&, const Operands&, const Buffers&) const;
@@ -49,15 +50,15 @@ class WinogradParams {
   WinogradExtents e_;
   const MicroKernels<T>* kernels_;
   const WinogradTransforms<T>* transforms_;
-  Strips strips_;
+  TileSpans spans_;
   int threads_, positions_;
-  std::int64_t block_strips_, block_inputs_, block_outputs_;
+  std::int64_t block_spans_, block_inputs_, block_outputs_;
   std::int64_t width_;  // of a panel
   std::int64_t pixels_size_, panel_stride_, x_position_, dy_ld_, dy_position_, sums_ld_, sums_position_;
   std::size_t workspace_bytes_;
 };
 
-extern template class WinogradParams<float>;
-extern template class WinogradParams<double>;
+extern template class WinogradWeightGradient<float>;
+extern template class WinogradWeightGradient<double>;
 
 }  // namespace lamina::eigen

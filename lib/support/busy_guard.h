@@ -9,15 +9,15 @@
 namespace lamina {
 
 /// Holds something for one caller. Throws UsageError while another holds it: another thread, or an outer call.
-class Turn {
+class BusyGuard {
  public:
-  Turn(std::atomic<bool>& taken, const char* what_to_do) : taken_(taken) {
+  BusyGuard(std::atomic<bool>& taken, const char* what_to_do) : taken_(taken) {
     if (taken_.exchange(true, std::memory_order_acquire))
       throw UsageError(std::string("two callers at once: ") + what_to_do);
   }
-  ~Turn() { taken_.store(false, std::memory_order_release); }
-  Turn(const Turn&) = delete;  // two would both give it back
-  Turn& operator=(const Turn&) = delete;
+  ~BusyGuard() { taken_.store(false, std::memory_order_release); }
+  BusyGuard(const BusyGuard&) = delete;  // two would both give it back
+  BusyGuard& operator=(const BusyGuard&) = delete;
 
  private:
   std::atomic<bool>& taken_;

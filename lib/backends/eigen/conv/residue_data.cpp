@@ -1,0 +1,208 @@
+// The data gradient as products that gather, one for each residue modulo the stride.
+
+#include "residue_data.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace lamina::eigen {
+namespace {
+
+/// A tap along one axis that meets the positions of one residue: its index in the kernel and what it reads of dy.
+struct AxisTap {
+  int index, offset;
+};
+std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, int dilation) {
+  std::vector<AxisTap> taps;
+  for (int i = 0; i < kernel; ++i) {
+    const int above = residue + pad - i * dilation;
+    if (above % stride == 0) taps.push_back({i, above / stride});
+  }
+  return taps;
+}
+
+/// to[k][t] = from[k * stride][taps[t]] for k in [0, filters), with the number of taps known or (0) not.
+template <int Taps, class T>
+void gather_taps(T* to, const T* from, std::int64_t stride, std::int64_t filters, std::span<const int> taps) {
+  std::array<int, Taps == 0 ? 1 : Taps> known;
+  if constexpr (Taps != 0) std::copy_n(taps.data(), Taps, known.begin());
+  for (std::int64_t k = 0; k < filters; ++k, from += stride) {
+    if constexpr (Taps != 0) {
+      for (int tap : known) *to++ = from[tap];
+    } else {
+      for (int tap : taps) *to++ = from[tap];
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+ResidueData<T>::ResidueData(const ConvProblem& problem, int threads, const MicroKernels<T>& kernels)
+    : c_(problem), kernels_(&kernels) {
+  const Conv& op = c_.op;
+  std::vector<Columns> columns;  // of each residue
+  for (int h = 0; h < std::min(op.stride.h, c_.x.h); ++h) {
+    for (int w = 0; w < std::min(op.stride.w, c_.x.w); ++w) {
+      std::vector<Tap> taps;
+      std::vector<int> indices;
+      for (const AxisTap& r : meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h)) {
+        for (const AxisTap& s : meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w)) {
+          taps.push_back({r.offset, s.offset});
+          indices.push_back(r.index * op.kernel.w + s.index);
+        }
+      }
+      if (taps.empty()) {
+        untouched_.emplace_back(h, w);
+        continue;
+      }
+      // Channels that are multiples of a quarter page apart would meet in few sets of a cache.
+      constexpr std::int64_t quarter_page = 1024 / static_cast<std::int64_t>(sizeof(T));
+      const auto depth = static_cast<std::int64_t>(taps.size()) * c_.group_filters();
+      const std::int64_t ld = depth % quarter_page == 0 ? depth + kernels.lanes : depth;
+      residues_.push_back({h, w, std::move(indices), group_weights_, ld});
+      group_weights_ += ld * c_.group_channels();
+      columns.emplace_back(Shape{c_.y.n, c_.group_filters(), c_.y.h, c_.y.w}, rows(h), cols(w), 1, taps, c_.relu);
+    }
+  }
+  for (std::size_t i = 0; i < residues_.size(); ++i) {
+    const Residue& here = residues_[i];
+    const std::size_t first = i;
+    if (op.stride.w == 2 && c_.x.w % 2 == 0 && here.w == 0 && i + 1 < residues_.size() &&
+        residues_[i + 1].h == here.h) {
+      ++i;
+      products_.push_back(
+          {first, i, InterleavedProduct<T>(columns[first], columns[i], c_.group_channels(), threads, kernels)});
+    } else {
+      products_.push_back({i, i, ColumnProduct<T>(columns[i], c_.group_channels(), threads, kernels)});
+    }
+    std::visit(
+        [&](const auto& product) {
+          part_bytes_ = std::max(part_bytes_, product.workspace_bytes());
+          parts_ = std::max(parts_, product.parts());
+        },
+        products_.back().product);
+  }
+  weight_bytes_ =
+      static_cast<std::size_t>(round_up(group_weights_ * op.groups * static_cast<std::int64_t>(sizeof(T)), 64));
+}
+
+/// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
+/// w[k][c][taps[t]] for k in [first, last). Some filters and channels at a time, so that both sides are runs of some
+/// cache lines and each weight comes from memory once.
+template <class T>
+void ResidueData<T>::transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
+  constexpr std::int64_t block = 32;
+  const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
+  if (kernel == 1) {
+    for (const Residue& residue : residues_) {  // one, or none where padding alone is read
+      kernels_->transpose(to + first, residue.weights_ld, w + first * channels, channels, nullptr, 0, last - first,
+                          channels);
+    }
+    return;
+  }
+  for (std::int64_t k = first; k < last; k += block) {
+    const std::int64_t count = std::min(last - k, block);
+    for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
+      for (const Residue& residue : residues_) {
+        const auto taps = static_cast<std::int64_t>(residue.taps.size());
+        const auto gather = taps == 1   ? gather_taps<1, T>
+                            : taps == 2 ? gather_taps<2, T>
+                            : taps == 4 ? gather_taps<4, T>
+                                        : gather_taps<0, T>;
+        for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
+          gather(to + residue.weights_at + channel * residue.weights_ld + k * taps,
+                 w + (k * channels + channel) * kernel, channels * kernel, count, residue.taps);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void ResidueData<T>::zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const {
+  for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
+    T* const to = dx.as<T>() + plane / c_.x.c * dx.pitch + plane % c_.x.c * c_.x.plane();
+    for (const auto& [h0, w0] : untouched_) {
+      for (int h = h0; h < c_.x.h; h += c_.op.stride.h) {
+        for (int w = w0; w < c_.x.w; w += c_.op.stride.w) to[std::int64_t{h} * c_.x.w + w] = T{0};
+      }
+    }
+  }
+}
+
+template <class T>
+void ResidueData<T>::run(const Args& args, Pool& pool) const {
+  const Tensor& dx = args.dx[0];
+  if (!dx) return;
+  T* const weights = static_cast<T*>(args.workspace);
+  pool.split(c_.group_filters(), 16, [&](std::int64_t first, std::int64_t last) {
+    for (int g = 0; g < c_.op.groups; ++g) {
+      const T* const w = args.w[0].as<T>() + c_.weights() / c_.op.groups * g;
+      transpose_weights(w, weights + g * group_weights_, first, last);
+    }
+  });
+  if (!untouched_.empty() && !c_.add_dx && !fills()) {
+    pool.split(std::int64_t{c_.x.n} * c_.x.c, 1,
+               [&](std::int64_t first, std::int64_t last) { zero_untouched(dx, first, last); });
+  }
+  pool.run([&](int part) {
+    void* const workspace =
+        static_cast<std::byte*>(args.workspace) + weight_bytes_ + static_cast<std::size_t>(part) * part_bytes_;
+    for (int g = 0; g < c_.op.groups; ++g) run_group(part, g, weights + g * group_weights_, args, workspace);
+  });
+}
+
+/// Residues meet in every line of dx: some images at a time, so that it is still in a cache when the next one comes.
+template <class T>
+void ResidueData<T>::run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
+  constexpr std::int64_t most_bytes = 4 << 20;
+  const std::int64_t image_bytes = c_.group_channels() * c_.x.plane() * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t images = products_.size() == 1 ? c_.x.n : std::max<std::int64_t>(1, most_bytes / image_bytes);
+  const Tensor& dx = args.dx[0];
+  const Source<T> dy = gradient_source<T>(c_, args).further(group * c_.group_filters() * c_.y.plane());
+  const bool fill = fills() && !c_.add_dx;
+  for (std::int64_t image = 0; image < c_.x.n; image += images) {
+    for (const auto& [first, last, product] : products_) {
+      const Residue &left = residues_[first], &right = residues_[last];
+      T* const to = dx.as<T>() + group * c_.group_channels() * c_.x.plane() + std::int64_t{left.h} * c_.x.w + left.w;
+      const typename ColumnProduct<T>::Operands operands{
+          .a = weights + right.weights_at,
+          .lda = right.weights_ld,
+          .source = dy,
+          .output = {to, dx.pitch, c_.x.plane(), cols(left.w), std::int64_t{c_.op.stride.h} * c_.x.w, c_.op.stride.w,
+                     fill ? c_.x.h : 0, c_.x.w},
+          .epilogue = {.add = c_.add_dx},
+          .non_temporal = wants_non_temporal<T>(c_.x),
+          .images = {image, image + images}};
+      if (const auto* const pair = std::get_if<InterleavedProduct<T>>(&product)) {
+        pair->run(part, weights + left.weights_at, left.weights_ld, operands, workspace);
+      } else {
+        std::get<ColumnProduct<T>>(product).run(part, operands, workspace);
+      }
+    }
+  }
+}
+
+template <class T>
+auto ResidueData<T>::depth(const ConvProblem& c) -> Depth {
+  const Conv& op = c.op;
+  Depth most{0, 0};
+  for (int h = 0; h < op.stride.h; ++h) {
+    for (int w = 0; w < op.stride.w; ++w) {
+      const auto taps =
+          static_cast<std::int64_t>(meeting_taps(h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h).size() *
+                                    meeting_taps(w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w).size());
+      if (taps == 0) continue;
+      most.roundings = std::max(most.roundings, ColumnProduct<T>::roundings(c.group_filters(), taps));
+      most.taps = std::max(most.taps, taps);
+    }
+  }
+  return most;
+}
+
+template class ResidueData<float>;
+template class ResidueData<double>;
+
+}  // namespace lamina::eigen

@@ -1,0 +1,67 @@
+#pragma once
+// The data gradient as products that gather: the positions of x of one residue modulo the stride are one product,
+// weights times columns of dy, for the taps that meet them.
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "../gemm/column_product.h"
+#include "conv.h"
+#include "interleaved_product.h"
+
+namespace lamina::eigen {
+
+template <class T>
+class ResidueData {
+ public:
+  ResidueData(const ConvProblem&, int threads, const MicroKernels<T>& kernels);
+  std::size_t workspace_bytes() const { return weight_bytes_ + part_bytes_ * static_cast<std::size_t>(parts_); }
+  void run(const Args&, Pool&) const;
+
+  /// The most roundings that a term of dx meets, and the most taps that an element of x does.
+  struct Depth {
+    std::int64_t roundings, taps;
+  };
+  static Depth depth(const ConvProblem&);
+
+ private:
+  /// The positions of x of one residue.
+  struct Residue {
+    int h, w;
+    std::vector<int> taps;    // indices into a kernel's plane
+    std::int64_t weights_at;  // where its weights start among the transposed ones of a group,
+    std::int64_t weights_ld;  // elements from channel to channel
+  };
+  /// What is written at once: one residue, or two side by side.
+  struct Product {
+    std::size_t first, last;  // residues
+    std::variant<ColumnProduct<T>, InterleavedProduct<T>> product;
+  };
+
+  int rows(int h) const { return (c_.x.h - h + c_.op.stride.h - 1) / c_.op.stride.h; }
+  int cols(int w) const { return (c_.x.w - w + c_.op.stride.w - 1) / c_.op.stride.w; }
+  /// Whether zeros are between the columns of the only product, which then writes them.
+  bool fills() const {
+    return !untouched_.empty() && residues_.size() == 1 && residues_[0].h == 0 && residues_[0].w == 0;
+  }
+  void transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const;
+  void zero_untouched(const Tensor& dx, std::int64_t first_plane, std::int64_t last_plane) const;
+  void run_group(int part, int group, const T* weights, const Args&, void* workspace) const;
+
+  ConvProblem c_;
+  const MicroKernels<T>* kernels_;
+  std::vector<Residue> residues_;
+  std::vector<Product> products_;
+  std::vector<std::pair<int, int>> untouched_;  // residues that no tap meets
+  std::int64_t group_weights_ = 0;
+  std::size_t weight_bytes_ = 0, part_bytes_ = 0;
+  int parts_ = 0;
+};
+
+extern template class ResidueData<float>;
+extern template class ResidueData<double>;
+
+}  // namespace lamina::eigen
