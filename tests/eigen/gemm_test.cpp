@@ -87,6 +87,8 @@ const std::vector<Case> cases = {
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
     // a data gradient whose residues take one image at a time
     {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
+    // a matrix of columns of more than 4 MiB, which im2col_eigen makes in several blocks
+    {{2, 8, 100, 160}, {.channels = 2, .kernel = 3, .pad = 1}},
 };
 
 /// Numbers in a tensor with a pitch, between and behind its images a pattern that must stay.
@@ -287,6 +289,7 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
 TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
   for (const eigen::InstructionSet* set : sets_here())
     for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_gemm", *set);
+  for (const Case& c : cases) check_all(c.op, c.op, c.x, "im2col_eigen", *sets_here().front());
   for (const Case& c : cases) check_all(c.op, c.op, c.x, "direct", *eigen::instruction_sets().back());
 }
 

@@ -1,6 +1,8 @@
 // What the eigen backend refuses, by which kind of error, and with which words.
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 #include <variant>
@@ -97,6 +99,22 @@ TEST_CASE("eigen says under which name it has an implicit product") {
   options.choice_of["first"] = std::exchange(options.choice, {});
   CHECK_THROWS_WITH(Plan(graph, oracle(), options),
                     ContainsSubstring("first") && ContainsSubstring("name it im2col_gemm"));
+}
+
+TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
+  const Spec spec = f32_spec(one_of_each()[0]);
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    CHECK(oracle().algorithms(spec, pass).back() == "im2col_eigen");
+  for (const double max_error : {no_bound, 1e-5, 1e-6, 1.2e-7})
+    for (const std::size_t workspace_limit : {std::size_t{0}, std::numeric_limits<std::size_t>::max()})
+      for (const Lowered::Step& step :
+           oracle().lower(spec, {.max_error = max_error, .workspace_limit = workspace_limit}).steps)
+        CHECK(step.algorithm != "im2col_eigen");
+}
+
+TEST_CASE("eigen says what of it is Eigen's own") {
+  CHECK_THAT(oracle().describe(), ContainsSubstring("Lamina") && ContainsSubstring("Eigen 3.") &&
+                                      ContainsSubstring("im2col_eigen, lrn and softmax"));
 }
 
 TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {

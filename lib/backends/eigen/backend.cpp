@@ -29,7 +29,7 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
     throw Unsupported("eigen: no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
 }
 
-/// Whether `next` may stand behind an op and the first `count` of its tail.
+/// Whether `next` may follow an op and the first `count` of its tail.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
@@ -41,7 +41,7 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 void check_tail(const Spec& spec) {
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
-      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
+      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with what follows it: " +
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
 
@@ -110,9 +110,9 @@ EigenBackend::EigenBackend(const BackendOptions& options)
 
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
-  return "Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) + "." +
-         std::to_string(EIGEN_MINOR_VERSION) + ", instruction set " + context_.set.name + ", " +
-         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) +
+         "." + std::to_string(EIGEN_MINOR_VERSION) + " for im2col_eigen, lrn and softmax, instruction set " +
+         context_.set.name + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {

@@ -1,6 +1,7 @@
 // Convolution: which algorithm does which pass.
 //
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
+//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, by name alone
 //   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them, and a smaller error; likewise. Of 5x5, 0.36: the default likewise
@@ -10,6 +11,7 @@
 #include <algorithm>
 
 #include "batch_norm_fold.h"
+#include "im2col_eigen.h"
 #include "winograd.h"
 
 namespace lamina::eigen {
@@ -84,6 +86,9 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
     else if (named == name)
       throw Unsupported(std::string(where).append(name).append(" ").append(refused));
   }
+  if (!named.empty() || context == nullptr)  // never by rule
+    found.push_back({im2col_eigen_name, context == nullptr ? no_bound : im2col_eigen_error(c, dtype, pass, *context),
+                     [=, &c] { return im2col_eigen_step(c, dtype, pass, *context); }});
   return found;
 }
 

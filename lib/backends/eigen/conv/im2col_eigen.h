@@ -1,0 +1,15 @@
+#pragma once
+// Convolution as a matrix product of Eigen's: the baseline beside products that are our own.
+
+#include "conv.h"
+
+namespace lamina::eigen {
+
+constexpr const char* im2col_eigen_name = "im2col_eigen";
+
+Lowered::Step im2col_eigen_step(const ConvProblem&, DType, Pass, const Context&);
+
+/// As im2col_gemm_error(): every product is summed in the element type, in whatever order Eigen takes.
+double im2col_eigen_error(const ConvProblem&, DType, Pass, const Context&);
+
+}  // namespace lamina::eigen
