@@ -73,7 +73,7 @@ def known_words():
 
 
 def ours(arguments, precision):
-    """Lamina's side in one precision, and why there is none where that is so."""
+    """Lamina's side in one precision, or the reason why there is none."""
     if PRECISIONS[precision] is None:
         return [], f"Lamina has no {precision} products"
     backends = arguments.backends.split(",")

@@ -1,4 +1,4 @@
-"""The race over single convolutions against oneDNN's primitives: the part of `compare` behind --layers."""
+"""The race over single convolutions against oneDNN's primitives: what `compare --layers` does."""
 
 import os
 import sys

@@ -13,7 +13,7 @@ LAYER_PASSES = ("forward", "backward_params", "backward_data")
 
 
 def passes(mode):
-    """What is told of a network's mode; a pass of a layer is told as such."""
+    """The passes of a network's mode that have rows; a pass of a layer is one by itself."""
     return PASSES.get(mode, (mode,))
 
 

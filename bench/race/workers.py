@@ -95,7 +95,7 @@ class Worker:
             os.killpg(self.child.pid, signal.SIGKILL)
 
     def tell_end(self, at_once=False):
-        """Has the child end, behind the pass that it runs or at once, and does not wait for it."""
+        """Has the child end, after the pass that it runs or at once, and does not wait for it."""
         if at_once:
             self.child.terminate()
         with contextlib.suppress(BrokenPipeError):
@@ -122,7 +122,7 @@ class Worker:
 
 
 def close_all(workers, at_once):
-    """Ends them all: each is told before any is waited for."""
+    """Ends them all: each is asked to before any is waited for."""
     for worker in workers:
         worker.tell_end(at_once)
     latest = time.monotonic() + END_SECONDS

@@ -67,7 +67,7 @@ def inception_v1(softmax):
 
 
 def googlenet_cb(softmax):
-    """convnet-benchmarks: the paper's table, no LRN, all four poolings padded by 1, a ReLU behind the classifier."""
+    """convnet-benchmarks: the paper's table, no LRN, all four poolings padded by 1, a ReLU after the classifier."""
     del softmax
 
     def pool():
