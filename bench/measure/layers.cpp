@@ -51,20 +51,12 @@ Graph alone(const Graph& graph, const Node& node) {
   return one;
 }
 
-Spec spec_of(const Graph& graph, const Node& node, const Case& c, bool wants_dx) {
-  const auto tensor = [&](const Shape& shape, DType dtype) {
-    const std::int64_t pitch = dense_pitch(shape, c.layout);
-    return TensorSpec{shape, dtype, c.layout, pitch, pitch};
-  };
-  Spec spec;
-  spec.op = node.op;
-  for (const Shape& shape : input_shapes(graph, node)) spec.x.push_back(tensor(shape, c.dtype));
-  spec.y = tensor(node.shape, c.dtype);
-  for (const Shape& shape : node.params) spec.w.push_back(tensor(shape, c.dtype));
-  for (const Shape& shape : node.state) spec.state.push_back(tensor(shape, state_dtype(node.op, c.dtype)));
-  spec.wants_dx.assign(spec.x.size(), wants_dx);
-  spec.adds_dx.assign(spec.x.size(), false);
-  return spec;
+Spec spec_of(const Backend& backend, const Graph& graph, const Node& node, const Case& c, bool wants_dx) {
+  Options options;
+  options.dtype = c.dtype;
+  options.layout = c.layout;
+  options.input_gradient = wants_dx;
+  return planned_units(alone(graph, node), backend, options).front().spec;
 }
 
 std::vector<NamedAlgorithm> algorithms_of(Workshop& workshop, const Case& c, const Graph& graph, const Node& node,
@@ -73,13 +65,13 @@ std::vector<NamedAlgorithm> algorithms_of(Workshop& workshop, const Case& c, con
   const bool wants_dx = pass == Pass::backward_data;
   try {
     const Backend& backend = workshop.backend(c.backend);
-    add_new(list, backend.algorithms(spec_of(graph, node, c, wants_dx), pass), true);
+    add_new(list, backend.algorithms(spec_of(backend, graph, node, c, wants_dx), pass), true);
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
-        add_new(list, backend.algorithms(spec_of(graph, other.first(), c, wants_dx), pass), false);
+        add_new(list, backend.algorithms(spec_of(backend, graph, other.first(), c, wants_dx), pass), false);
     if (std::holds_alternative<Conv>(node.op)) {
       const Graph plain = plain_convolution(c);
-      add_new(list, backend.algorithms(spec_of(plain, plain.nodes().back(), c, wants_dx), pass), false);
+      add_new(list, backend.algorithms(spec_of(backend, plain, plain.nodes().back(), c, wants_dx), pass), false);
     }
   } catch (const Unsupported&) {
     return {{"none"}};

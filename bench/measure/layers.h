@@ -21,8 +21,8 @@ std::vector<DistinctLayer> distinct_layers(const Graph&);
 /// A node and its inputs as a graph of its own; the inputs are x0, x1, ...
 Graph alone(const Graph&, const Node&);
 
-/// The unit of work that a plan of the one node will ask its backend for.
-Spec spec_of(const Graph&, const Node&, const Case&, bool wants_dx);
+/// The unit of work that a plan of the one node will ask its backend for. Throws what planned_units does.
+Spec spec_of(const Backend&, const Graph&, const Node&, const Case&, bool wants_dx);
 
 /// An algorithm, and whether the backend says that it can do the layer.
 struct NamedAlgorithm {

@@ -113,7 +113,8 @@ std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
   std::map<std::string, Choice> by_node;
   std::set<std::string> taken;  // one entry may serve several layers
   for (const DistinctLayer& layer : distinct_layers(whole)) {
-    const ChoiceKey key = choice_key(backend(c.backend), spec_of(whole, layer.first(), c, true), options_.choice);
+    const ChoiceKey key =
+        choice_key(backend(c.backend), spec_of(backend(c.backend), whole, layer.first(), c, true), options_.choice);
     const std::optional<Algorithms> found = choices_->find(key);
     if (!found) continue;
     taken.insert(to_string(key));
@@ -226,23 +227,18 @@ std::vector<Shape> input_shapes(const Graph& graph, const Node& node) {
   return shapes;
 }
 
-std::vector<bool> wanted_gradients(const Graph& graph, bool input_gradient) {
-  std::vector<bool> wanted;
-  for (const Node& node : graph.nodes()) {
-    bool here = node.inputs.empty() ? input_gradient : !node.params.empty();
-    for (const int i : node.inputs) here = here || wanted[static_cast<std::size_t>(i)];
-    wanted.push_back(here);
-  }
-  return wanted;
+namespace {
+
+void add(Cost& to, const Cost& more) {
+  to.flops += more.flops;
+  to.bytes += more.bytes;
 }
 
+}  // namespace
+
 GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
-  const std::vector<bool> wanted = wanted_gradients(graph, input_gradient);
+  const std::vector<bool> wanted = wanted_gradients(graph, {.input_gradient = input_gradient});
   GraphCost sum;
-  const auto add = [](Cost& to, const Cost& more) {
-    to.flops += more.flops;
-    to.bytes += more.bytes;
-  };
   for (const Node& node : graph.nodes()) {
     if (node.inputs.empty()) continue;
     const std::vector<Shape> x = input_shapes(graph, node);
@@ -252,6 +248,13 @@ GraphCost graph_cost(const Graph& graph, DType dtype, bool input_gradient) {
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](int i) { return wanted[static_cast<std::size_t>(i)]; });
     if (wants_dx) add(sum.backward, cost(node.op, x, Pass::backward_data, dtype));
   }
+  return sum;
+}
+
+GraphCost plan_cost(const Plan& plan) {
+  GraphCost sum;
+  for (std::size_t i = 0; i < plan.calls().size(); ++i)
+    add(i < plan.forward_calls() ? sum.forward : sum.backward, plan.calls()[i].cost);
   return sum;
 }
 

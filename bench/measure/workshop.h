@@ -98,8 +98,8 @@ struct GraphCost {
 };
 GraphCost graph_cost(const Graph&, DType, bool input_gradient);
 
-/// By node: whether the gradient of its value is wanted, as parameters before it (or the image's gradient) ask.
-std::vector<bool> wanted_gradients(const Graph&, bool input_gradient);
+/// The sums over a plan's calls.
+GraphCost plan_cost(const Plan&);
 
 std::vector<Shape> input_shapes(const Graph&, const Node&);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "measure/call_cost.h"
 #include "measure/net_run.h"
 #include "rows.h"
 #include "support/warm_up.h"

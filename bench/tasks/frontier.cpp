@@ -26,11 +26,12 @@ Choice demands_of(const BenchOptions& options) {
 }
 
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
-std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Spec& spec, Pass pass) {
+std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Graph& graph, const Node& node, Pass pass) {
   Choice choice = workshop.options().choice;
   choice.max_error = no_bound;
   try {
-    for (const Lowered::Step& step : workshop.backend(c.backend).lower(spec, choice).steps)
+    Backend& backend = workshop.backend(c.backend);
+    for (const Lowered::Step& step : backend.lower(spec_of(backend, graph, node, c, true), choice).steps)
       if (step.covers(pass)) return step.algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
@@ -53,7 +54,7 @@ class Contest {
 
   /// Nothing where it was interrupted before the last sample.
   std::optional<std::vector<Tried>> run(const FrontierEffort& effort) {
-    const std::string rule = algorithm_by_rule(workshop_, case_, spec_of(graph_, node_, case_, true), pass_);
+    const std::string rule = algorithm_by_rule(workshop_, case_, graph_, node_, pass_);
     algorithms_ = algorithms_of(workshop_, case_, graph_, node_, pass_);
     tried_.resize(algorithms_.size());
     runs_.resize(algorithms_.size());
@@ -121,7 +122,7 @@ class Contest {
     Choice named = demands_;
     named.algorithm[static_cast<std::size_t>(pass_)] = algorithm.name;
     tried.facts = run->facts();
-    for (const Lowered::Step& step : backend.lower(spec_of(graph_, node_, case_, true), named).steps)
+    for (const Lowered::Step& step : backend.lower(spec_of(backend, graph_, node_, case_, true), named).steps)
       if (step.covers(pass_)) tried.facts.workspace_bytes = step.kernel->workspace_bytes();
     tried.seconds = {seconds};
     tried.of_one_image = true;
@@ -206,7 +207,8 @@ struct Contested {
 };
 
 std::vector<Contested> contested(Workshop& workshop, const Case& c, const Graph& graph) {
-  const std::vector<bool> wanted = wanted_gradients(graph, protocol_of(c, workshop.options()).input_gradient);
+  const std::vector<bool> wanted =
+      wanted_gradients(graph, {.input_gradient = protocol_of(c, workshop.options()).input_gradient});
   const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
   std::vector<Contested> lines;
   for (const DistinctLayer& layer : distinct_layers(graph)) {

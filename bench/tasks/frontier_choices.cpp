@@ -97,7 +97,7 @@ std::string why_not_planned(Workshop& workshop, const Case& c, const std::map<st
     if (has_reference(layer.first().op)) continue;
     try {
       std::size_t most = 0;
-      for (const Lowered::Step& step : backend.lower(spec_of(graph, layer.first(), c, true), unlimited).steps)
+      for (const Lowered::Step& step : backend.lower(spec_of(backend, graph, layer.first(), c, true), unlimited).steps)
         most = std::max(most, step.kernel->workspace_bytes());
       if (most > options.choice.workspace_limit)
         needs.push_back(fmt::format("{} {}", layer.first().name, bytes_text(static_cast<double>(most))));
@@ -147,8 +147,9 @@ std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const Fas
   if (by_layer.empty()) return 0;
   ChoiceCache cache(file);
   for (const auto& [node, algorithms] : by_layer) {
-    const Spec spec = spec_of(graph, graph.node(node), c, true);
-    cache.remember(choice_key(workshop.backend(c.backend), spec, workshop.options().choice), algorithms);
+    Backend& backend = workshop.backend(c.backend);
+    const Spec spec = spec_of(backend, graph, graph.node(node), c, true);
+    cache.remember(choice_key(backend, spec, workshop.options().choice), algorithms);
   }
   cache.save();
   return by_layer.size();

@@ -11,7 +11,6 @@
 
 #include "io/grid.h"
 #include "io/interrupt.h"
-#include "measure/call_cost.h"
 #include "measure/cases.h"
 #include "measure/stopwatch.h"
 
@@ -87,12 +86,10 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   if (forward.empty()) return ledger;
   ledger.forward_seconds = median(forward);
   ledger.backward_seconds = median(backward);
-  const std::vector<bool> wanted = wanted_gradients(plan.graph(), plan.options().input_gradient);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
-    const Cost work = call_cost(call, plan.graph(), wanted, c.dtype);
-    ledger.entries.push_back(
-        {layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]), work.flops, work.bytes});
+    ledger.entries.push_back({layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]),
+                              call.cost.flops, call.cost.bytes});
   }
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);

@@ -14,7 +14,7 @@ struct LedgerEntry {
   std::string pass;
   std::string algorithm;
   double seconds = 0;           ///< median over the passes
-  double flops = 0, bytes = 0;  ///< as call_cost() has them
+  double flops = 0, bytes = 0;  ///< as Call::cost has them
 };
 
 struct Ledger {

@@ -12,29 +12,31 @@
 #include <map>
 #include <set>
 
+#include "decisions.h"
+
 namespace lamina::planner {
 namespace {
 
 /// The members of a block that have the same place in it. They are asked together, so that a chain of in-place ops
 /// costs no more than its length.
 struct Region {
-  std::int64_t offset, extent;              // in elements of the block
-  std::map<int, std::vector<int>> writers;  // members by the step that writes them
-  std::multiset<int> last_reads;            // of each member that is read
+  std::int64_t offset, extent;                  // in elements of the block
+  std::map<Step, std::vector<NodeId>> writers;  // members by the step that writes them
+  std::multiset<Step> last_reads;               // of each member that is read
 
-  int last_read() const { return last_reads.empty() ? -1 : *last_reads.rbegin(); }
+  Step last_read() const { return last_reads.empty() ? none<Step> : *last_reads.rbegin(); }
   bool overlaps(const Region& other, std::int64_t shift) const {
     return offset + shift < other.offset + other.extent && other.offset < offset + shift + extent;
   }
   bool is_at(std::int64_t place, std::int64_t length) const { return offset == place && extent == length; }
   /// Whether a member is written after `when` and not after the last read of the other's.
-  bool writes_into(const Region& other, int when) const {
+  bool writes_into(const Region& other, Step when) const {
     const auto next = writers.upper_bound(when);
     return next != writers.end() && next->first <= other.last_read();
   }
   void take(const Region& other) {
     for (const auto& [step, members] : other.writers) {
-      std::vector<int>& mine = writers[step];
+      std::vector<NodeId>& mine = writers[step];
       mine.insert(mine.end(), members.begin(), members.end());
     }
     last_reads.insert(other.last_reads.begin(), other.last_reads.end());
@@ -43,29 +45,27 @@ struct Region {
 
 class Forest {
  public:
-  Forest(const std::vector<View>& views, const std::vector<Accesses>& lives, const std::vector<Node>& nodes,
-         Layout layout)
+  Forest(const EachNode<View>& views, const EachNode<Accesses>& lives, const Nodes& nodes, Layout layout)
       : members_(nodes.size()), regions_(nodes.size()) {
-    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
-      int root = i;
+    for (const NodeId i : nodes.ids()) {
+      NodeId root = i;
       std::int64_t offset = 0;
-      for (; view_of(views, root).parent >= 0; root = view_of(views, root).parent)
-        offset += view_of(views, root).offset;
+      for (; views[root].parent != none<NodeId>; root = views[root].parent) offset += views[root].offset;
       places_.root.push_back(root);
       places_.offset.push_back(offset);
-      members_[static_cast<std::size_t>(root)].push_back(i);
+      members_[root].push_back(i);
 
-      const Accesses& life = lives[static_cast<std::size_t>(i)];
-      extent_.push_back(dense_pitch(nodes[static_cast<std::size_t>(i)].shape, layout));
-      last_read_.push_back(life.reads.empty() ? -1 : *std::max_element(life.reads.begin(), life.reads.end()));
-      Region region{offset, extent_.back(), {}, {}};
-      for (const int step : life.writes) region.writers[step].push_back(i);
-      if (last_read_.back() >= 0) region.last_reads.insert(last_read_.back());
+      const Accesses& life = lives[i];
+      extent_.push_back(dense_pitch(nodes[i].shape, layout));
+      last_read_.push_back(life.reads.empty() ? none<Step> : std::ranges::max(life.reads));
+      Region region{offset, extent_[i], {}, {}};
+      for (const Step step : life.writes) region.writers[step].push_back(i);
+      if (!life.reads.empty()) region.last_reads.insert(last_read_[i]);
       add(root, region);
     }
   }
 
-  bool is_root(int i) const { return root(i) == i; }
+  bool is_root(NodeId i) const { return root(i) == i; }
 
   /// To be called before a unit's merges: what the unit shares is not written by it.
   void next_unit() { shared_.clear(); }
@@ -73,25 +73,25 @@ class Forest {
   /// Gives `inner`, the root of its block, the place of `outer`, if both have one extent and if at step `when` that
   /// harms nobody. `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply
   /// is outer.
-  bool merge(int inner, int outer, int when, bool overwrites) {
-    const int from = root(inner), to = root(outer);
+  bool merge(NodeId inner, NodeId outer, Step when, bool overwrites) {
+    const NodeId from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;
-    const std::int64_t shift = places_.offset[static_cast<std::size_t>(outer)];
-    for (const Region& a : regions_of(from))
-      for (const Region& b : regions_of(to))
+    const std::int64_t shift = places_.offset[outer];
+    for (const Region& a : regions_[from])
+      for (const Region& b : regions_[to])
         if (a.overlaps(b, shift) && harms(a, inner, b, outer, when, overwrites)) return false;
 
-    for (Region region : regions_of(from)) {
+    for (Region region : regions_[from]) {
       region.offset += shift;
       add(to, region);
     }
-    regions_of(from).clear();
-    for (const int i : members_of(from)) {
-      places_.root[static_cast<std::size_t>(i)] = to;
-      places_.offset[static_cast<std::size_t>(i)] += shift;
-      members_of(to).push_back(i);
+    regions_[from].clear();
+    for (const NodeId i : members_[from]) {
+      places_.root[i] = to;
+      places_.offset[i] += shift;
+      members_[to].push_back(i);
     }
-    members_of(from).clear();
+    members_[from].clear();
     if (!overwrites) shared_.push_back(inner);
     return true;
   }
@@ -99,13 +99,10 @@ class Forest {
   const Places& places() const { return places_; }
 
  private:
-  static const View& view_of(const std::vector<View>& views, int i) { return views[static_cast<std::size_t>(i)]; }
-  int root(int i) const { return places_.root[static_cast<std::size_t>(i)]; }
-  std::vector<int>& members_of(int root) { return members_[static_cast<std::size_t>(root)]; }
-  std::vector<Region>& regions_of(int root) { return regions_[static_cast<std::size_t>(root)]; }
+  NodeId root(NodeId i) const { return places_.root[i]; }
 
-  void add(int root, const Region& region) {
-    std::vector<Region>& regions = regions_of(root);
+  void add(NodeId root, const Region& region) {
+    std::vector<Region>& regions = regions_[root];
     const auto same = std::find_if(regions.begin(), regions.end(),
                                    [&](const Region& other) { return other.is_at(region.offset, region.extent); });
     if (same == regions.end())
@@ -115,65 +112,65 @@ class Forest {
   }
 
   /// Whether a merge at step `when` would let one region's writes destroy what is still to be read of the other.
-  bool harms(const Region& a, int inner, const Region& b, int outer, int when, bool overwrites) const {
+  bool harms(const Region& a, NodeId inner, const Region& b, NodeId outer, Step when, bool overwrites) const {
     if (a.writes_into(b, when) || b.writes_into(a, when)) return true;
     if (const auto now = b.writers.find(when); now != b.writers.end() && a.last_read() >= when)
-      for (const int writer : now->second)
-        if (std::find(shared_.begin(), shared_.end(), writer) == shared_.end()) return true;
+      for (const NodeId writer : now->second)
+        if (std::ranges::find(shared_, writer) == shared_.end()) return true;
     const auto now = a.writers.find(when);
     if (!overwrites || now == a.writers.end()) return false;
     // The unit reads outer and writes inner element by element: this write may come with outer's last read.
     auto late_reads = std::distance(b.last_reads.lower_bound(when), b.last_reads.end());
     const bool only_inner = now->second.size() == 1 && now->second[0] == inner;
-    const bool has_outer =
-        b.is_at(places_.offset[static_cast<std::size_t>(outer)], extent_[static_cast<std::size_t>(outer)]);
-    if (only_inner && has_outer && last_read_[static_cast<std::size_t>(outer)] == when) --late_reads;
+    const bool has_outer = b.is_at(places_.offset[outer], extent_[outer]);
+    if (only_inner && has_outer && last_read_[outer] == when) --late_reads;
     return late_reads > 0;
   }
 
   Places places_;
-  std::vector<std::vector<int>> members_;     // by root
-  std::vector<std::vector<Region>> regions_;  // by root
-  std::vector<std::int64_t> extent_;          // by node
-  std::vector<int> last_read_;                // by node; -1: never
-  std::vector<int> shared_;
+  EachNode<std::vector<NodeId>> members_;  // by root
+  EachNode<std::vector<Region>> regions_;  // by root
+  EachNode<std::int64_t> extent_;
+  EachNode<Step> last_read_;  // none: never
+  std::vector<NodeId> shared_;
 };
 
 }  // namespace
 
-Aliases make_aliases(const Units& units, const Lifetimes& lives, const std::vector<Node>& nodes,
-                     const Options& options) {
+Aliases make_aliases(const Units& units, const Lifetimes& lives, const Nodes& nodes, const Options& options) {
   Forest values(units.value_view, lives.value, nodes, options.layout);
   Forest gradients(units.gradient_view, lives.gradient, nodes, options.layout);
   Aliases aliases;
-  for (const Unit& unit : units.list) aliases.dx_shared.emplace_back(unit.x.size(), false);
+  for (const Unit& unit : units.list) aliases.dx_shared.push_back(std::vector<bool>(unit.x.size(), false));
 
-  const auto same_extent = [&](int a, int b) {
-    return nodes[static_cast<std::size_t>(a)].shape == nodes[static_cast<std::size_t>(b)].shape;
+  /// Whether x[j] is read once by the unit and has the extent of y.
+  const auto alike = [&](const Unit& unit, std::size_t j) {
+    return nodes[unit.x[j]].shape == nodes[unit.y()].shape && std::ranges::count(unit.x, unit.x[j]) == 1;
   };
-  const int count = static_cast<int>(units.list.size());
-  for (int i = 0; i < count && !options.keep_values; ++i) {
-    const Unit& unit = units.list[static_cast<std::size_t>(i)];
+  const auto share_values = [&](UnitId id) {
+    const Unit& unit = units.list[id];
     for (std::size_t j = 0; j < unit.x.size(); ++j) {
-      if (!flag(unit.lowered->y_may_alias_x, j) || !same_extent(unit.x[j], unit.y())) continue;
-      if (unit.spec.x[j].pitch != unit.spec.y.pitch || lives.dropped(unit.x[j]) || lives.dropped(unit.y())) continue;
-      if (std::count(unit.x.begin(), unit.x.end(), unit.x[j]) > 1) continue;
-      if (values.is_root(unit.y()) && values.merge(unit.y(), unit.x[j], i, true)) break;
+      if (!flag(unit.lowered->y_may_alias_x, j) || !alike(unit, j) || unit.spec.x[j].pitch != unit.spec.y.pitch)
+        continue;
+      if (lives.dropped(unit.x[j]) || lives.dropped(unit.y()) || !values.is_root(unit.y())) continue;
+      if (values.merge(unit.y(), unit.x[j], units.forward_step(id), true)) break;
     }
-  }
-  for (int i = count - 1; i >= 0 && !options.keep_values; --i) {
-    const Unit& unit = units.list[static_cast<std::size_t>(i)];
-    if (!unit.backward || units.backward_is_view(i)) continue;
-    const int step = units.backward_step(i);
+  };
+  const auto share_gradients = [&](UnitId id) {
+    const Unit& unit = units.list[id];
+    if (!unit.backward || units.backward_is_view(id)) return;
     gradients.next_unit();
     for (std::size_t j = 0; j < unit.x.size(); ++j) {
       const bool shares = flag(unit.lowered->dx_is_dy, j), overwrites = flag(unit.lowered->dx_may_alias_dy, j);
       if (!(shares || overwrites) || !unit.spec.wants_dx[j] || unit.spec.adds_dx[j]) continue;
-      if (!same_extent(unit.x[j], unit.y()) || unit.spec.x[j].gradient_pitch != unit.spec.y.gradient_pitch) continue;
-      if (std::count(unit.x.begin(), unit.x.end(), unit.x[j]) > 1 || !gradients.is_root(unit.x[j])) continue;
-      if (gradients.merge(unit.x[j], unit.y(), step, !shares))
-        aliases.dx_shared[static_cast<std::size_t>(i)][j] = shares;
+      if (!alike(unit, j) || unit.spec.x[j].gradient_pitch != unit.spec.y.gradient_pitch) continue;
+      if (gradients.is_root(unit.x[j]) && gradients.merge(unit.x[j], unit.y(), units.backward_step(id), !shares))
+        aliases.dx_shared[id][j] = shares;
     }
+  };
+  if (!options.keep_values) {
+    for (const UnitId unit : units.list.ids()) share_values(unit);
+    for (const UnitId unit : units.list.ids() | std::views::reverse) share_gradients(unit);
   }
   aliases.value = values.places();
   aliases.gradient = gradients.places();

@@ -12,16 +12,13 @@ namespace lamina::planner {
 
 /// Where each value (or gradient) lies: in the block of `root`, from element `offset` on.
 struct Places {
-  std::vector<int> root;             ///< by node; its own index where it has a block of its own
-  std::vector<std::int64_t> offset;  ///< in elements
+  EachNode<NodeId> root;          ///< itself where it has a block of its own
+  EachNode<std::int64_t> offset;  ///< in elements
 };
 
 struct Aliases {
   Places value, gradient;
-  /// By unit, per x: dx is dy and shares its memory, so that nothing has to be computed.
-  std::vector<std::vector<bool>> dx_shared;
+  EachUnit<std::vector<bool>> dx_shared;  ///< per x: dx is dy and shares its memory: there is nothing to compute
 };
-
-Aliases make_aliases(const Units&, const Lifetimes&, const std::vector<Node>& nodes, const Options&);
 
 }  // namespace lamina::planner

@@ -2,144 +2,164 @@
 
 #include "bind.h"
 
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "call_cost.h"
+#include "support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {
 
+bool is_backward(Pass pass) { return pass == Pass::backward_data || pass == Pass::backward_params; }
+
+/// The tensors and blocks of a unit as one pass finds them.
+class UnitInPass {
+ public:
+  UnitInPass(const PlanLayout& layout, const Memory& memory, const Nodes& nodes, UnitId id, Pass pass)
+      : layout_(layout), memory_(memory), id_(id), unit_(layout.units.list[id]), pass_(pass) {
+    for (const NodeId node : unit_.nodes) {
+      for (std::size_t k = 0; k < nodes[node].params.size(); ++k) parameters_.emplace_back(node, k);
+      for (std::size_t k = 0; k < nodes[node].state.size(); ++k) states_.emplace_back(node, k);
+    }
+  }
+
+  Tensor tensor(Operand operand, std::size_t i, const TensorSpec&, std::int64_t) const {
+    const auto value = [&](NodeId id) { return pass_ == Pass::forward ? memory_.value(id) : memory_.kept_value(id); };
+    const bool gradients = is_backward(pass_);
+    switch (operand) {
+      case Operand::x: return value(unit_.x[i]);
+      case Operand::y: return value(unit_.y());
+      case Operand::w: return memory_.parameter(parameters_[i].first, parameters_[i].second);
+      case Operand::state: return memory_.state(states_[i].first, states_[i].second);
+      case Operand::dw:
+        return gradients ? memory_.parameter_gradient(parameters_[i].first, parameters_[i].second) : Tensor{};
+      case Operand::dy: return gradients ? memory_.gradient(unit_.y()) : Tensor{};
+      case Operand::dx:
+        return gradients && !layout_.aliases.dx_shared[id_][i] ? memory_.gradient(unit_.x[i]) : Tensor{};
+    }
+    return {};
+  }
+
+  void* block(Block block, std::size_t) const {
+    const Workspaces& workspace = layout_.workspace[id_];
+    switch (block) {
+      case Block::saved: return memory_.address(layout_.saved[id_]);
+      case Block::scratch: return is_backward(pass_) ? memory_.address(layout_.scratch[id_]) : nullptr;
+      case Block::prepared: return memory_.address(layout_.prepared[id_]);
+      case Block::workspace:
+        return memory_.address(is_backward(pass_)         ? workspace.backward
+                               : pass_ == Pass::recompute ? workspace.recompute
+                                                          : workspace.forward);
+    }
+    return nullptr;
+  }
+
+ private:
+  const PlanLayout& layout_;
+  const Memory& memory_;
+  UnitId id_;
+  const Unit& unit_;
+  Pass pass_;
+  std::vector<std::pair<NodeId, std::size_t>> parameters_, states_;  // node, and number within it
+};
+
 class Binder {
  public:
-  Binder(const PlanLayout& layout, const Memory& memory, const std::vector<Node>& nodes)
+  Binder(const PlanLayout& layout, const Memory& memory, const Nodes& nodes)
       : layout_(layout), memory_(memory), nodes_(nodes), specs_(layout.units.list.size()) {
-    for (int i = 0; i < static_cast<int>(layout.units.list.size()); ++i) {
-      const auto& remade = layout.lives.remade[static_cast<std::size_t>(unit(i).y())];
-      if (!remade.writes.empty()) remade_at_[remade.writes[0]].push_back(i);
+    for (const UnitId id : layout.units.list.ids()) {
+      const auto& remade = layout.lives.remade[unit(id).y()];
+      if (!remade.writes.empty()) remade_at_[remade.writes[0]].push_back(id);
     }
   }
 
-  void forward(int i, Mode mode) {
-    for (const Lowered::Step& step : unit(i).lowered->steps) {
+  void forward(UnitId id, Mode mode) {
+    for (const Lowered::Step& step : unit(id).lowered->steps) {
       if (!step.covers(Pass::prepare)) continue;
       if (mode == Mode::inference)
-        calls_.prepare.push_back({step.kernel.get(), args(i, Pass::prepare)});
+        calls_.prepare.push_back({step.kernel.get(), args(id, Pass::prepare)});
       else
-        call(i, step, Pass::prepare);
+        call(id, step, Pass::prepare);
     }
-    if (layout_.units.forward_is_view(i)) return;
-    for (const Lowered::Step& step : unit(i).lowered->steps)
-      if (step.covers(Pass::forward)) call(i, step, Pass::forward);
+    if (layout_.units.forward_is_view(id)) return;
+    for (const Lowered::Step& step : unit(id).lowered->steps)
+      if (step.covers(Pass::forward)) call(id, step, Pass::forward);
   }
 
-  void backward(int i) {
-    remake(layout_.units.backward_step(i));
-    if (!unit(i).backward || layout_.units.backward_is_view(i)) return;
-    const auto& shared = layout_.aliases.dx_shared[static_cast<std::size_t>(i)];
+  void backward(UnitId id) {
+    remake(layout_.units.backward_step(id));
+    if (!unit(id).backward || layout_.units.backward_is_view(id)) return;
+    const auto& shared = layout_.aliases.dx_shared[id];
     bool wants_data = false;
-    for (std::size_t j = 0; j < unit(i).x.size(); ++j)
-      wants_data = wants_data || (unit(i).spec.wants_dx[j] && !shared[j]);
-    for (const Lowered::Step& step : unit(i).lowered->steps)
-      if (step.covers(Pass::backward_params)) call(i, step, Pass::backward_params);
-    for (const Lowered::Step& step : unit(i).lowered->steps)
+    for (std::size_t j = 0; j < unit(id).x.size(); ++j)
+      wants_data = wants_data || (unit(id).spec.wants_dx[j] && !shared[j]);
+    for (const Lowered::Step& step : unit(id).lowered->steps)
+      if (step.covers(Pass::backward_params)) call(id, step, Pass::backward_params);
+    for (const Lowered::Step& step : unit(id).lowered->steps)
       if (step.covers(Pass::backward_data) && !step.covers(Pass::backward_params) && wants_data)
-        call(i, step, Pass::backward_data);
+        call(id, step, Pass::backward_data);
   }
 
   Calls take() && { return std::move(calls_); }
-  std::size_t count() const { return calls_.bound.size(); }
   void end_forward() { calls_.forward = calls_.bound.size(); }
 
  private:
-  const Unit& unit(int i) const { return layout_.units.list[static_cast<std::size_t>(i)]; }
+  const Unit& unit(UnitId id) const { return layout_.units.list[id]; }
 
   /// Makes again what was dropped and is needed from this step on.
-  void remake(int when) {
+  void remake(Step when) {
     const auto units = remade_at_.find(when);
     if (units == remade_at_.end()) return;
-    for (const int i : units->second) call(i, *find_step(unit(i), Pass::recompute), Pass::recompute);
+    for (const UnitId id : units->second) call(id, *find_step(unit(id), Pass::recompute), Pass::recompute);
   }
 
-  void call(int i, const Lowered::Step& step, Pass pass) {
-    calls_.bound.push_back({step.kernel.get(), args(i, pass)});
-    calls_.described.push_back({unit(i).nodes, spec(i), step.passes, step.algorithm, cost(i, step),
-                                step.kernel->workspace_bytes(), step.deterministic, step.math, step.max_error,
-                                tied(i, step)});
+  void call(UnitId id, const Lowered::Step& step, Pass pass) {
+    calls_.bound.push_back({step.kernel.get(), args(id, pass)});
+    Call described;
+    for (const NodeId node : unit(id).nodes) described.nodes.push_back(static_cast<int>(node));
+    if (specs_[id] == nullptr) specs_[id] = std::make_shared<const Spec>(unit(id).spec);
+    described.spec = specs_[id];
+    described.passes = step.passes;
+    described.algorithm = step.algorithm;
+    described.cost = call_cost(unit(id), step.passes, nodes_, layout_.units.wanted, layout_.aliases.dx_shared[id]);
+    described.workspace_bytes = step.kernel->workspace_bytes();
+    described.deterministic = step.deterministic;
+    described.math = step.math;
+    described.max_error = step.max_error;
+    described.tied = tied(id, step);
+    calls_.described.push_back(std::move(described));
   }
 
-  /// One copy for all calls of a unit.
-  std::shared_ptr<const Spec> spec(int i) {
-    auto& shared = specs_[static_cast<std::size_t>(i)];
-    if (shared == nullptr) shared = std::make_shared<const Spec>(unit(i).spec);
-    return shared;
-  }
-
-  Cost cost(int i, const Lowered::Step& step) const {
-    return call_cost(unit(i), step.passes, nodes_, layout_.units.wanted,
-                     layout_.aliases.dx_shared[static_cast<std::size_t>(i)]);
-  }
-
-  std::vector<std::string> tied(int i, const Lowered::Step& step) const {
-    if (layout_.tied.empty()) return {};
-    const auto& by_pass = layout_.tied[static_cast<std::size_t>(i)];
+  std::vector<std::string> tied(UnitId id, const Lowered::Step& step) const {
+    if (layout_.tied.size() == 0) return {};
+    const auto& by_pass = layout_.tied[id];
     for (const Pass pass : step.passes)
       if (const auto p = static_cast<std::size_t>(pass); p < by_pass.size() && !by_pass[p].empty()) return by_pass[p];
     return {};
   }
 
-  /// The tensors of a unit for one pass.
-  Args args(int i, Pass pass) const {
-    const Unit& u = unit(i);
-    const auto index = static_cast<std::size_t>(i);
-    const bool forward = pass == Pass::forward;
-    const bool backward = pass == Pass::backward_data || pass == Pass::backward_params;
-    Args args;
-    for (const int x : u.x) args.x.push_back(forward ? memory_.value(x) : memory_.kept_value(x));
-    args.y = forward ? memory_.value(u.y()) : memory_.kept_value(u.y());
-    for (const int n : u.nodes) {
-      const Node& node = nodes_[static_cast<std::size_t>(n)];
-      for (std::size_t k = 0; k < node.params.size(); ++k) {
-        args.w.push_back(memory_.parameter(n, k));
-        if (backward) args.dw.push_back(memory_.parameter_gradient(n, k));
-      }
-      for (std::size_t k = 0; k < node.state.size(); ++k) args.state.push_back(memory_.state(n, k));
-    }
-    if (backward) {
-      args.dy = memory_.gradient(u.y());
-      for (std::size_t j = 0; j < u.x.size(); ++j) {
-        const bool wanted = u.spec.wants_dx[j] && !layout_.aliases.dx_shared[index][j];
-        args.dx.push_back(wanted ? memory_.gradient(u.x[j]) : Tensor{});
-      }
-      args.scratch = memory_.address(layout_.scratch[index]);
-    }
-    args.saved = memory_.address(layout_.saved[index]);
-    args.prepared = memory_.address(layout_.prepared[index]);
-    const Workspaces& workspace = layout_.workspace[index];
-    args.workspace = memory_.address(backward                  ? workspace.backward
-                                     : pass == Pass::recompute ? workspace.recompute
-                                                               : workspace.forward);
-    return args;
+  Args args(UnitId id, Pass pass) const {
+    return bind_unit(unit(id).spec, *unit(id).lowered, UnitInPass(layout_, memory_, nodes_, id, pass));
   }
 
   const PlanLayout& layout_;
   const Memory& memory_;
-  const std::vector<Node>& nodes_;
-  std::unordered_map<int, std::vector<int>> remade_at_;  // units, in order, by step
-  std::vector<std::shared_ptr<const Spec>> specs_;       // by unit, of those that have calls
+  const Nodes& nodes_;
+  std::map<Step, std::vector<UnitId>> remade_at_;  // in order
+  EachUnit<std::shared_ptr<const Spec>> specs_;    // of those that have calls, which share them
   Calls calls_;
 };
 
 }  // namespace
 
-Calls bind(const PlanLayout& layout, const Memory& memory, const std::vector<Node>& nodes, Mode mode) {
+Calls bind(const PlanLayout& layout, const Memory& memory, const Nodes& nodes, Mode mode) {
   Binder binder(layout, memory, nodes);
-  const auto count = static_cast<int>(layout.units.list.size());
-  for (int i = 0; i < count; ++i) binder.forward(i, mode);
+  for (const UnitId unit : layout.units.list.ids()) binder.forward(unit, mode);
   binder.end_forward();
-  for (int i = count - 1; i >= 0 && mode == Mode::training; --i) binder.backward(i);
+  if (mode == Mode::training)
+    for (const UnitId unit : layout.units.list.ids() | std::views::reverse) binder.backward(unit);
   return std::move(binder).take();
 }
 

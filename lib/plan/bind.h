@@ -20,6 +20,6 @@ struct Calls {
   std::vector<BoundCall> prepare;  ///< in inference: to be run when parameters change
 };
 
-Calls bind(const PlanLayout&, const Memory&, const std::vector<Node>& nodes, Mode);
+Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);
 
 }  // namespace lamina::planner

@@ -19,12 +19,11 @@ bool is(const Op& op) {
   return (std::holds_alternative<AnyOp>(op) || ...);
 }
 
-bool has(const std::vector<bool>& flags) { return std::find(flags.begin(), flags.end(), true) != flags.end(); }
+bool has(const std::vector<bool>& flags) { return std::ranges::find(flags, true) != flags.end(); }
 
 /// Whether the gradient of any input of the node is wanted.
-bool wants_dx(const Node& node, const std::vector<bool>& wanted) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(),
-                     [&](int x) { return wanted[static_cast<std::size_t>(x)]; });
+bool wants_dx(const Nodes& nodes, NodeId node, const EachNode<bool>& wanted) {
+  return std::ranges::any_of(nodes.inputs(node), [&](NodeId x) { return wanted[x]; });
 }
 
 enum class Part { value, gradient, parameter, parameter_gradient, state };
@@ -32,8 +31,7 @@ enum class Part { value, gradient, parameter, parameter_gradient, state };
 /// The tensors that one call touches, each once.
 class Border {
  public:
-  Border(const Unit& unit, const std::vector<Node>& nodes, const std::vector<bool>& wanted,
-         const std::vector<bool>& dx_shared)
+  Border(const Unit& unit, const Nodes& nodes, const EachNode<bool>& wanted, const std::vector<bool>& dx_shared)
       : unit_(unit), nodes_(nodes), wanted_(wanted), dx_shared_(dx_shared) {}
 
   double bytes() const { return bytes_; }
@@ -49,48 +47,46 @@ class Border {
   }
 
  private:
-  const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
   DType dtype() const { return unit_.spec.y.dtype; }
 
-  bool crosses(int value) const {
-    return value == unit_.y() || std::find(unit_.x.begin(), unit_.x.end(), value) != unit_.x.end();
-  }
+  bool crosses(NodeId value) const { return value == unit_.y() || std::ranges::find(unit_.x, value) != unit_.x.end(); }
 
-  void touch(Part part, int i, std::size_t index, const Shape& extent, DType type) {
+  void touch(Part part, NodeId i, std::size_t index, const Shape& extent, DType type) {
     if (touched_.insert({part, i, index}).second)
       bytes_ += static_cast<double>(extent.count()) * static_cast<double>(size_of(type));
   }
-  void touch_value(int i, const Shape& extent) {
+  void touch_value(NodeId i, const Shape& extent) {
     if (crosses(i)) touch(Part::value, i, 0, extent, dtype());
   }
-  void touch_value(int i) { touch_value(i, node(i).shape); }
+  void touch_value(NodeId i) { touch_value(i, nodes_[i].shape); }
   void touch_dy() { touch(Part::gradient, unit_.y(), 0, unit_.spec.y.shape, dtype()); }
-  void touch_parameters(int i, Part part, std::size_t count) {
-    for (std::size_t k = 0; k < count; ++k) touch(part, i, k, node(i).params[k], dtype());
+  void touch_parameters(NodeId i, Part part, std::size_t count) {
+    for (std::size_t k = 0; k < count; ++k) touch(part, i, k, nodes_[i].params[k], dtype());
   }
-  void touch_state(int i) {
-    for (std::size_t k = 0; k < node(i).state.size(); ++k)
-      touch(Part::state, i, k, node(i).state[k], state_dtype(node(i).op, dtype()));
+  void touch_state(NodeId i) {
+    for (std::size_t k = 0; k < nodes_[i].state.size(); ++k)
+      touch(Part::state, i, k, nodes_[i].state[k], state_dtype(nodes_[i].op, dtype()));
   }
   void touch_mask() {
-    if (is<Relu>(node(unit_.y()).op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
+    if (is<Relu>(nodes_[unit_.y()].op) && unit_.lowered->backward_reads_y) touch_value(unit_.y());
   }
 
   void forward(bool with_parameters) {
-    for (const int i : unit_.nodes) {
-      for (const int x : node(i).inputs) is<Slice>(node(i).op) ? touch_value(x, node(i).shape) : touch_value(x);
+    for (const NodeId i : unit_.nodes) {
+      for (const NodeId x : nodes_.inputs(i))
+        is<Slice>(nodes_[i].op) ? touch_value(x, nodes_[i].shape) : touch_value(x);
       touch_value(i);
       if (!with_parameters) continue;
-      touch_parameters(i, Part::parameter, node(i).params.size());
+      touch_parameters(i, Part::parameter, nodes_[i].params.size());
       touch_state(i);
     }
   }
 
   void backward_params() {
-    for (const int i : unit_.nodes) {
-      if (node(i).params.empty()) continue;
-      for (const int x : node(i).inputs) touch_value(x);
-      touch_parameters(i, Part::parameter_gradient, node(i).params.size());
+    for (const NodeId i : unit_.nodes) {
+      if (nodes_[i].params.empty()) continue;
+      for (const NodeId x : nodes_.inputs(i)) touch_value(x);
+      touch_parameters(i, Part::parameter_gradient, nodes_[i].params.size());
       touch_dy();
       touch_mask();
     }
@@ -103,38 +99,38 @@ class Border {
     for (std::size_t j = 0; j < unit_.x.size(); ++j)
       if (unit_.spec.wants_dx[j] && !dx_shared_[j])
         touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype());
-    for (const int i : unit_.nodes) {
-      if (!wants_dx(node(i), wanted_)) continue;
-      if (is<BatchNorm, Lrn>(node(i).op)) touch_value(node(i).inputs.front());
-      if (is<BatchNorm>(node(i).op)) touch_parameters(i, Part::parameter, 2);
-      if (is<Conv, FullyConnected>(node(i).op)) touch_parameters(i, Part::parameter, 1);
-      if (is<Softmax>(node(i).op)) touch_value(i);
-      if (is<Dropout>(node(i).op)) touch_state(i);
+    for (const NodeId i : unit_.nodes) {
+      if (!wants_dx(nodes_, i, wanted_)) continue;
+      if (is<BatchNorm, Lrn>(nodes_[i].op)) touch_value(nodes_.inputs(i).front());
+      if (is<BatchNorm>(nodes_[i].op)) touch_parameters(i, Part::parameter, 2);
+      if (is<Conv, FullyConnected>(nodes_[i].op)) touch_parameters(i, Part::parameter, 1);
+      if (is<Softmax>(nodes_[i].op)) touch_value(i);
+      if (is<Dropout>(nodes_[i].op)) touch_state(i);
     }
   }
 
   const Unit& unit_;
-  const std::vector<Node>& nodes_;
-  const std::vector<bool>&wanted_, &dx_shared_;
-  std::set<std::tuple<Part, int, std::size_t>> touched_;
+  const Nodes& nodes_;
+  const EachNode<bool>& wanted_;
+  const std::vector<bool>& dx_shared_;
+  std::set<std::tuple<Part, NodeId, std::size_t>> touched_;
   double bytes_ = 0;
 };
 
 }  // namespace
 
-Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const std::vector<Node>& nodes,
-               const std::vector<bool>& wanted, const std::vector<bool>& dx_shared) {
+Cost call_cost(const Unit& unit, const std::vector<Pass>& passes, const Nodes& nodes, const EachNode<bool>& wanted,
+               const std::vector<bool>& dx_shared) {
   Border border(unit, nodes, wanted, dx_shared);
   double flops = 0;
   for (const Pass pass : passes) {
     border.add(pass);
-    for (const int i : unit.nodes) {
-      const Node& node = nodes[static_cast<std::size_t>(i)];
-      if (pass == Pass::backward_params && node.params.empty()) continue;
-      if (pass == Pass::backward_data && !wants_dx(node, wanted)) continue;
+    for (const NodeId i : unit.nodes) {
+      if (pass == Pass::backward_params && nodes[i].params.empty()) continue;
+      if (pass == Pass::backward_data && !wants_dx(nodes, i, wanted)) continue;
       std::vector<Shape> x;
-      for (const int input : node.inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
-      flops += cost(node.op, x, pass, unit.spec.y.dtype).flops;
+      for (const NodeId input : nodes.inputs(i)) x.push_back(nodes[input].shape);
+      flops += cost(nodes[i].op, x, pass, unit.spec.y.dtype).flops;
     }
   }
   return {flops, border.bytes()};

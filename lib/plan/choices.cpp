@@ -1,14 +1,12 @@
 // Which algorithm each unit is asked for.
 
-#include "choices.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
 
+#include "decisions.h"
 #include "lamina/error.h"
 #include "support/near.h"
-#include "support/shortest.h"
 
 namespace lamina::planner {
 namespace {
@@ -16,17 +14,16 @@ namespace {
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
 /// The choice made for one of the unit's nodes by name, its last node's before the others'; null: none.
-const Choice* by_name(const Unit& unit, const std::vector<Node>& nodes, const Options& options) {
+const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
-    if (const auto named = options.choice_of.find(nodes[static_cast<std::size_t>(*node)].name);
-        named != options.choice_of.end())
+    if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())
       return &named->second;
   return nullptr;
 }
 
 /// Throws UsageError for a name given to one of the unit's nodes and a pass that is not lowered, and so is asked of no
 /// backend, if there is no such algorithm.
-void check_unlowered(const Unit& unit, const std::vector<Node>& nodes, const Backend& backend) {
+void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
   for (std::size_t p = 0; p < std::size(passes); ++p) {
     const std::string& wanted = unit.choice.algorithm[p];
     const bool training = unit.spec.mode == Mode::training;
@@ -35,25 +32,14 @@ void check_unlowered(const Unit& unit, const std::vector<Node>& nodes, const Bac
     if (wanted.empty() || lowered) continue;
     const std::vector<std::string> known = backend.algorithms(unit.spec, passes[p]);
     if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
-    throw UsageError("node " + nodes[static_cast<std::size_t>(unit.nodes.front())].name + " has no algorithm " +
-                     wanted + " for pass " + std::string(to_string(passes[p])) + "; " + near_names(wanted, known));
+    throw UsageError("node " + nodes[unit.nodes.front()].name + " has no algorithm " + wanted + " for pass " +
+                     std::string(to_string(passes[p])) + "; " + near_names(wanted, known));
   }
-}
-
-/// Throws UsageError for a bound that is none: nothing could hold it, and a NaN everything.
-void check_bounds(const Options& options) {
-  const auto check = [](const Choice& choice, const std::string& whose) {
-    if (!(choice.max_error >= 0))
-      throw UsageError(whose + ".max_error is " + shortest(choice.max_error) + "; give a bound from 0 on, or no_bound");
-  };
-  check(options.choice, "Options::choice");
-  for (const auto& [node, choice] : options.choice_of) check(choice, "Options::choice_of[\"" + node + "\"]");
 }
 
 }  // namespace
 
-void set_choices(Units& units, const std::vector<Node>& nodes, const Backend& backend, const Options& options) {
-  check_bounds(options);
+void set_choices(Units& units, const Nodes& nodes, const Backend& backend, const Options& options) {
   for (std::size_t p = 0; p < std::size(passes); ++p) {
     const std::string& wanted = options.choice.algorithm[p];
     std::set<std::string> known;

@@ -1,7 +1,9 @@
 #pragma once
 // Where everything of a plan lies: a few buffers, and an offset in one of them for each tensor and block.
 
+#include <array>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "aliases.h"
@@ -23,20 +25,25 @@ struct Workspaces {
   Location forward, backward, recompute;  ///< forward: of prepare, too
 };
 
+/// Everything that a plan decides before it has memory.
 struct PlanLayout {
   Units units;
   Lifetimes lives;
   Aliases aliases;
-  std::vector<Location> value, gradient, remade;                            ///< by node
-  std::vector<std::vector<Location>> parameter, parameter_gradient, state;  ///< by node, then as in Node
-  std::vector<Location> saved, scratch, prepared;                           ///< by unit
-  std::vector<Workspaces> workspace;                                        ///< by unit
-  std::vector<decltype(MeasuredChoice::tied)> tied;                         ///< by unit; empty: nothing was measured
-  std::size_t parameter_bytes = 0;  ///< of one of the two rooms: parameters or their gradients
+  EachNode<Location> value, gradient, remade;
+  EachNode<std::vector<Location>> parameter, parameter_gradient, state;  ///< as in Node
+  EachUnit<Location> saved, scratch, prepared;
+  EachUnit<Workspaces> workspace;
+  EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
+  std::size_t parameter_bytes = 0;                ///< of one of the two rooms: parameters or their gradients
   MemoryReport memory;
 };
 
-/// Everything a plan decides before it has memory. Throws what Plan documents, except for what concerns memory.
+/// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
+
+/// Likewise, but where a choice asks for measurement, the backend measures in memory that nobody uses yet, and the
+/// layout is the one with what it measured.
+PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner

@@ -6,9 +6,9 @@
 
 namespace lamina::planner {
 
-Memory::Memory(Device& device, const PlanLayout& layout, const std::vector<Node>& nodes, const Options& options)
+Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, const Options& options)
     : layout_(&layout),
-      nodes_(&nodes),
+      nodes_(nodes),
       dtype_(options.dtype),
       order_(options.layout),
       parameters_(device, layout.parameter_bytes),
@@ -43,31 +43,30 @@ Tensor Memory::dense(const Location& location, const Shape& shape, DType type) c
   return {address(location), shape, type, order_, dense_pitch(shape, order_)};
 }
 
-Tensor Memory::placed(const std::vector<Location>& locations, const Places& places, int i) const {
-  const Shape& root = node(places.root[static_cast<std::size_t>(i)]).shape;
-  return {address(locations[static_cast<std::size_t>(i)]), node(i).shape, dtype_, order_, dense_pitch(root, order_)};
+Tensor Memory::placed(const EachNode<Location>& locations, const Places& places, NodeId i) const {
+  const Shape& root = nodes_[places.root[i]].shape;
+  return {address(locations[i]), nodes_[i].shape, dtype_, order_, dense_pitch(root, order_)};
 }
 
-Tensor Memory::value(int i) const { return placed(layout_->value, layout_->aliases.value, i); }
+Tensor Memory::value(NodeId i) const { return placed(layout_->value, layout_->aliases.value, i); }
 
-Tensor Memory::kept_value(int i) const {
-  return layout_->lives.dropped(i) ? dense(layout_->remade[static_cast<std::size_t>(i)], node(i).shape, dtype_)
-                                   : value(i);
+Tensor Memory::kept_value(NodeId i) const {
+  return layout_->lives.dropped(i) ? dense(layout_->remade[i], nodes_[i].shape, dtype_) : value(i);
 }
 
-Tensor Memory::gradient(int i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
+Tensor Memory::gradient(NodeId i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
 
-Tensor Memory::parameter(int i, std::size_t k) const {
-  return dense(layout_->parameter[static_cast<std::size_t>(i)][k], node(i).params[k], dtype_);
+Tensor Memory::parameter(NodeId i, std::size_t k) const {
+  return dense(layout_->parameter[i][k], nodes_[i].params[k], dtype_);
 }
 
-Tensor Memory::parameter_gradient(int i, std::size_t k) const {
-  const auto& locations = layout_->parameter_gradient[static_cast<std::size_t>(i)];
-  return locations.empty() ? Tensor{} : dense(locations[k], node(i).params[k], dtype_);
+Tensor Memory::parameter_gradient(NodeId i, std::size_t k) const {
+  const auto& locations = layout_->parameter_gradient[i];
+  return locations.empty() ? Tensor{} : dense(locations[k], nodes_[i].params[k], dtype_);
 }
 
-Tensor Memory::state(int i, std::size_t k) const {
-  return dense(layout_->state[static_cast<std::size_t>(i)][k], node(i).state[k], state_dtype(node(i).op, dtype_));
+Tensor Memory::state(NodeId i, std::size_t k) const {
+  return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, dtype_));
 }
 
 }  // namespace lamina::planner

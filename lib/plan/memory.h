@@ -1,8 +1,6 @@
 #pragma once
 // The buffers of a plan, and the tensors in them.
 
-#include <vector>
-
 #include "lamina/device.h"
 #include "layout.h"
 
@@ -12,23 +10,22 @@ namespace lamina::planner {
 /// read of what was never written shows.
 class Memory {
  public:
-  Memory(Device&, const PlanLayout&, const std::vector<Node>& nodes, const Options&);
+  Memory(Device&, const PlanLayout&, const Nodes&, const Options&);
 
   void* address(const Location&) const;
-  Tensor value(int i) const;       ///< as forward leaves it
-  Tensor kept_value(int i) const;  ///< as backward finds it: made again if it was dropped
-  Tensor gradient(int i) const;    ///< null where nobody wants it
-  Tensor parameter(int i, std::size_t k) const;
-  Tensor parameter_gradient(int i, std::size_t k) const;  ///< null in inference
-  Tensor state(int i, std::size_t k) const;
+  Tensor value(NodeId) const;       ///< as forward leaves it
+  Tensor kept_value(NodeId) const;  ///< as backward finds it: made again if it was dropped
+  Tensor gradient(NodeId) const;    ///< null where nobody wants it
+  Tensor parameter(NodeId, std::size_t k) const;
+  Tensor parameter_gradient(NodeId, std::size_t k) const;  ///< null in inference
+  Tensor state(NodeId, std::size_t k) const;
 
  private:
-  const Node& node(int i) const { return (*nodes_)[static_cast<std::size_t>(i)]; }
   Tensor dense(const Location&, const Shape&, DType) const;
-  Tensor placed(const std::vector<Location>&, const Places&, int i) const;
+  Tensor placed(const EachNode<Location>&, const Places&, NodeId) const;
 
   const PlanLayout* layout_;
-  const std::vector<Node>* nodes_;
+  Nodes nodes_;
   DType dtype_;
   lamina::Layout order_;
   Buffer parameters_, parameter_gradients_, state_, inputs_, arena_, prepared_;

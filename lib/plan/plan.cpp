@@ -17,8 +17,13 @@
 
 namespace lamina {
 
+using planner::EachUnit;
+using planner::NodeId;
+using planner::Nodes;
+using planner::none;
 using planner::PlanLayout;
 using planner::Unit;
+using planner::UnitId;
 
 namespace {
 
@@ -38,87 +43,25 @@ Graph copy(const Graph& graph) {
   return copied;
 }
 
-/// Bytes that one unit needs to be measured by itself: its tensors, and its blocks but for the workspace.
-std::size_t measured_bytes(const Unit& unit) {
-  const auto block = [](std::size_t bytes) { return (bytes + 255) & ~std::size_t{255}; };
-  const auto tensor = [&](const TensorSpec& spec, std::int64_t pitch) {
-    const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
-    return block(static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype));
-  };
-  std::size_t bytes =
-      block(unit.lowered->saved_bytes) + block(unit.lowered->backward_bytes) + block(unit.lowered->prepared_bytes);
-  std::vector<TensorSpec> tensors = unit.spec.x;
-  tensors.insert(tensors.end(), unit.spec.w.begin(), unit.spec.w.end());
-  tensors.push_back(unit.spec.y);
-  for (const TensorSpec& spec : tensors) bytes += tensor(spec, spec.pitch) + tensor(spec, spec.gradient_pitch);
-  return bytes;
-}
-
-/// Memory to measure in: what the plan will take, or more where a unit with as much workspace as its choice allows
-/// needs more; without so much workspace where there is not enough memory.
-Buffer lent_memory(Device& device, const PlanLayout& layout) {
-  const std::size_t plan = layout.memory.arena + layout.memory.workspace;
-  std::size_t least = plan, most = plan;
-  for (const Unit& unit : layout.units.list) {
-    if (!unit.choice.measure) continue;
-    least = std::max(least, measured_bytes(unit) + layout.memory.workspace);
-    most = std::max(most, measured_bytes(unit) + unit.choice.workspace_limit);
-  }
-  try {
-    return {device, std::max(least, most)};
-  } catch (const OutOfMemory&) {
-    return {device, least};
-  }
-}
-
-/// The layout with every choice that asks for measurement replaced by what the backend measures, in memory that nobody
-/// uses yet.
-PlanLayout measured_layout(const Graph& graph, Backend& backend, Options options) {
-  PlanLayout layout = planner::make_layout(graph, backend, options);
-  const auto& units = layout.units.list;
-  if (std::none_of(units.begin(), units.end(), [](const Unit& unit) { return unit.choice.measure; })) return layout;
-
-  const Buffer lent = lent_memory(backend.device(), layout);
-  std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
-  std::vector<decltype(MeasuredChoice::tied)> tied;
-  options.choice_of.clear();
-  for (const Unit& unit : units) {
-    const auto same = std::find_if(measured.begin(), measured.end(), [&](const auto& m) {
-      return m.first->spec == unit.spec && m.first->choice == unit.choice;
-    });
-    MeasuredChoice taken{unit.choice};
-    if (same != measured.end())
-      taken = same->second;
-    else if (unit.choice.measure)
-      taken = backend.measure(unit.spec, unit.choice, lent.data(), lent.size_bytes());
-    measured.emplace_back(&unit, taken);
-    tied.push_back(taken.tied);
-    taken.choice.measure = false;
-    options.choice_of[graph.nodes()[static_cast<std::size_t>(unit.y())].name] = taken.choice;
-  }
-  PlanLayout settled = planner::make_layout(graph, backend, options);  // of the same units: choices change no spec
-  settled.tied = std::move(tied);
-  return settled;
-}
-
 }  // namespace
 
 struct Plan::Body {
   /// All parameters, or all state: node and number of each.
   struct Named {
     std::vector<std::string> names;  // in order of the graph
-    std::unordered_map<std::string, std::pair<int, std::size_t>> places;
+    std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
 
-    void add(const Node& node, int number, const std::vector<std::string_view>& parts, std::size_t count) {
+    void add(NodeId id, const std::string& node, const std::vector<std::string_view>& parts, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) {
-        names.push_back(node.name + "." + std::string(parts[k]));
-        places[names.back()] = {number, k};
+        names.push_back(node + "." + std::string(parts[k]));
+        places[names.back()] = {id, k};
       }
     }
   };
 
   std::shared_ptr<Backend> shared;  // first, so that the backend goes last; null where no shared_ptr owns it
   Graph graph;
+  Nodes nodes;
   Backend* backend;
   Options options;
   PlanLayout layout;
@@ -131,22 +74,20 @@ struct Plan::Body {
   Body(const Graph& g, Backend& b, const Options& o)
       : shared(b.weak_from_this().lock()),
         graph(copy(g)),
+        nodes(graph),
         backend(&b),
         options(o),
-        layout(measured_layout(graph, b, o)),
-        memory(b.device(), layout, graph.nodes(), o),
-        calls(planner::bind(layout, memory, graph.nodes(), o.mode)) {
-    for (int i = 0; i < static_cast<int>(nodes().size()); ++i) {
-      const Node& node = nodes()[static_cast<std::size_t>(i)];
-      parameters.add(node, i, lamina::parameter_names(node.op), node.params.size());
-      state.add(node, i, lamina::state_names(node.op), node.state.size());
+        layout(planner::make_measured_layout(graph, b, o)),
+        memory(b.device(), layout, nodes, o),
+        calls(planner::bind(layout, memory, nodes, o.mode)) {
+    for (const NodeId id : nodes.ids()) {
+      const Node& node = nodes[id];
+      parameters.add(id, node.name, lamina::parameter_names(node.op), node.params.size());
+      state.add(id, node.name, lamina::state_names(node.op), node.state.size());
     }
   }
 
-  const std::vector<Node>& nodes() const { return graph.nodes(); }
-  const std::vector<Unit>& units() const { return layout.units.list; }
-  const std::string& name(int node) const { return nodes()[static_cast<std::size_t>(node)].name; }
-  int output() const { return static_cast<int>(nodes().size()) - 1; }
+  const EachUnit<Unit>& units() const { return layout.units.list; }
 
   BusyGuard turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
 
@@ -175,17 +116,19 @@ struct Plan::Body {
   }
 
   /// Throws UsageError with near names, as Graph::node does.
-  int find(std::string_view node_name) const { return static_cast<int>(&graph.node(node_name) - nodes().data()); }
+  NodeId find(std::string_view node_name) const {
+    return NodeId{static_cast<int>(&graph.node(node_name) - graph.nodes().data())};
+  }
 
-  int find_input(std::string_view input_name) const {
+  NodeId find_input(std::string_view input_name) const {
     std::vector<std::string> names;
-    int found = -1;
-    for (std::size_t i = 0; i < nodes().size(); ++i) {
-      if (!std::holds_alternative<Input>(nodes()[i].op)) continue;
-      names.push_back(nodes()[i].name);
-      if (input_name.empty() || nodes()[i].name == input_name) found = static_cast<int>(i);
+    NodeId found = none<NodeId>;
+    for (const NodeId id : nodes.ids()) {
+      if (!nodes.is_input(id)) continue;
+      names.push_back(nodes[id].name);
+      if (input_name.empty() || nodes[id].name == input_name) found = id;
     }
-    if (found >= 0 && (!input_name.empty() || names.size() == 1)) return found;
+    if (found != none<NodeId> && (!input_name.empty() || names.size() == 1)) return found;
     if (!input_name.empty())
       throw UsageError("graph " + graph.name() + " has no input " + std::string(input_name) + "; " +
                        near_names(input_name, names));
@@ -195,35 +138,35 @@ struct Plan::Body {
                      " inputs; say which is meant: " + known);
   }
 
-  /// The unit that holds a node, or -1 for an input.
-  int unit_of(int node) const {
-    for (std::size_t u = 0; u < units().size(); ++u)
-      if (std::find(units()[u].nodes.begin(), units()[u].nodes.end(), node) != units()[u].nodes.end())
-        return static_cast<int>(u);
-    return -1;
+  /// The unit that holds a node; none for an input.
+  UnitId unit_of(NodeId node) const {
+    for (const UnitId unit : units().ids())
+      if (std::ranges::find(units()[unit].nodes, node) != units()[unit].nodes.end()) return unit;
+    return none<UnitId>;
   }
 
-  std::vector<std::string> unit_names(int node) const {
-    const int u = unit_of(node);
-    if (u < 0) return {name(node)};
+  std::vector<std::string> unit_names(NodeId node) const {
+    const UnitId unit = unit_of(node);
+    if (unit == none<UnitId>) return {nodes[node].name};
     std::vector<std::string> names;
-    for (const int n : units()[static_cast<std::size_t>(u)].nodes) names.push_back(name(n));
+    for (const NodeId member : units()[unit].nodes) names.push_back(nodes[member].name);
     return names;
   }
 
-  int existing(std::string_view node_name) const {
-    const int node = find(node_name);
-    const int u = unit_of(node);
-    if (u < 0 || units()[static_cast<std::size_t>(u)].y() == node) return node;
+  /// A node whose value exists.
+  NodeId existing(std::string_view node_name) const {
+    const NodeId node = find(node_name);
+    const UnitId unit = unit_of(node);
+    if (unit == none<UnitId> || units()[unit].y() == node) return node;
     std::string chain;
     for (const std::string& n : unit_names(node)) chain += (chain.empty() ? "" : " + ") + n;
-    throw UsageError("node " + name(node) + " runs inside the unit " + chain +
-                     ", where its value does not exist; ask for " + name(units()[static_cast<std::size_t>(u)].y()) +
+    throw UsageError("node " + nodes[node].name + " runs inside the unit " + chain +
+                     ", where its value does not exist; ask for " + nodes[units()[unit].y()].name +
                      ", or make the plan with fuse = false");
   }
 
   /// Node and number of a parameter (or state) by its full name.
-  std::pair<int, std::size_t> find_named(std::string_view wanted, bool of_state) const {
+  std::pair<NodeId, std::size_t> find_named(std::string_view wanted, bool of_state) const {
     const Named& all = of_state ? state : parameters;
     const auto found = all.places.find(std::string(wanted));
     if (found != all.places.end()) return found->second;
@@ -254,19 +197,19 @@ void Plan::backward(const std::function<void(std::size_t)>& before) { body().bac
 Tensor Plan::input(std::string_view name) const { return body().memory.value(body().find_input(name)); }
 
 Tensor Plan::input_gradient(std::string_view name) const {
-  const int node = body().find_input(name);
+  const NodeId node = body().find_input(name);
   if (body().options.mode == Mode::inference || !body().options.input_gradient)
-    throw UsageError("no gradient of input " + body().name(node) +
+    throw UsageError("no gradient of input " + body().nodes[node].name +
                      "; make the plan with Mode::training and input_gradient = true");
   return body().memory.gradient(node);
 }
 
-Tensor Plan::output() const { return body().memory.value(body().output()); }
+Tensor Plan::output() const { return body().memory.value(body().nodes.output()); }
 
 Tensor Plan::output_gradient() const {
   if (body().options.mode == Mode::inference)
     throw UsageError("no output gradient in inference mode; make the plan with Mode::training");
-  const Tensor dy = body().memory.gradient(body().output());
+  const Tensor dy = body().memory.gradient(body().nodes.output());
   if (dy) return dy;
   throw UsageError("graph " + body().graph.name() +
                    " has no parameters and no input gradient is asked for: its backward pass is empty");

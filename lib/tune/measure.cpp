@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 
-#include "backends/unit_memory.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "support/held_launches.h"
+#include "support/unit_memory.h"
 
 namespace lamina {
 namespace {
@@ -45,20 +45,6 @@ std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.covers(pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
   return bytes;
-}
-
-/// The tensors in front, the unit's blocks, and behind these what the algorithm alone needs.
-std::size_t needed_bytes(const Spec& spec, const Lowered& lowered) {
-  std::size_t workspace = 0;
-  for (const Lowered::Step& step : lowered.steps) workspace = std::max(workspace, step.kernel->workspace_bytes());
-  return bind_unit(spec, lowered, nullptr).bytes + aligned_bytes(lowered.prepared_bytes) + workspace;
-}
-
-Args bind_all(const Spec& spec, const Lowered& lowered, void* lent) {
-  UnitMemory unit = bind_unit(spec, lowered, lent);
-  unit.args.prepared = static_cast<char*>(lent) + unit.bytes;
-  unit.args.workspace = static_cast<char*>(lent) + unit.bytes + aligned_bytes(lowered.prepared_bytes);
-  return unit.args;
 }
 
 /// Normal numbers in every tensor, gaps included. Zeros or what was left in the memory could take another time.
@@ -135,7 +121,7 @@ std::vector<Contestant> contestants(Backend& backend, const Spec& spec, const Ch
     named.algorithm[index_of(pass)] = name;
     try {
       Lowered lowered = backend.lower(spec, named);
-      const std::size_t needed = needed_bytes(spec, lowered);
+      const std::size_t needed = lend_unit(spec, lowered, nullptr).bytes;
       all.push_back({name, std::move(lowered), {}, {}});
       if (needed > lent_bytes) drop(all.back(), lacks(needed, lent_bytes).c_str());
     } catch (const Unsupported& error) {  // it cannot do the unit, or breaks a limit
@@ -224,10 +210,10 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
 
   const std::string unit = std::string(backend.name()) + ": " + to_string(spec.op) + ": ";
   Lowered rules = backend.lower(spec, by_rule);
-  if (const std::size_t needed = needed_bytes(spec, rules); lent == nullptr || needed > lent_bytes)
+  if (const std::size_t needed = lend_unit(spec, rules, nullptr).bytes; lent == nullptr || needed > lent_bytes)
     throw Unsupported(unit + lacks(needed, lent_bytes));
   Device& device = backend.device();
-  fill(device, spec, lent, bind_unit(spec, rules, nullptr).tensors_bytes);
+  fill(device, spec, lent, lend_unit(spec, rules, nullptr).tensors_bytes);
   const std::unique_ptr<Timer> timer = device.timer();
   HeldLaunches held(device);
   MeasuredChoice taken{by_rule};
@@ -237,7 +223,7 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     std::vector<Contestant> all = contestants(backend, spec, by_rule, rules, pass, lent_bytes);
     const bool alone = std::count_if(all.begin(), all.end(), [](const Contestant& one) { return !one.out; }) == 1;
     for (Contestant& one : all)
-      if (!one.out) one.args = bind_all(spec, one.lowered, lent);
+      if (!one.out) one.args = lend_unit(spec, one.lowered, lent).args;
     if (!alone) race(all, pass, *timer, held);
     const std::string rule = all.front().algorithm;
     Measured measured = rank(spec, pass, all);

@@ -277,3 +277,35 @@ TEST_CASE("bytes are read as they are written") {
   REQUIRE(seconds_text(200) == "3 min 20 s");
   REQUIRE(seconds_text(7500) == "2 h 5 min");
 }
+
+TEST_CASE("a plan moves less than its ops alone where units are fused and joins are views, and never more") {
+  const auto backend = make_backend("eigen");
+  for (const char* net : {"resnet18", "inception_v1", "alexnet"}) {
+    CAPTURE(net);
+    const Graph graph = nets::build(net, {.batch = 2, .image = 64, .width_divisor = 8});
+    const GraphCost alone = graph_cost(graph, DType::f32, false);
+    Options options;
+    const GraphCost fused = plan_cost(Plan(graph, *backend, options));
+    options.fuse = false;
+    const GraphCost apart = plan_cost(Plan(graph, *backend, options));
+    CHECK(fused.forward.bytes < apart.forward.bytes);
+    CHECK(fused.backward.bytes < apart.backward.bytes);
+    CHECK(apart.forward.bytes <= alone.forward.bytes);
+    CHECK(apart.backward.bytes <= alone.backward.bytes);
+    CHECK(fused.forward.flops <= alone.forward.flops);
+    CHECK(fused.forward.flops > 0.99 * alone.forward.flops);
+  }
+}
+
+TEST_CASE("a network's rows count the bytes of their plan") {
+  BenchOptions options;
+  options.batches = {2};
+  Workshop workshop(options);
+  const Case c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, 2};
+  const Plan plan(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, Mode::training));
+  const GraphCost moved = plan_cost(plan);
+  const std::vector<Row> rows = net_rows(workshop, c);
+  CHECK(rows[0].group->open()->bytes() ==
+        std::vector<double>{moved.forward.bytes, moved.backward.bytes, moved.forward.bytes + moved.backward.bytes});
+  CHECK(rows[3].group->open()->bytes().size() == 1);
+}

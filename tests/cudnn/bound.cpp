@@ -12,27 +12,7 @@ BoundUnit::BoundUnit(FakeBackend& on, const Spec& spec, const Choice& choice)
     : lowered(on.backend.lower(spec, choice)), fake_(on.fake) {
   on.backend.device();
   fake_.double_factors = spec.y.dtype == DType::f64;
-  const bool training = spec.mode == Mode::training;
-  for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    const std::string number = std::to_string(i);
-    args.x.push_back(lend("x" + number, spec.x[i], spec.x[i].pitch));
-    const bool wants = training && spec.wants_dx[i];
-    args.dx.push_back(wants ? lend("dx" + number, spec.x[i], spec.x[i].gradient_pitch) : Tensor{});
-  }
-  for (std::size_t i = 0; i < spec.w.size(); ++i) {
-    args.w.push_back(lend("w" + std::to_string(i), spec.w[i], spec.w[i].pitch));
-    args.dw.push_back(training ? lend("dw" + std::to_string(i), spec.w[i], spec.w[i].pitch) : Tensor{});
-  }
-  for (std::size_t i = 0; i < spec.state.size(); ++i)
-    args.state.push_back(lend("state" + std::to_string(i), spec.state[i], spec.state[i].pitch));
-  args.y = lend("y", spec.y, spec.y.pitch);
-  if (training) args.dy = lend("dy", spec.y, spec.y.gradient_pitch);
-  args.saved = lend("saved", lowered.saved_bytes);
-  args.scratch = lend("scratch", lowered.backward_bytes);
-  args.prepared = lend("prepared", lowered.prepared_bytes);
-  std::size_t workspace = 0;
-  for (const Lowered::Step& step : lowered.steps) workspace = std::max(workspace, step.kernel->workspace_bytes());
-  args.workspace = lend("workspace", workspace);
+  args = bind_unit(spec, lowered, *this);
   fake_.forget();
 }
 
@@ -43,17 +23,25 @@ std::vector<std::string> BoundUnit::run(Pass pass) {
   return fake_.calls;
 }
 
+Tensor BoundUnit::tensor(Operand operand, std::size_t i, const TensorSpec& spec, std::int64_t pitch) {
+  constexpr const char* names[] = {"x", "dx", "w", "dw", "state", "y", "dy"};
+  const bool one = operand == Operand::y || operand == Operand::dy;
+  const std::string name = names[static_cast<std::size_t>(operand)] + (one ? "" : std::to_string(i));
+  const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
+  return {lend(name, static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype)), spec.shape, spec.dtype,
+          spec.layout, pitch};
+}
+
+void* BoundUnit::block(Block block, std::size_t bytes) {
+  constexpr const char* names[] = {"saved", "scratch", "prepared", "workspace"};
+  return lend(names[static_cast<std::size_t>(block)], bytes);
+}
+
 void* BoundUnit::lend(const std::string& name, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   memory_.push_back(std::make_unique<double[]>(bytes / sizeof(double) + 1));
   fake_.name(memory_.back().get(), name);
   return memory_.back().get();
-}
-
-Tensor BoundUnit::lend(const std::string& name, const TensorSpec& spec, std::int64_t pitch) {
-  const std::int64_t steps = spec.layout == Layout::nchw ? spec.shape.n : spec.shape.n * spec.shape.plane();
-  return {lend(name, static_cast<std::size_t>(steps * pitch) * size_of(spec.dtype)), spec.shape, spec.dtype,
-          spec.layout, pitch};
 }
 
 Spec spec_of(const FakeBackend& on, const Case& c, const Conditions& conditions) {

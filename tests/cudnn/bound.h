@@ -7,6 +7,7 @@
 
 #include "cudnn/host_machine.h"
 #include "support/cases/unit.h"
+#include "support/unit_memory.h"
 
 namespace lamina::test {
 
@@ -19,11 +20,14 @@ struct BoundUnit {
   /// Runs the steps that cover a pass, and answers the calls that they made.
   std::vector<std::string> run(Pass);
 
+  /// Memory for one of them, as bind_unit asks.
+  Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch);
+  void* block(Block, std::size_t bytes);
+
   Lowered lowered;
   Args args;
 
  private:
-  Tensor lend(const std::string& name, const TensorSpec&, std::int64_t pitch);
   void* lend(const std::string& name, std::size_t bytes);
 
   Fake& fake_;

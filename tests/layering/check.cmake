@@ -31,7 +31,7 @@ allow(lib/support ${public} ${support})
 allow(lib/graph ${public} ${support})
 allow(lib/plan ${public} ${support})
 allow(lib/io ${public} ${support} ${json} ${posix})
-allow(lib/tune ${public} ${support} ${json} ${posix} io/new_file\\.h backends/unit_memory\\.h)
+allow(lib/tune ${public} ${support} ${json} ${posix} io/new_file\\.h)
 allow(lib/data ${public} ${support} "io/(input_file|new_file)\\.h" zlib\\.h)
 allow(lib/device ${public} ${support} ${timing_kernels} ${cuda} ${posix})
 # The rooms of eigen, each knowing those above it.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lamina/nets.h"
+#include "plan/decisions.h"
 #include "support/backend.h"
 #include "support/catch.h"
 
@@ -30,13 +31,16 @@ struct Chain {
     Value y = inputs.front();
     for (const Op& op : ops)
       y = is_add(op) ? apply(op, {y, inputs.back()}) : apply(op, {y}, "node " + std::to_string(y.id()));
-    units = planner::make_units(graph, oracle(), {.input_gradient = input_gradient});
+    const planner::Nodes nodes(graph);
+    units = planner::make_units(nodes, oracle(), {.input_gradient = input_gradient});
+    planner::lower(units, nodes, oracle());
     REQUIRE(units.list.size() == 1);
   }
 
   Cost of(const std::vector<Pass>& passes, std::vector<bool> dx_shared = {}) const {
-    dx_shared.resize(units.list[0].x.size());
-    return planner::call_cost(units.list[0], passes, graph.nodes(), units.wanted, dx_shared);
+    const planner::Unit& unit = units.list[planner::UnitId{0}];
+    dx_shared.resize(unit.x.size());
+    return planner::call_cost(unit, passes, planner::Nodes(graph), units.wanted, dx_shared);
   }
   /// Elements, in f32.
   double moved(const std::vector<Pass>& passes, const std::vector<bool>& dx_shared = {}) const {

@@ -11,6 +11,7 @@
 
 #include "support/catch.h"
 #include "support/guarded.h"
+#include "support/unit_memory.h"
 
 namespace lamina::test {
 namespace {
@@ -118,36 +119,42 @@ class Run {
     return std::make_unique<GuardedBytes>(device_, bytes, salt_++);
   }
 
-  Args args() {
-    Args args;
-    for (std::size_t i = 0; i < x_.size(); ++i) {
-      args.x.push_back(x_[i]->tensor());
-      Tensor none = x_[i]->tensor();
-      none.data = nullptr;
-      args.dx.push_back(wanted(i) ? dx(i).tensor() : none);
+  Tensor tensor(Operand operand, std::size_t i) {
+    switch (operand) {
+      case Operand::x: return x_[i]->tensor();
+      case Operand::dx: return dx(i).tensor();
+      case Operand::w: return w_[i]->tensor();
+      case Operand::dw: return dw_[i]->tensor();
+      case Operand::state: return state_[i]->tensor();
+      case Operand::dy: return dy_->tensor();
+      case Operand::y: break;
     }
-    for (std::size_t i = 0; i < w_.size(); ++i) {
-      args.w.push_back(w_[i]->tensor());
-      Tensor none = w_[i]->tensor();
-      none.data = nullptr;
-      args.dw.push_back(training_ ? dw_[i]->tensor() : none);
-    }
-    for (const auto& state : state_) args.state.push_back(state->tensor());
-    args.y = y().tensor();
-    if (y_in_x_ >= 0) args.y.shape = spec_.y.shape;
-    if (training_) args.dy = dy_->tensor();
-    args.saved = saved_->data();
-    args.scratch = scratch_->data();
-    args.prepared = prepared_->data();
-    return args;
+    Tensor tensor = y().tensor();
+    tensor.shape = spec_.y.shape;  // y may lie in x
+    return tensor;
   }
+
+  /// What the unit is bound to: `workspace`, and all that was lent.
+  struct Lent {
+    Run& run;
+    const GuardedBytes& workspace;
+
+    Tensor tensor(Operand operand, std::size_t i, const TensorSpec&, std::int64_t) { return run.tensor(operand, i); }
+    void* block(Block block, std::size_t) const {
+      switch (block) {
+        case Block::saved: return run.saved_->data();
+        case Block::scratch: return run.scratch_->data();
+        case Block::prepared: return run.prepared_->data();
+        case Block::workspace: break;
+      }
+      return workspace.data();
+    }
+  };
 
   void run(const Lowered::Step& step) {
     INFO("step " << to_string(step.passes.front()) << " by " << step.algorithm);
     const GuardedBytes workspace(device_, step.kernel->workspace_bytes(), salt_++);
-    Args lent = args();
-    lent.workspace = workspace.data();
-    step.kernel->run(lent);
+    step.kernel->run(bind_unit(spec_, lowered_, Lent{*this, workspace}));
     device_.synchronize();
     CHECK(workspace.damage() == "");
   }

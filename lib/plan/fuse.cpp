@@ -1,0 +1,116 @@
+// Chains of nodes that the backend takes as one.
+
+#include <algorithm>
+
+#include "decisions.h"
+#include "lamina/random.h"
+
+namespace lamina::planner {
+namespace {
+
+/// By value: the nodes that read it, once per operand.
+EachNode<std::vector<NodeId>> node_readers(const Nodes& nodes) {
+  EachNode<std::vector<NodeId>> readers(nodes.size());
+  for (const NodeId node : nodes.ids())
+    for (const NodeId x : nodes.inputs(node)) readers[x].push_back(node);
+  return readers;
+}
+
+/// Builds units, node by node.
+class Fuser {
+ public:
+  Fuser(const Nodes& nodes, const EachNode<bool>& wanted, const Backend& backend, const Options& options)
+      : nodes_(nodes), wanted_(wanted), backend_(backend), options_(options), readers_(node_readers(nodes)) {}
+
+  /// The chain that starts at `head`, as far as the backend takes it.
+  Unit chain(NodeId head) const {
+    Unit unit;
+    unit.nodes = {head};
+    unit.spec.op = with_node_seed(head);
+    for (const NodeId x : nodes_.inputs(head)) read(unit, x);
+    unit.spec.mode = options_.mode;
+    unit.spec.adds_dw = options_.accumulate_parameters;
+    end_at(unit, head);
+    while (options_.fuse && readers_[unit.y()].size() == 1 && joins(unit, readers_[unit.y()][0])) {
+      const NodeId next = readers_[unit.y()][0];
+      for (const NodeId x : nodes_.inputs(next))
+        if (x != unit.y()) read(unit, x);
+      unit.nodes.push_back(next);
+      unit.spec.tail.push_back(with_node_seed(next));
+      end_at(unit, next);
+    }
+    unit.backward = wanted_[unit.y()];
+    return unit;
+  }
+
+ private:
+  bool joins(const Unit& unit, NodeId next) const {
+    const auto inputs = nodes_.inputs(next);
+    // A join belongs to the chain whose value is made last: the other operands exist by then.
+    if (std::ranges::max(inputs) != unit.y()) return false;
+    // Nor does one unit read a value twice through different ops: their gradients would meet inside one kernel.
+    const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
+    if (std::ranges::any_of(inputs, known)) return false;
+    const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
+    return backend_.fuses(unit.spec, nodes_[next], static_cast<int>(operand));
+  }
+
+  void read(Unit& unit, NodeId value) const {
+    unit.x.push_back(value);
+    unit.spec.x.push_back(dense(nodes_[value].shape, options_.dtype));
+    unit.spec.wants_dx.push_back(wanted_[value]);
+    unit.spec.adds_dx.push_back(false);
+  }
+
+  /// What the unit has more, or otherwise, with this node as its last.
+  void end_at(Unit& unit, NodeId last) const {
+    const Node& node = nodes_[last];
+    unit.spec.y = dense(node.shape, options_.dtype);
+    for (const Shape& w : node.params) unit.spec.w.push_back(dense(w, options_.dtype));
+    for (const Shape& s : node.state) unit.spec.state.push_back(dense(s, state_dtype(node.op, options_.dtype)));
+  }
+
+  TensorSpec dense(const Shape& shape, DType dtype) const {
+    const std::int64_t pitch = dense_pitch(shape, options_.layout);
+    return {shape, dtype, options_.layout, pitch, pitch};
+  }
+
+  Op with_node_seed(NodeId node) const {
+    Op op = nodes_[node].op;
+    if (auto* dropout = std::get_if<Dropout>(&op)) dropout->seed ^= hash(nodes_[node].name);
+    return op;
+  }
+
+  const Nodes& nodes_;
+  const EachNode<bool>& wanted_;
+  const Backend& backend_;
+  const Options& options_;
+  EachNode<std::vector<NodeId>> readers_;
+};
+
+}  // namespace
+
+Units fuse(const Nodes& nodes, const Backend& backend, const Options& options) {
+  Units units;
+  units.wanted = EachNode<bool>(wanted_gradients(nodes.graph(), options));
+  const Fuser fuser(nodes, units.wanted, backend, options);
+  EachNode<bool> taken(nodes.size(), false);
+  for (const NodeId node : nodes.ids()) {
+    if (taken[node] || nodes.is_input(node)) continue;
+    Unit unit = fuser.chain(node);
+    for (const NodeId member : unit.nodes) taken[member] = true;
+    units.list.push_back(std::move(unit));
+  }
+  // A unit runs where its last node stands, so that everything its tail reads is there.
+  std::sort(units.list.begin(), units.list.end(), [](const Unit& a, const Unit& b) { return a.y() < b.y(); });
+
+  units.producer = EachNode<UnitId>(nodes.size(), none<UnitId>);
+  units.readers = EachNode<std::vector<UnitId>>(nodes.size());
+  for (const UnitId unit : units.list.ids()) {
+    units.producer[units.list[unit].y()] = unit;
+    for (const NodeId x : units.list[unit].x) units.readers[x].push_back(unit);
+  }
+  return units;
+}
+
+}  // namespace lamina::planner

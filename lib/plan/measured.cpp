@@ -1,0 +1,61 @@
+// The layout of a plan whose choices ask for measurement.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "layout.h"
+#include "support/unit_memory.h"
+
+namespace lamina::planner {
+namespace {
+
+/// Memory to measure in: what the plan will take, or more where a unit with as much workspace as its choice allows
+/// needs more; without so much workspace where there is not enough memory.
+Buffer lent_memory(Device& device, const PlanLayout& layout) {
+  std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
+  for (const Unit& unit : layout.units.list) {
+    if (!unit.choice.measure) continue;
+    const std::size_t alone = lend_unit(unit.spec, *unit.lowered, nullptr).bytes;
+    least = std::max(least, alone + layout.memory.workspace);
+    most = std::max(most, alone + unit.choice.workspace_limit);
+  }
+  try {
+    return {device, std::max(least, most)};
+  } catch (const OutOfMemory&) {
+    return {device, least};
+  }
+}
+
+}  // namespace
+
+PlanLayout make_measured_layout(const Graph& graph, Backend& backend, const Options& options) {
+  PlanLayout layout = make_layout(graph, backend, options);
+  const auto& units = layout.units.list;
+  if (std::ranges::none_of(units, [](const Unit& unit) { return unit.choice.measure; })) return layout;
+
+  const Buffer lent = lent_memory(backend.device(), layout);
+  std::vector<std::pair<const Unit*, MeasuredChoice>> measured;
+  EachUnit<decltype(MeasuredChoice::tied)> tied;
+  Options settled = options;
+  settled.choice_of.clear();
+  for (const Unit& unit : units) {
+    const auto same = std::ranges::find_if(
+        measured, [&](const auto& m) { return m.first->spec == unit.spec && m.first->choice == unit.choice; });
+    MeasuredChoice taken{unit.choice};
+    if (same != measured.end())
+      taken = same->second;
+    else if (unit.choice.measure)
+      taken = backend.measure(unit.spec, unit.choice, lent.data(), lent.size_bytes());
+    if (same == measured.end()) measured.emplace_back(&unit, taken);
+    tied.push_back(taken.tied);
+    taken.choice.measure = false;
+    settled.choice_of[Nodes(graph)[unit.y()].name] = taken.choice;
+  }
+  layout = make_layout(graph, backend, settled);  // of the same units: choices change no spec
+  layout.tied = std::move(tied);
+  return layout;
+}
+
+}  // namespace lamina::planner

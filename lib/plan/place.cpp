@@ -1,0 +1,189 @@
+// An offset for everything in one of the plan's buffers, and how large these are.
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "decisions.h"
+
+namespace lamina::planner {
+namespace {
+
+constexpr std::size_t alignment = 256;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) & ~(alignment - 1); }
+
+std::size_t bytes_of(const Shape& shape, DType dtype) {
+  return static_cast<std::size_t>(shape.count()) * size_of(dtype);
+}
+
+/// Blocks one after the other, for as long as the plan lives.
+class Row {
+ public:
+  explicit Row(Room room) : room_(room) {}
+  Location take(std::size_t bytes) {
+    if (bytes == 0) return {};
+    const Location location{room_, bytes_};
+    bytes_ += aligned(bytes);
+    return location;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Room room_;
+  std::size_t bytes_ = 0;
+};
+
+/// Blocks with lives, packed into the arena once all are known.
+class Arena {
+ public:
+  /// Adds the bytes to `total`; `location` is set by place().
+  void take(std::size_t bytes, Step first, Step last, Location& location, std::size_t& total) {
+    if (bytes == 0) return;
+    blocks_.push_back({bytes, static_cast<int>(first), static_cast<int>(last)});
+    locations_.push_back(&location);
+    total += bytes;
+  }
+  std::size_t place() {
+    const Packing packing = pack(blocks_, alignment);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {Room::arena, packing.offsets[i]};
+    return packing.bytes;
+  }
+  /// For plans that pack nothing: every block lives for ever.
+  void outlive(Step end) {
+    for (Lifetime& block : blocks_) block.first = 0, block.last = static_cast<int>(end);
+  }
+
+ private:
+  std::vector<Lifetime> blocks_;
+  std::vector<Location*> locations_;
+};
+
+void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& options) {
+  Row parameters(Room::parameters), gradients(Room::parameter_gradients), state(Room::state);
+  layout.parameter = layout.parameter_gradient = layout.state = EachNode<std::vector<Location>>(nodes.size());
+  for (const NodeId node : nodes.ids()) {
+    for (const Shape& w : nodes[node].params) {
+      const std::size_t bytes = bytes_of(w, options.dtype);
+      layout.parameter[node].push_back(parameters.take(bytes));
+      if (options.mode == Mode::training) layout.parameter_gradient[node].push_back(gradients.take(bytes));
+    }
+    for (const Shape& s : nodes[node].state)
+      layout.state[node].push_back(state.take(bytes_of(s, state_dtype(nodes[node].op, options.dtype))));
+  }
+  layout.parameter_bytes = parameters.bytes();
+  layout.memory.parameters = parameters.bytes() + gradients.bytes();
+  layout.memory.state = state.bytes();
+}
+
+/// Values or gradients: one block per root, for as long as any member of it lives.
+class Tensors {
+ public:
+  Tensors(const EachNode<Accesses>& lives, const Places& places, EachNode<Location>& locations)
+      : lives_(lives), places_(places), locations_(locations) {}
+
+  void take(const Nodes& nodes, DType dtype, Row& inputs, Arena& arena, std::size_t& total) {
+    EachNode<Step> first(lives_.size(), forever), last(lives_.size(), none<Step>);
+    for (const NodeId i : lives_.ids()) {
+      if (lives_[i].writes.empty()) continue;
+      const NodeId root = places_.root[i];
+      first[root] = std::min(first[root], lives_[i].first());
+      last[root] = std::max(last[root], lives_[i].last());
+    }
+    for (const NodeId i : lives_.ids()) {
+      const std::size_t bytes = bytes_of(nodes[i].shape, dtype);
+      if (last[i] == forever)
+        locations_[i] = inputs.take(bytes);
+      else if (last[i] != none<Step>)
+        arena.take(bytes, first[i], last[i], locations_[i], total);
+    }
+  }
+
+  /// Moves each member from its root's place to its own, once that is known.
+  void follow_roots(std::size_t element_bytes) {
+    for (const NodeId i : lives_.ids()) {
+      if (lives_[i].writes.empty() || places_.root[i] == i) continue;
+      const Location& root = locations_[places_.root[i]];
+      locations_[i] = {root.room, root.offset_bytes + static_cast<std::size_t>(places_.offset[i]) * element_bytes};
+    }
+  }
+
+ private:
+  const EachNode<Accesses>& lives_;
+  const Places& places_;
+  EachNode<Location>& locations_;
+};
+
+/// One block for each step of the plan at which the unit's kernels run.
+void take_workspace(PlanLayout& layout, UnitId id, Arena& arena) {
+  const Units& units = layout.units;
+  const Unit& unit = units.list[id];
+  Workspaces& at = layout.workspace[id];
+  const auto take = [&](std::initializer_list<Pass> passes, Step when, Location& location) {
+    std::size_t bytes = 0, unused = 0;
+    for (const Lowered::Step& step : unit.lowered->steps)
+      for (const Pass pass : passes)
+        if (step.covers(pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+    arena.take(bytes, when, when, location, unused);
+  };
+  take({Pass::forward, Pass::prepare}, units.forward_step(id), at.forward);
+  if (unit.backward) take({Pass::backward_params, Pass::backward_data}, units.backward_step(id), at.backward);
+  const auto& remade = layout.lives.remade[unit.y()].writes;
+  if (!remade.empty()) take({Pass::recompute}, remade[0], at.recompute);
+}
+
+void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
+  const Units& units = layout.units;
+  const Unit& unit = units.list[id];
+  const Lowered& lowered = *unit.lowered;
+  MemoryReport& memory = layout.memory;
+  const Step forward = units.forward_step(id), backward = units.backward_step(id);
+  Step last = unit.backward ? backward : forward;
+  for (const Step step : layout.lives.remade[unit.y()].writes) last = std::max(last, step);
+  arena.take(lowered.saved_bytes, forward, last, layout.saved[id], memory.saved);
+  if (unit.backward) arena.take(lowered.backward_bytes, backward, backward, layout.scratch[id], memory.scratch);
+  layout.prepared[id] = prepared.take(lowered.prepared_bytes);
+  for (const Lowered::Step& step : lowered.steps)
+    memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
+  if (unit.choice.measure || !lowered.workspace_exact) memory.workspace_exact = false;
+}
+
+}  // namespace
+
+void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
+  const Units& units = layout.units;
+  MemoryReport& memory = layout.memory;
+  layout.value = layout.gradient = layout.remade = EachNode<Location>(nodes.size());
+  layout.saved = layout.scratch = layout.prepared = EachUnit<Location>(units.list.size());
+  layout.workspace = EachUnit<Workspaces>(units.list.size());
+  place_parameters(layout, nodes, options);
+
+  Arena arena;
+  Row inputs(Room::inputs), prepared(Room::prepared);
+  Tensors values(layout.lives.value, layout.aliases.value, layout.value);
+  Tensors gradients(layout.lives.gradient, layout.aliases.gradient, layout.gradient);
+  values.take(nodes, options.dtype, inputs, arena, memory.values);
+  gradients.take(nodes, options.dtype, inputs, arena, memory.gradients);
+  for (const NodeId node : nodes.ids())
+    if (const Accesses& again = layout.lives.remade[node]; layout.lives.dropped(node))
+      arena.take(bytes_of(nodes[node].shape, options.dtype), again.first(), again.last(), layout.remade[node],
+                 memory.values);
+  for (const UnitId unit : units.list.ids()) {
+    take_blocks(layout, unit, arena, prepared);
+    if (!options.keep_values) take_workspace(layout, unit, arena);
+  }
+  Location kept_workspace;  // where nothing that a call wrote may be written over: one block for all calls, for ever
+  if (options.keep_values) {
+    std::size_t unused = 0;
+    arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, unused);
+    arena.outlive(units.end());
+  }
+  memory.arena = arena.place();
+  memory.inputs = inputs.bytes();
+  memory.prepared = prepared.bytes();
+  if (options.keep_values)
+    for (Workspaces& workspace : layout.workspace) workspace = {kept_workspace, kept_workspace, kept_workspace};
+  values.follow_roots(size_of(options.dtype));
+  gradients.follow_roots(size_of(options.dtype));
+}
+
+}  // namespace lamina::planner

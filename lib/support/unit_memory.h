@@ -1,0 +1,64 @@
+#pragma once
+// The tensors and blocks of one unit, bound: which there are, which gradients are null, and where they lie in memory
+// that is lent.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+/// What a tensor is to a unit.
+enum class Operand : std::uint8_t { x, dx, w, dw, state, y, dy };
+
+/// A block of bytes of a unit's own.
+enum class Block : std::uint8_t { saved, scratch, prepared, workspace };
+
+/// The most that a step of the unit needs.
+inline std::size_t workspace_bytes(const Lowered& lowered) {
+  std::size_t most = 0;
+  for (const Lowered::Step& step : lowered.steps) most = std::max(most, step.kernel->workspace_bytes());
+  return most;
+}
+
+/// Asks `memory` for every tensor and then every block of the unit, each once, in a fixed order. It has
+///   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch)
+///   void* block(Block, std::size_t bytes)
+/// Gradients that the unit does not want are null, and not asked for.
+template <class Memory>
+Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
+  const bool training = spec.mode == Mode::training;
+  Args args;
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    const bool wants_dx = training && i < spec.wants_dx.size() && spec.wants_dx[i];
+    args.x.push_back(memory.tensor(Operand::x, i, spec.x[i], spec.x[i].pitch));
+    args.dx.push_back(wants_dx ? memory.tensor(Operand::dx, i, spec.x[i], spec.x[i].gradient_pitch) : Tensor{});
+  }
+  for (std::size_t i = 0; i < spec.w.size(); ++i) {
+    args.w.push_back(memory.tensor(Operand::w, i, spec.w[i], spec.w[i].pitch));
+    args.dw.push_back(training ? memory.tensor(Operand::dw, i, spec.w[i], spec.w[i].pitch) : Tensor{});
+  }
+  for (std::size_t i = 0; i < spec.state.size(); ++i)
+    args.state.push_back(memory.tensor(Operand::state, i, spec.state[i], spec.state[i].pitch));
+  args.y = memory.tensor(Operand::y, 0, spec.y, spec.y.pitch);
+  if (training) args.dy = memory.tensor(Operand::dy, 0, spec.y, spec.y.gradient_pitch);
+  args.saved = memory.block(Block::saved, lowered.saved_bytes);
+  args.scratch = memory.block(Block::scratch, lowered.backward_bytes);
+  args.prepared = memory.block(Block::prepared, lowered.prepared_bytes);
+  args.workspace = memory.block(Block::workspace, workspace_bytes(lowered));
+  return args;
+}
+
+/// A unit by itself in lent memory: every tensor and block aligned to 256.
+struct LentUnit {
+  Args args;
+  std::size_t tensors_bytes = 0;  ///< of the tensors, which lie in front
+  std::size_t bytes = 0;          ///< of everything; the workspace is last
+};
+
+/// Binds from `lent` on; where that is null it only counts.
+LentUnit lend_unit(const Spec&, const Lowered&, void* lent);
+
+}  // namespace lamina
