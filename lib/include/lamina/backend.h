@@ -1,6 +1,6 @@
 #pragma once
-// The contract between plans and backends: a unit of work (Spec), how it may be done (Choice), what was made of it
-// (Lowered, Kernel), and the translator from one to the other (Backend).
+// The contract between plans and backends: a unit of work (Spec), how it may run (Choice), the result of lowering
+// (Lowered, Kernel), and the interface that lowers (Backend).
 
 #include <algorithm>
 #include <array>
@@ -20,10 +20,10 @@
 
 namespace lamina {
 
-enum class Math : std::uint8_t { strict, tf32 };  ///< strict: full fp32 products. Never anything else in silence.
+enum class Math : std::uint8_t { strict, tf32 };  ///< strict: full fp32 products; tf32 only on request
 LAMINA_API std::string_view to_string(Math);
 
-/// What a kernel is told of a tensor before there is memory.
+/// What a kernel knows of a tensor before memory is allocated.
 struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
@@ -33,7 +33,7 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-/// One unit of work as a backend sees it: an op and the nodes fused behind it. Equal specs may be lowered once and
+/// One unit of work as a backend sees it: an op and the nodes fused into it. Equal specs may be lowered once and
 /// shared.
 struct Spec {
   Op op;                             ///< a Dropout's seed already holds the hash of its node's name
@@ -42,20 +42,20 @@ struct Spec {
   TensorSpec y;                      ///< of the last op
   std::vector<TensorSpec> w, state;  ///< of op, then of the tail; always dense
   std::vector<bool> wants_dx;        ///< per x: is its gradient wanted
-  std::vector<bool> adds_dx;  ///< per x: is it added to what is there (beta 1) or does it overwrite (beta 0); of a
-                              ///< value given twice (only within one op), the second is added to the first
-  bool adds_dw = false;       ///< likewise for every parameter gradient
+  std::vector<bool> adds_dx;         ///< per x: added to the old contents (beta 1) or overwritten (beta 0); for a
+                                     ///< value given twice (only within one op), the second is added to the first
+  bool adds_dw = false;              ///< likewise for every parameter gradient
   Mode mode = Mode::training;
   bool operator==(const Spec&) const = default;
 };
 
-/// One line that tells units apart as operator== does: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...".
+/// One line that differs where operator== does: "conv(64, 3x3, pad 1x1) + relu, x 16x64x56x56 f32 nchw, ...".
 LAMINA_API std::string to_string(const Spec&);
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();  ///< of an error
 
-/// Which algorithm to take, per pass: the named one or, where the name is empty, the backend's pick among those that
-/// respect every other field. The triple that was taken is what rows and the choice cache record.
+/// Which algorithm to run, per pass. An empty name leaves the pick to the backend, among the algorithms that respect
+/// every other field. Rows and the choice cache record the algorithms that were picked.
 struct Choice {
   std::array<std::string, 3> algorithm{};  ///< forward, backward_params, backward_data
   bool measure = false;                    ///< pick by timing rather than by rule
@@ -66,21 +66,21 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// What Backend::measure answers: the choice with its algorithms named and, per pass, the algorithms that the one taken
-/// did not win against, so that noise decided. Ties are known of a measurement, not of what a choice cache remembers.
+/// The answer of Backend::measure: the choice with its algorithms named and, per pass, the algorithms tied with it
+/// within the noise. A choice cache does not remember ties.
 struct MeasuredChoice {
   Choice choice;
   std::array<std::vector<std::string>, 3> tied{};  ///< in the order of Choice::algorithm
 };
 
 /// Where one call finds its tensors; `d` marks the gradient of L = <y, dy>. Null means not wanted.
-/// Where the spec says "adds", old contents are kept; otherwise they are not even read (they may be NaN).
+/// Where the spec says "adds", old contents are kept; otherwise they are never read (they may be NaN).
 struct Args {
   std::vector<Tensor> x, w, state;
   std::vector<Tensor> dx, dw;
   Tensor y, dy;
   void* saved = nullptr;      ///< saved_bytes: written by forward, read by backward and recompute, private to the unit
-  void* scratch = nullptr;    ///< backward_bytes: alive across this unit's backward steps only
+  void* scratch = nullptr;    ///< backward_bytes: live during this unit's backward steps only
   void* prepared = nullptr;   ///< prepared_bytes: written by prepare
   void* workspace = nullptr;  ///< at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
 };
@@ -93,53 +93,53 @@ class LAMINA_API Kernel {
   virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
 };
 
-/// A unit made ready for one device: the steps of all its passes, and what they need.
+/// A unit lowered for one device: the steps of all its passes, and what they need.
 /// The steps that cover backward_params run before those that cover only backward_data.
 struct Lowered {
   struct Step {
-    std::vector<Pass> passes;  ///< that it covers: a gradient that computes dx and dw in one call says so here
+    std::vector<Pass> passes;  ///< covered passes; a call that computes dx and dw together lists both
     std::string algorithm;
     std::shared_ptr<Kernel> kernel;
     bool deterministic = true;    ///< the same bits on every run, as declared
     Math math = Math::strict;     ///< of its products
-    double max_error = no_bound;  ///< guaranteed of |computed - exact| over the sum of |terms|; no_bound: nothing is
+    double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is
     bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
-  bool workspace_exact = true;  ///< false: the kernels' workspace is a bound, which only a device could make exact
+  bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
   std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
   bool backward_reads_y = false;
   std::vector<bool> y_may_alias_x;      ///< per x: forward may be given y at the address of x[i]
-  std::vector<bool> dx_is_dy;           ///< per x: dx[i] equals dy, so that sharing its memory makes the step needless
+  std::vector<bool> dx_is_dy;           ///< per x: dx[i] equals dy; if they share memory, the step is not needed
   std::vector<bool> dx_may_alias_dy;    ///< per x: backward may be given dx[i] at the address of dy
-  std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, where there is one, read it
+  std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, if any, read it
 };
 
 struct BackendOptions {
-  int threads = 0;  ///< 0: every core this process may use, or as many as its quota of processor time keeps busy
+  int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< which of the backend's devices, counted from 0
   std::size_t memory_limit = std::numeric_limits<std::size_t>::max();  ///< bytes; beyond it, OutOfMemory
-  std::string choice_cache{};     ///< file of measured choices, the fastest instruction set among them; empty: none
+  std::string choice_cache{};     ///< file of measured choices, also of instruction sets; empty: none
   std::string instruction_set{};  ///< eigen: "generic", "x86-64-v2" to "x86-64-v4"; empty: the fastest here
 };
 
-/// Translates units into kernels for one device. Making one touches no device and opens no library; the first call
-/// that needs one does, and throws then.
-/// Its kernels may use what it owns (device, threads, handles of libraries) for as long as it lives. Whoever keeps
-/// kernels or memory of a backend therefore shares it, if a shared_ptr owns it: plans do.
+/// Translates units into kernels for one device. The constructor touches no device and opens no library; the first call
+/// that needs one does, and may throw then.
+/// Kernels may use what the backend owns (device, threads, library handles) while it lives. Whoever keeps kernels or
+/// memory of a backend therefore shares it, if a shared_ptr owns it. Plans do so.
 class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  virtual std::string available() const = 0;  ///< empty, or why it cannot run here and how to change that
+  virtual std::string available() const = 0;  ///< empty, or why it cannot run here and what to do
   virtual std::string describe() = 0;         ///< versions and origin, for the context: "cuDNN 9.19.0, ..."
   virtual Device& device() = 0;
 
-  /// The algorithms that can do this unit and pass, best guess first. Static knowledge: touches no device.
+  /// The algorithms for this unit and pass, best guess first. Touches no device.
   virtual std::vector<std::string> algorithms(const Spec&, Pass) const = 0;
 
-  /// Whether `next`, whose operand number `operand` is the y of `spec`, may join the spec's tail. Default: no.
+  /// Whether `next` may join the spec's tail; its operand number `operand` is the y of `spec`. Default: no.
   virtual bool fuses(const Spec& spec, const Node& next, int operand) const;
 
   /// Whether every x and y of the unit, and their gradients, may have a pitch that is not dense. Default: no.
@@ -149,23 +149,23 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// algorithm, a workspace limit below need) and UsageError (an unknown algorithm, with the known ones).
   virtual Lowered lower(const Spec&, const Choice&) = 0;
 
-  /// Times the candidates that `choice` leaves open inside memory that the plan lends, and names the fastest.
+  /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
   virtual MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
 
-  /// Operations per second, a multiply-add counts as two, that the device's units reach in strict math on operands in
-  /// registers; measured at every call. 0: this backend cannot tell. Throws Unsupported for a type that it lacks.
+  /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
+  /// two. Measured at every call. 0: this backend cannot measure it. Throws Unsupported for a type that it lacks.
   /// Default: 0.
   virtual double peak_flops(DType);
 };
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.
 /// Throws UsageError for an unknown name or bad options, Unsupported for a backend that was not built, with how to get
-/// it, LoadError for the cuDNN of another directory than one that this process has, FileError for a choice cache that
-/// cannot be read, or not be written where the instruction set was measured.
+/// it, LoadError if this process already uses the cuDNN of another directory, FileError for a choice cache that
+/// cannot be read, or cannot be written after the instruction set was measured.
 LAMINA_API std::shared_ptr<Backend> make_backend(const std::string& name, const BackendOptions& = {});
 
-/// Every name that make_backend knows, built or not.
+/// Every name that make_backend accepts, built or not.
 LAMINA_API std::vector<std::string> backend_names();
 
 }  // namespace lamina

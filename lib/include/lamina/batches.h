@@ -9,8 +9,8 @@
 //       while (const lamina::Batch* batch = loader.next()) ...
 //     }
 //
-// A batch is a function of source, options, epoch and its number alone. So a run that starts again at (epoch, number)
-// sees the same numbers, with any count of threads.
+// A batch depends only on the source, the options, the epoch and its number. A run that restarts at (epoch, number)
+// therefore sees the same values, with any number of threads.
 
 #include <cstdint>
 #include <memory>
@@ -26,18 +26,18 @@ namespace lamina {
 /// Some samples, ready for upload(): host memory, dense n, c, h, w.
 struct Batch {
   std::int64_t number = 0;         ///< in its epoch, from 0
-  Shape shape;                     ///< of x; n is the samples in this batch
-  std::vector<float> x;            ///< ids are whole numbers here, and exact: they are below 2^24
-  std::vector<std::uint32_t> ids;  ///< of a source that gives ids: the same numbers as x; empty otherwise
+  Shape shape;                     ///< of x; n is the number of samples in this batch
+  std::vector<float> x;            ///< ids are stored as exact whole numbers: they are below 2^24
+  std::vector<std::uint32_t> ids;  ///< if the source gives ids: the same numbers as x; empty otherwise
   std::vector<float> labels;       ///< the class of each sample, a whole number
 };
 
-/// What a random augmentation may depend on, besides the number of the sample.
+/// What a random augmentation may depend on, besides the index of the sample.
 struct Moment {
   std::uint64_t seed = 0, epoch = 0;
 };
 
-/// Numbered samples of one shape. To bring data of one's own, derive from it.
+/// Numbered samples of one shape. Derive from it to use your own data.
 class LAMINA_API Source {
  public:
   virtual ~Source() = default;
@@ -46,27 +46,27 @@ class LAMINA_API Source {
   virtual int classes() const = 0;  ///< labels are below it
   virtual bool gives_ids() const {
     return false;
-  }  ///< x is whole numbers from 0 to below 2^24, and Batch::ids is filled
+  }  ///< x holds whole numbers from 0 to below 2^24, and Batch::ids is filled
 
-  /// Writes all of x, shape().count() elements in the order c, h, w, and the label. A function of its arguments alone;
-  /// several threads call it at once. What it throws comes out of Loader::next().
+  /// Writes all of x, shape().count() elements in the order c, h, w, and the label. Depends on its arguments alone;
+  /// several threads call it at once. Its exceptions are thrown by Loader::next().
   virtual void write(std::int64_t sample, Moment, std::span<float> x, float& label) const = 0;
 };
 
 struct ImageOptions {
-  double scale = 1.0 / 255;  ///< what a byte is multiplied by
-  /// Images are moved by whole rows and columns, each the nearest whole number to a uniform one within shift x height
-  /// (shift x width) of zero; the pixels at the edge are repeated. 0.1 is Keras' example for CIFAR-10: of 32 rows,
+  double scale = 1.0 / 255;  ///< factor for a byte
+  /// Images are shifted by whole rows and columns: uniform within shift x height (shift x width) of zero, then rounded
+  /// to the nearest whole number; edge pixels are repeated. 0.1 is Keras' example for CIFAR-10: of 32 rows,
   /// -2 to 2 with probability 0.156 each, -3 and 3 with 0.109. From 0 to 1.
   double shift = 0;
-  bool flip = false;  ///< left and right are exchanged with probability 1/2, after the shift
+  bool flip = false;  ///< left and right are swapped with probability 1/2, after the shift
 };
 
-/// Images as f32. Throws UsageError for a set that is empty or contradicts itself, and options out of range.
+/// Images as f32. Throws UsageError for a set that is empty or inconsistent, and options out of range.
 LAMINA_API std::unique_ptr<Source> image_source(ImageSet, ImageOptions = {});
 
 /// Lists of ids, each padded to `length`; shape {1, 1, length, 1}. Throws UsageError for a set that is empty or
-/// contradicts itself, a vocabulary above 2^24, a length below 1.
+/// inconsistent, a vocabulary above 2^24, a length below 1.
 LAMINA_API std::unique_ptr<Source> id_source(IdSet, int length);
 
 struct TextOptions {
@@ -81,42 +81,42 @@ struct TextOptions {
 /// UsageError for a text that has none, or a window or step below 1.
 LAMINA_API std::unique_ptr<Source> text_source(Text, TextOptions = {});
 
-/// As Keras' pad_sequences does by default: keeps the last out.size() ids, and puts zeros in front of fewer.
+/// As Keras' pad_sequences does by default: keeps the last out.size() ids; a shorter list gets zeros in front.
 LAMINA_API void pad_front(std::span<const std::uint32_t> ids, std::span<std::uint32_t> out);
 
-/// The numbers 0 to count - 1 in an order that is a function of seed and epoch: Fisher and Yates' exchange by words of
+/// The numbers 0 to count - 1 in an order that depends on seed and epoch alone: the Fisher-Yates shuffle with words of
 /// Philox. `count` is below 2^32; throws UsageError.
 LAMINA_API std::vector<std::uint32_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint64_t epoch);
 
 struct LoaderOptions {
   int batch = 32;
-  bool shuffle = true;     ///< a new order in every epoch; false: the source's own
-  bool drop_last = false;  ///< whether a last batch that is not full is left out
+  bool shuffle = true;     ///< a new order in every epoch; false: the source's order
+  bool drop_last = false;  ///< drop the last batch if it is not full
   std::uint64_t seed = 0;
-  int threads = 1;  ///< that prepare batches; 0: the caller's own, in next()
-  int ahead = 3;    ///< batches that may be ready before they are asked for; at least 1
+  int threads = 1;  ///< that prepare batches; 0: next() prepares them in the caller's thread
+  int ahead = 3;    ///< batches that may be ready before they are requested; at least 1
 };
 
-/// Gives the batches of an epoch in order, and prepares the next ones meanwhile. For one caller; not for several
-/// threads to share. Memory: ahead + 1 batches, reused.
+/// Gives the batches of an epoch in order, and prepares the next ones meanwhile. For one calling thread.
+/// Memory: ahead + 1 batches, reused.
 class LAMINA_API Loader {
  public:
   /// The source must outlive it. Throws UsageError: options out of range, a source without samples, an epoch without
   /// batches.
   Loader(const Source&, LoaderOptions);
-  ~Loader();                       ///< waits for the samples in work, not for their batches
+  ~Loader();                       ///< waits for samples in progress, not for their batches
   Loader(const Loader&) = delete;  // threads hold its address
   Loader& operator=(const Loader&) = delete;
 
   std::int64_t batches() const;  ///< in an epoch
-  std::int64_t samples() const;  ///< in an epoch: without those that drop_last leaves out
+  std::int64_t samples() const;  ///< in an epoch: without those that drop_last drops
 
-  /// Begins an epoch at batch `first`, and leaves the one before it, wherever it is. Throws UsageError unless
+  /// Begins an epoch at batch `first`; an unfinished epoch is abandoned. Throws UsageError unless
   /// 0 <= first <= batches().
   void start(std::uint64_t epoch, std::int64_t first = 0);
 
-  /// The next batch, or null once the epoch is over. Valid until the next call of any member. Waits until it is ready.
-  /// What the source threw while it was prepared is thrown here, and again by each further call, until start(). Throws
+  /// The next batch, or null at the end of the epoch. Valid until the next call of any member. Waits until it is ready.
+  /// Throws what the source threw while the batch was prepared, and again at each further call until start(). Throws
   /// UsageError before the first start().
   const Batch* next();
 

@@ -1,6 +1,6 @@
 #pragma once
-// What cuDNN's heuristics would choose for a convolution on a device that need not be there: the engines of its graph
-// API, ranked, with what the library says of each. Needs cuDNN 9.8 or later; no driver, no GPU.
+// What cuDNN's heuristics would choose for a convolution on a given device, which may be absent: the engines of its
+// graph API, ranked, with the library's notes on each. Needs cuDNN 9.8 or later; no driver, no GPU.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,37 +15,37 @@
 
 namespace lamina {
 
-/// One way of running a convolution that the heuristics propose: an engine with settings of its knobs.
+/// One way of running a convolution that the heuristics propose: an engine with values for its knobs.
 struct CudnnEngine {
   struct Knob {
-    std::string name;  ///< "tile_size"; "knob 47" for one that this library does not know
+    std::string name;  ///< "tile_size"; "knob 47" for a knob that this library does not know
     std::int64_t value;
     bool operator==(const Knob&) const = default;
   };
 
   std::int64_t index;              ///< of the engine: stable within one version of cuDNN only
-  bool fallback;                   ///< from the list that promises to work and not to be fast
+  bool fallback;                   ///< from the fallback list, which promises to work but not to be fast
   std::vector<std::string> notes;  ///< "tensor_core", "nondeterministic", ...: see cudnn_note_names()
   std::vector<Knob> knobs;
   std::int64_t workspace_bytes;  ///< as the library states it for this configuration
 
   LAMINA_API bool has(std::string_view note) const;
-  /// No tensor cores and no rounding of inputs: what PyTorch keeps of a list for f32 without TF32.
+  /// No tensor cores and no rounding of inputs: the engines that PyTorch keeps for f32 without TF32.
   bool strict() const { return !has("tensor_core") && !has("down_convert_inputs"); }
 };
 
-/// Every note there is a name for: numerical ones first, then those of behaviour.
+/// Every note that has a name: numerical ones first, then those of behaviour.
 LAMINA_API const std::vector<std::string>& cudnn_note_names();
 
-/// A cuDNN opened to be asked, and the device it is asked about.
+/// A cuDNN opened for queries, and the device that the queries are about.
 ///
-/// cuDNN reads NVIDIA_TF32_OVERRIDE from the environment once in a process, at its first answer: where it is 0, engines
-/// that use TF32 are not proposed. So the answers with and without it are had from two processes.
+/// cuDNN reads NVIDIA_TF32_OVERRIDE from the environment once per process, at its first answer: if it is 0, engines
+/// that use TF32 are not proposed. To get the answers with and without TF32, use two processes.
 class LAMINA_API CudnnEngines {
  public:
-  /// `directory` holds libcudnn.so.9; empty: what the system's loader finds. `device` is a set of properties as JSON,
-  /// in the form that cuDNN's device-property descriptor reads and writes. Throws LoadError (no cuDNN there, one before
-  /// 9.8, or another than this process has), UsageError (properties that the library does not take, with its own text),
+  /// `directory` holds libcudnn.so.9; empty: the one that the system's loader finds. `device` is a set of properties as
+  /// JSON, in the form of cuDNN's device-property descriptor. Throws LoadError (no cuDNN there, one before
+  /// 9.8, or not the one this process uses), UsageError (properties that the library rejects, with its own text),
   /// DeviceError (a call failed).
   CudnnEngines(const std::string& directory, const std::string& device);
   ~CudnnEngines();
@@ -53,13 +53,13 @@ class LAMINA_API CudnnEngines {
   CudnnEngines& operator=(const CudnnEngines&) = delete;
 
   std::string version() const;    ///< "9.19.0"
-  std::string directory() const;  ///< that the library was opened from
+  std::string directory() const;  ///< from which the library was opened
 
   /// For one convolution without bias in f32 (x, w and y dense in `layout`, at 16 bytes; beta 0): the engines of
   /// heuristic mode A in its order, then those of mode FALLBACK. Empty where the library proposes none. `pass` is
   /// forward, backward_data or backward_params. Throws ShapeError (as infer does), UsageError (another pass),
-  /// Unsupported (the library cannot even describe this), LoadError (its parts come from several directories),
-  /// DeviceError (a call failed). Not for several threads.
+  /// Unsupported (the library cannot describe this convolution), LoadError (its parts come from several directories),
+  /// DeviceError (a call failed). Not thread-safe.
   std::vector<CudnnEngine> list(const Conv&, const Shape& x, Layout layout, Pass pass) const;
 
  private:

@@ -27,7 +27,7 @@ struct IdSet {
   std::uint32_t vocabulary = 0;      ///< ids are below it: the rows that an embedding needs
   int classes = 2;                   ///< labels are below it
   std::vector<std::uint64_t> ends;   ///< list i is ids[ends[i - 1]] up to ids[ends[i]]; the first begins at 0
-  std::vector<std::uint32_t> ids;    ///< all lists, one after the other
+  std::vector<std::uint32_t> ids;    ///< all lists, one after another
   std::vector<std::uint8_t> labels;  ///< one for each list
   std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   std::span<const std::uint32_t> list(std::int64_t i) const {
@@ -42,9 +42,9 @@ struct IdSet {
   }
 };
 
-/// A text as numbers: the places of its characters in the sorted list of those that occur.
+/// A text as numbers: each character is an index into the sorted list of the characters that occur.
 struct Text {
-  std::vector<char32_t> alphabet;  ///< sorted by code point, each once
+  std::vector<char32_t> alphabet;  ///< sorted by code point, without repeats
   std::vector<std::uint32_t> ids;  ///< one for each character, below alphabet.size()
 };
 
@@ -53,40 +53,40 @@ enum class Part : std::uint8_t { train, test };
 
 // ---- Files --------------------------------------------------------------------------------------------------------
 //
-// Every reader also takes a file that was compressed by gzip, recognised by its first bytes, whatever its name. A file
-// that is not what it should be is a FileError that names it, what was found and what was expected: missing, not a
-// regular file, truncated, too long, of another magic number, with impossible counts or labels, a damaged gzip stream.
-// Memory is taken in proportion to the file, whatever its counts claim; a gzip stream may expand to 100 times its size,
-// and to a MiB in any case. Writers replace a file as a whole or not at all; they throw UsageError for a set that
-// contradicts itself, FileError for what the disk refuses.
+// Every reader also takes a gzip file, recognised by its first bytes, whatever its name. An invalid file throws a
+// FileError that names it, what was found and what was expected. Invalid are: missing, not a regular file, truncated,
+// too long, wrong magic number, impossible counts or labels, a damaged gzip stream.
+// Memory use is proportional to the file, whatever counts its header claims; a gzip stream may expand to 100 times its
+// size, and to at least a MiB. Writers replace a file as a whole or not at all. They throw UsageError for an
+// inconsistent set and FileError for errors of the disk.
 
-/// Two files in the IDX format of MNIST (yann.lecun.com/exdb/mnist), all numbers of 32 bits, big-endian.
+/// Two files in the IDX format of MNIST (yann.lecun.com/exdb/mnist). All numbers are 32 bits, big-endian.
 /// Images: 0x00000803, count, rows, columns, then a byte for each pixel, rows first. Labels: 0x00000801, count, then a
-/// byte for each. Rows and columns are between 1 and 65535. The image's shape is {1, 1, rows, columns}.
+/// byte for each. Rows and columns are from 1 to 65535. The image's shape is {1, 1, rows, columns}.
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& images, const std::filesystem::path& labels,
                                int classes = 10);
 
-/// From a folder with the files' usual names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or t10k- for the
-/// test; each may end in .gz. Where both are there, the one without .gz counts.
+/// From a folder with the usual file names: train-images-idx3-ubyte and train-labels-idx1-ubyte, or t10k- for the
+/// test; each may end in .gz. If both forms exist, the one without .gz is read.
 LAMINA_API ImageSet read_mnist(const std::filesystem::path& folder, Part);
 
 /// Writes what read_mnist reads, uncompressed. The set must have one channel.
 LAMINA_API void write_mnist(const std::filesystem::path& images, const std::filesystem::path& labels, const ImageSet&);
 LAMINA_API void write_mnist(const std::filesystem::path& folder, Part, const ImageSet&);
 
-/// Files of CIFAR-10's binary version (cs.toronto.edu/~kriz/cifar.html), one after the other. A file is records of 3073
-/// bytes: the label (0 to 9), then 32 x 32 bytes of red, of green, of blue, rows first. The format has no count, so a
-/// file that was truncated between two records looks like a shorter one.
+/// Files of CIFAR-10's binary version (cs.toronto.edu/~kriz/cifar.html), in the given order. A file is records of 3073
+/// bytes: the label (0 to 9), then 32 x 32 bytes of red, of green, of blue, rows first. The format has no count, so
+/// truncation between two records cannot be detected.
 LAMINA_API ImageSet read_cifar10(std::span<const std::filesystem::path> files);
 
-/// From a folder: data_batch_1.bin to data_batch_5.bin (those that are there, without a gap; at least the first), or
+/// From a folder: data_batch_1.bin to data_batch_5.bin (those that exist, without a gap; at least the first), or
 /// test_batch.bin. Each may end in .gz.
 LAMINA_API ImageSet read_cifar10(const std::filesystem::path& folder, Part);
 
 /// Writes one file of records. The set must be of 3 x 32 x 32 and 10 classes.
 LAMINA_API void write_cifar10(const std::filesystem::path&, const ImageSet&);
 
-/// Lists of ids in a file of this library's own, all numbers little-endian:
+/// Lists of ids in this library's file format. All numbers are little-endian:
 ///
 ///     bytes 0 to 3    "LIDS"
 ///     u32             version: 1
@@ -100,9 +100,9 @@ LAMINA_API void write_cifar10(const std::filesystem::path&, const ImageSet&);
 LAMINA_API IdSet read_ids(const std::filesystem::path&);
 LAMINA_API void write_ids(const std::filesystem::path&, const IdSet&);
 
-/// A text as Keras' example lstm_text_generation sees it: UTF-8, decoded to code points, line ends made '\n', letters
-/// made small. Small are made A to Z and the capitals of Latin-1 (U+00C0 to U+00DE without U+00D7); other scripts are
-/// kept as they are. Throws FileError for invalid UTF-8, with the byte's place.
+/// A text as Keras' example lstm_text_generation reads it: UTF-8, decoded to code points, line ends changed to '\n',
+/// letters to lower case. Only A to Z and the capitals of Latin-1 (U+00C0 to U+00DE without U+00D7) are changed; other
+/// scripts are kept as they are. Throws FileError for invalid UTF-8, with the byte's position.
 LAMINA_API Text read_text(const std::filesystem::path&);
 
 /// The same from memory. Throws UsageError for invalid UTF-8.

@@ -1,5 +1,5 @@
 #pragma once
-// Where memory lies and time passes: the face of the host or of a GPU, as a plan sees it.
+// Memory, queue and timers of one device, the host or a GPU, as a plan sees it.
 
 #include <cstddef>
 #include <functional>
@@ -14,24 +14,24 @@
 
 namespace lamina {
 
-/// Measures work on a device: two events on its queue, or a steady clock.
+/// Times work on a device: two events on its queue, or a steady clock.
 class LAMINA_API Timer {
  public:
   virtual ~Timer() = default;
   virtual void start() = 0;      ///< marks the queue; does not wait
   virtual void stop() = 0;       ///< marks the queue; does not wait
-  virtual double seconds() = 0;  ///< waits for the second mark; time between the two
+  virtual double seconds() = 0;  ///< waits for the second mark; the time between them
 
-  /// Whether the queue has come to the first mark; does not wait. Default: true, as where work runs while it is
+  /// Whether the queue has reached the first mark; does not wait. Default: true, for a device that runs work as it is
   /// enqueued.
   virtual bool started() { return true; }
 };
 
-/// What a device reports of itself at one moment. What it does not report is empty.
+/// Readings of a device at one moment. A value that is not reported is empty.
 struct DeviceState {
   std::optional<double> sm_mhz, temperature_c, power_w;  ///< clock of the multiprocessors, of the die, of the board
-  std::string throttled{};  ///< what holds the clock down: "power cap, thermal slowdown"; empty: nothing that is known
-  std::string missing{};    ///< of a GPU, which of these cannot be read, and why; empty: all can, or it is no GPU
+  std::string throttled{};  ///< what limits the clock: "power cap, thermal slowdown"; empty: nothing known
+  std::string missing{};    ///< of a GPU: which readings fail, and why; empty: none fail, or it is no GPU
 };
 
 /// Work recorded once, to be launched again at little cost (a CUDA graph).
@@ -41,12 +41,12 @@ class LAMINA_API Captured {
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
-/// One device with one queue of work. Everything enqueued runs in order. Its memory, timers and captured work must not
+/// One device with one queue of work, which runs in order. Its memory, timers and captured work must not
 /// outlive it; it lives as long as its backend.
 class LAMINA_API Device {
  public:
   virtual ~Device() = default;
-  virtual std::string describe() = 0;  ///< "AMD EPYC, 2 threads"; throws DeviceError where there is none
+  virtual std::string describe() = 0;  ///< "AMD EPYC, 2 threads"; throws DeviceError if there is no device
 
   /// Memory aligned to 256 bytes, contents undefined. Throws OutOfMemory. Zero bytes give null.
   virtual void* allocate(std::size_t bytes) = 0;
@@ -58,17 +58,17 @@ class LAMINA_API Device {
   virtual void synchronize() = 0;                                                 ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
 
-  /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, and there is nothing to
+  /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, so there is nothing to
   /// hold.
   virtual double longest_hold() const { return 0; }
-  /// Keeps the queue busy for about so many seconds, at most longest_hold(), so that a mark and work that are enqueued
-  /// meanwhile begin without waiting for the host. It ends by itself, whatever the host does. Enqueues; does not wait.
+  /// Keeps the queue busy for about so many seconds, at most longest_hold(), so that marks and work enqueued
+  /// meanwhile begin without waiting for the host. It ends on time, whatever the host does. Enqueues; does not wait.
   virtual void hold(double seconds);
 
-  /// Reads what the device reports now; changes nothing, never throws. Default: nothing.
+  /// Takes readings of the device now; changes nothing, never throws. Default: nothing.
   virtual DeviceState state() { return {}; }
 
-  /// Records the work that `work` enqueues instead of running it. Throws Unsupported where the device cannot.
+  /// Records the work that `work` enqueues instead of running it. Throws Unsupported if the device cannot do so.
   virtual std::unique_ptr<Captured> capture(const std::function<void()>& work);
 };
 
@@ -104,7 +104,7 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-/// Copies host values in dense n, c, h, w order into a tensor of any layout, pitch and float type, or back. They wait.
+/// Copies host values in dense n, c, h, w order into a tensor of any layout, pitch and float type, or back. Both wait.
 /// Bytes between the images or pixels of a pitched tensor are left as they are.
 /// Throws UsageError when the number of values is not the tensor's, and for a tensor that is null or of type u64.
 LAMINA_API void upload(Device&, const Tensor& to, std::span<const float> from);

@@ -1,5 +1,5 @@
 #pragma once
-// The devices of this machine: what the system and NVIDIA's driver tell of them, and what they reach when measured.
+// The devices of this machine: what the system and NVIDIA's driver report of them, and their measured peaks.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lamina {
 
-/// The processor, with all its cores as one device, or one GPU. What is not told or not known is 0 or empty.
+/// The processor, with all its cores as one device, or one GPU. Unknown values are 0 or empty.
 struct DeviceInfo {
   enum class Kind : std::uint8_t { processor, gpu };
 
@@ -22,41 +22,41 @@ struct DeviceInfo {
   int multiprocessors = 0;  ///< of a GPU
   int cores = 0;            ///< CUDA cores (fp32 units), or the processor's cores that this process may use
 
-  // By arithmetic from a GPU's clocks, units and bus, for dense operands; nothing reaches them. Operations and bytes
+  // Theoretical peaks from a GPU's clocks, units and bus, for dense operands. Operations and bytes
   // per second. Tensor rates are those of the architecture's full parts with sums in fp32; some GeForce parts have
   // half.
   double peak_fp32 = 0, peak_tf32 = 0, peak_fp16 = 0;
   double peak_bytes_per_second = 0;
 };
 
-/// The processor first, then every GPU that NVIDIA's driver shows. Reads properties only: takes no memory, starts no
-/// work. Never fails: without a driver, or in a build without CUDA, there is the processor alone.
+/// The processor first, then every GPU that NVIDIA's driver lists. Reads properties only: takes no memory, starts no
+/// work. Never fails: without a driver, or in a build without CUDA, only the processor is listed.
 LAMINA_API std::vector<DeviceInfo> devices();
 
-/// Empty where devices() lists a GPU; otherwise, in one line, why there is none.
+/// Empty if devices() lists a GPU; otherwise the reason, in one line.
 LAMINA_API std::string why_no_gpu();
 
 struct LibraryVersion {
   std::string name;     ///< "driver", "CUDA runtime", "cuBLAS", "cuDNN"
-  std::string version;  ///< or why it could not be told
+  std::string version;  ///< or why it is unknown
 };
 
-/// What drives the GPUs here. With `loaded`, cuBLAS and cuDNN are opened for their versions, as the system finds them,
-/// and stay open: not for a process that is yet to choose among several of them.
+/// The software that drives the GPUs here. With `loaded`, cuBLAS and cuDNN are opened for their versions, as the system
+/// finds them, and stay open: do not use it in a process that has yet to choose among several of them.
 LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
-/// What a device was measured to reach; 0 is not measured.
+/// Measured peaks of a device; 0: not measured.
 struct DeviceRates {
-  double copy_bytes_per_second = 0;   ///< of a large block within its memory, bytes read and bytes written
-  double triad_bytes_per_second = 0;  ///< of a processor: a[i] = b[i] + s c[i], on every core, three times 8 bytes an i
+  double copy_bytes_per_second = 0;   ///< copying a large block within its memory, bytes read plus bytes written
+  double triad_bytes_per_second = 0;  ///< of a processor: a[i] = b[i] + s c[i], on every core, 24 bytes per i
   double units_flops = 0;             ///< of a GPU: fp32 multiply-adds in registers, operations per second
   double matrix_flops = 0;            ///< of a large fp32 matrix product in strict math, operations per second
   double tf32_matrix_flops = 0;       ///< of a GPU: of the same product, its factors rounded to tf32
   std::string matrix_by;              ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
 };
 
-/// Takes about a second and at most 1 GiB of the device's memory. Of a processor it measures no rate of units and no
-/// matrix rate: those are its backend's. Throws DeviceError, OutOfMemory.
+/// Takes about a second and at most 1 GiB of the device's memory. For a processor it measures no rate of units and no
+/// matrix rate: its backend does that. Throws DeviceError, OutOfMemory.
 LAMINA_API DeviceRates measure(const DeviceInfo&);
 
 }  // namespace lamina

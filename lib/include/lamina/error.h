@@ -1,5 +1,5 @@
 #pragma once
-// The errors of this library: a handful of kinds, each with one meaning.
+// The errors of this library: a few kinds, each with one meaning.
 
 #include <cstddef>
 #include <stdexcept>
@@ -9,8 +9,8 @@
 
 namespace lamina {
 
-/// Base of everything this library throws on purpose. The destructors are the library's, so that one typeinfo stands
-/// for a kind wherever it is thrown.
+/// Base of everything this library throws on purpose. The destructors are defined in the library, so that each kind has
+/// one typeinfo wherever it is thrown.
 class LAMINA_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ class LAMINA_API ShapeError : public Error {
   ~ShapeError() override;
 };
 
-/// The backend refuses, rightly: no such op, algorithm, layout or data type. Tests and
+/// The backend does not support this op, algorithm, layout or data type. Tests and
 /// benchmarks turn this one, and only this one, into "skipped, because ...".
 class LAMINA_API Unsupported : public Error {
  public:
@@ -32,7 +32,7 @@ class LAMINA_API Unsupported : public Error {
   ~Unsupported() override;
 };
 
-/// A call to a device or to its library failed. The message holds the call, the status by name and
+/// A call to a device or to its library failed. The message has the call, the status by name and
 /// number, the library's own text, file and line.
 class LAMINA_API DeviceError : public Error {
  public:
@@ -40,11 +40,11 @@ class LAMINA_API DeviceError : public Error {
   ~DeviceError() override;
 };
 
-/// The device has no room. For a benchmark this is a result, not a failure.
+/// The device does not have enough memory. For a benchmark this is a result, not a failure.
 class LAMINA_API OutOfMemory : public DeviceError {
  public:
   OutOfMemory(std::size_t wanted_bytes, std::size_t free_bytes);
-  explicit OutOfMemory(const std::string& message);  ///< of a library that does not say how much: both are 0
+  explicit OutOfMemory(const std::string& message);  ///< from a library that does not report sizes: both are 0
   ~OutOfMemory() override;
   std::size_t wanted_bytes() const noexcept { return wanted_bytes_; }
   std::size_t free_bytes() const noexcept { return free_bytes_; }
@@ -61,7 +61,7 @@ class LAMINA_API LoadError : public Error {
   ~LoadError() override;
 };
 
-/// A file is not what it claims to be: which file, which entry, what was expected.
+/// A file is invalid: which file, which entry, what was expected.
 class LAMINA_API FileError : public Error {
  public:
   using Error::Error;

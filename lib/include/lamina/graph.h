@@ -1,5 +1,5 @@
 #pragma once
-// A network: ops joined, in an order in which they can run. Knows no device and no backend.
+// A network: ops joined, in an order in which they can run. Independent of devices and backends.
 
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ struct Node {
 
 class Graph;
 
-/// A value of a graph under construction: a pointer and an int, copied as freely as they are.
+/// A value of a graph under construction: a pointer and an int, cheap to copy.
 /// Valid as long as the graph (or the graph it was moved into) lives.
 class LAMINA_API Value {
  public:
@@ -39,9 +39,9 @@ class LAMINA_API Value {
   int id_;
 };
 
-/// A network in the making and made. Every net can be built, described and tested on any machine.
-/// Movable, not copyable: values point into it, and stay with the graph that it was moved to. Of a graph that was moved
-/// from, every function but the assignment throws UsageError.
+/// A network under construction or complete. Every net can be built, described and tested on any machine.
+/// Movable, not copyable: values point into it, and follow it when it is moved. On a moved-from graph
+/// every function but assignment throws UsageError.
 class LAMINA_API Graph {
  public:
   explicit Graph(std::string name);
@@ -60,7 +60,7 @@ class LAMINA_API Graph {
 
   /// Elements of all parameters (state is not counted). Throws ShapeError beyond 2^63 - 1.
   std::int64_t parameter_count() const;
-  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops. Throws likewise.
+  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops. Throws as above.
   std::int64_t multiply_adds() const;
 
  private:
@@ -68,8 +68,8 @@ class LAMINA_API Graph {
   std::unique_ptr<Value::Body> body_;
 };
 
-/// Appends a node and infers its shapes. The inputs belong to one graph, and so will the result.
-/// An empty name becomes the op's name; a name that is taken gets "#2", "#3", ... in order of appending if the op has
+/// Appends a node and infers its shapes. The inputs must belong to this graph.
+/// An empty name becomes the op's name. A repeated name gets "#2", "#3", ... in order of appending if the op has
 /// no parameters, and is a UsageError otherwise. Throws ShapeError (node, op, every shape), UsageError (values of
 /// different graphs, no inputs); the graph is then unchanged.
 LAMINA_API Value apply(Op, const std::vector<Value>& inputs, std::string name = {});

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers for parameters to start with, by name. Each is a function of a key alone, drawn as in lamina/random.h.
+// Initial values of parameters, by name. Each is a function of a key alone, drawn as in lamina/random.h.
 
 #include <cstdint>
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace lamina {
 
-/// Terms in a sum that a weight takes part in: of an output forward, of an input's gradient backward. As Keras counts
-/// them (keras/initializers.py, _compute_fans).
+/// Number of terms in a sum that a weight takes part in: of an output (forward), of an input's gradient (backward).
+/// Counted as in Keras (keras/initializers.py, _compute_fans).
 struct Fans {
   double in = 1, out = 1;
 };
@@ -21,12 +21,12 @@ struct Fans {
 /// Of filters {k, c / groups, r, s}: c / groups r s and k r s.
 LAMINA_API Fans conv_fans(const Shape& filters);
 
-/// Of a fully connected weight {k, c, h, w}, whose input is flattened: c h w and k. Likewise of a matrix of an LSTM,
+/// Of a fully connected weight {k, c, h, w}, whose input is flattened: c h w and k. Also of a matrix of an LSTM,
 /// {4 hidden, in, 1, 1}, whose four gates count as one matrix.
 LAMINA_API Fans dense_fans(const Shape& weight);
 
 /// Normal, variance 2 / fans.in (He et al., Delving Deep into Rectifiers, 2015). Elements first, first + 1, ... of the
-/// tensor, so that it can be filled in slices.
+/// tensor, so it can be filled in slices.
 LAMINA_API void fill_he_normal(std::span<double> out, Fans, std::uint64_t key, std::uint64_t first = 0);
 
 /// Uniform in [-l, l), l = sqrt(6 / (fans.in + fans.out)) (Glorot, Bengio, Understanding the difficulty of training
@@ -36,24 +36,24 @@ LAMINA_API void fill_glorot_uniform(std::span<double> out, Fans, std::uint64_t k
 /// Uniform in [low, high). Throws UsageError unless low < high and both are finite.
 LAMINA_API void fill_uniform_between(std::span<double> out, double low, double high, std::uint64_t key);
 
-/// A matrix, rows first, whose rows are orthonormal, or its columns where it has more rows than columns: of all such
-/// matrices each as likely (Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural
-/// networks, 2013). Normal numbers, made orthonormal by Gram and Schmidt's way, twice, in f64: products differ from 0
-/// and 1 by a few 1e-16. For the recurrent weight of an LSTM, {4 hidden, hidden}: all four gates together, as Keras.
+/// A matrix, rows first, with orthonormal rows, or with orthonormal columns if it has more rows than columns. All such
+/// matrices are equally likely (Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear
+/// neural networks, 2013). Normal numbers are orthonormalised by Gram-Schmidt, twice, in f64: products differ from 0
+/// and 1 by a few 1e-16. For the recurrent weight of an LSTM, {4 hidden, hidden}: all four gates together, as in Keras.
 /// Takes min(rows, columns)^2 max(rows, columns) multiply-adds, twice. Throws UsageError unless rows and columns are at
 /// least 1 and fill `out`.
 LAMINA_API void fill_orthogonal(std::span<double> out, std::int64_t rows, std::int64_t columns, std::uint64_t key);
 
 /// The bias of an LSTM, 4 hidden numbers in the order of gates i, f, g, o: 1 for the forget gate f, 0 otherwise. Throws
-/// UsageError unless four gates fill `out`.
+/// UsageError unless `out` holds four gates.
 LAMINA_API void fill_unit_forget_bias(std::span<double> out);
 
 /// The names that initialise() takes: "glorot_uniform", "he_normal", "ones", "orthogonal", "uniform",
 /// "unit_forget_bias", "zeros".
 LAMINA_API std::vector<std::string> initialiser_names();
 
-/// Fills a parameter of that shape by the initialiser's name. "uniform" is Keras' for embeddings, between -0.05 and
-/// 0.05; "orthogonal" sees a matrix of shape.n rows. Throws UsageError for an unknown name, and unless the shape fills
+/// Fills a parameter of that shape by the initialiser's name. "uniform" is Keras' for embeddings, from -0.05 to
+/// 0.05; "orthogonal" uses a matrix of shape.n rows. Throws UsageError for an unknown name, and unless the shape fills
 /// `out`.
 LAMINA_API void initialise(std::span<double> out, std::string_view name, const Shape& shape, Fans, std::uint64_t key);
 

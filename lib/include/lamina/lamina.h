@@ -1,5 +1,5 @@
 #pragma once
-// Every header at once but one: lamina/cudnn_engines.h asks a cuDNN what it would choose, and is included by itself.
+// Every header but one: lamina/cudnn_engines.h, which asks cuDNN what it would choose, is included separately.
 
 #include "lamina/api.h"
 #include "lamina/backend.h"

@@ -19,18 +19,18 @@ struct Options {
   bool softmax = true;    ///< with the softmax of the source, where it has one
 };
 
-/// How the published tables timed a network.
+/// How the network was timed for the published tables.
 struct Protocol {
   bool softmax = false;         ///< the timed net ends in a softmax
   bool input_gradient = false;  ///< the gradient with respect to the image is computed
   bool accumulate = true;       ///< parameter gradients are added to
 };
 
-/// What is known of a network without building it.
+/// What is known of a network before it is built.
 struct Info {
   std::string_view name;
   std::string_view source;  ///< one line of provenance
-  int image;                ///< rows and columns it was made for
+  int image;                ///< rows and columns of its original input
   int smallest_image;       ///< below it, build throws ShapeError
   int channels;             ///< of the image
   int classes;
@@ -40,7 +40,7 @@ struct Info {
 LAMINA_API const std::vector<Info>& list();          ///< in the order of the published tables
 LAMINA_API const Info& info(std::string_view name);  ///< throws UsageError with near names
 
-/// Throws UsageError (unknown name, options out of range), ShapeError (an image below the smallest, with what it is).
+/// Throws UsageError (unknown name, options out of range), ShapeError (an image below the smallest; both are named).
 LAMINA_API Graph build(std::string_view name, const Options& = {});
 
 }  // namespace lamina::nets

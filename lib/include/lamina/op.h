@@ -15,15 +15,15 @@
 
 namespace lamina {
 
-/// Two extents; `.kernel = 3` and `.kernel = {1, 7}` both read well.
+/// Two extents. Write `.kernel = 3` or `.kernel = {1, 7}`.
 struct Size {
   int h, w;
-  constexpr Size(int both) : h(both), w(both) {}  // NOLINT(google-explicit-constructor): meant to convert
+  constexpr Size(int both) : h(both), w(both) {}  // NOLINT(google-explicit-constructor): implicit on purpose
   constexpr Size(int rows, int columns) : h(rows), w(columns) {}
   constexpr bool operator==(const Size&) const = default;
 };
 
-/// The data of a network; computes nothing. No inputs, no parameters.
+/// The data of a network; no computation, no inputs, no parameters.
 struct Input {
   Shape shape;
   bool operator==(const Input&) const = default;
@@ -36,7 +36,7 @@ struct Input {
 /// y: N x channels x P x Q    P = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; Q likewise
 ///
 /// A correlation, not a flipped convolution, as in every net of the zoo.
-/// ShapeError: C or channels do not divide by groups, P or Q below 1, a number out of range.
+/// ShapeError: C or channels is not divisible by groups, P or Q below 1, a number out of range.
 struct Conv {
   int channels;
   Size kernel;
@@ -48,7 +48,7 @@ struct Conv {
   bool operator==(const Conv&) const = default;
 };
 
-/// How the number of windows along an axis is rounded. Torch rounds down, Caffe up (AlexNet's first pool: 54 -> 27,
+/// Rounding of the number of windows along an axis. Torch rounds down, Caffe up (AlexNet's first pool: 54 -> 27,
 /// not 26). With `up`, a last window that would start at or beyond H + pad is dropped, as Caffe and PyTorch do.
 enum class Rounding : std::uint8_t { down, up };
 
@@ -67,7 +67,7 @@ struct MaxPool {
 
 /// y[n,c,p,q] = (sum over the window of x, zero outside) / divisor. Shapes as MaxPool.
 /// The divisor is the number of window cells inside the image or, with `count_padding`, inside the image padded by
-/// `pad` on each side (cells beyond that, which `Rounding::up` can reach, never count), as in PyTorch.
+/// `pad` on each side, as in PyTorch. Cells beyond that, which `Rounding::up` can reach, never count.
 struct AveragePool {
   Size window;
   Size stride;
@@ -77,7 +77,7 @@ struct AveragePool {
   bool operator==(const AveragePool&) const = default;
 };
 
-/// y[n,c] = mean over h,w of x[n,c,h,w]. The map's own extent: 7x7 at 224 pixels.
+/// y[n,c] = mean over h,w of x[n,c,h,w]. The window is the whole map: 7x7 at 224 pixels.
 struct GlobalAveragePool {
   bool operator==(const GlobalAveragePool&) const = default;
 };
@@ -85,7 +85,7 @@ struct GlobalAveragePool {
 /// y = scale[c] * (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c].
 ///
 /// Training: mean and biased variance of the batch over n,h,w; then running = (1 - momentum) running + momentum batch,
-/// where the running variance takes the unbiased one (count / (count - 1)). Inference: mean and variance are the
+/// where the running variance uses the unbiased one (count / (count - 1)). Inference: mean and variance are the
 /// running ones. Parameters: scale, shift (weight and bias by name). State: running_mean, running_var.
 /// ShapeError: in training (when a plan is made) fewer than two values per channel; epsilon not positive; momentum
 /// outside 0 to 1.
@@ -97,7 +97,7 @@ struct BatchNorm {
 };
 
 /// y[c] = x[c] / (k + alpha/size * sum of x[i]^2 over i in [c - size/2, c - size/2 + size - 1])^beta, across channels;
-/// the window is clipped at the ends but still divided by `size`. An even size reaches one further down than up.
+/// the window is clipped at the ends but still divided by `size`. An even size extends one further down than up.
 /// ShapeError: size below 1, k not positive, alpha or beta negative.
 /// Krizhevsky et al. 2012, section 3.3, with alpha divided by size as Caffe, Torch, cuDNN and PyTorch do.
 struct Lrn {
@@ -108,7 +108,7 @@ struct Lrn {
   bool operator==(const Lrn&) const = default;
 };
 
-/// y = max(x, 0); dx = dy where x > 0, else 0 (0 at 0). A NaN stays a NaN.
+/// y = max(x, 0); dx = dy where x > 0, else 0. A NaN stays a NaN.
 struct Relu {
   bool operator==(const Relu&) const = default;
 };
@@ -123,8 +123,8 @@ struct FullyConnected {
 
 /// Training: y = x * mask / (1 - rate), mask 1 with probability 1 - rate; inference: y = x.
 /// Counter-based: element i = ((n C + c) H + h) W + w takes word i mod 4 of Philox4x32-10 with the key
-/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped when word < rate * 2^32. State:
-/// step, one u64 word, advanced by every training forward. So the mask is the same on every backend and in every
+/// (seed xor hash of the node's name) and the counter (i / 4, step), and is dropped if word < rate * 2^32. State:
+/// step, one u64 word, advanced by every training forward. The mask is the same on every backend and in every
 /// layout. ShapeError: rate below 0, or not below 1.
 struct Dropout {
   double rate = 0.5;
@@ -142,7 +142,7 @@ struct Add {
   bool operator==(const Add&) const = default;
 };
 
-/// The inputs behind one another on the channel axis; n, h, w equal.
+/// Concatenates the inputs along the channel axis; n, h, w equal.
 struct Concat {
   bool operator==(const Concat&) const = default;
 };
@@ -154,13 +154,13 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// Every op there is. A new one does not compile until inference, cost and every backend answer.
+/// Every op. A new op does not compile until inference, cost and every backend handle it.
 using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
                         Dropout, Softmax, Add, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);
-/// "conv(64, 7x7, stride 2x2, pad 3x3)": every number that is not the default.
+/// "conv(64, 7x7, stride 2x2, pad 3x3)": every number that differs from the default.
 LAMINA_API std::string to_string(const Op&);
 
 /// The shapes that follow from an op and its inputs.
@@ -170,7 +170,7 @@ struct Inferred {
   std::vector<Shape> state;   ///< BatchNorm: running mean, running variance; Dropout: step
 };
 
-/// Throws ShapeError, naming the op and every input shape: wrong number of inputs, extents that do not fit, a y that
+/// Throws ShapeError, naming the op and every input shape: wrong number of inputs, extents that do not match, a y that
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
@@ -178,24 +178,24 @@ LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
 
-/// The element type of an op's state where values are of `dtype`: `dtype` for running statistics, u64 for a step.
+/// The element type of an op's state if values have type `dtype`: `dtype` for running statistics, u64 for a step.
 LAMINA_API DType state_dtype(const Op&, DType dtype);
 
-/// One of the things that can be asked of a unit of work. `backward_params` runs before `backward_data`.
-/// `prepare` makes the prepared form of parameters; `recompute` makes y again from x and saved, with no side effect.
+/// The parts of the work of a unit. `backward_params` runs before `backward_data`.
+/// `prepare` makes the prepared form of parameters; `recompute` makes y again from x and saved, without side effects.
 enum class Pass : std::uint8_t { forward, backward_params, backward_data, prepare, recompute };
 LAMINA_API std::string_view to_string(Pass);  ///< "forward"
 
 enum class Mode : std::uint8_t { inference, training };
 
-/// What one pass costs at least.
+/// Lower bounds on the cost of one pass.
 struct Cost {
-  double flops = 0;  ///< a multiply-add counts as two; biases are not counted, as in published figures
+  double flops = 0;  ///< a multiply-add counts as two; biases do not count, as in published figures
   double bytes = 0;  ///< every tensor the pass must read or write, touched once
 };
 
-/// Pure arithmetic on shapes, of the op taken alone; throws what `infer` throws. Of a convolution or a fully connected
-/// op all three passes cost 2 flops per multiply-add of forward; the other ops as in the table at the head of
+/// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected
+/// op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
 /// lib/graph/cost.cpp. `recompute` costs what `forward` does, without parameters and state; `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 

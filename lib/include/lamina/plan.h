@@ -1,5 +1,5 @@
 #pragma once
-// A graph made ready to run on a backend: memory laid out, pointers bound, nothing left to decide.
+// A graph ready to run on a backend: memory laid out, pointers bound, all decisions made.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,31 +16,31 @@
 
 namespace lamina {
 
-/// What survives until backward: everything it reads or, with `cheap`, only what is dear to compute again.
+/// What is kept until backward: everything it reads or, with `cheap`, only what is expensive to recompute.
 enum class Keep : std::uint8_t { all, cheap };
 
 struct Options {
   Mode mode = Mode::training;
   DType dtype = DType::f32;
   Layout layout = Layout::nchw;
-  Choice choice{};  ///< a named algorithm holds for the units that have it, the others pick; one that none has is a
-                    ///< UsageError
-  std::map<std::string, Choice> choice_of{};  ///< by node name, where it differs; an unknown name is a UsageError
+  Choice choice{};  ///< a named algorithm applies to the units that have it, the others pick; it is a
+                    ///< UsageError if no unit has it
+  std::map<std::string, Choice> choice_of{};  ///< by node name, if it differs; an unknown name is a UsageError
   bool fuse = true;
   Keep keep = Keep::all;
-  bool keep_values = false;  ///< for tests: pack and alias nothing, so that every value can be read afterwards
+  bool keep_values = false;  ///< for tests: no packing and no aliasing, so that every value can be read afterwards
   bool input_gradient = false;
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
 };
 
-/// What a plan holds, in bytes.
+/// Sizes of what a plan holds, in bytes.
 struct MemoryReport {
   std::size_t parameters = 0;  ///< and their gradients, in training
   std::size_t state = 0;
   std::size_t inputs = 0;  ///< inputs, output, and the gradients of both that are wanted
   std::size_t arena = 0;   ///< one block for everything below, packed by lifetime
-  /// What is in the arena, each block counted once, and the largest workspace of a call: their sum exceeds it.
+  /// What is in the arena, each block counted once, and the largest workspace of a call. Their sum exceeds `arena`.
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
   bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
@@ -50,18 +50,18 @@ struct MemoryReport {
 /// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
 LAMINA_API MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
 
-/// By node: whether the gradient of its value is wanted. It is where something before it, or it itself, has parameters
-/// or is an input whose gradient is asked for; in inference nowhere.
+/// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters
+/// or is an input whose gradient is requested. In inference no gradient is.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
-/// A unit of work: the nodes that run as one, and what a plan asks its backend for.
+/// A unit of work: the nodes that run as one, and what a plan requests from its backend.
 struct PlannedUnit {
   std::vector<int> nodes;  ///< in order
   Spec spec;
 };
 
-/// The units that `Plan` would lower, in the order in which they run forward. Lowers nothing and touches no device.
-/// Throws what predict_memory throws of the graph and the options.
+/// The units that `Plan` would lower, in forward order. Lowers nothing and touches no device.
+/// Throws what predict_memory throws for the graph and the options.
 LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, const Options& = {});
 
 /// One bound call of a plan.
@@ -70,16 +70,16 @@ struct Call {
   std::shared_ptr<const Spec> spec;  ///< of the unit; its calls share it
   std::vector<Pass> passes;          ///< covered by this call
   std::string algorithm;
-  /// At least. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without gradients that
-  /// nobody wants. Bytes are those of every tensor outside the unit that the call reads or writes, each once. What lies
+  /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted
+  /// gradients. Bytes are those of every tensor outside the unit that the call reads or writes, each once. A value
   /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.
-  /// For one node and one pass both are those of `cost`.
+  /// For one node and one pass both equal those of `cost`.
   Cost cost;
   std::size_t workspace_bytes = 0;
   bool deterministic = true;  ///< these three as in Lowered::Step
   Math math = Math::strict;
   double max_error = no_bound;
-  std::vector<std::string> tied{};  ///< algorithms that the measured pick did not win against, of its first pass
+  std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for its first pass
 };
 
 /// A graph bound to memory of a backend's device.
@@ -87,16 +87,16 @@ struct Call {
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
 /// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
 /// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
-/// The plan copies what it needs of the graph, and keeps a backend of make_backend alive, as every backend that a
-/// shared_ptr owns; any other one must outlive the plan. Of a plan that was moved from, every function but the
+/// The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as with
+/// make_backend. Any other backend must outlive the plan. On a moved-from plan every function but
 /// assignment throws UsageError.
 /// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while
-/// another of them runs. The plans of one backend take turns, too: a caller with threads of its own makes a backend for
+/// another of them runs. The plans of one backend also take turns. A caller with several threads makes a backend for
 /// each.
 class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
-  /// nothing, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
+  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph without an
+  /// op, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
   /// OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
@@ -106,7 +106,7 @@ class LAMINA_API Plan {
   void forward();   ///< enqueues; does not wait, does not allocate
   void backward();  ///< enqueues; UsageError in inference mode or without a forward since the last backward
 
-  /// As above, calling `before(i)` ahead of calls()[i], and `before(end)` behind the last: what a timer can stamp.
+  /// As above, with `before(i)` called ahead of calls()[i], and `before(end)` after the last, for timers.
   void forward(const std::function<void(std::size_t)>& before);
   void backward(const std::function<void(std::size_t)>& before);
 
@@ -115,14 +115,14 @@ class LAMINA_API Plan {
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values
-  Tensor gradient(std::string_view node) const;   ///< likewise; null where nobody wants it
+  Tensor gradient(std::string_view node) const;   ///< likewise; null if not wanted
   Tensor parameter(std::string_view name) const;  ///< "layer1.0.conv1.weight"
   Tensor parameter_gradient(std::string_view name) const;
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
   std::vector<std::string> parameter_names() const;  ///< in order of the graph
   std::vector<std::string> state_names() const;
 
-  /// To be called after writing to parameters or state: makes prepared forms again.
+  /// Call it after writing to parameters or state: it makes the prepared forms again.
   void parameters_changed();
 
   const Graph& graph() const;
@@ -130,7 +130,7 @@ class LAMINA_API Plan {
   const Options& options() const;
   const MemoryReport& memory() const;
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
-  std::size_t forward_calls() const;       ///< how many of them are forward's
+  std::size_t forward_calls() const;       ///< how many of them belong to forward
   /// The nodes that run as one unit with `node`, in order; a value inside a unit does not exist.
   std::vector<std::string> unit_of(std::string_view node) const;
 
@@ -146,15 +146,15 @@ struct Lifetime {
   int first, last;
 };
 
-/// Where each block lies, and how long the whole is.
+/// The offset of each block, and the length of the whole.
 struct Packing {
   std::vector<std::size_t> offsets;
   std::size_t bytes = 0;
 };
 
-/// Places the largest first at the lowest offset that is free for the block's whole life.
-/// No two blocks that live at one step overlap; every offset is a multiple of `alignment`, a power of two.
-/// Throws UsageError for another alignment, and where the sum of all blocks has no 64 bits.
+/// Places the largest block first, at the lowest offset that is free for the block's whole life.
+/// Blocks that live at the same step do not overlap; every offset is a multiple of `alignment`, a power of two.
+/// Throws UsageError for any other alignment, and if the sum of all blocks exceeds 64 bits.
 LAMINA_API Packing pack(const std::vector<Lifetime>&, std::size_t alignment = 256);
 
 }  // namespace lamina

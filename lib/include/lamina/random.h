@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011).
-// A number is a function of key and counter, so every backend and layout draws the same ones, in any order.
+// A number is a function of key and counter, so every backend and layout draws the same numbers, in any order.
 
 #include <array>
 #include <cstdint>

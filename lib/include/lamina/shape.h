@@ -1,8 +1,8 @@
 #pragma once
 // Extents, element types, memory layouts, and the view of a tensor.
 //
-// Here and in every header: an enumerator out of range is a UsageError, except of a constexpr function, which does not
-// look, and of Backend::algorithms, which has none for such a pass.
+// Here and in every header: an enumerator out of range is a UsageError. Exceptions: constexpr functions do not check,
+// and Backend::algorithms returns an empty list for an unknown pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ LAMINA_API std::size_t size_of(DType);          ///< bytes of one element
 LAMINA_API std::string_view to_string(DType);   ///< "f32"
 LAMINA_API std::string_view to_string(Layout);  ///< "nchw"
 
-/// Elements from one image to the next (nchw) or from one pixel to the next (nhwc) where nothing lies between.
+/// Elements from one image to the next (nchw) or from one pixel to the next (nhwc) in a dense tensor.
 constexpr std::int64_t dense_pitch(const Shape& shape, Layout layout) {
   return layout == Layout::nchw ? shape.image() : shape.c;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Reading and writing safetensors files, and moving their tensors into and out of plans.
+// Reading and writing safetensors files, and copying their tensors into and out of plans.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,41 +13,41 @@
 
 namespace lamina {
 
-/// A tensor of a file, on the host: its extents as the file has them, outermost first, and its numbers.
+/// A tensor of a file, on the host: its extents as stored, outermost first, and its numbers.
 struct HostTensor {
   DType dtype = DType::f32;           ///< as stored: f64, f32, f16, bf16
   std::vector<std::int64_t> extents;  ///< {} for a scalar
-  std::vector<double> values;         ///< every f64, f32, f16 and bf16 is exactly a double
+  std::vector<double> values;         ///< every f64, f32, f16 and bf16 converts to double exactly
 };
 
-/// Names in order of the alphabet.
+/// By name, in alphabetical order.
 using TensorFile = std::map<std::string, HostTensor>;
 
 /// Throws FileError, naming file and tensor: unreadable or not a regular file, truncated, trailing bytes, a header that
 /// is too long, not JSON, not of the form or with a key twice, unknown element types, offsets that overlap, leave gaps,
-/// or do not match the extents. Memory is taken in proportion to the file's length, whatever its header claims. Integer
-/// tensors (I64 and the like, as PyTorch's num_batches_tracked) are checked and then left out, and so is metadata.
+/// or do not match the extents. Memory use is proportional to the file's length, whatever its header claims. Integer
+/// tensors (I64 and the like, as PyTorch's num_batches_tracked) are checked and skipped, and so is metadata.
 LAMINA_API TensorFile read_safetensors(const std::filesystem::path&);
 
-/// Writes to a neighbour first, waits for the disk and renames, so that a failure leaves the old file and nothing else.
-/// Rounds to nearest, ties to even; infinities and NaNs are kept, but a finite number that would round to an infinity
-/// is refused. Throws FileError: that, values that do not fill the extents, a name that is not UTF-8, a disk that is
-/// full.
+/// Writes to a temporary file beside it, waits for the disk and renames, so that a failure leaves only the old file.
+/// Rounds to nearest, ties to even; infinities and NaNs are kept. Throws FileError: a finite number that would round to
+/// an infinity, values that do not fill the extents, a name that is not UTF-8,
+/// a full disk.
 LAMINA_API void write_safetensors(const std::filesystem::path&, const TensorFile&);
 
 /// Loads every parameter and running statistic of the plan. Strict: a missing, unknown or misshapen tensor is a
-/// FileError that names it (a few at once, and how many more). `num_batches_tracked` is ignored by rule, as is a plan's
+/// FileError that names it (a few at once, and how many more). `num_batches_tracked` is ignored, and so is a plan's
 /// dropout step. A vector {k} fits 1 x k x 1 x 1; a matrix {k, j} fits k x c x h x w with c h w = j. Rounds to the
-/// plan's element type; a finite number beyond it is a FileError. After an error the plan is unchanged.
+/// plan's element type; a finite number out of its range is a FileError. After an error the plan is unchanged.
 LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_name = "weights");
 
 /// Every parameter and running statistic of the plan, in PyTorch's extents (filters {k, c, h, w}, fully connected
 /// weights {k, c h w}, everything else a vector), of the plan's element type. Waits for the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
-/// A fully connected weight {k, h w c} whose columns flatten an image in the order h, w, c, as Keras does, as one
-/// {k, c h w} in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c, k}.) Of `image`,
-/// c, h and w are used: the extents of what is flattened. Throws UsageError unless the weight is a matrix of c h w
+/// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to
+/// {k, c h w} in the order c, h, w of this library and PyTorch. (Keras stores the transpose, {h w c, k}.) Of `image`
+/// only c, h and w are used: the extents that are flattened. Throws UsageError unless the weight is a matrix of c h w
 /// columns.
 LAMINA_API HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image);
 
