@@ -43,10 +43,9 @@ std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const 
   return kept;
 }
 
-int list_rows(Workshop& workshop) {
+int list_rows(Workshop& workshop, const RunOptions& options) {
   std::vector<Row> rows = all_rows(workshop);
-  if (workshop.options().filter)
-    rows = picked(std::move(rows), *workshop.options().filter, too_small_for(workshop.options()));
+  if (options.filter) rows = picked(std::move(rows), *options.filter, too_small_for(options));
   std::string text;
   for (const Row& row : rows) text += row.name + "\n";
   fmt::print("{}", text);
@@ -67,16 +66,16 @@ void add(nlohmann::ordered_json& context, const Facts& facts) {
 }
 
 /// Names of the files of --table, without their ends: the time at the start keeps them apart.
-std::filesystem::path stem(const BenchOptions& options, const Facts& start) {
+std::filesystem::path stem(const RunOptions& options, const Facts& start) {
   std::string time = start.front().second;
   std::replace(time.begin(), time.end(), ':', '-');
   return options.results / time;
 }
 
-void announce(const Progress& progress, const Runner& runner, Workshop& workshop) {
+void announce(const Progress& progress, const Runner& runner, Workshop& workshop, bool table) {
   std::set<const Group*> groups;
   for (const Row& row : runner.rows()) groups.insert(row.group.get());
-  if (workshop.options().table)
+  if (table)
     for (const std::string& reason : workshop.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
   const std::string& backend = runner.rows().front().group->facts.backend;
   const double seconds = progress.guessed_seconds();
@@ -106,8 +105,7 @@ bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& t
   return written;
 }
 
-int run_rows(Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+int run_rows(Workshop& workshop, const RunOptions& options) {
   const Facts start = passing_facts("start");
   const std::filesystem::path table_stem = stem(options, start);
   std::filesystem::path out = options.out;
@@ -121,7 +119,7 @@ int run_rows(Workshop& workshop) {
   Progress progress(workshop, rows);
   if (!options.long_run) check_duration(progress);
   Runner runner(workshop, std::move(rows), progress);
-  announce(progress, runner, workshop);
+  announce(progress, runner, workshop, options.table);
 
   ResultFile file(out);
   Table table;
@@ -152,11 +150,9 @@ int run_rows(Workshop& workshop) {
 }
 
 /// A cuDNN that is named is there, whether or not a device is found that could use it.
-void check_cudnn_exists(const BenchOptions& options) {
-  for (const auto& directory : options.cudnn)
-    if (!std::filesystem::exists(directory))
-      throw UsageError(
-          fmt::format("--cudnn={}: there is no such directory", std::filesystem::path(directory).string()));
+void check_cudnn_exists(const std::string& directory) {
+  if (!directory.empty() && !std::filesystem::exists(directory))
+    throw UsageError(fmt::format("--cudnn={}: there is no such directory", directory));
 }
 
 void print_now(const std::string& text) {
@@ -164,52 +160,77 @@ void print_now(const std::string& text) {
   if (std::fflush(stdout) != 0) throw FileError("cannot write to standard output");
 }
 
-/// Files of choices are read before anything is measured: one that is none is an error then and not afterwards.
-void check_choice_files(const BenchOptions& options) {
-  if (const std::filesystem::path folder = options.choice_cache.parent_path();
-      !folder.empty() && !std::filesystem::is_directory(folder))
-    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
-                                 options.choice_cache.string(), folder.string()));
-  for (const auto& [flag, file] :
-       {std::pair("--choices", options.choices), std::pair("--choices_out", options.choices_out),
-        std::pair("--choice_cache", options.choice_cache)}) {
-    if (file.empty()) continue;
-    try {
-      ChoiceCache{file};
-    } catch (const FileError& error) {
-      throw FileError(fmt::format("{}={}", flag, error.what()));
-    }
+/// A file of choices is read before anything is measured: an invalid one fails up front.
+void check_choice_file(const char* flag, const std::filesystem::path& file) {
+  if (file.empty()) return;
+  try {
+    ChoiceCache{file};
+  } catch (const FileError& error) {
+    throw FileError(fmt::format("{}={}", flag, error.what()));
   }
 }
 
-int dispatch(const BenchOptions& options, const MakeBackend& make) {
-  check_choice_files(options);
-  if (options.task == Task::run) check_cudnn_exists(options);
-  Workshop workshop(options, make);
-  switch (options.task) {
-    case Task::run: return run_rows(workshop);
-    case Task::list: return list_rows(workshop);
-    case Task::networks: fmt::print("{}", list_networks(options)); return 0;
-    case Task::describe: fmt::print("{}", describe(workshop)); return 0;
-    case Task::memory: fmt::print("{}", describe_memory(workshop)); return 0;
-    case Task::devices: fmt::print("{}", device_table(workshop)); return 0;
-    case Task::ledger: ledgers(workshop, print_now); return interrupted() != 0 ? 128 + interrupted() : 0;
-    case Task::frontier: frontiers(workshop, print_now); return interrupted() != 0 ? 128 + interrupted() : 0;
-    case Task::engines: fmt::print("{}", cudnn_engines(workshop)); return 0;
-  }
-  return 2;
+void check_files(const Settings& settings) {
+  if (const std::filesystem::path folder = settings.choice_cache.parent_path();
+      !folder.empty() && !std::filesystem::is_directory(folder))
+    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
+                                 settings.choice_cache.string(), folder.string()));
+  check_choice_file("--choices", settings.choices);
+  check_choice_file("--choice_cache", settings.choice_cache);
 }
+
+int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0; }
+
+/// Does what a subcommand is for; gives the exit status.
+struct Doer {
+  const MakeBackend& make;
+
+  int operator()(const RunOptions& options) const {
+    check_files(options);
+    check_cudnn_exists(options.cudnn);
+    Workshop workshop(options, make);
+    return options.list ? list_rows(workshop, options) : run_rows(workshop, options);
+  }
+  int operator()(const LedgerOptions& options) const {
+    check_files(options);
+    Workshop workshop(options, make);
+    ledgers(workshop, options, print_now);
+    return status_of_interrupt();
+  }
+  int operator()(const FrontierOptions& options) const {
+    check_files(options);
+    check_choice_file("--choices_out", options.choices_out);
+    Workshop workshop(options, make);
+    frontiers(workshop, options, print_now);
+    return status_of_interrupt();
+  }
+  int operator()(const MemoryOptions& options) const {
+    check_files(options);
+    Workshop workshop(options, make);
+    print_now(describe_memory(workshop, options));
+    return 0;
+  }
+  int operator()(const DevicesOptions& options) const {
+    check_files(options);
+    Workshop workshop(options, make);
+    print_now(device_table(workshop, options.format));
+    return 0;
+  }
+  int operator()(const DescribeOptions& options) const { return print_now(describe(options)), 0; }
+  int operator()(const NetworksOptions& options) const { return print_now(list_networks(options.format)), 0; }
+  int operator()(const EnginesOptions& options) const { return print_now(cudnn_engines(options)), 0; }
+  int operator()(const ServeOptions& options) const { return run_serve(options.config); }
+};
 
 }  // namespace
 
 int run_program(int argc, char** argv, const MakeBackend& make) {
-  if (argc == 3 && std::string(argv[1]) == "serve") return run_serve(argv[2]);
   const Parsed parsed = parse_options(argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
   int only_the_name = 1;
   benchmark::Initialize(&only_the_name, argv);
   try {
-    return dispatch(parsed.options, make);
+    return std::visit(Doer{make}, parsed.command);
   } catch (const UsageError& error) {
     fmt::print(stderr, "lamina_bench: {}\n", error.what());
     return 2;

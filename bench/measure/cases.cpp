@@ -6,14 +6,14 @@
 
 namespace lamina::bench {
 
-std::vector<Case> cases(Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+std::vector<Case> cases(Workshop& workshop, const std::vector<std::string>& networks) {
+  const Settings& settings = workshop.settings();
   std::vector<Case> all;
-  for (const std::string& network : options.networks)
+  for (const std::string& network : networks)
     for (const std::string& backend : workshop.backend_names())
-      for (const int batch : options.batches)
+      for (const int batch : settings.batches)
         all.push_back(
-            {std::string(nets::info(network).name), backend, options.dtypes.front(), options.layouts.front(), batch});
+            {std::string(nets::info(network).name), backend, settings.dtypes.front(), settings.layouts.front(), batch});
   return all;
 }
 

@@ -8,9 +8,9 @@
 
 namespace lamina::bench {
 
-/// Every network, backend and batch that the options name, in this order; of types and layouts the first. Throws
-/// UsageError for an unknown network.
-std::vector<Case> cases(Workshop&);
+/// Each of the networks on every backend and at every batch of the settings, in this order; of types and layouts the
+/// first. Throws UsageError for an unknown network.
+std::vector<Case> cases(Workshop&, const std::vector<std::string>& networks);
 
 /// "resnet50 on eigen, batch 16"
 std::string to_string(const Case&);

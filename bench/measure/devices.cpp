@@ -65,12 +65,12 @@ Grid device_grid(const std::vector<MeasuredDevice>& all) {
   return grid;
 }
 
-std::string device_table(Workshop& workshop) {
+std::string device_table(Workshop& workshop, Format format) {
   std::string notes;
   std::vector<MeasuredDevice> all;
   for (const DeviceInfo& device : devices()) all.push_back(measured(device, workshop, notes));
   const Grid grid = device_grid(all);
-  if (workshop.options().format == Format::csv) return grid.csv();
+  if (format == Format::csv) return grid.csv();
   if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
   for (const LibraryVersion& library : device_libraries(true))
     notes += fmt::format("{}: {}\n", library.name, library.version);

@@ -21,7 +21,7 @@ Grid device_grid(const std::vector<MeasuredDevice>&);
 
 /// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
 /// below the table says why.
-std::string device_table(Workshop&);
+std::string device_table(Workshop&, Format);
 
 /// A GPU's properties: "gpu_0" and one line.
 Fact gpu_fact(const DeviceInfo&);

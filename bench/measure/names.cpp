@@ -14,42 +14,51 @@ namespace lamina::bench {
 namespace {
 
 /// What products are made of: the element type, or the math that stands in for f32's own.
-std::string_view type_text(const Case& c, const BenchOptions& options) {
-  return options.choice.math == Math::strict ? to_string(c.dtype) : to_string(options.choice.math);
+std::string_view type_text(const Case& c, const Settings& settings) {
+  return settings.choice.math == Math::strict ? to_string(c.dtype) : to_string(settings.choice.math);
 }
 
-std::string tail(const Case& c, const BenchOptions& options) {
-  std::string text = fmt::format("{}/{}/batch:{}", type_text(c, options), to_string(c.layout), c.batch);
-  if (options.image != 0 && options.image != nets::info(c.network).image)
-    text += fmt::format("/image:{}", options.image);
-  if (!options.instruction_set.empty() && c.backend == "eigen")
-    text += fmt::format("/instruction_set:{}", options.instruction_set);
-  if (options.width_divisor != 1) text += fmt::format("/width_divisor:{}", options.width_divisor);
-  return text;
-}
+using Differs = std::vector<std::pair<std::string, std::string>>;
 
-std::string flag(const char* name, const std::optional<bool>& set, bool published) {
-  return set && *set != published ? fmt::format("/{}:{}", name, int{*set}) : std::string();
+RowKey key_of(const char* what, const Case& c, std::string_view part, const Settings& settings) {
+  RowKey key{.what = what,
+             .network = c.network,
+             .part = std::string(part),
+             .backend = c.backend,
+             .type = std::string(type_text(c, settings)),
+             .layout = std::string(to_string(c.layout)),
+             .batch = c.batch};
+  if (settings.image != 0 && settings.image != nets::info(c.network).image)
+    key.differs.emplace_back("image", fmt::format("{}", settings.image));
+  if (!settings.instruction_set.empty() && c.backend == "eigen")
+    key.differs.emplace_back("instruction_set", settings.instruction_set);
+  if (settings.width_divisor != 1) key.differs.emplace_back("width_divisor", fmt::format("{}", settings.width_divisor));
+  return key;
 }
 
 /// What differs from the default in which algorithms may be taken.
-std::string limits(const BenchOptions& options) {
-  const Choice plain, &choice = options.choice;
-  std::string text = choice.deterministic ? "/deterministic" : "";
-  if (choice.max_error != plain.max_error) text += fmt::format("/max_error:{:g}", choice.max_error);
+void add_limits(Differs& differs, const Choice& choice) {
+  const Choice plain;
+  if (choice.deterministic) differs.emplace_back("deterministic", "");
+  if (choice.max_error != plain.max_error) differs.emplace_back("max_error", fmt::format("{:g}", choice.max_error));
   if (choice.workspace_limit != plain.workspace_limit)
-    text += fmt::format("/workspace_limit:{}", choice.workspace_limit);
-  return text;
+    differs.emplace_back("workspace_limit", fmt::format("{}", choice.workspace_limit));
 }
 
 /// What differs from the default in how a whole network is planned.
-std::string variants(const Case& c, const BenchOptions& options) {
+void add_variants(Differs& differs, const Case& c, const Settings& settings) {
   const nets::Protocol& published = nets::info(c.network).protocol;
-  return std::string(options.keep == Keep::cheap ? "/recompute" : "") + (options.fuse ? "" : "/unfused") +
-         flag("softmax", options.softmax, published.softmax) +
-         flag("input_gradient", options.input_gradient, published.input_gradient) +
-         flag("accumulate", options.accumulate, published.accumulate) + limits(options) +
-         (options.choice.measure ? "/measured" : "") + (options.choices.empty() ? "" : "/choices");
+  const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
+    if (set && *set != as_published) differs.emplace_back(name, *set ? "1" : "0");
+  };
+  if (settings.keep == Keep::cheap) differs.emplace_back("recompute", "");
+  if (!settings.fuse) differs.emplace_back("unfused", "");
+  flag("softmax", settings.softmax, published.softmax);
+  flag("input_gradient", settings.input_gradient, published.input_gradient);
+  flag("accumulate", settings.accumulate, published.accumulate);
+  add_limits(differs, settings.choice);
+  if (settings.choice.measure) differs.emplace_back("measured", "");
+  if (!settings.choices.empty()) differs.emplace_back("choices", "");
 }
 
 /// Smallest number of characters to change, add or drop in `pattern` so that it occurs in `text`.
@@ -84,36 +93,52 @@ std::string nearest(const std::vector<std::string>& names, const std::string& fi
 
 }  // namespace
 
-nets::Protocol protocol_of(const Case& c, const BenchOptions& options) {
+nets::Protocol protocol_of(const Case& c, const Settings& settings) {
   nets::Protocol protocol = nets::info(c.network).protocol;
-  if (options.softmax) protocol.softmax = *options.softmax;
-  if (options.input_gradient) protocol.input_gradient = *options.input_gradient;
-  if (options.accumulate) protocol.accumulate = *options.accumulate;
+  if (settings.softmax) protocol.softmax = *settings.softmax;
+  if (settings.input_gradient) protocol.input_gradient = *settings.input_gradient;
+  if (settings.accumulate) protocol.accumulate = *settings.accumulate;
   return protocol;
 }
 
-std::string net_name(const Case& c, std::string_view part, const BenchOptions& options) {
-  return fmt::format("net/{}/{}/{}/{}{}{}", c.network, part, c.backend, tail(c, options),
-                     options.cuda_graph ? "/graph" : "", variants(c, options));
+RowKey net_key(const Case& c, std::string_view part, const Settings& settings) {
+  RowKey key = key_of("net", c, part, settings);
+  if (settings.cuda_graph) key.differs.emplace_back("graph", "");
+  add_variants(key.differs, c, settings);
+  return key;
 }
 
-std::string layer_name(const Case& c, std::string_view node, std::string_view pass, std::string_view algorithm,
-                       const BenchOptions& options) {
-  return fmt::format("layer/{}/{}/{}/{}/{}/{}{}", c.network, node, pass, c.backend, algorithm, tail(c, options),
-                     limits(options));
+RowKey layer_key(const Case& c, std::string_view node, std::string_view pass, std::string_view algorithm,
+                 const Settings& settings) {
+  RowKey key = key_of("layer", c, pass, settings);
+  key.layer = node;
+  key.algorithm = algorithm;
+  add_limits(key.differs, settings.choice);
+  return key;
 }
 
-std::string setup_name(const Case& c, std::string_view part, const BenchOptions& options) {
-  return fmt::format("setup/{}/{}/{}/{}{}", c.network, part, c.backend, tail(c, options), variants(c, options));
+RowKey setup_key(const Case& c, std::string_view part, const Settings& settings) {
+  RowKey key = key_of("setup", c, part, settings);
+  add_variants(key.differs, c, settings);
+  return key;
 }
 
-std::string too_small_for(const BenchOptions& options) {
+std::string to_string(const RowKey& key) {
+  std::string name = key.what + "/" + key.network;
+  for (const std::string* part : {&key.layer, &key.part, &key.backend, &key.algorithm, &key.type, &key.layout})
+    if (!part->empty()) name += "/" + *part;
+  name += fmt::format("/batch:{}", key.batch);
+  for (const auto& [what, value] : key.differs) name += "/" + what + (value.empty() ? "" : ":" + value);
+  return name;
+}
+
+std::string too_small_for(const Settings& settings) {
   std::vector<std::string> texts;
   for (const nets::Info& info : nets::list())
-    if (options.image != 0 && options.image < info.smallest_image)
+    if (settings.image != 0 && settings.image < info.smallest_image)
       texts.push_back(fmt::format("{} ({})", info.name, info.smallest_image));
   if (texts.empty()) return {};
-  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", options.image,
+  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", settings.image,
                      fmt::join(texts, ", "));
 }
 

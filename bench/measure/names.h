@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lamina/nets.h"
@@ -21,17 +22,31 @@ struct Case {
 };
 
 /// The protocol of a network: as published, but for what the user set.
-nets::Protocol protocol_of(const Case&, const BenchOptions&);
+nets::Protocol protocol_of(const Case&, const Settings&);
+
+/// What a row is of: all that its time depends on but the machine, the versions and the number of threads. Its name is
+/// printed from this, and it stands beside the name in the JSON; nothing reads a name.
+struct RowKey {
+  std::string what;  ///< "net", "layer", "setup"
+  std::string network;
+  std::string layer{};  ///< of "layer": the node
+  std::string part;     ///< the pass, or the step of the set-up
+  std::string backend;
+  std::string algorithm{};  ///< of "layer", as asked for: a name, or "default"
+  std::string type, layout;
+  int batch = 0;
+  std::vector<std::pair<std::string, std::string>> differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
+};
 
 /// "net/resnet50/total/eigen/f32/nchw/batch:16"
-std::string net_name(const Case&, std::string_view part, const BenchOptions&);
-
+RowKey net_key(const Case&, std::string_view part, const Settings&);
 /// "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16"
-std::string layer_name(const Case&, std::string_view node, std::string_view pass, std::string_view algorithm,
-                       const BenchOptions&);
-
+RowKey layer_key(const Case&, std::string_view node, std::string_view pass, std::string_view algorithm,
+                 const Settings&);
 /// "setup/resnet50/plan/eigen/f32/nchw/batch:16"
-std::string setup_name(const Case&, std::string_view part, const BenchOptions&);
+RowKey setup_key(const Case&, std::string_view part, const Settings&);
+
+std::string to_string(const RowKey&);
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks.
 /// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names and then `left_out`.
@@ -40,7 +55,7 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
 
 /// A line on the networks that have no rows because --image is too small for them, with the least they take; or
 /// nothing.
-std::string too_small_for(const BenchOptions&);
+std::string too_small_for(const Settings&);
 
 /// The expression of the rows that are run when none is given: the ten networks of cnn-benchmarks, or three of them.
 std::string default_filter(bool quick);

@@ -45,11 +45,11 @@ double measured_product(Backend& backend, DType dtype) {
 
 const std::vector<std::string>& Workshop::backend_names() {
   if (!names_.empty()) return names_;
-  if (!options_.backends.empty()) {
+  if (!settings_.backends.empty()) {
     const std::vector<std::string> known = lamina::backend_names();
-    for (const std::string& name : options_.backends)  // one that is known but not built becomes rows that say so
+    for (const std::string& name : settings_.backends)  // one that is known but not built becomes rows that say so
       if (!name.starts_with("cudnn:") && std::find(known.begin(), known.end(), name) == known.end()) backend(name);
-    return names_ = options_.backends;
+    return names_ = settings_.backends;
   }
   for (const std::string& name : lamina::backend_names()) {
     if (name == "cuda-host") continue;
@@ -70,13 +70,13 @@ Backend& Workshop::backend(const std::string& name) {
   std::shared_ptr<Backend>& made = backends_[name];
   if (made == nullptr) {
     BackendOptions options;
-    options.threads = options_.threads;
-    options.memory_limit = options_.memory_limit;
-    options.choice_cache = options_.choice_cache.string();
-    options.instruction_set = options_.instruction_set;
+    options.threads = settings_.threads;
+    options.memory_limit = settings_.memory_limit;
+    options.choice_cache = settings_.choice_cache.string();
+    options.instruction_set = settings_.instruction_set;
     // The directory is no part of a name, so that rows of two versions have equal ones.
-    const bool own_cudnn = name == "cudnn" && options_.cudnn.size() == 1;
-    made = make_(own_cudnn ? "cudnn:" + options_.cudnn.front() : name, options);
+    const bool own_cudnn = name == "cudnn" && !settings_.cudnn.empty();
+    made = make_(own_cudnn ? "cudnn:" + settings_.cudnn : name, options);
   }
   return *made;
 }
@@ -108,17 +108,17 @@ Sample Workshop::opened(const std::string& name) {
 void Workshop::put(const std::string& name, std::shared_ptr<Backend> backend) { backends_[name] = std::move(backend); }
 
 std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
-  if (!choices_) choices_.emplace(options_.choices);
+  if (!choices_) choices_.emplace(settings_.choices);
   const Graph whole = graph(c);
   std::map<std::string, Choice> by_node;
   std::set<std::string> taken;  // one entry may serve several layers
   for (const DistinctLayer& layer : distinct_layers(whole)) {
     const ChoiceKey key =
-        choice_key(backend(c.backend), spec_of(backend(c.backend), whole, layer.first(), c, true), options_.choice);
+        choice_key(backend(c.backend), spec_of(backend(c.backend), whole, layer.first(), c, true), settings_.choice);
     const std::optional<Algorithms> found = choices_->find(key);
     if (!found) continue;
     taken.insert(to_string(key));
-    Choice choice = options_.choice;
+    Choice choice = settings_.choice;
     choice.algorithm = *found;
     choice.max_error = no_bound;  // which a frontier held by measurement
     for (const Node* node : layer.nodes) by_node[node->name] = choice;
@@ -126,40 +126,40 @@ std::map<std::string, Choice> Workshop::saved_choices(const Case& c) {
   if (by_node.empty())
     throw UsageError(fmt::format(
         "{} has no choice for {} on {} here, with these limits, at batch {}; it holds {} others. Make them with "
-        "--frontier={} --choices_out={} and the same flags; those of --measure are taken with --measure "
+        "lamina_bench frontier {} --choices_out={} and the same flags; those of --measure are taken with --measure "
         "--choice_cache",
-        options_.choices.string(), c.network, c.backend, c.batch, choices_->entries().size(), c.network,
-        options_.choices.string()));
+        settings_.choices.string(), c.network, c.backend, c.batch, choices_->entries().size(), c.network,
+        settings_.choices.string()));
   const std::string told =
-      fmt::format("{}: {} of its {} choices hold for {} on {}, batch {}", options_.choices.string(), taken.size(),
+      fmt::format("{}: {} of its {} choices hold for {} on {}, batch {}", settings_.choices.string(), taken.size(),
                   choices_->entries().size(), c.network, c.backend, c.batch);
   if (told_.insert(told).second) fmt::print(stderr, "{}\n", told);
   return by_node;
 }
 
 int Workshop::passes(const std::string& backend) const {
-  if (options_.passes != 0) return options_.passes;
+  if (settings_.passes != 0) return settings_.passes;
   return backend == "cuda" || backend.starts_with("cudnn") ? 10 : 3;
 }
 
 Graph Workshop::graph(const Case& c) const {
   return nets::build(c.network, {.batch = c.batch,
-                                 .image = options_.image,
-                                 .width_divisor = options_.width_divisor,
-                                 .softmax = protocol_of(c, options_).softmax});
+                                 .image = settings_.image,
+                                 .width_divisor = settings_.width_divisor,
+                                 .softmax = protocol_of(c, settings_).softmax});
 }
 
 Options Workshop::plan_options(const Case& c, Mode mode) {
-  const nets::Protocol protocol = protocol_of(c, options_);
+  const nets::Protocol protocol = protocol_of(c, settings_);
   Options plan;
   plan.mode = mode;
   plan.dtype = c.dtype;
   plan.layout = c.layout;
-  plan.fuse = options_.fuse;
-  plan.choice = options_.choice;
-  if (!options_.choices.empty()) plan.choice_of = saved_choices(c);
+  plan.fuse = settings_.fuse;
+  plan.choice = settings_.choice;
+  if (!settings_.choices.empty()) plan.choice_of = saved_choices(c);
   if (mode == Mode::training) {
-    plan.keep = options_.keep;
+    plan.keep = settings_.keep;
     plan.input_gradient = protocol.input_gradient;
     plan.accumulate_parameters = protocol.accumulate;
   }

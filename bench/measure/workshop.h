@@ -30,10 +30,10 @@ struct Peak {
 
 class Workshop {
  public:
-  explicit Workshop(const BenchOptions& options, MakeBackend make = make_backend)
-      : options_(options), make_(std::move(make)) {}
+  explicit Workshop(Settings settings, MakeBackend make = make_backend)
+      : settings_(std::move(settings)), make_(std::move(make)) {}
 
-  const BenchOptions& options() const { return options_; }
+  const Settings& settings() const { return settings_; }
 
   /// Those that the user named, or every one that was built and can run here, cuda-host apart. Throws UsageError for
   /// names that are none.
@@ -79,7 +79,7 @@ class Workshop {
   std::string available(const std::string& name);
   std::map<std::string, Choice> saved_choices(const Case&);
 
-  BenchOptions options_;
+  Settings settings_;
   MakeBackend make_;
   std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
   std::set<std::string> told_;          ///< of the file, on standard error

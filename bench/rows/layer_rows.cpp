@@ -68,11 +68,11 @@ void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, cons
       const Graph whole = workshop.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
       return std::make_unique<LayerMeasurement>(open_layer(workshop.usable_backend(c.backend), c, whole,
-                                                           whole.node(name), pass, asked, workshop.options().choice,
+                                                           whole.node(name), pass, asked, workshop.settings().choice,
                                                            reference));
     };
     for (Row& row : rows_of(group, [&](std::string_view part) {
-           return layer_name(c, node.name, part, algorithm.name, workshop.options());
+           return layer_key(c, node.name, part, algorithm.name, workshop.settings());
          }))
       rows.push_back(std::move(row));
   }

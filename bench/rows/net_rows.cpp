@@ -13,7 +13,7 @@ class NetMeasurement final : public Measurement {
  public:
   NetMeasurement(Workshop& workshop, const Case& c, Mode mode)
       : run_(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, mode),
-             workshop.options().cuda_graph, workshop.options().weights) {
+             workshop.settings().cuda_graph, workshop.settings().weights) {
     warm_up(run_.plan().backend().device(), [this] { run_.untimed(); });
   }
 
@@ -40,7 +40,7 @@ class NetMeasurement final : public Measurement {
 
 std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, const Graph& graph) {
   const bool training = mode == Mode::training;
-  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.options()).input_gradient);
+  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.settings()).input_gradient);
   const double images = c.batch;
   const Work forward = {images, cost.forward.flops}, backward = {images, cost.backward.flops};
   const Work total = {images, forward.flops + backward.flops};
@@ -57,11 +57,11 @@ std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, cons
   }
   group->flops_per_pass = group->work.back().flops;
   group->open = [&workshop, c, mode] {
-    if (workshop.options().cuda_graph)
+    if (workshop.settings().cuda_graph)
       workshop.usable_backend(c.backend).device().capture([] {});  // or refuses, before any work
     return std::make_unique<NetMeasurement>(workshop, c, mode);
   };
-  return bench::rows_of(group, [&](std::string_view part) { return net_name(c, part, workshop.options()); });
+  return bench::rows_of(group, [&](std::string_view part) { return net_key(c, part, workshop.settings()); });
 }
 
 }  // namespace

@@ -36,6 +36,20 @@ std::vector<Sample> samples_of(const Json& run, const std::vector<Sample>& all) 
   return index < all.size() ? std::vector<Sample>{all[index]} : std::vector<Sample>{};
 }
 
+/// What a row is of, as fields.
+Json fields_of(const RowKey& key) {
+  Json fields = {{"what", key.what}, {"network", key.network}};
+  if (!key.layer.empty()) fields["layer"] = key.layer;
+  fields["part"] = key.part;
+  fields["backend"] = key.backend;
+  if (!key.algorithm.empty()) fields["algorithm"] = key.algorithm;
+  fields["type"] = key.type;
+  fields["layout"] = key.layout;
+  fields["batch"] = key.batch;
+  for (const auto& [what, value] : key.differs) fields["differs"][what] = value;
+  return fields;
+}
+
 /// What a row says of itself, and the median of the clocks that its device reported.
 std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
   std::vector<double> mhz;
@@ -126,6 +140,7 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   if (interrupted_before) return;
 
   for (Json& run : as_json(worth_keeping(runs, row))) {
+    run["key"] = fields_of(row.key);
     if (!row.group->algorithm.empty()) run["algorithm"] = row.group->algorithm;
     const std::vector<Sample> samples = samples_of(run, row.group->samples[row.part]);
     if (const Launches launches = launches_of(samples); launches != Launches::none)

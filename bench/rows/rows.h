@@ -54,9 +54,10 @@ struct Group {
 };
 
 struct Row {
-  std::string name;
+  std::string name;  ///< of the key
   std::shared_ptr<Group> group;
   std::size_t part;
+  RowKey key{};
 };
 
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
@@ -65,13 +66,13 @@ struct Row {
 std::vector<Row> all_rows(Workshop& workshop);
 
 /// Throws UsageError for a file, of weights or of choices, that none of the rows would look at.
-void check_files_are_used(const std::vector<Row>&, const BenchOptions&);
+void check_files_are_used(const std::vector<Row>&, const Settings&);
 
 std::vector<Row> net_rows(Workshop&, const Case&);
 std::vector<Row> layer_rows(Workshop&, const Case&);
 std::vector<Row> setup_rows(Workshop&, const Case&);
 
 /// Makes a row of each part.
-std::vector<Row> rows_of(const std::shared_ptr<Group>&, const std::function<std::string(std::string_view part)>& name);
+std::vector<Row> rows_of(const std::shared_ptr<Group>&, const std::function<RowKey(std::string_view part)>& key);
 
 }  // namespace lamina::bench

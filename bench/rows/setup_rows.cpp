@@ -48,7 +48,7 @@ class SetupMeasurement final : public Measurement {
 
 std::vector<Row> setup_rows(Workshop& workshop, const Case& c) {
   const Graph graph = workshop.graph(c);
-  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.options()).input_gradient);
+  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.settings()).input_gradient);
   auto group = std::make_shared<Group>();
   group->title = fmt::format("setup of {} on {}", c.network, c.backend);
   group->facts = c;
@@ -58,7 +58,7 @@ std::vector<Row> setup_rows(Workshop& workshop, const Case& c) {
   group->flops_per_pass = cost.forward.flops + cost.backward.flops;
   group->work.back() = {static_cast<double>(c.batch), group->flops_per_pass, 0};
   group->open = [&workshop, c] { return std::make_unique<SetupMeasurement>(workshop, c); };
-  return rows_of(group, [&](std::string_view part) { return setup_name(c, part, workshop.options()); });
+  return rows_of(group, [&](std::string_view part) { return setup_key(c, part, workshop.settings()); });
 }
 
 }  // namespace lamina::bench

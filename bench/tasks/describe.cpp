@@ -21,17 +21,17 @@ std::string geometry(const Op& op) {
 
 }  // namespace
 
-std::string list_networks(const BenchOptions& options) {
+std::string list_networks(Format format) {
   Grid grid;
   grid.columns = {{"network"}, {"image", true}, {"smallest", true}, {"channels", true}, {"classes", true}, {"source"}};
   for (const nets::Info& info : nets::list())
     grid.rows.push_back({std::string(info.name), fmt::format("{}", info.image), fmt::format("{}", info.smallest_image),
                          fmt::format("{}", info.channels), fmt::format("{}", info.classes), std::string(info.source)});
-  return options.format == Format::text ? grid.text() : grid.csv();
+  return grid.print(format);
 }
 
-std::string describe(Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+std::string describe(const DescribeOptions& options) {
+  const Workshop workshop(options);
   const bool text = options.format == Format::text;
   Grid grid;
   if (!text) grid.columns.push_back({"network"});

@@ -129,12 +129,12 @@ EngineView view_of(const Child& child, std::size_t convolutions) {
 
 }  // namespace
 
-std::vector<Convolution> distinct_convolutions(const Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+std::vector<Convolution> distinct_convolutions(const Workshop& workshop, const std::vector<std::string>& networks) {
+  const Settings& settings = workshop.settings();
   std::vector<Convolution> found;
-  for (const std::string& network : options.networks)
-    for (const int batch : options.batches)
-      for (const Layout layout : options.layouts) {
+  for (const std::string& network : networks)
+    for (const int batch : settings.batches)
+      for (const Layout layout : settings.layouts) {
         const Case c{std::string(nets::info(network).name), "", DType::f32, layout, batch};
         const Graph graph = workshop.graph(c);
         for (const Node& node : graph.nodes()) {

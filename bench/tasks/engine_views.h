@@ -24,8 +24,8 @@ struct Convolution {
   std::vector<Use> uses{};
 };
 
-/// Of all networks, batches and layouts that the options name, each once.
-std::vector<Convolution> distinct_convolutions(const Workshop&);
+/// Of the networks, at all batches and layouts of the settings, each once.
+std::vector<Convolution> distinct_convolutions(const Workshop&, const std::vector<std::string>& networks);
 
 constexpr std::array<Pass, 3> engine_passes = {Pass::forward, Pass::backward_data, Pass::backward_params};
 

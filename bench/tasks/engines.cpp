@@ -246,10 +246,10 @@ ordered_json document(const std::vector<Convolution>& convolutions, const Engine
   return all;
 }
 
-EngineViews ask(const BenchOptions& options, const std::string& properties,
+EngineViews ask(const EnginesOptions& options, const std::string& properties,
                 const std::vector<Convolution>& convolutions) {
   try {
-    return ask_for_engines(options.cudnn.empty() ? "" : options.cudnn.front(), properties, convolutions);
+    return ask_for_engines(options.cudnn, properties, convolutions);
   } catch (const UsageError& error) {
     const std::string missing = missing_properties(properties);
     throw UsageError(fmt::format("--device={}: {}{}", options.device, error.what(),
@@ -282,11 +282,10 @@ std::string ranking(const Engines& engines, std::size_t most) {
   return text.empty() ? "none" : text;
 }
 
-std::string cudnn_engines(Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+std::string cudnn_engines(const EnginesOptions& options) {
   const std::string properties = device_properties(options.device);
   if (!options.out.empty()) check_writable(options.out);
-  const std::vector<Convolution> convolutions = distinct_convolutions(workshop);
+  const std::vector<Convolution> convolutions = distinct_convolutions(Workshop(options), options.networks);
   const EngineViews views = ask(options, properties, convolutions);
 
   const bool json_wanted = !options.out.empty() || options.screen == Screen::json;

@@ -18,6 +18,6 @@ std::string ranking(const std::vector<CudnnEngine>&, std::size_t most);
 
 /// Tables of all networks, batches and layouts that the options name, as text or CSV, or the JSON, as the options say;
 /// writes the JSON to their file. Throws UsageError, LoadError, DeviceError, FileError.
-std::string cudnn_engines(Workshop&);
+std::string cudnn_engines(const EnginesOptions&);
 
 }  // namespace lamina::bench

@@ -18,16 +18,16 @@ namespace {
 constexpr double slow_factor = 10;  // times the fastest: far behind
 
 /// Under which everything is measured: limits decide only between what was.
-Choice demands_of(const BenchOptions& options) {
+Choice demands_of(const Settings& settings) {
   Choice demands;
-  demands.math = options.choice.math;
-  demands.workspace_limit = std::max(demands.workspace_limit, options.choice.workspace_limit);
+  demands.math = settings.choice.math;
+  demands.workspace_limit = std::max(demands.workspace_limit, settings.choice.workspace_limit);
   return demands;
 }
 
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
 std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Graph& graph, const Node& node, Pass pass) {
-  Choice choice = workshop.options().choice;
+  Choice choice = workshop.settings().choice;
   choice.max_error = no_bound;
   try {
     Backend& backend = workshop.backend(c.backend);
@@ -50,7 +50,7 @@ class Contest {
         graph_(graph),
         node_(node),
         pass_(pass),
-        demands_(demands_of(workshop.options())) {}
+        demands_(demands_of(workshop.settings())) {}
 
   /// Nothing where it was interrupted before the last sample.
   std::optional<std::vector<Tried>> run(const FrontierEffort& effort) {
@@ -208,7 +208,7 @@ struct Contested {
 
 std::vector<Contested> contested(Workshop& workshop, const Case& c, const Graph& graph) {
   const std::vector<bool> wanted =
-      wanted_gradients(graph, {.input_gradient = protocol_of(c, workshop.options()).input_gradient});
+      wanted_gradients(graph, {.input_gradient = protocol_of(c, workshop.settings()).input_gradient});
   const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
   std::vector<Contested> lines;
   for (const DistinctLayer& layer : distinct_layers(graph)) {

@@ -107,6 +107,6 @@ std::size_t save_choices(Workshop&, const Frontier&, const FastestNet&, const st
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured, and then adds its choices to --choices_out. Interrupted, prints what there is. Beside CSV, standard error
 /// is told where there is no fastest network, or none that can be planned.
-void frontiers(Workshop&, const Print&);
+void frontiers(Workshop&, const FrontierOptions&, const Print&);
 
 }  // namespace lamina::bench

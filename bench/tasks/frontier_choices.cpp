@@ -69,7 +69,7 @@ std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& fro
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const auto found = by_layer.find(layer.first().name);
     if (found == by_layer.end()) continue;
-    Choice choice = workshop.options().choice;
+    Choice choice = workshop.settings().choice;
     choice.max_error = no_bound;  // held by measurement
     choice.algorithm = found->second;
     for (const Node* node : layer.nodes) choices[node->name] = choice;
@@ -149,7 +149,7 @@ std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const Fas
   for (const auto& [node, algorithms] : by_layer) {
     Backend& backend = workshop.backend(c.backend);
     const Spec spec = spec_of(backend, graph, graph.node(node), c, true);
-    cache.remember(choice_key(backend, spec, workshop.options().choice), algorithms);
+    cache.remember(choice_key(backend, spec, workshop.settings().choice), algorithms);
   }
   cache.save();
   return by_layer.size();

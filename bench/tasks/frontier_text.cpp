@@ -167,8 +167,8 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
   return text + ".\n";
 }
 
-void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net, bool planned) {
-  const std::string file = workshop.options().choices_out.string();
+void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net, bool planned,
+                   const std::string& file) {
   const std::size_t layers = save_choices(workshop, frontier, net, file);
   fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
              file, layers == 0 ? ", which stays as it was" : "",
@@ -177,8 +177,7 @@ void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNe
 
 }  // namespace
 
-void frontiers(Workshop& workshop, const Print& print) {
-  const BenchOptions& options = workshop.options();
+void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
   const Limits limits{options.choice.workspace_limit, options.choice.max_error, options.choice.deterministic};
   if (!options.choices_out.empty()) check_writable(options.choices_out);
@@ -187,7 +186,7 @@ void frontiers(Workshop& workshop, const Print& print) {
   FrontierEffort effort;
   if (options.passes > 0) effort.samples = options.passes;
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const std::vector<Case> all = cases(workshop);
+  const std::vector<Case> all = cases(workshop, options.networks);
   double seconds = 0;
   for (const Case& c : all) seconds += guessed_seconds(workshop, c, effort);
   if (seconds > 0)
@@ -221,7 +220,7 @@ void frontiers(Workshop& workshop, const Print& print) {
     const std::string why = whole ? why_not_planned(workshop, frontier.facts, choices) : "";
     if (!why.empty() && text) print(not_planned_text(frontier, why));
     if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
-    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty());
+    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty(), options.choices_out.string());
     if (text && whole && why.empty()) print(whole_text(workshop, frontier, net, choices));
   }
 }

@@ -98,8 +98,7 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   return ledger;
 }
 
-void ledgers(Workshop& workshop, const Print& print) {
-  const BenchOptions& options = workshop.options();
+void ledgers(Workshop& workshop, const LedgerOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
   Grid grid;
   if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
@@ -109,7 +108,7 @@ void ledgers(Workshop& workshop, const Print& print) {
 
   catch_interrupts();
   bool first = true;
-  const std::vector<Case> all = cases(workshop);
+  const std::vector<Case> all = cases(workshop, options.networks);
   for (const Case& c : all) {
     const int passes = workshop.passes(c.backend);
     const Rates rates = interrupted() == 0 ? rates_of(workshop, c, text) : Rates{};

@@ -31,6 +31,6 @@ Ledger make_ledger(Workshop&, const Case&, int passes);
 
 /// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. Interrupted, prints what there is, and says on standard error what is missing.
-void ledgers(Workshop&, const Print&);
+void ledgers(Workshop&, const LedgerOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -77,8 +77,7 @@ std::string text_of(const Largest& largest, std::size_t limit) {
 
 }  // namespace
 
-std::string describe_memory(Workshop& workshop) {
-  const BenchOptions& options = workshop.options();
+std::string describe_memory(Workshop& workshop, const MemoryOptions& options) {
   const bool text = options.format == Format::text;
   const bool limited = options.memory_limit != std::numeric_limits<std::size_t>::max();
   Grid grid;
@@ -88,7 +87,7 @@ std::string describe_memory(Workshop& workshop) {
   grid.columns.push_back({"inference", true});
 
   std::string all;
-  for (const Case& c : cases(workshop)) {
+  for (const Case& c : cases(workshop, options.networks)) {
     Predictor training(workshop, c, Mode::training), inference(workshop, c, Mode::inference);
     const MemoryReport a = training.at(c.batch), b = inference.at(c.batch);
     const auto row = [&](const char* kind, std::size_t MemoryReport::*part) {

@@ -18,8 +18,9 @@ using test::CsvRow;
 
 namespace {
 
-BenchOptions csv_of(std::vector<std::string> networks) {
-  BenchOptions options;
+template <class Options>
+Options csv_of(std::vector<std::string> networks) {
+  Options options;
   options.networks = std::move(networks);
   options.format = Format::csv;
   return options;
@@ -62,8 +63,7 @@ TEST_CASE("described layers equal the tables of layers, for every network") {
       if (row.at("network") == network && !row.at("type").starts_with("Flatten"))
         expected.insert(
             line(row.at("layer"), row.at("out"), row.at("params"), row.at("macs"), row.at("type") == "Dropout"));
-    Workshop workshop(csv_of({network}));
-    for (const CsvRow& row : rows_of(describe(workshop)))
+    for (const CsvRow& row : rows_of(describe(csv_of<DescribeOptions>({network}))))
       if (row.at("op") != "input" && row.at("name") != "total")
         described.insert(line(row.at("name"), row.at("output"), row.at("parameters"), row.at("multiply_adds"),
                               row.at("op") == "dropout"));
@@ -72,10 +72,9 @@ TEST_CASE("described layers equal the tables of layers, for every network") {
 }
 
 TEST_CASE("described totals equal the table of networks") {
-  Workshop workshop(csv_of({"alexnet", "resnet200"}));
   std::vector<std::string> totals;
   std::int64_t bytes = 0, bytes_of_layers = 0;
-  for (const CsvRow& row : rows_of(describe(workshop))) {
+  for (const CsvRow& row : rows_of(describe(csv_of<DescribeOptions>({"alexnet", "resnet200"})))) {
     if (row.at("name") == "total") {
       totals.push_back(row.at("network") + " " + row.at("parameters") + " " + row.at("multiply_adds"));
       bytes += std::stoll(row.at("bytes"));
@@ -88,17 +87,18 @@ TEST_CASE("described totals equal the table of networks") {
 }
 
 TEST_CASE("an unknown network is an error with near names") {
-  Workshop workshop(csv_of({"resnet5"}));
-  REQUIRE_THROWS_WITH(describe(workshop), ContainsSubstring("resnet50"));
-  REQUIRE_THROWS_AS(describe_memory(workshop), UsageError);
+  REQUIRE_THROWS_WITH(describe(csv_of<DescribeOptions>({"resnet5"})), ContainsSubstring("resnet50"));
+  const auto options = csv_of<MemoryOptions>({"resnet5"});
+  Workshop workshop(options);
+  REQUIRE_THROWS_AS(describe_memory(workshop, options), UsageError);
 }
 
 TEST_CASE("described memory is what the planner predicts, and the largest batch is the largest") {
-  BenchOptions options = csv_of({"mnist_cnn"});
-  options.memory_limit = parse_bytes("64MiB");
+  auto options = csv_of<MemoryOptions>({"mnist_cnn"});
+  options.memory_limit = 64 << 20;
   Workshop workshop(options);
   std::map<std::string, CsvRow> by_kind;
-  for (const CsvRow& row : rows_of(describe_memory(workshop))) by_kind[row.at("MiB")] = row;
+  for (const CsvRow& row : rows_of(describe_memory(workshop, options))) by_kind[row.at("MiB")] = row;
 
   const auto bytes = [&](const char* kind, const char* mode) {
     return std::stod(by_kind.at(kind).at(mode)) * mebibyte;
@@ -118,9 +118,9 @@ TEST_CASE("described memory is what the planner predicts, and the largest batch 
 }
 
 TEST_CASE("a limit below one image is said to be that") {
-  BenchOptions options = csv_of({"mnist_cnn"});
+  auto options = csv_of<MemoryOptions>({"mnist_cnn"});
   options.format = Format::text;
-  options.memory_limit = parse_bytes("1MiB");
+  options.memory_limit = 1 << 20;
   Workshop workshop(options);
-  REQUIRE_THAT(describe_memory(workshop), ContainsSubstring("not even one image fits in 1.00 MiB"));
+  REQUIRE_THAT(describe_memory(workshop, options), ContainsSubstring("not even one image fits in 1.00 MiB"));
 }

@@ -50,7 +50,7 @@ struct Shop {
   Workshop workshop;
   Odd* odd;
 
-  explicit Shop(BenchOptions options = {}, Backend& inner = test::oracle())
+  explicit Shop(Settings options = {}, Backend& inner = test::oracle())
       : workshop((options.batches = {2}, options.width_divisor = 8, options)) {
     auto made = std::make_unique<Odd>(inner);
     odd = made.get();
@@ -332,7 +332,7 @@ TEST_CASE("what wavers is not picked where determinism is asked for, whatever it
 
 TEST_CASE("picks that were saved are what a network is planned with, and only under the same demands") {
   const test::Folder folder;
-  BenchOptions options;
+  Settings options;
   options.choices = folder / "choices.json";
   Shop shop;
   const Frontier frontier = shop.frontier();
@@ -347,12 +347,12 @@ TEST_CASE("picks that were saved are what a network is planned with, and only un
   CHECK(planned.choice_of == choices_of(shop.workshop, frontier, net));
   const Plan plan(same.workshop.graph(Shop::facts()), *same.odd, planned);
   for (const Call& call : plan.calls()) CHECK(call.algorithm == "direct");
-  CHECK(net_name(Shop::facts(), "total", options).ends_with("/choices"));
+  CHECK(to_string(net_key(Shop::facts(), "total", options)).ends_with("/choices"));
 
   options.choice.workspace_limit = 5;
   Shop other(options);
   CHECK_THROWS_WITH(other.workshop.plan_options(Shop::facts(), Mode::training),
-                    ContainsSubstring("no choice for cifar10_cnn") && ContainsSubstring("--frontier"));
+                    ContainsSubstring("no choice for cifar10_cnn") && ContainsSubstring("lamina_bench frontier"));
   test::write(options.choices, "{");
   Shop corrupt(options);
   CHECK_THROWS_AS(corrupt.workshop.plan_options(Shop::facts(), Mode::training), FileError);
@@ -368,7 +368,7 @@ TEST_CASE("a whole network is timed with its picks and by rule") {
 }
 
 TEST_CASE("a limit that other layers than convolutions cannot hold is told with their names and needs") {
-  BenchOptions options;
+  Settings options;
   options.choice.workspace_limit = 0;
   Shop tight(options);
   const Frontier frontier = tight.frontier(1);

@@ -122,7 +122,7 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
 
 TEST_CASE("an interrupted ledger is that of the passes there are, and says which networks it lacks") {
   const Interrupted ended =
-      run_interrupted({"--ledger=mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"},
+      run_interrupted({"ledger", "mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"},
                       "[1/2] mnist_mlp", has_passes(), SIGTERM);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 143);
@@ -138,8 +138,8 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
   const std::string format = GENERATE("text", "csv");
   const auto at_once = [](pid_t) { return true; };  // the sign is that of the sixth line
   const Interrupted ended =
-      run_interrupted({"--frontier=resnet50,alexnet", "--backend=eigen", "--batch=1", "--image=64", "--width_divisor=8",
-                       "--passes=500", "--format=" + format, "--choices_out=" + file},
+      run_interrupted({"frontier", "resnet50,alexnet", "--backend=eigen", "--batch=1", "--image=64",
+                       "--width_divisor=8", "--passes=500", "--format=" + format, "--choices_out=" + file},
                       "[6/", at_once, SIGINT);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 130);

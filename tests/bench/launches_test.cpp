@@ -21,8 +21,8 @@ struct Model {
     backend = made.get();
     workshop.put("queued", std::move(made));
   }
-  static BenchOptions options(bool graph) {
-    BenchOptions options;
+  static Settings options(bool graph) {
+    Settings options;
     options.batches = {1};
     options.cuda_graph = graph;
     return options;

@@ -17,7 +17,7 @@ namespace {
 
 const Case resnet50{"resnet50", "eigen"};
 
-std::vector<std::string> names_of(const BenchOptions& options) {
+std::vector<std::string> names_of(const Settings& options) {
   Workshop workshop(options);
   std::vector<std::string> names;
   for (const Row& row : all_rows(workshop)) names.push_back(row.name);
@@ -27,17 +27,17 @@ std::vector<std::string> names_of(const BenchOptions& options) {
 }  // namespace
 
 TEST_CASE("a row's name tells the defaults by their absence") {
-  const BenchOptions options;
-  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
-  REQUIRE(layer_name(resnet50, "layer1.0.conv1", "backward_data", "direct", options) ==
+  const Settings options;
+  REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options)) ==
           "layer/resnet50/layer1.0.conv1/backward_data/eigen/direct/f32/nchw/batch:16");
-  REQUIRE(setup_name(resnet50, "plan", options) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
+  REQUIRE(to_string(setup_key(resnet50, "plan", options)) == "setup/resnet50/plan/eigen/f32/nchw/batch:16");
 }
 
 TEST_CASE("what differs from the default is in the name") {
-  BenchOptions options;
+  Settings options;
   options.image = 224;
-  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16");
+  REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   options.image = 64;
   options.cuda_graph = true;
   options.keep = Keep::cheap;
@@ -46,38 +46,39 @@ TEST_CASE("what differs from the default is in the name") {
   options.softmax = true;     // not as published
   options.input_gradient = false;
   const Case other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
-  REQUIRE(net_name(other, "total", options) ==
+  REQUIRE(to_string(net_key(other, "total", options)) ==
           "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/graph/recompute/unfused/softmax:1");
-  REQUIRE(net_name({"vgg16", "eigen"}, "total", options) ==
+  REQUIRE(to_string(net_key({"vgg16", "eigen"}, "total", options)) ==
           "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
 TEST_CASE("an instruction set that is forced is in the names of eigen's rows, which it is of") {
-  BenchOptions options;
+  Settings options;
   options.instruction_set = "x86-64-v3";
   options.width_divisor = 8;
   const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
-  CHECK(net_name(resnet50, "total", options) == "net/resnet50/total/eigen" + forced);
-  CHECK(setup_name(resnet50, "plan", options) == "setup/resnet50/plan/eigen" + forced);
-  CHECK(layer_name(resnet50, "conv1", "forward", "direct", options) ==
+  CHECK(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen" + forced);
+  CHECK(to_string(setup_key(resnet50, "plan", options)) == "setup/resnet50/plan/eigen" + forced);
+  CHECK(to_string(layer_key(resnet50, "conv1", "forward", "direct", options)) ==
         "layer/resnet50/conv1/forward/eigen/direct" + forced);
-  CHECK(net_name({"resnet50", "cuda-host"}, "total", options) ==
+  CHECK(to_string(net_key({"resnet50", "cuda-host"}, "total", options)) ==
         "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
 }
 
 TEST_CASE("that algorithms were measured is in the name of a network's rows") {
-  BenchOptions options;
+  Settings options;
   options.choice.measure = true;
   options.choice.deterministic = true;
-  REQUIRE(net_name(resnet50, "total", options) == "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(setup_name(resnet50, "plan", options) ==
+  REQUIRE(to_string(net_key(resnet50, "total", options)) ==
+          "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
+  REQUIRE(to_string(setup_key(resnet50, "plan", options)) ==
           "setup/resnet50/plan/eigen/f32/nchw/batch:16/deterministic/measured");
-  REQUIRE(layer_name(resnet50, "layer1.0.conv1", "forward", "direct", options) ==
+  REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "forward", "direct", options)) ==
           "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16/deterministic");
 }
 
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {
-  BenchOptions options;
+  Settings options;
   REQUIRE_FALSE(protocol_of(resnet50, options).input_gradient);
   REQUIRE(protocol_of({"vgg16", "eigen"}, options).input_gradient);
   REQUIRE(protocol_of({"vgg16", "eigen"}, options).softmax);
@@ -88,7 +89,7 @@ TEST_CASE("the protocol is the published one unless a flag says otherwise") {
 }
 
 TEST_CASE("every row has a name of its own") {
-  BenchOptions options;
+  Settings options;
   options.dtypes = {DType::f32, DType::f64};
   options.batches = {1, 16};
   const std::vector<std::string> names = names_of(options);
@@ -121,16 +122,29 @@ TEST_CASE("a filter that is no expression is an error") {
 }
 
 TEST_CASE("names tell limits, math and choices that are not the default") {
-  BenchOptions options;
+  Settings options;
   options.choice.deterministic = true;
   options.choice.max_error = 1e-6;
   options.choice.workspace_limit = 1 << 20;
   options.choice.math = Math::tf32;
   options.choices = "c.json";
   const Case c{"resnet50", "eigen"};
-  CHECK(net_name(c, "total", options) ==
+  CHECK(to_string(net_key(c, "total", options)) ==
         "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
-  CHECK(layer_name(c, "conv1", "forward", "direct", options) ==
+  CHECK(to_string(layer_key(c, "conv1", "forward", "direct", options)) ==
         "layer/resnet50/conv1/forward/eigen/direct/tf32/nchw/batch:16/deterministic/max_error:1e-06/"
         "workspace_limit:1048576");
+}
+
+TEST_CASE("a key has the facts of its row as fields, and its name is printed from them") {
+  Settings options;
+  options.image = 64;
+  options.choice.deterministic = true;
+  RowKey key = layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options);
+  CHECK((key.what == "layer" && key.network == "resnet50" && key.layer == "layer1.0.conv1"));
+  CHECK((key.part == "backward_data" && key.backend == "eigen" && key.algorithm == "direct" && key.batch == 16));
+  CHECK(key.differs == std::vector<std::pair<std::string, std::string>>{{"image", "64"}, {"deterministic", ""}});
+  key.algorithm = "default";
+  CHECK(to_string(key) ==
+        "layer/resnet50/layer1.0.conv1/backward_data/eigen/default/f32/nchw/batch:16/image:64/deterministic");
 }

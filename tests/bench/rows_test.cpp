@@ -24,7 +24,7 @@ using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("one pass feeds the forward, backward and total rows of a network") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   const std::vector<Row> rows = net_rows(workshop, {"resnet18", "eigen"});
   REQUIRE(rows.size() == 4);
   REQUIRE(rows[0].group == rows[2].group);
@@ -33,7 +33,7 @@ TEST_CASE("one pass feeds the forward, backward and total rows of a network") {
 }
 
 TEST_CASE("the distinct layers of a network stand for all of its layers") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   for (const char* network : {"alexnet", "resnet50", "inception_v1", "mnist_mlp"}) {
     const Case c{network, "eigen"};
     std::map<std::string, int> layers;  // by node: the rows of one node differ in pass and algorithm
@@ -50,7 +50,7 @@ TEST_CASE("the distinct layers of a network stand for all of its layers") {
 }
 
 TEST_CASE("a forward pass counts two operations for every multiply-add, and some more") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
   const GraphCost cost = graph_cost(graph, DType::f32, true);
@@ -61,7 +61,7 @@ TEST_CASE("a forward pass counts two operations for every multiply-add, and some
 }
 
 TEST_CASE("an image gradient that nobody wants is not counted") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const Node& first = graph.nodes()[1];
   const double with = graph_cost(graph, DType::f32, true).backward.flops;
@@ -70,7 +70,7 @@ TEST_CASE("an image gradient that nobody wants is not counted") {
 }
 
 TEST_CASE("rows of a layer give times on a backend that runs") {
-  BenchOptions options;
+  Settings options;
   options.batches = {2};
   Workshop workshop(options);
   std::set<std::string> passes;
@@ -85,7 +85,7 @@ TEST_CASE("rows of a layer give times on a backend that runs") {
 }
 
 TEST_CASE("where a layer has a choice of algorithms, a row is that of the backend's own, which it tells") {
-  BenchOptions options;
+  Settings options;
   options.batches = {1};
   Workshop workshop(options);
   const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 1};
@@ -109,7 +109,7 @@ TEST_CASE("where a layer has a choice of algorithms, a row is that of the backen
 }
 
 TEST_CASE("the calls of a pass sum to the pass") {
-  BenchOptions options;
+  Settings options;
   Workshop workshop(options);
   const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 4};
   Plan plan(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, Mode::training));
@@ -154,7 +154,7 @@ class SlowToOpen final : public test::WrappedBackend {
 }  // namespace
 
 TEST_CASE("rows of first calls come before all others, and no peak is measured before they ran") {
-  BenchOptions options;
+  Settings options;
   options.backends = {"eigen"};
   options.batches = {1};
   Workshop workshop(options);
@@ -185,7 +185,7 @@ class Rated final : public test::WrappedBackend {
 }  // namespace
 
 TEST_CASE("the peak is what a backend measures of its units, or a large product's rate where it measures nothing") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   workshop.put("rated", std::make_unique<Rated>(7e9));
   workshop.put("unrated", std::make_unique<Rated>(0));
   const Peak &f32 = workshop.peak("rated", DType::f32), &f64 = workshop.peak("rated", DType::f64);
@@ -202,12 +202,12 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
 }
 
 TEST_CASE("hours of cuda-host are refused as what they are, and hours of another backend are not") {
-  Workshop workshop{BenchOptions{}};
+  Workshop workshop{Settings{}};
   std::vector<Row> rows;
   for (const char* backend : {"eigen", "cuda-host"})
     for (Row& row : net_rows(workshop, {"mnist_mlp", backend})) rows.push_back(std::move(row));
   const auto put = [&](double eigen_flops, double emulator_flops) {
-    workshop = Workshop{BenchOptions{}};
+    workshop = Workshop{Settings{}};
     workshop.put("eigen", std::make_unique<Rated>(eigen_flops));
     workshop.put("cuda-host", std::make_unique<Rated>(emulator_flops));
   };
@@ -230,7 +230,7 @@ TEST_CASE("hours of cuda-host are refused as what they are, and hours of another
 }
 
 TEST_CASE("setup: opening library and device is timed once, whoever opens them, and told by every pass") {
-  BenchOptions options;
+  Settings options;
   options.backends = {"eigen"};
   options.batches = {1};
   Workshop workshop(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
@@ -247,7 +247,7 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
 }
 
 TEST_CASE("a backend that was asked for and not built has rows that refuse") {
-  BenchOptions options;
+  Settings options;
   options.backends = {"cudnn"};
   Workshop workshop(options);
   const std::vector<Row> rows = all_rows(workshop);
@@ -256,21 +256,13 @@ TEST_CASE("a backend that was asked for and not built has rows that refuse") {
 }
 
 TEST_CASE("a backend that does not exist is an error with near names") {
-  BenchOptions options;
+  Settings options;
   options.backends = {"eigne"};
   Workshop workshop(options);
   REQUIRE_THROWS_WITH(workshop.backend_names(), ContainsSubstring("eigen"));
 }
 
-TEST_CASE("bytes are read as they are written") {
-  REQUIRE(parse_bytes("4096") == 4096);
-  REQUIRE(parse_bytes("4GiB") == std::size_t{4} << 30);
-  REQUIRE(parse_bytes("1.5 GB") == 1'500'000'000);
-  REQUIRE(parse_bytes("512MiB") == std::size_t{512} << 20);
-  for (const char* wrong : {"", "GiB", "-1", "0", "4 gigs", "4GiBs", "4XB", "nan"}) {
-    CAPTURE(wrong);
-    REQUIRE_THROWS_AS(parse_bytes(wrong), UsageError);
-  }
+TEST_CASE("bytes and seconds are written for people") {
   REQUIRE(bytes_text(17) == "17 B");
   REQUIRE(bytes_text(4.5 * 1024 * mebibyte) == "4.50 GiB");
   REQUIRE(seconds_text(13.2) == "14 s");
@@ -298,7 +290,7 @@ TEST_CASE("a plan moves less than its ops alone where units are fused and joins 
 }
 
 TEST_CASE("a network's rows count the bytes of their plan") {
-  BenchOptions options;
+  Settings options;
   options.batches = {2};
   Workshop workshop(options);
   const Case c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, 2};

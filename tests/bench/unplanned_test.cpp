@@ -14,7 +14,7 @@ using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a layer that fails with any workspace is told with its reason, and the next network is measured") {
   const bool unsupported = GENERATE(true, false);
-  BenchOptions options;
+  FrontierOptions options;
   options.networks = {"mnist_cnn", "cifar10_cnn"};
   options.backends = {"eigen"};
   options.batches = {2};
@@ -29,7 +29,7 @@ TEST_CASE("a layer that fails with any workspace is told with its reason, and th
   };
   workshop.put("eigen", std::move(odd));
   std::vector<std::string> refusals;
-  frontiers(workshop, [&refusals](const std::string& text) {
+  frontiers(workshop, options, [&refusals](const std::string& text) {
     if (text.starts_with("But ")) refusals.push_back(text);
   });
   REQUIRE(refusals.size() == 2);
@@ -43,7 +43,7 @@ TEST_CASE("beside CSV standard error says that choices are kept of a network tha
   const Folder folder;
   const std::string file = folder.file("choices.json");
   const std::string arguments =
-      "--frontier=cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 "
+      "frontier cifar10_cnn --backend=eigen --batch=2 --width_divisor=8 --passes=1 "
       "--workspace_limit=0 --format=csv --choices_out=" +
       file;
   const Ended ended = run_bench(arguments);

@@ -1,4 +1,4 @@
-// lamina_bench --cudnn_engines: tables, files, errors, and that ten networks take seconds.
+// lamina_bench engines: tables, files, errors, and that ten networks take seconds.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -84,8 +84,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
   double least = std::numeric_limits<double>::infinity();
   for (int attempt = 0; attempt < 3 && least >= most_seconds; ++attempt) {
     const double start = children_seconds();
-    const Ended ended =
-        run_or_skip(std::string("--cudnn_engines=") + ten + " --device=h200 --benchmark_out=" + file.path());
+    const Ended ended = run_or_skip(std::string("engines ") + ten + " --device=h200 --benchmark_out=" + file.path());
     const double seconds = children_seconds() - start;
     CAPTURE(ended.said);
     REQUIRE(ended.status == 0);
@@ -120,7 +119,7 @@ TEST_CASE("engines of all convolutions of the ten networks are there in seconds,
 }
 
 TEST_CASE("layouts and batches are asked apart, and a table, CSV or JSON goes to standard output") {
-  const std::string what = "--cudnn_engines=mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3";
+  const std::string what = "engines mnist_cnn --device=a100 --layout=nchw,nhwc --batch=2,3";
   const Ended table = run_or_skip(what);
   CAPTURE(table.said);
   REQUIRE(table.status == 0);
@@ -135,11 +134,11 @@ TEST_CASE("layouts and batches are asked apart, and a table, CSV or JSON goes to
 
 TEST_CASE("what --device cannot be is told with what it can") {
   const auto said = [](const std::string& device) {
-    const Ended ended = run_or_skip("--cudnn_engines=mnist_cnn " + device);
+    const Ended ended = run_or_skip("engines mnist_cnn " + device);
     REQUIRE(ended.status == 2);
     return ended.said;
   };
-  REQUIRE_THAT(said(""), ContainsSubstring("give --device=h200"));
+  REQUIRE_THAT(said(""), ContainsSubstring("--device"));
   REQUIRE_THAT(said("--device=h2000"),
                ContainsSubstring("no device \"h2000\", and no such file: known are a100 and h200"));
   const File garbage("{\"deviceVer\": ");
@@ -148,7 +147,7 @@ TEST_CASE("what --device cannot be is told with what it can") {
 
 TEST_CASE("a file that lacks properties is told with them and with cuDNN's own words") {
   const File partial("{\"deviceVer\": 900, \"warpSize\": 32}");
-  const Ended ended = run_or_skip("--cudnn_engines=mnist_cnn --device=" + partial.path());
+  const Ended ended = run_or_skip("engines mnist_cnn --device=" + partial.path());
   REQUIRE(ended.status == 2);
   REQUIRE_THAT(ended.said, ContainsSubstring("CUDNN_STATUS_BAD_PARAM"));
   REQUIRE_THAT(ended.said, ContainsSubstring("maxGridSize"));
@@ -156,34 +155,11 @@ TEST_CASE("a file that lacks properties is told with them and with cuDNN's own w
 }
 
 TEST_CASE("a cuDNN that is not there, or too old, is told with what to do") {
-  const std::string what = "--cudnn_engines=mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
+  const std::string what = "engines mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
   const Ended missing = run_bench(what + "/nowhere");
   REQUIRE(missing.status == 1);
   REQUIRE_THAT(missing.said, ContainsSubstring("no cuDNN in") && ContainsSubstring("--cudnn=DIR"));
   const Ended old = run_bench(what + "/8.9");
   REQUIRE(old.status == 1);
   REQUIRE_THAT(old.said, ContainsSubstring("8.9.7") && ContainsSubstring("9.8 or later"));
-}
-
-TEST_CASE("flags of the engine listing belong to it") {
-  REQUIRE_THAT(run_bench("--device=h200").said, ContainsSubstring("--device belongs to --cudnn_engines"));
-  REQUIRE_THAT(run_bench("--describe=alexnet --cudnn_engines=alexnet --device=h200").said,
-               ContainsSubstring("exclude each other"));
-  REQUIRE_THAT(run_bench("--cudnn_engines=alexnet --device=h200 --cudnn=a,b").said,
-               ContainsSubstring("comparing versions runs rows"));
-}
-
-TEST_CASE("a ranking names each engine once, with the letters of its notes, the fallback's behind a bar") {
-  const std::vector<CudnnEngine> engines = {engine(67, {"tensor_core"}),
-                                            engine(67, {"tensor_core"}),
-                                            engine(12, {"winograd", "winograd_tile_4x4"}),
-                                            engine(25, {"nondeterministic", "runtime_compilation"}),
-                                            engine(67, {"tensor_core"}, true),
-                                            engine(0, {"strict_nan_propagation"}, true)};
-  REQUIRE(bench::ranking(engines, 6) == "67t 12w 25nc | 0");
-  REQUIRE(bench::ranking(engines, 2) == "67t 12w ..");
-  REQUIRE(bench::ranking({engine(3, {}, true)}, 2) == "| 3");
-  REQUIRE(bench::ranking({}, 6) == "none");
-  REQUIRE(bench::first_strict(engines)->index == 12);
-  REQUIRE(bench::first_strict({engine(1, {"down_convert_inputs"})}) == nullptr);
 }

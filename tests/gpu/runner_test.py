@@ -143,7 +143,7 @@ class Runner(unittest.TestCase):
         self.device("broken")
         done = self.run_steps([shell("on the device", "exit 0", needs=["device"])], expected=0)
         self.assertEqual(self.states(), {"on the device": "passed"})
-        self.assertIn("lamina_bench --devices: ended by SIGSEGV: error: a peak", done.stdout)
+        self.assertIn("lamina_bench devices: ended by SIGSEGV: error: a peak", done.stdout)
 
     def test_a_step_that_is_done_is_not_run_again_unless_asked(self):
         steps = [shell("once", f"echo ran >> {self.root}/count"),

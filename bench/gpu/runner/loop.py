@@ -105,16 +105,16 @@ class Loop:
             if self.machine.cudnn:  # by the loader, whose version is printed
                 folders = [environment.get("LD_LIBRARY_PATH", ""), self.machine.cudnn[0]]
                 environment["LD_LIBRARY_PATH"] = ":".join(filter(None, folders))
-            ended = process.run([self.target.program("lamina_bench"), "--devices"], self.log_path(),
+            ended = process.run([self.target.program("lamina_bench"), "devices"], self.log_path(),
                                 min(PROBE_SECONDS, max(1, self.remaining())), environment)
-            self.keep_log("lamina_bench --devices", ended.text())
+            self.keep_log("lamina_bench devices", ended.text())
             table = self.log()
             why = re.search(r"^GPU: (.*)$", table, re.MULTILINE)
             self.no_device = f"no device: {why.group(1)}" if why else ""
             facts["devices"], facts["no_device"] = table[:8000], self.no_device
             # A program that fails here may fail at what it measures: whether there is a device is not known from that.
             broken = not why and (ended.why or ended.status != 0)
-            facts["probe"] = f"lamina_bench --devices: {ended.text()}: {text.first_error(table)}" if broken else ""
+            facts["probe"] = f"lamina_bench devices: {ended.text()}: {text.first_error(table)}" if broken else ""
         self.results.save()
 
     def log_path(self):

@@ -176,14 +176,14 @@ def part_c(target):
     for i, net in enumerate(head):
         for short, _, flags, needs in target.backends():
             yield Step(f"ledger of {net}, {short}", "C", 1 if i < 1 else 2, 12, "text",
-                       (target.program("lamina_bench"), *flags, *target.bench, f"--ledger={net}"), needs,
+                       (target.program("lamina_bench"), "ledger", net, *flags, *target.bench), needs,
                        keeps="tables.txt")
     for i, net in enumerate(head):
         for backend in target.backends():
             yield rows(target, f"layers of {net}, {backend[0]}", "C", 2 if i < 1 else 3, 75, f"^layer/{net}/", backend)
     for short, _, flags, needs in target.backends():
         yield Step(f"frontier of {head[0]}, {short}", "C", 3, 90, "text",
-                   (target.program("lamina_bench"), *flags, *target.bench, f"--frontier={head[0]}"), needs,
+                   (target.program("lamina_bench"), "frontier", head[0], *flags, *target.bench), needs,
                    keeps="tables.txt")
     if not target.rehearsal:
         two = ",".join(target.cudnn_folders[:2])

@@ -1,0 +1,51 @@
+#pragma once
+// The flags that several subcommands share, each said once.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options.h"
+
+namespace lamina::bench {
+
+/// Lets an option take the names of values, which help shows.
+template <class T>
+CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string, T>>& known) {
+  std::vector<std::string> names;
+  std::vector<std::pair<std::string, int>> numbers;  // as which CLI11 reads any enumeration
+  for (const auto& [name, value] : known) {
+    names.push_back(name);
+    numbers.emplace_back(name, static_cast<int>(value));
+  }
+  CLI::Transformer to_number(numbers, CLI::ignore_case);
+  to_number.description("");
+  return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
+}
+
+CLI::Option* add_passes(CLI::App&, Settings&);
+void add_networks(CLI::App&, std::vector<std::string>& networks);
+void add_format(CLI::App&, Format&);
+void add_screen(CLI::App&, Screen&);
+/// --image, --width_divisor, --softmax.
+void add_size(CLI::App&, Settings&);
+void add_dtype(CLI::App&, Settings&);
+/// --batch, --layout.
+void add_batch(CLI::App&, Settings&);
+/// --cudnn.
+void add_cudnn(CLI::App&, Settings&);
+/// --threads, --instruction_set, --choice_cache.
+void add_processor(CLI::App&, Settings&);
+/// What a plan is made with: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
+/// `max_error` says what that flag means.
+void add_plan(CLI::App&, Settings&, const char* max_error);
+/// --measure and --choices, which exclude each other.
+void add_choices(CLI::App&, Settings&);
+
+/// Throws UsageError for flags of which each is right, and not together; and for what a list names twice.
+void check(const Settings&);
+/// As `check`, of networks.
+void check_networks(const std::vector<std::string>&);
+
+}  // namespace lamina::bench
