@@ -1,8 +1,8 @@
-// Add: y = x[0] + x[1] + ..., then max(y, 0) where asked; dx[i] = dy, or dy where y > 0.
+// Add: y = x[0] + x[1] + ..., then max(y, 0) if requested; dx[i] = dy, or dy where y > 0.
 //
-// A thread makes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
-// every operand before it writes, so that the result may lie on any of them.
-// Per element: one read of each addend and one write; backward one read of dy (and of y behind a ReLU), one write of
+// A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image. It reads
+// every operand before it writes, so the result may alias any of them.
+// Per element: one read of each addend and one write; backward one read of dy (and of y after a ReLU), one write of
 // each gradient.
 
 #include "add.h"
@@ -13,7 +13,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Images of a launch's operands: what a kernel keeps of their views.
+/// Images of a launch's operands: the parts of their views that the kernel needs.
 template <class T>
 struct Sources {
   Images<T> images[most_addends];

@@ -1,12 +1,12 @@
-// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then + other, then
-// max(y, 0), where asked.
+// Batch normalisation, forward: y = scale[c] (x - mean[c]) / sqrt(variance[c] + epsilon) + shift[c], then optionally
+// + other and max(y, 0).
 //
-// Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h), of differences from the
-// channel's first value, in double: no cancellation beyond the spread of the channel itself, so that one pass is
-// enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image, which may begin in one
-// channel and end in the next, so that planes of any size move in packs; the last image comes first.
-// Per element: two reads of x, one of other, one write. On devices with few units for double (compute capability 7.5
-// and 8.6) the sums are bound by these.
+// Training takes three launches. Sums: a block for a slice of a channel (channel_sums.h) sums differences from the
+// channel's first value, in double. Cancellation is limited to the spread of the channel, so one pass is
+// enough. Statistics: a warp for a channel. Apply: a thread for a pack of 16 bytes of an image. A pack may begin in one
+// channel and end in the next, so planes of any size move in packs. The last image comes first.
+// Per element: two reads of x, one of other, one write. On devices with few double units (compute capability 7.5
+// and 8.6) these units limit the sums.
 
 #include "batch_norm.h"
 
@@ -72,7 +72,7 @@ template <class T, int width>
 __global__ void batch_norm_apply_kernel(Extent extent, std::int64_t plane, Images<const T> x, Images<const T> other,
                                         bool relu, const NormChannel<T>* channels, Images<T> y) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
-    const int n = extent.images - 1 - from_last;  // the sums have just read it, and the L2 cache may still hold it
+    const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
     Pack<T, width> value = load_pack<width>(x.at(n) + i);
     ChannelWalk<NormChannel<T>> channel(channels, plane, i);
     for (int k = 0; k < width; ++k) {

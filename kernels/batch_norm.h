@@ -1,5 +1,5 @@
 #pragma once
-// Batch normalisation, alone or with an addition and a ReLU behind it.
+// Batch normalisation, optionally followed by an addition and a ReLU.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// What the passes share of one channel: y = (x - centre) * factor + shift. The statistics are those of the batch or,
-/// in inference, the running ones; centre is the mean in the type of the tensors.
+/// Values per channel, shared by the passes: y = (x - centre) * factor + shift. The statistics are those of the batch,
+/// or in inference the running ones; centre is the mean in the tensors' type.
 template <class T>
 struct NormChannel {
   double mean, inverse_deviation;
@@ -24,29 +24,29 @@ struct NormNumbers {
   double epsilon, momentum;
 };
 
-/// Bytes that batch_norm_statistics, and batch_norm_backward, want for channels of `count` values.
+/// Bytes that batch_norm_statistics, and batch_norm_backward, need for channels of `count` values.
 std::size_t batch_norm_statistics_bytes(int channels, std::int64_t count);
 template <class T>
 std::size_t batch_norm_backward_bytes(int channels, std::int64_t count);
 
-/// Training: makes `channels` of the batch, and advances the running statistics (the variance by the unbiased one).
+/// Training: computes `channels` from the batch, and updates the running statistics (the variance by the unbiased one).
 template <class T>
 void batch_norm_statistics(Stream, View<const T> x, const NormNumbers<T>&, NormChannel<T>* channels, void* workspace);
 
-/// Inference: makes `count` `channels` of the running statistics, which are only read.
+/// Inference: computes `count` `channels` from the running statistics, which are only read.
 template <class T>
 void batch_norm_from_running(Stream, int count, const NormNumbers<T>&, NormChannel<T>* channels);
 
-/// y = the normalised x, plus `other` unless that is null, then max(y, 0) with `relu`. y may lie on x or on other.
+/// y = the normalised x, plus `other` unless that is null, then max(y, 0) with `relu`. y may alias x or other.
 template <class T>
 void batch_norm_apply(Stream, View<const T> x, View<const T> other, bool relu, const NormChannel<T>* channels,
                       View<T> y);
 
-/// What lets the gradient of the normalised value through: everything; y > 0; or y > 0 where y is made again from x,
-/// which saves reading it.
+/// Where the gradient of the normalised value passes: everywhere; where y > 0; or where y > 0 with y recomputed from x,
+/// which saves reading y.
 enum class NormMask : std::uint8_t { none, from_y, from_x };
 
-/// Gradients; null data: not wanted. `dx` or `dother` may lie on dy.
+/// Gradients; null data: not wanted. `dx` or `dother` may alias dy.
 template <class T>
 struct NormGradients {
   View<T> dx, dother;

@@ -1,11 +1,11 @@
 // Batch normalisation, backward. With x-hat = (x - mean) / deviation and dz the gradient of the normalised value, which
-// is dy, or dy where y > 0 behind a ReLU:
+// is dy, or dy where y > 0 after a ReLU:
 //   dshift[c] = sum dz      dscale[c] = sum dz x-hat      dother = dz
 //   dx = scale[c] / deviation (dz - dshift[c] / count - x-hat dscale[c] / count)
 //
-// Three launches, as forward: a block for a slice of a channel adds up dz and dz (x - mean) in double; a warp for a
-// channel makes dscale, dshift and the coefficients of dx; a thread for a pack of 16 bytes writes dx and dother.
-// Per element: two reads of x and of dy (and of y, where the mask comes from it), one write of each gradient.
+// Three launches, as in forward: a block for a slice of a channel adds up dz and dz (x - mean) in double; a warp for a
+// channel computes dscale, dshift and the coefficients of dx; a thread for a pack of 16 bytes writes dx and dother.
+// Per element: two reads of x and of dy (and of y, if it gives the mask), one write of each gradient.
 
 #include <cmath>
 
@@ -76,7 +76,7 @@ __global__ void batch_norm_gradient_kernel(Extent extent, std::int64_t plane, Im
                                            Images<const T> dy, const Slopes<T>* slopes, Images<T> dx, bool adds_dx,
                                            Images<T> dother, bool adds_dother) {
   for_each_pack<width>(extent, [&](int from_last, std::int64_t i) {
-    const int n = extent.images - 1 - from_last;  // the sums have just read it, and the L2 cache may still hold it
+    const int n = extent.images - 1 - from_last;  // the sums have just read it; it may still be in the L2 cache
     const Pack<T, width> values = load_pack<width>(x.at(n) + i);
     Pack<T, width> dz = load_pack<width>(dy.at(n) + i), d;
     const Pack<T, width> results = mask == NormMask::from_y ? load_pack<width>(y.at(n) + i) : dz;

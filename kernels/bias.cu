@@ -1,7 +1,7 @@
-// y[n,k,p,q] += bias[k], then max(y, 0) where it is wanted: one thread for one element, read and written once.
+// y[n,k,p,q] += bias[k], then max(y, 0) if requested: one thread for one element, read and written once.
 //
-// And db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, where a
-// channel has several, a warp for a channel. Per element: one read of dy, and of y where it masks dy.
+// And db[k] = sum over n,p,q of dy, in double: a block for a slice of a channel (channel_sums.h), then, if a
+// channel has several slices, a warp for a channel. Per element: one read of dy, and of y if it masks dy.
 
 #include "bias.h"
 
@@ -27,7 +27,7 @@ __device__ void put_gradient(T& db, double sum, bool adds) {
   db = static_cast<T>(adds ? sum + static_cast<double>(db) : sum);
 }
 
-/// With one slice to a channel, db; else the slices' sums.
+/// With one slice per channel, db; else the sums of the slices.
 template <class T, int width>
 __global__ void bias_gradient_sums_kernel(Masked<T> dy, T* db, bool adds, double* partial) {
   const int k = static_cast<int>(blockIdx.x);

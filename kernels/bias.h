@@ -1,5 +1,5 @@
 #pragma once
-// The bias behind a product that a library made, with the cut at 0, and the gradient of every bias.
+// Bias and ReLU after a library's matrix product, and the gradient of every bias.
 
 #include <cstddef>
 
@@ -7,11 +7,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y[n,k,p,q] += bias[k], and with `relu` max(y, 0), in place; a null bias is none. A NaN stays a NaN.
+/// y[n,k,p,q] += bias[k], and with `relu` max(y, 0), in place; a null bias adds nothing. A NaN stays a NaN.
 template <class T>
 void add_bias(Stream, const T* bias, View<T> y, bool relu);
 
-/// db[k] = sum over n,p,q of dy, or db += with `adds`; `partial` has the bytes of bias_gradient_bytes.
+/// db[k] = sum over n,p,q of dy, or db += with `adds`; `partial` has bias_gradient_bytes bytes.
 template <class T>
 void bias_gradient(Stream, const Masked<T>& dy, T* db, bool adds, void* partial);
 

@@ -1,7 +1,7 @@
 // Copy: to = from, or to += from, between tensors of one shape and any pitches.
 //
 // A thread moves one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image.
-// Per element: one read and one write, and one read more where it adds.
+// Per element: one read and one write, and one more read if it adds.
 
 #include "copy.h"
 

@@ -5,7 +5,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Of one shape; each with its own pitch. They may be the same memory, but not overlap otherwise.
+/// Of one shape; each with its own pitch. Either the same memory or no overlap.
 template <class T>
 void copy(Stream, View<const T> from, View<T> to, bool adds);
 

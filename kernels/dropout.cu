@@ -1,8 +1,8 @@
 // Dropout: y[i] = x[i] * (word i mod 4 of Philox(key, (i / 4, step)) < threshold ? 0 : scale), i over the whole batch.
 // The gradient is the same function of dy.
 //
-// A thread draws one counter and makes its four elements: in packs of 16 bytes where the four lie side by side in one
-// image and on a boundary, else one by one. The step is taken by a launch of its own, so that all blocks of the next
+// A thread draws one counter and computes its four elements: in packs of 16 bytes if the four are contiguous in one
+// image and aligned, else one by one. A separate launch advances the step, so that all blocks of the next launch
 // read the same one.
 // Per element: one read, one write; a quarter of ten Philox rounds.
 

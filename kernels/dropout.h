@@ -1,5 +1,5 @@
 #pragma once
-// y = x * mask / (1 - rate), with a mask that is drawn from counters.
+// y = x * mask / (1 - rate), with a mask drawn from counters.
 
 #include <cstdint>
 
@@ -7,18 +7,18 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Takes the step that a training pass draws at: now = next, next += 1.
+/// Takes the step for a training pass: now = next, next += 1.
 void dropout_advance(Stream, std::uint64_t* next, std::uint64_t* now);
 
-/// Element i of the batch in n, c, h, w order takes word i mod 4 of Philox(key, counter (i / 4, *step)), is dropped
-/// where the word is below `threshold`, and is multiplied by `scale` otherwise.
+/// Element i of the batch in n, c, h, w order takes word i mod 4 of Philox(key, counter (i / 4, *step)). It is dropped
+/// if the word is below `threshold`, and multiplied by `scale` otherwise.
 struct DropoutMask {
   std::uint64_t key;
   std::uint64_t threshold;
   double scale;
 };
 
-/// to = from * mask, or to += from * mask with `adds`: x to y, dy to dx. `to` may lie on `from`.
+/// to = from * mask, or to += from * mask with `adds`: x to y, dy to dx. `to` may alias `from`.
 template <class T>
 void dropout_apply(Stream, const DropoutMask&, const std::uint64_t* step, View<const T> from, View<T> to, bool adds);
 

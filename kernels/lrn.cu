@@ -1,12 +1,12 @@
 // Local response normalisation: y[c] = x[c] scale[c]^-beta, scale[c] = k + alpha/size * sum of x^2 over the window of
-// c. dx[i] = dy[i] scale[i]^-beta - 2 beta alpha/size x[i] * sum over the c whose window holds i of
+// c. dx[i] = dy[i] scale[i]^-beta - 2 beta alpha/size x[i] * sum over the c whose window contains i of
 //         dy[c] x[c] scale[c]^(-beta - 1).
 //
-// A thread makes a run of channels of one pixel, neighbours side by side: pixels along the grid's x, runs along z,
+// A thread computes a run of channels of one pixel, with pixels side by side: pixels along the grid's x, runs along z,
 // images along y. It holds the window's squares (backward: also its ratios) in registers and shifts them by one channel
-// a step, so that x and dy are read once per run and its halo; sizes without registers read the window again, from the
-// cache. The sum is made anew for every channel, in the channels' order: one that runs along, taking off what leaves,
-// keeps the rounding errors of large values that have left.
+// a step, so that x and dy are read once per run and its halo. Other sizes read the window again, from the
+// cache. The sum is computed anew for every channel, in the channels' order: a running sum, which subtracts what
+// leaves, keeps the rounding errors of large values that have left.
 // Per element: one read and one write, backward two reads and one write, times 1 + (halo / run).
 
 #include "lrn.h"
@@ -35,7 +35,7 @@ struct Numbers {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// scale^-beta. The usual exponents are square roots, each rounded once.
+/// scale^-beta. The usual exponents use square roots, each rounded once.
 template <class T>
 __device__ T negative_power(T scale, T beta) {
   if (beta == T(0.75)) {
@@ -46,7 +46,7 @@ __device__ T negative_power(T scale, T beta) {
   return std::pow(scale, -beta);
 }
 
-/// One pixel's channels; those that there are not are 0.
+/// One pixel's channels; those out of range are 0.
 template <class T>
 struct Column {
   const T* data;
@@ -111,7 +111,7 @@ __device__ Terms<T> terms(const Numbers<T>& numbers, const Column<T>& x, const C
   return {direct, direct * x[c] / at};
 }
 
-/// Calls body(image, pixel, first channel, last channel) for every run that this thread is to make.
+/// Calls body(image, pixel, first channel, last channel) for every run of this thread.
 template <class T, class Body>
 __device__ void for_each_run(const View<T>& view, Body body) {
   View<T> pixels = view;
@@ -138,7 +138,7 @@ __global__ void lrn_backward_kernel(Numbers<T> numbers, View<const T> x, View<co
   const T factor = 2 * numbers.beta * numbers.alpha_per_cell;
   for_each_run(dx, [&](int n, std::int64_t place, int first, int last) {
     const Column<T> values = {x.at(n, 0) + place, x.plane(), x.c}, gradients = {dy.at(n, 0) + place, dy.plane(), dy.c};
-    // Channel c lies in the windows of c - above to c + below: terms are made `below` channels ahead.
+    // Channel c is in the windows of c - above to c + below: terms are computed `below` channels ahead.
     Scale<T, size> scale(numbers, values, first - above);
     Terms<T> window[size];
     for (int i = 1; i < size; ++i) window[i] = terms(numbers, values, gradients, scale, first - 1 - above + i);

@@ -5,17 +5,17 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Channel c sees the channels from c - size / 2 to c - size / 2 + size - 1 that there are.
+/// The window of channel c is c - size / 2 to c - size / 2 + size - 1, clipped to the channels that exist.
 struct LrnNumbers {
   int size;
   double alpha, beta, k;
 };
 
-/// y must not lie on x: a thread reads channels that others write.
+/// y must not alias x: a thread reads channels that others write.
 template <class T>
 void lrn_forward(Stream, const LrnNumbers&, View<const T> x, View<T> y);
 
-/// dx, or dx += with `adds`; dx must not lie on dy.
+/// dx, or dx += with `adds`; dx must not alias dy.
 template <class T>
 void lrn_backward(Stream, const LrnNumbers&, View<const T> x, View<const T> dy, View<T> dx, bool adds);
 

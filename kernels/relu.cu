@@ -1,6 +1,6 @@
 // ReLU: y = max(x, 0); dx = dy where y > 0, else 0.
 //
-// A thread makes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image.
+// A thread computes one pack of 16 bytes, image by image along the grid's y; dense tensors are one long image.
 // Per element: one read and one write; backward two reads and one write.
 
 #include "relu.h"

@@ -5,11 +5,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y may lie on x. A NaN stays a NaN.
+/// y may alias x. A NaN stays a NaN.
 template <class T>
 void relu_forward(Stream, View<const T> x, View<T> y);
 
-/// dx, or dx += with `adds`; dx may lie on dy.
+/// dx, or dx += with `adds`; dx may alias dy.
 template <class T>
 void relu_backward(Stream, View<const T> y, View<const T> dy, View<T> dx, bool adds);
 

@@ -1,9 +1,9 @@
 // Softmax: y[c] = exp(x[c] - max) / sum over c' of exp(x[c'] - max), over the channels of a pixel.
 // dx[c] = y[c] (dy[c] - sum over c' of y[c'] dy[c']).
 //
-// Vectors (one pixel per image): a block of 256 threads makes one image, thread t the channels t, t + 256, ...
-// Maps: a thread makes one pixel and walks its channels, neighbours side by side; images lie along the grid's y.
-// Per element: three reads, of which two find a cache, and one write; backward two reads of y and dy each.
+// Vectors (one pixel per image): a block of 256 threads computes one image, thread t the channels t, t + 256, ...
+// Maps: a thread computes one pixel and walks its channels, pixels side by side; images are along the grid's y.
+// Per element: three reads, two of them from a cache, and one write; backward two reads of y and dy each.
 
 #include "softmax.h"
 
@@ -48,7 +48,7 @@ __global__ void softmax_backward_vectors_kernel(View<const T> y, View<const T> d
   }
 }
 
-/// Calls body(image, pixel) for every pixel that this thread is to make.
+/// Calls body(image, pixel) for every pixel of this thread.
 template <class T, class Body>
 __device__ void for_each_place(const View<T>& view, Body body) {
   View<T> pixels = view;

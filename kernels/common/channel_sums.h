@@ -1,10 +1,10 @@
 #pragma once
-// Sums over the images and pixels of every channel: what both directions of batch normalisation, and the gradient of a
-// bias, begin with.
+// Sums over the images and pixels of every channel: the first step of both directions of batch normalisation and of
+// the gradient of a bias.
 //
-// A channel's packs, image by image, are cut into slices of equal length, one block each; a block's sums are in double,
-// go through warps and land in `partial`. Who reads them adds the slices in order, by one warp per channel. How many
-// slices there are follows from the shape alone, so that the bits do not depend on the device.
+// A channel's packs, image by image, are split into slices of equal length, one block each. A block sums in double,
+// through warps, and writes to `partial`. The reader adds the slices in order, with one warp per channel. The number
+// of slices depends on the shape alone, so the bits do not depend on the device.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Sums {
   double first = 0, second = 0;
 };
 
-/// Blocks for one channel of `count` values: as many as fill a large device, but none with fewer than 1024 values.
+/// Blocks for one channel of `count` values: enough to fill a large device, but at least 1024 values per block.
 inline int slices_of(int channels, std::int64_t count) {
   constexpr std::int64_t blocks = 4 * large_device, least = 1024;  // four run on a multiprocessor at once
   return static_cast<int>(std::clamp<std::int64_t>(std::min(blocks / channels, count / least), 1, blocks));
@@ -31,13 +31,13 @@ inline std::size_t channel_sums_bytes(int channels, std::int64_t count) {
   return static_cast<std::size_t>(channels) * static_cast<std::size_t>(slices_of(channels, count)) * sizeof(Sums);
 }
 
-/// A block for every channel and slice. A channel comes after the other along x: neighbours share the sectors of small
+/// A block for every channel and slice. Channels are neighbours along x: they share the sectors of small
 /// planes.
 inline dim3 grid_of_slices(int channels, std::int64_t count) {
   return dim3(static_cast<unsigned>(channels), static_cast<unsigned>(slices_of(channels, count)));
 }
 
-/// Elements of a pack in which every plane of a tensor can be read.
+/// Elements of the widest pack in which every plane of a tensor can be read.
 template <class T>
 int packs_of_planes(const View<const T>& view) {
   const bool fits = reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0 && view.plane() % widest<T> == 0 &&
@@ -64,7 +64,7 @@ __device__ void for_each_pack_of_slice(int images, std::int64_t plane, Body body
   }
 }
 
-/// Leaves the block's sums, made of every thread's, where the slice's belong. Every thread of the block calls it, once.
+/// Writes the block's sums over all threads to the slice's place. Every thread of the block calls it, once.
 __device__ inline void leave_partial(Sums sums, Sums* partial) {
   LAMINA_SHARED(double[sum_threads / lanes], first);
   LAMINA_SHARED(double[sum_threads / lanes], second);
@@ -82,7 +82,7 @@ __device__ inline void leave_partial(Sums sums, Sums* partial) {
   partial[std::int64_t{blockIdx.x} * gridDim.y + blockIdx.y] = sums;
 }
 
-/// The sums of one channel, in every lane of the warp that asks.
+/// The sums of one channel, in every lane of the calling warp.
 __device__ inline Sums take_partial(const Sums* partial, int channel, int slices) {
   Sums sums;
   for (int i = static_cast<int>(threadIdx.x) % lanes; i < slices; i += lanes) {
@@ -93,7 +93,7 @@ __device__ inline Sums take_partial(const Sums* partial, int channel, int slices
   return {reduce_warp(sums.first, Plus()), reduce_warp(sums.second, Plus())};
 }
 
-/// Keeps the numbers of the channel that a walk through an image is in. An image has fewer than 2^31 elements.
+/// Keeps the values of the current channel during a walk through an image. An image has fewer than 2^31 elements.
 template <class Number>
 class ChannelWalk {
  public:

@@ -9,7 +9,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int elements_per_block = 256;
 
-/// Blocks of one row of the grid: elements of an image along x, images along y. Both are strided over where the tensor
+/// Blocks of one row of the grid: elements of an image along x, images along y. Both are strided over if the tensor
 /// is larger than the grid.
 template <class T>
 dim3 grid_of_elements(const View<T>& view) {
@@ -18,7 +18,7 @@ dim3 grid_of_elements(const View<T>& view) {
               static_cast<unsigned>(std::min(view.n, 65535)));
 }
 
-/// Calls body(image, element of the image) for every element that this thread is to make.
+/// Calls body(image, element of the image) for every element of this thread.
 template <class T, class Body>
 __device__ void for_each_element(const View<T>& view, Body body) {
   const std::int64_t image = view.image();

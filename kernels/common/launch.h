@@ -1,6 +1,6 @@
 #pragma once
-// What every kernel file includes first: CUDA's words and the one way to launch a kernel. Under nvcc the words are the
-// runtime's; under another compiler those of host/cuda_on_host.h, which runs the same kernels on the host.
+// Included first by every kernel file: CUDA's words and the one way to launch a kernel. Under nvcc the words are the
+// runtime's; under another compiler they come from host/cuda_on_host.h, which runs the same kernels on the host.
 
 #include "stream.h"
 
@@ -14,11 +14,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Multiprocessors of a large device, an H200. Launchers split work into as many blocks as this one needs, whatever the
-/// device: the shape alone decides in which order sums are made.
+/// Multiprocessors of a large device, an H200. Launchers split work into as many blocks as it needs, on every
+/// device: the order of sums depends on the shape alone.
 constexpr std::int64_t large_device = 132;
 
-/// T. With it the name of a variable comes after the whole type of an array.
+/// T. It allows a variable's name after the whole type of an array.
 template <class T>
 using Plainly = T;
 
@@ -39,7 +39,7 @@ using Plainly = T;
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Throws LaunchError for a launch that the runtime refused.
+/// Throws LaunchError if the runtime refused the launch.
 inline void check_launch(const char* name, cudaError_t error) {
   if (error != cudaSuccess)
     throw LaunchError(std::string("launch of ") + name + ": " + cudaGetErrorName(error) + " (" +

@@ -1,5 +1,5 @@
 #pragma once
-// Element-wise work in packs: 16 bytes per access where every tensor of a launch allows it, else single elements.
+// Element-wise work in packs: 16 bytes per access if every tensor of a launch allows it, else single elements.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int pack_threads = 256;  // of a block
 
-/// Elements that one thread moves at once.
+/// Elements that one thread moves per access.
 template <class T, int width>
 struct alignas(sizeof(T) * width) Pack {
   T v[width];
@@ -32,7 +32,7 @@ __device__ void store_pack(T* to, const Pack<T, width>& pack) {
   *reinterpret_cast<Pack<T, width>*>(to) = pack;
 }
 
-/// to = pack, or to += pack. What was there is not read unless added to.
+/// to = pack, or to += pack. Old contents are read only if added to.
 template <class T, int width>
 __device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
   if (!adds) return store_pack(to, pack);
@@ -41,7 +41,7 @@ __device__ void put_pack(T* to, const Pack<T, width>& pack, bool adds) {
   store_pack(to, sum);
 }
 
-/// The same, and then max(to, 0) with `relu`.
+/// The same, then max(to, 0) with `relu`.
 template <class T, int width>
 __device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu) {
   if (adds) {
@@ -53,13 +53,13 @@ __device__ void put_pack(T* to, Pack<T, width> pack, bool adds, bool relu) {
   store_pack(to, pack);
 }
 
-/// What a launch walks: so many images of so many elements.
+/// The range of a launch: number of images and elements of each.
 struct Extent {
   int images;
   std::int64_t size;
 };
 
-/// The elements of the n-th image of a tensor begin at at(n).
+/// The elements of the n-th image of a tensor start at at(n).
 template <class T>
 struct Images {
   T* data = nullptr;
@@ -67,11 +67,11 @@ struct Images {
 
   Images() = default;
   template <class U>
-  Images(const View<U>& view) : data(view.data), pitch(view.pitch) {}  // NOLINT: meant to convert
+  Images(const View<U>& view) : data(view.data), pitch(view.pitch) {}  // NOLINT: implicit on purpose
   LAMINA_HOST_DEVICE T* at(int n) const { return data + n * pitch; }
 };
 
-/// Finds the widest packs that all tensors of a launch take. They are of one shape, or null.
+/// Finds the widest packs that all tensors of a launch allow. They are of one shape, or null.
 template <class T>
 class Packing {
  public:
@@ -106,7 +106,7 @@ class Packing {
   std::int64_t size_;
 };
 
-/// The same for a handful of tensors.
+/// The same for a few tensors.
 template <class T, class Launch, class U, class... Views>
 void with_packs(bool flat, const Launch& launch, const View<U>& first, const Views&... others) {
   Packing<T> packing(first, flat);
@@ -114,7 +114,7 @@ void with_packs(bool flat, const Launch& launch, const View<U>& first, const Vie
   packing.with_width(launch);
 }
 
-/// Blocks along x for `count` threads; kernels go on where the grid ends.
+/// Blocks along x for `count` threads; kernels stride over the rest.
 inline unsigned blocks_for(std::int64_t count, int threads) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((count + threads - 1) / threads, 1, 1 << 30));
 }
@@ -124,7 +124,7 @@ inline dim3 grid_of_packs(const Extent& extent, int width) {
   return dim3(blocks_for(extent.size / width, pack_threads), static_cast<unsigned>(std::min(extent.images, 65535)));
 }
 
-/// Calls body(image, first element of the pack) for every pack that this thread is to make.
+/// Calls body(image, first element of the pack) for every pack of this thread.
 template <int width, class Body>
 __device__ void for_each_pack(const Extent& extent, Body body) {
   const std::int64_t first = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * width;

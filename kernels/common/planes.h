@@ -1,12 +1,12 @@
 #pragma once
-// Threads for the elements of images that are stacks of planes: which channel, row and column an element is.
+// Threads for the elements of images that are stacks of planes: channel, row and column of an element.
 
 #include "elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Calls body(image, channel, row, column, element of the image) for every element that this thread is to make.
-/// An image has fewer than 2^31 elements, so that its divisions are those of 32 bits.
+/// Calls body(image, channel, row, column, element of the image) for every element of this thread.
+/// An image has fewer than 2^31 elements, so 32-bit divisions suffice.
 template <class T, class Body>
 __device__ void for_each_pixel(const View<T>& view, Body body) {
   for_each_element(view, [&](int n, std::int64_t element) {

@@ -1,5 +1,5 @@
 #pragma once
-// Sums and other reductions over a warp or a block, in an order that nothing changes.
+// Sums and other reductions over a warp or a block, in a fixed order.
 
 #include "launch.h"
 
@@ -22,7 +22,7 @@ struct Larger {
   }
 };
 
-/// In every lane; the operation must not mind the order of its operands. Every thread of the warp calls it.
+/// In every lane; the operation must be commutative. Every thread of the warp calls it.
 template <class Operation, class T>
 __device__ T reduce_warp(T value, Operation operation) {
   for (int distance = lanes / 2; distance > 0; distance /= 2)
@@ -39,7 +39,7 @@ __device__ T reduce_block(T value, Operation operation) {
   __syncthreads();
   value = parts[0];
   for (int i = 1; i < threads / lanes; ++i) value = operation(value, parts[i]);
-  __syncthreads();  // the next call may write parts
+  __syncthreads();  // the next call may overwrite parts
   return value;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a launcher's caller needs, without any header of CUDA: the namespace, the stream, the view, the error.
+// What callers of launchers need, without any header of CUDA: the namespace, the stream, the view, the error.
 //
 // Every kernel and the whole backend are compiled twice: by nvcc for a device, as lamina::cuda, and by the host's
 // compiler, with LAMINA_CUDA_ON_HOST defined, as lamina::cuda_host.
@@ -25,10 +25,10 @@ struct CUstream_st;
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// What the runtime calls cudaStream_t. Null is the default stream; on the host it is always null.
+/// The runtime's cudaStream_t. Null is the default stream; on the host it is always null.
 using Stream = CUstream_st*;
 
-/// A launch that could not be made, or a kernel that misused the machine: the kernel's name and the reason.
+/// A launch that failed, or a kernel that misused the machine: the kernel's name and the reason.
 class LaunchError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -46,9 +46,9 @@ struct View {
   /// First element of channel `channel` of image `number`.
   LAMINA_HOST_DEVICE T* at(int number, int channel) const { return data + number * pitch + channel * plane(); }
 
-  /// View<T> is a View<const T>, too.
+  /// View<T> converts to View<const T>.
   template <class U, class = std::enable_if_t<std::is_same_v<U, const T> && !std::is_const_v<T>>>
-  operator View<U>() const {  // NOLINT: meant to convert
+  operator View<U>() const {  // NOLINT: implicit on purpose
     return {data, n, c, h, w, pitch};
   }
 };

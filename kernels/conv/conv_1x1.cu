@@ -5,13 +5,13 @@
 // Forward: m is a filter, k a channel of x, factor = w. Data gradient: m is a channel of x, k a filter, in is dy and
 // factor = w^T, which is w read along its other axis.
 //
-// A block makes bm results m by bn pixels (gemm_tile.h). Pixels are those of all images in a row, so that a tile is
-// full whatever a plane has. Packs of 16 bytes are read and written where planes are multiples of a pack, hence no pack
-// crosses an image; else a thread brings one pixel of several channels, and neighbours bring neighbouring pixels. The
-// place of a thread's pixel is worked out once: from there it moves on by planes. Blocks that share pixels are
-// neighbours, so that pixels come from memory once, and weights, which are fewer, from L2.
+// A block computes bm results m by bn pixels (gemm_tile.h). Pixels of all images are in one row, so a tile is
+// full whatever the size of a plane. If planes are multiples of a pack, packs of 16 bytes are read and written: no pack
+// crosses an image. Else a thread loads one pixel of several channels, and neighbours load neighbouring pixels. The
+// address of a thread's pixel is computed once; then it advances by planes. Blocks that share pixels are
+// neighbours, so that pixels are read from memory once; weights, which are fewer, come from L2.
 //
-// Where results are too few for a device, the sum over k is split into ranges, one for each block. Their sums go to
+// If there are too few results for a device, the sum over k is split into ranges, one for each block. Their sums go to
 // `partial` and are added in order by a second kernel (conv_ranges.h).
 // Per block and step: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
 
@@ -34,7 +34,7 @@ struct PixelProduct {
   View<const T> in, mask;  ///< in counts only where the mask, if there is one, is above 0
   int in_plane;            ///< elements of a channel of `in`
   const T* bias;
-  bool adds, relu;  ///< what `out` holds is added, then all is cut off at 0
+  bool adds, relu;  ///< old contents of `out` are added, then all is clamped at 0
   View<T> out;
   int rows, columns;            ///< of a plane of pixels
   int in_step_h, in_step_w;     ///< pixel (p,q) is at row p in_step_h of `in`, column likewise
@@ -44,7 +44,7 @@ struct PixelProduct {
   FastDivide by_plane, by_columns, by_row_tiles;
 };
 
-/// The place of a pixel in a plane of `width` columns.
+/// The position of a pixel in a plane of `width` columns.
 template <class T>
 __device__ int place_of(const PixelProduct<T>& product, unsigned pixel, int step_h, int step_w, int width) {
   if (step_h == 1 && step_w == 1) return static_cast<int>(pixel);
@@ -53,7 +53,7 @@ __device__ int place_of(const PixelProduct<T>& product, unsigned pixel, int step
 }
 
 /// Writes all results of a thread, in packs of `width` pixels. `channel` and `left` are the block's first channel and
-/// how many it has from there on. With `adds` they are cut off at 0 here, if they are to be.
+/// the number of channels from there on. With `adds` the results are clamped at 0 here, if `relu`.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const PixelProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {
@@ -79,14 +79,14 @@ __device__ void write(const PixelProduct<T>& product, T* range, int channel, int
   }
 }
 
-/// What a thread brings of both factors, step by step. `along_k`: w is dense along k, as forward has it. Packs have
-/// `w_width` weights and `width` pixels. A row or a pixel that does not exist reads the last one, and is not written.
+/// Loads both factors for a thread, step by step. `along_k`: w is dense along k, as in forward. Packs have
+/// `w_width` weights and `width` pixels. A row or a pixel out of range reads the last one, and is not written.
 template <class T, class Tile, bool along_k, int w_width, int width, bool masked>
 struct PixelLoads {
   using Weights = Bring<Tile, along_k, Tile::bm, w_width>;
   using Pixels = Bring<Tile, false, Tile::bn, width>;
 
-  const unsigned w_row, in_plane;  // of 32 bits, so that an address is one instruction
+  const unsigned w_row, in_plane;  // 32 bits, so that an address is one instruction
   const int rows;                  ///< of the block, from the thread's first on
   const T *w, *in, *mask;
   T signs[masked ? Tile::loads_b : 1] = {};
@@ -110,7 +110,7 @@ struct PixelLoads {
     mask = masked ? product.mask.data + (image.quotient * product.mask.pitch + at) : nullptr;
   }
 
-  /// Brings the next step's terms: `depth` of them exist, with `whole` all.
+  /// Loads the next step's terms: `depth` of them exist, all of them with `whole`.
   template <bool whole>
   __device__ void load(int depth, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
 #pragma unroll
@@ -185,7 +185,7 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 
                                           {ConvTile::tile_64x128, 64, 128, 8, 595, 1125, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 618, 646, 4}};
 
-/// Whether pixels of `in` are those of `out`, in order.
+/// Whether pixels of `in` are those of `out`, in the same order.
 template <class T>
 bool is_dense(const PixelProduct<T>& product) {
   return product.in_step_h == 1 && product.in_step_w == 1 && product.out_step_h == 1 && product.out_step_w == 1;
@@ -200,7 +200,7 @@ ConvCut cut_of(const PixelProduct<T>& product, ConvTile tile, int ranges) {
                       packs ? pack_costs : single_costs, tile, ranges);
 }
 
-/// Calls body(width of packs of weights, width of packs of pixels). A product whose weights have no packs has none of
+/// Calls body(width of packs of weights, width of packs of pixels). A product without packs of weights has none of
 /// pixels.
 template <class T, class Body>
 void with_widths(bool w_packs, bool pixel_packs, Body body) {
@@ -215,7 +215,7 @@ void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile til
   if (product.pixels == 0) return;
   const ConvCut cut = cut_of(product, tile, ranges);
 
-  // Ranges are written as if they were images of the product's pixels alone.
+  // Ranges are written as if they were images that hold the product's pixels only.
   PixelProduct<T> made = product;
   made.ranges = cut.ranges;
   if (made.ranges > 1) {
@@ -271,7 +271,7 @@ std::size_t range_bytes(const PixelProduct<T>& product, int ranges) {
          static_cast<std::size_t>(product.out.c) * sizeof(T);
 }
 
-/// A product over pixels of y; steps and data are still to be set.
+/// A product over pixels of y; steps and data are set by the caller.
 template <class T>
 PixelProduct<T> product_of(int groups, int rows, int columns, int w_row, const View<const T>& in, const View<T>& out) {
   PixelProduct<T> product{};

@@ -1,5 +1,5 @@
 #pragma once
-// Convolution by 1x1 kernels without padding as a matrix product whose factors are read from the tensors as they are.
+// Convolution by 1x1 kernels without padding: a matrix product that reads its factors directly from the tensors.
 
 #include "conv_geometry.h"
 #include "conv_implicit_gemm.h"
@@ -17,7 +17,7 @@ constexpr std::int64_t conv_1x1_blocks(std::int64_t rows, std::int64_t pixels) {
   return (rows + 63) / 64 * ((pixels + 63) / 64);
 }
 
-/// What the launchers below need of `partial`: nothing for one range. Shapes alone decide.
+/// Bytes of `partial` for the launchers below: none for one range. They depend on shapes alone.
 template <class T>
 std::size_t conv_1x1_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y, int ranges = 0);
 template <class T>
@@ -31,7 +31,7 @@ template <class T>
 void conv_1x1_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                       T* partial, int ranges = 0, ConvTile = ConvTile::automatic);
 
-/// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or keep what they have.
+/// dx = w^T dy, or dx += with `adds`. Pixels between strides become 0, or are left unchanged.
 template <class T>
 void conv_1x1_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx, bool adds,
                             T* partial, int ranges = 0, ConvTile = ConvTile::automatic);

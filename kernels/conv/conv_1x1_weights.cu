@@ -2,12 +2,12 @@
 //
 //   dw[m, c] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride, q stride]
 //
-// A block makes bm filters m by bn channels c (gemm_tile.h). Both factors are dense along the sum: a thread brings
-// packs of 16 bytes of pixels where planes are multiples of a pack, else single pixels, of every `rows`-th filter and
-// channel. Its pixel's place is worked out once per step, for both factors.
+// A block computes bm filters m by bn channels c (gemm_tile.h). Both factors are dense along the sum: a thread loads
+// packs of 16 bytes of pixels if planes are multiples of a pack, else single pixels, of every `rows`-th filter and
+// channel. The position of its pixel is computed once per step, for both factors.
 //
-// Filters by channels are few blocks and pixels many: the pixels are split into ranges, one for each block. Their
-// sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
+// Filters by channels give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
+// The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "../common/fast_divide.h"
 #include "../gemm/gemm_bring.h"
@@ -25,7 +25,7 @@ struct WeightProduct {
   Masked<T> dy;
   T* dw;  ///< or the partial sums
   bool adds;
-  bool packs;  ///< widest<T> channels that begin at a multiple of it are neighbours in dw, on 16 bytes
+  bool packs;  ///< packs of widest<T> channels are contiguous in dw and aligned to 16 bytes
   int stride_h, stride_w;
   int pixels;  ///< of y, all images
   int ranges, steps_per_range;
@@ -33,8 +33,8 @@ struct WeightProduct {
   FastDivide by_plane, by_columns, by_channel_tiles;
 };
 
-/// What a thread brings of both factors, step by step, in packs of `width` pixels. A row that does not exist reads
-/// another, and is not written.
+/// Loads both factors for a thread, step by step, in packs of `width` pixels. A row out of range reads
+/// another row, and is not written.
 template <class T, class Tile, int width, bool masked>
 struct WeightLoads {
   using Filters = Bring<Tile, true, Tile::bm, width>;
@@ -42,7 +42,7 @@ struct WeightLoads {
   static_assert(Filters::per_row == Channels::per_row);
 
   const WeightProduct<T>& product;
-  const unsigned dy_plane, x_plane;  // of 32 bits, so that an address is one instruction
+  const unsigned dy_plane, x_plane;  // 32 bits, so that an address is one instruction
   const int filters, channels;       ///< of the block, from the thread's first on
   const T *dy, *mask, *x;            ///< the thread's first row in the first image
   T signs[masked ? Tile::loads_a : 1] = {};
@@ -60,7 +60,7 @@ struct WeightLoads {
     x = p.x.data + channel * x_plane;
   }
 
-  /// Those of the step that begins with pixel `first`; with `whole` all its pixels exist.
+  /// The factors of the step that begins with pixel `first`; with `whole` all its pixels exist.
   template <bool whole>
   __device__ void load(int first, T (&a)[Tile::loads_a], T (&b)[Tile::loads_b]) {
     const int pixel = first + Filters::dense();
@@ -149,7 +149,7 @@ constexpr ConvTileCost single_costs[3] = {{ConvTile::tile_64x128, 64, 128, 8, 63
                                           {ConvTile::tile_64x128, 64, 128, 8, 634, 472, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 671, 344, 4}};
 
-/// For single pixels the largest tile has too few registers. The next has steps of the same depth, hence the same bits.
+/// With single pixels the largest tile has too few registers. The next has the same depth of steps, so the same bits.
 ConvTile tile_of_singles(ConvTile tile) { return tile == ConvTile::tile_128x128 ? ConvTile::tile_64x128 : tile; }
 
 template <class T>

@@ -1,5 +1,5 @@
 #pragma once
-// Which tile a convolution's product takes, and into how many ranges its sum is split: those that end first by a
+// The tile of a convolution's product and the number of ranges of its sum: those that finish first in a
 // model of a large device (docs/algorithms/implicit_gemm.md).
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// What a block with a tile takes of a multiprocessor: cycles to issue a step and all before and after its steps, from
-/// the machine code for sm_90, and how many blocks there are at once by their registers.
+/// The cost of a block with a tile on a multiprocessor: cycles to issue a step and everything before and after its
+/// steps, from the machine code for sm_90, and the number of resident blocks, from their registers.
 struct ConvTileCost {
   ConvTile tile;
   int bm, bn, step_depth;
@@ -24,18 +24,18 @@ struct ConvCut {
   std::int64_t cycles;  ///< as the model predicts
 };
 
-/// A product's numbers: results by columns, sums of `depth` terms, and how short ranges may be.
+/// The sizes of a product: results by columns, sums of `depth` terms, and the minimum length of a range.
 struct ConvSize {
   std::int64_t results, columns, groups, depth, least_depth;
   int most_ranges;
 };
 
-/// One of the products of a launch, which differ in these numbers alone; the deepest comes first.
+/// One of the products of a launch, which differ in these sizes alone; the deepest comes first.
 struct ConvPart {
   std::int64_t columns, depth;
 };
 
-/// Ranges of a part, about as long as those of the deepest, which has `ranges`.
+/// Number of ranges of a part, about as long as those of the deepest, which has `ranges`.
 inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
   return static_cast<int>(
       std::max<std::int64_t>(1, (depth * ranges + deepest - 1) / std::max<std::int64_t>(deepest, 1)));
@@ -51,7 +51,7 @@ class ConvRounds {
  public:
   explicit ConvRounds(const ConvTileCost& cost) : cost_(cost) {}
 
-  /// So many blocks of so many steps come next.
+  /// Adds so many blocks of so many steps.
   void add(std::int64_t blocks, std::int64_t steps) {
     while (blocks > 0) {
       if (open_ == 0 && blocks >= cost_.at_once) {
@@ -81,7 +81,7 @@ class ConvRounds {
   std::int64_t cycles_ = 0, open_ = 0, steps_ = 0, longest_ = 0;
 };
 
-/// Cycles until the multiprocessor of a large device that has most blocks is done.
+/// Cycles until the busiest multiprocessor of a large device is done.
 inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost& cost,
                               int ranges) {
   constexpr std::int64_t launch = 2000, lanes = 128, bytes = 22;  // of the kernel that adds ranges; per cycle
@@ -91,7 +91,7 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int c
     const int own = ranges_of(parts[i].depth, parts[0].depth, ranges);
     const std::int64_t steps = (parts[i].depth + cost.step_depth - 1) / cost.step_depth;
     const std::int64_t after = before + blocks_of(size, parts[i], cost) * own;
-    // Every multiprocessor takes the next block in turn, the first one of them most.
+    // Every multiprocessor takes the next block in turn, so the first one gets most.
     const std::int64_t most = (after + large_device - 1) / large_device - (before + large_device - 1) / large_device;
     rounds.add(most, (steps + own - 1) / own);
     before = after;
@@ -102,9 +102,9 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int c
   return rounds.cycles() + adding;
 }
 
-/// The tile and the number of ranges that are done first: of the numbers, those that just fill some rounds of blocks.
-/// A tile or a number that is given stays. It follows from the shapes alone. The parts, at least one, stand for the
-/// size's own columns and depth.
+/// The tile and number of ranges that finish first. Candidates are the numbers that just fill some rounds of blocks.
+/// A given tile or number is kept. The result depends on the shapes alone. The parts, at least one, replace the
+/// size's columns and depth.
 template <std::size_t tiles>
 ConvCut conv_cut_for(const ConvSize& size, const ConvPart* parts, int count, const ConvTileCost (&costs)[tiles],
                      ConvTile tile, int ranges) {

@@ -14,7 +14,7 @@ struct FoldedNorm {
   double epsilon = 0;
 };
 
-/// What is folded: a filter is so many weights, one after the other. A null bias is none.
+/// What is folded: the number of weights of a filter, which are contiguous. A null bias is zero.
 template <class T>
 struct ConvFold {
   FoldedNorm<T> norm{};
@@ -24,7 +24,7 @@ struct ConvFold {
 };
 
 /// w_to[k] = w[k] f and bias_to[k] = (bias[k] - mean[k]) f + shift[k], with f = scale[k] / sqrt(variance[k] + epsilon),
-/// computed in double. A null w_to is not wanted.
+/// computed in double. A null w_to is skipped.
 template <class T>
 void conv_fold(Stream, const ConvFold<T>&, T* w_to, T* bias_to);
 

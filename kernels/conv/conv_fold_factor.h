@@ -1,5 +1,5 @@
 #pragma once
-// What a folded batch norm multiplies a filter with.
+// The factor that a folded batch norm applies to a filter.
 
 #include <cmath>
 

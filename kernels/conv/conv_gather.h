@@ -1,13 +1,13 @@
 #pragma once
-// The product that is both a convolution and its data gradient (conv_implicit_gemm.cu): its numbers, and the two ways
-// in which a thread brings its elements of both factors to registers. A thread keeps to one pixel, so that where the
-// pixel lies is worked out once.
+// The product for a convolution and for its data gradient (conv_implicit_gemm.cu): its sizes, and the two ways
+// in which a thread loads its elements of both factors to registers. A thread keeps to one pixel, so the pixel's
+// position is computed once.
 //
-//   TapPerStep      a step of the product is one tap (r,s) of bk channels: where it lies, and whether the pixel has it,
-//                   is worked out once per step. The taps of bk channels follow one another, so that what they read
+//   TapPerStep      a step of the product is one tap (r,s) of bk channels. Its position, and whether the pixel has it,
+//                   is computed once per step. The taps of bk channels follow one another, so that what they read
 //                   stays in L1. For channels that are a multiple of bk.
-//   TapPerElement   k counts (channel, r, s) without gaps; where its taps lie is worked out once per block and step, by
-//                   bk threads, two steps ahead. For all other numbers of channels.
+//   TapPerElement   k counts (channel, r, s) without gaps; the positions of its taps are computed once per block and
+//                   step, by bk threads, two steps ahead. For all other numbers of channels.
 
 #include "../common/cut_at_zero.h"
 #include "../common/fast_divide.h"
@@ -16,7 +16,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// row of `in` = index * step + base + tap * by, and where the result of `index` lies: index * out_step + out_base.
+/// row of `in` = index * step + base + tap * by; the result of `index` is at index * out_step + out_base.
 struct ProductAxis {
   int step, base, by;
   int out_step, out_base;
@@ -24,7 +24,7 @@ struct ProductAxis {
   int taps, tap_first, tap_by;  ///< tap i of the product is tap_first + i tap_by of the filter
 };
 
-/// What the products of a launch differ in: the pixels that have the same taps are one product.
+/// What differs between the products of a launch. The pixels with the same taps are one product.
 template <class T>
 struct ProductPart {
   ProductAxis rows, columns;
@@ -33,8 +33,8 @@ struct ProductPart {
   int splits, tiles_per_split;  ///< ranges of k, and their length
   int first_z;                  ///< of the grid
   View<T> out;
-  View<T> ranges;    ///< with more than one: what the first has of the pixels of the product; the others follow
-  bool adds, packs;  ///< widest<T> pixels that begin at a multiple of it lie together in `out`, on 16 bytes
+  View<T> ranges;    ///< with more than one: the first range's results for the product's pixels; the others follow
+  bool adds, packs;  ///< packs of widest<T> pixels are contiguous in `out` and aligned to 16 bytes
 };
 
 template <class T>
@@ -49,7 +49,7 @@ struct GatherProduct : ProductPart<T> {
   bool relu;
 };
 
-/// Several products in one launch, by classes of pixels. The longest come first, so that what is left at the end is
+/// Several products in one launch, by classes of pixels. The longest come first, so that the tail of the launch is
 /// short.
 template <class T>
 struct GatherProducts {
@@ -60,7 +60,7 @@ struct GatherProducts {
 };
 static_assert(sizeof(GatherProducts<double>) <= 4096, "what a kernel's parameters may take on every device");
 
-/// Which product a block works for whose place along z is `z`, and that product.
+/// The product of a block whose position along z is `z`.
 template <class T>
 __device__ int part_at(const GatherProduct<T>&, int) {
   return 0;
@@ -79,7 +79,7 @@ template <class T>
 __device__ GatherProduct<T> product_of(const GatherProducts<T>& products, int part) {
   GatherProduct<T> product = products.common;
   static_cast<ProductPart<T>&>(product) = products.parts[part];
-  // What all have in common has a place that is known beforehand, and takes no register.
+  // The common part has an address known in advance, and takes no register.
   product.rows.step = product.columns.step = 1;
   product.rows.by = products.common.rows.by;
   product.rows.tap_by = products.common.rows.tap_by;
@@ -105,15 +105,15 @@ __device__ Pixel pixel_of(const GatherProduct<T>& product, int pixel) {
   return {static_cast<int>(image.quotient), static_cast<int>(image.remainder), static_cast<int>(row.remainder)};
 }
 
-/// Where a pixel's results lie in a plane of `out`.
+/// The position of a pixel's results in a plane of `out`.
 template <class T>
 __device__ std::int64_t place_of(const GatherProduct<T>& product, const Pixel& pixel) {
   return std::int64_t{pixel.row * product.rows.out_step + product.rows.out_base} * product.out.w +
          pixel.column * product.columns.out_step + product.columns.out_base;
 }
 
-/// A tap of a channel: where it lies, relative to a pixel's place in `in` and to a filter's first tap. Places are
-/// counted modulo 2^32: that of a tap which its pixel has is the place itself, for an image has fewer elements.
+/// A tap of a channel: its offset from a pixel's position in `in` and from a filter's first tap. Positions are
+/// counted modulo 2^32. If the pixel has the tap, the result is the position itself, for an image has fewer elements.
 struct Tap {
   unsigned in;
   int row, column;
@@ -132,7 +132,7 @@ __device__ Tap tap_of(const GatherProduct<T>& product, unsigned channel, unsigne
               static_cast<unsigned>(filter_row * product.w_row + filter_column)};
 }
 
-/// What a thread brings: of the second factor elements of one pixel, of the first those of a_row and every a_rows-th
+/// What a thread loads: of the second factor elements of one pixel, of the first those of a_row and every a_rows-th
 /// result from there.
 template <class T, class Tile>
 struct Share {
@@ -175,14 +175,14 @@ struct Share {
 
 template <class T, class Tile, bool masked>
 struct TapPerStep {
-  /// Of a step's first channel; `in` and `w` are how far it is to the next step's.
+  /// Of a step's first channel; `in` and `w` are the distances to the next step's.
   using Shared = Tap[2];
 
   const GatherProduct<T>& product;
   Shared& taps;
   const Share<T, Tile> own;
-  // Of the next step to load. That the loop carries them keeps them in registers: from there an address is one
-  // instruction, as a sum of offsets it is six.
+  // Of the next step to load. Carried by the loop, they stay in registers: from there an address is one
+  // instruction; as a sum of offsets it is six.
   const T *in, *mask, *filters;
 
   __device__ TapPerStep(const GatherProduct<T>& p, Shared& shared, int group, int first_result, int first_pixel,
@@ -264,9 +264,9 @@ struct TapPerElement {
   }
 };
 
-/// Writes all results of a thread, which lie in packs of pixels of a multiple of `width`, or singly if that is 1.
-/// `channel` and `left` are the block's first channel and how many it has from there on. With `adds` they are cut off
-/// at 0 here, if they are to be: what is added is known only now.
+/// Writes all results of a thread, which are in packs of pixels of a multiple of `width`, or single if that is 1.
+/// `channel` and `left` are the block's first channel and the number of channels from there on. With `adds` they are
+/// clamped at 0 here, if `relu`: the old contents are read only now.
 template <class Tile, int width, bool adds, class T>
 __device__ void write(const GatherProduct<T>& product, T* range, int channel, int left, int first_pixel,
                       const T (&sums)[Tile::tm][Tile::tn]) {

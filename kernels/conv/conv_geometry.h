@@ -12,15 +12,15 @@ struct ConvGeometry {
   int kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1;
 };
 
-/// What is done with a finished sum of forward, in this order: a bias is added unless it is null, then what y holds,
-/// then all is cut off at 0.
+/// Steps after a finished sum of forward, in this order: add the bias unless it is null, add what y holds,
+/// clamp at 0.
 template <class T>
 struct ConvEnd {
   const T* bias = nullptr;
   bool adds = false, relu = false;
 };
 
-/// dy, which counts only where `mask` is above 0; a mask without data lets all of it count.
+/// dy, which counts only where `mask` is above 0; if the mask has no data, all of it counts.
 template <class T>
 struct Masked {
   View<const T> dy, mask;

@@ -2,18 +2,18 @@
 //
 //   result[m, pixel] = sum over k = (channel, r, s) of filter[m, k] * in[channel, row(pixel, r), column(pixel, s)]
 //
-// Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and of the
-// taps only those count that dy has a row and a column for. For a pixel (h, w) these are the r with
-// (h + pad - r dilation) mod stride = 0: all pixels with the same h mod stride and w mod stride share them, and make a
-// product of their own, in which a row of dy is again a linear function of pixel and tap. One launch makes up to 16 of
+// Forward: m is a filter, row = p stride - pad + r dilation. Data gradient: m is a channel of x, in is dy, and a tap
+// counts only if dy has a row and a column for it. For a pixel (h, w) these are the r with
+// (h + pad - r dilation) mod stride = 0. All pixels with the same h mod stride and w mod stride share them and form a
+// separate product, in which a row of dy is again a linear function of pixel and tap. One launch computes up to 16 of
 // these products, those with most taps first.
 //
-// Where results are too few for a device, the sum over k is split into ranges, one for each block. Their sums
+// If there are too few results for a device, the sum over k is split into ranges, one for each block. Their sums
 // go to `partial` and are added in order by a second kernel.
 //
-// A block makes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it brings elements of the
-// second factor, so that where the pixel lies is worked out once; where a tap lies is worked out once per block and
-// tile, by bk threads, two tiles ahead. Pixels are neighbours along a row: a warp's loads are, with stride 1, too.
+// A block computes bm results m by bn pixels (gemm_tile.h). A thread keeps to one pixel while it loads elements of the
+// second factor, so the pixel's position is computed once. The position of a tap is computed once per block and
+// tile, by bk threads, two tiles ahead. Pixels are neighbours along a row; with stride 1 so are a warp's loads.
 // Per block and tile: (bm + bn) bk elements from global memory for bm bn bk multiply-adds.
 
 #include "conv_implicit_gemm.h"
@@ -53,8 +53,8 @@ __global__ __launch_bounds__(Tile::threads,
                              conv_blocks_at_once<Tile>) void conv_gather_product_kernel(const Products products) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(typename Bring::Shared, shared_taps);
-  // What is worked out again from here takes no registers until then: all that the end needs and, where registers are
-  // few, what the one thread needs that looks ahead, which has written it itself.
+  // What is recomputed from here on takes no registers until then: all that the end needs and, if registers are
+  // few, what the one thread that looks ahead needs and has written itself.
   LAMINA_SHARED(int, shared_part);
   constexpr bool rereads = !is_one<T, Products> && Tile::bm * Tile::bn == 128 * 128 && Bring::by_one_thread_unmasked;
   const int first_result = static_cast<int>(blockIdx.y) * Tile::bm,
@@ -99,7 +99,7 @@ __global__ __launch_bounds__(Tile::threads,
   }
 }
 
-/// The sums of all ranges of every result of several parts, added in order, and old content.
+/// The sums of all ranges of every result of several parts, added in order, plus old contents.
 template <class T>
 __global__ void conv_gather_sum_kernel(const GatherProducts<T> products) {
   const auto& product = product_of(products, static_cast<int>(blockIdx.z));
@@ -119,7 +119,7 @@ constexpr ConvTileCost gather_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 
                                           {ConvTile::tile_64x128, 64, 128, 8, 656, 720, 3},
                                           {ConvTile::tile_64x64, 64, 64, 16, 705, 560, 4}};
 
-/// The same where results are written singly, between those of other classes.
+/// The same for results that are written singly, between those of other classes.
 constexpr ConvTileCost strided_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1258, 3200, 2},
                                            {ConvTile::tile_64x128, 64, 128, 8, 656, 1660, 3},
                                            {ConvTile::tile_64x64, 64, 64, 16, 705, 1045, 4}};
@@ -139,7 +139,7 @@ ConvCut cut_of(const GatherProduct<T>& product, const std::vector<ProductPart<T>
                                                                       : cut;
 }
 
-/// Whether packs of pixels may be written at once: the product's pixels are those of `out`, in order.
+/// Whether packs of pixels may be written: the product's pixels are those of `out`, in the same order.
 template <class T>
 bool has_packs(const ProductPart<T>& part) {
   return part.rows.out_step == 1 && part.columns.out_step == 1 && has_packs(part.out);
@@ -180,13 +180,13 @@ void with_products(const GatherProduct<T>& product, const std::vector<ProductPar
   body(several);
 }
 
-/// What a part's ranges take of `partial`.
+/// The size of a part's ranges in `partial`.
 template <class T>
 std::int64_t range_count(const ProductPart<T>& part) {
   return part.splits == 1 ? 0 : part.splits * std::int64_t{part.pixels} * part.out.c;
 }
 
-/// Gives the parts their ranges, one after the other in `partial`. Returns the tile.
+/// Gives the parts their ranges, one after another in `partial`. Returns the tile.
 template <class T>
 ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& parts, T* partial, ConvTile tile,
                int splits) {
@@ -204,7 +204,7 @@ ConvTile split(const GatherProduct<T>& product, std::vector<ProductPart<T>>& par
   return cut.tile;
 }
 
-/// How the ranges of a product that is all of a launch are added.
+/// How the ranges are added if the launch is one product.
 template <class T>
 ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T>& part) {
   ConvRanges<T> ranges;
@@ -223,12 +223,12 @@ ConvRanges<T> ranges_of_one(const GatherProduct<T>& product, const ProductPart<T
   return ranges;
 }
 
-/// Makes the parts of a product; the one with most taps comes first. More than one have neither bias nor ReLU.
+/// Makes the parts of a product; the one with most taps comes first. Several parts have neither bias nor ReLU.
 template <class T>
 void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart<T>> parts, T* partial, ConvTile tile,
          int splits) {
   tile = split(product, parts, partial, tile, splits);
-  // Ranges are written as if they were images of the product's pixels alone.
+  // Ranges are written as if they were images that hold the product's pixels only.
   std::vector<ProductPart<T>> made = parts;
   GatherProduct<T> common = product;
   int most_pixels = 0;
@@ -264,7 +264,7 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
     });
   });
 
-  // Those with fewer taps have fewer ranges: the ones that are to be added come first.
+  // Parts with fewer taps have fewer ranges. The parts to be added come first.
   std::size_t added = 0;
   std::int64_t most_results = 0;
   for (; added < parts.size() && parts[added].splits > 1; ++added)
@@ -302,7 +302,7 @@ template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx,
                                           int splits) {
   std::size_t most = 0;
-  // Classes without taps do not need any; whether they are there decides how the others meet in launches.
+  // Classes without taps need no ranges, but whether they exist decides how others are grouped into launches.
   for (const bool adds : {false, true})
     for_each_launch(g, dx, adds, splits, [&](const std::vector<ProductPart<T>>& parts) {
       most = std::max(most, range_bytes(data_product(g, dy, dx), parts, splits));

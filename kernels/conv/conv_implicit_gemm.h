@@ -1,5 +1,5 @@
 #pragma once
-// Convolution as a product whose factors are gathered from the image while they are brought to shared memory.
+// Convolution as a product whose factors are gathered from the image on the way to shared memory.
 
 #include "conv_geometry.h"
 
@@ -8,16 +8,16 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// Sizes of a block's tile of results, filters (or channels) by pixels (or weights).
 enum class ConvTile { automatic, tile_128x128, tile_64x128, tile_64x64 };
 
-// Where results are few, their sums are split into ranges, which different blocks make, so that a large device has work
-// for every multiprocessor; the ranges' sums meet in `partial`. How many there are follows from the shapes alone;
-// `splits` of 0 stands for that rule. A batch has at most conv_implicit_gemm_most pixels,
+// If results are few, their sums are split into ranges, computed by different blocks, so that a large device has work
+// for every multiprocessor; the ranges' sums are written to `partial`. Their number depends on the shapes alone;
+// `splits` of 0 means that rule. A batch has at most conv_implicit_gemm_most pixels,
 // and a group as many weights. f64 has one tile, 64x64.
 
 constexpr std::int64_t conv_implicit_gemm_most = 2147483647 - 127;    ///< and a tile more is still an int
 constexpr std::int64_t conv_implicit_gemm_most_results = 65535 * 64;  ///< filters, or channels, of a group: grid y
 constexpr std::int64_t conv_implicit_gemm_most_groups = 65535;        ///< grid z; many groups have one range
 
-/// What the launchers below need of `partial`: nothing for one range.
+/// Bytes of `partial` for the launchers below: none for one range.
 template <class T>
 std::size_t conv_implicit_gemm_forward_bytes(const ConvGeometry&, const View<const T>& x, const View<T>& y,
                                              int splits = 0);
@@ -25,7 +25,7 @@ template <class T>
 std::size_t conv_implicit_gemm_data_bytes(const ConvGeometry&, const View<const T>& dy, const View<T>& dx,
                                           int splits = 0);
 
-/// Cycles of a large device until the pass is done, as the model of docs/algorithms/implicit_gemm.md predicts for f32.
+/// Cycles of the pass on a large device, as the model of docs/algorithms/implicit_gemm.md predicts for f32.
 template <class T>
 std::int64_t conv_implicit_gemm_forward_cycles(const ConvGeometry&, const View<const T>& x, const View<T>& y);
 template <class T>
@@ -35,13 +35,13 @@ template <class T>
 void conv_implicit_gemm_forward(Stream, const ConvGeometry&, View<const T> x, const T* w, View<T> y, const ConvEnd<T>&,
                                 T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
-/// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns leave the same remainder are one product:
-/// they meet the same taps of the filters, and no other. Up to 16 of these products, strides of 4x4, are one launch.
+/// dx, or dx += with `adds`. With a stride, the pixels whose rows and columns have the same remainder are one product:
+/// they share the same taps of the filters. Up to 16 of these products, strides of 4x4, are one launch.
 template <class T>
 void conv_implicit_gemm_backward_data(Stream, const ConvGeometry&, const T* w, const Masked<T>& dy, View<T> dx,
                                       bool adds, T* partial, int splits = 0, ConvTile = ConvTile::automatic);
 
-/// What backward_weights needs of `partial`: nothing for one range.
+/// Bytes of `partial` for backward_weights: none for one range.
 template <class T>
 std::size_t conv_implicit_gemm_partial_bytes(const ConvGeometry&, const View<const T>& x, const View<const T>& dy,
                                              int splits = 0);

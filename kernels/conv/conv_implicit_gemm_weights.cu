@@ -2,12 +2,12 @@
 //
 //   dw[m, (c,r,s)] = sum over pixels (n,p,q) of dy[n,m,p,q] * x[n, c, p stride - pad + r dilation, q likewise]
 //
-// A block makes bm filters m by bn weights (c,r,s) (gemm_tile.h). A thread keeps to one pixel of each tile while it
-// brings elements of both factors: where a tile's pixels lie is worked out once per block, two tiles ahead, where the
-// block's weights lie once per block, both in shared memory. Neighbouring threads bring neighbouring pixels.
+// A block computes bm filters m by bn weights (c,r,s) (gemm_tile.h). A thread keeps to one pixel of each tile while it
+// loads elements of both factors. Positions are in shared memory: those of a tile's pixels are computed once per block,
+// two tiles ahead, those of the block's weights once per block. Neighbouring threads load neighbouring pixels.
 //
-// Filters by weights are few blocks and pixels many: the pixels are split into ranges, one for each block. Their
-// sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
+// Filters by weights give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
+// The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
 #include "../common/fast_divide.h"
 #include "conv_implicit_gemm.h"
@@ -27,18 +27,18 @@ struct WeightsProduct {
   Masked<T> dy;
   T* dw;  ///< or the partial sums
   bool adds;
-  bool packs;  ///< widest<T> weights that begin at a multiple of it lie together in dw, on 16 bytes
+  bool packs;  ///< packs of widest<T> weights are contiguous in dw and aligned to 16 bytes
   int pixels, tiles_per_split, splits;
   FastDivide by_columns, by_rows, by_taps, by_row_taps;
 };
 
-/// Where a weight's factor lies in x, relative to a pixel's.
+/// The position of a weight's factor in x, relative to a pixel's.
 struct alignas(16) WeightPlace {
   int offset, row, column;
 };
 
-/// The first channels' elements that a pixel meets, and the row and column of x for a weight's tap at 0. What does not
-/// exist, a pixel or a weight, has a row that is far outside.
+/// The elements of the first channels at a pixel, and the row and column of x for a weight's tap at 0. A pixel or
+/// a weight out of range has a row that is far outside.
 struct PixelPlace {
   std::int64_t dy, mask, x;
   int row, column;
@@ -69,7 +69,7 @@ __device__ WeightPlace weight_at(const WeightsProduct<T>& product, int weight) {
   return {static_cast<int>(channel.quotient * product.x.plane()) + row * product.x.w + column, row, column};
 }
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
+/// Number of blocks per multiprocessor for which the compiler limits registers.
 template <class Tile>
 constexpr int blocks_at_once = Tile::threads == 256       ? 2
                                : Tile::tm* Tile::tn == 64 ? 3
@@ -80,7 +80,7 @@ __global__ __launch_bounds__(Tile::threads,
                              blocks_at_once<Tile>) void conv_weights_product_kernel(WeightsProduct<T> product) {
   LAMINA_SHARED(typename Tile::Shared, shared);
   LAMINA_SHARED(WeightPlace[Tile::bn], weights);
-  LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // of a tile; dy, mask and x are how far it is to the next tile's
+  LAMINA_SHARED(PixelPlace[2][Tile::bk], pixels);  // of a tile; dy, mask and x are the distances to the next tile's
   const int group = static_cast<int>(blockIdx.z) / product.splits,
             split = static_cast<int>(blockIdx.z) % product.splits;
   const int first_filter = static_cast<int>(blockIdx.y) * Tile::bm,
@@ -95,7 +95,7 @@ __global__ __launch_bounds__(Tile::threads,
   const int filters = product.filters - first_filter - own_row;  // of the block, from own_row on
   const unsigned plane = static_cast<unsigned>(product.dy.dy.h) * static_cast<unsigned>(product.dy.dy.w);
 
-  // Of the next step to load. That the loop carries them keeps them in registers (conv_gather.h).
+  // Of the next step to load. Carried by the loop, they stay in registers (conv_gather.h).
   const PixelPlace first = place_of(product, group, first_tile * Tile::bk + own_k);
   const std::int64_t first_plane = std::int64_t{min(first_filter + own_row, product.filters - 1)} * plane;
   const T* dy = product.dy.dy.data + (first.dy + first_plane);

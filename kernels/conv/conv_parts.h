@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of a convolution's products: of forward, and of the data gradient with its classes of pixels. Those whose
-// row and column leave the same remainders by the strides meet the same taps of the filters.
+// The sizes of a convolution's products: forward, and the data gradient with its classes of pixels. Pixels whose
+// row and column have the same remainders by the strides share the same taps of the filters.
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// The pixels with index mod stride = phase, and the taps that they meet.
+/// The pixels with index mod stride = phase, and their taps.
 inline ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
   ProductAxis axis{
       1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / std::gcd(dilation, stride)};
@@ -40,7 +40,7 @@ inline std::vector<std::pair<ProductAxis, ProductAxis>> pixel_classes(const Conv
   return classes;
 }
 
-/// The part of these rows and columns, but for its ranges.
+/// The part of these rows and columns, without its ranges.
 template <class T>
 ProductPart<T> part_of(const ProductAxis& rows, const ProductAxis& columns, const View<T>& out, bool adds) {
   ProductPart<T> part{};
@@ -57,7 +57,7 @@ ProductPart<T> part_of(const ProductAxis& rows, const ProductAxis& columns, cons
   return part;
 }
 
-/// The product of forward, but for its data, and its one part.
+/// The product of forward, without its data, and its one part.
 template <class T>
 GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
   const int taps = g.kernel_h * g.kernel_w;
@@ -79,7 +79,7 @@ std::vector<ProductPart<T>> forward_parts(const ConvGeometry& g, const View<T>& 
                   {g.stride_w, -g.pad_w, g.dilation_w, 1, 0, y.w, g.kernel_w, 0, 1}, y, false)};
 }
 
-/// The product of the data gradient, but for its data.
+/// The product of the data gradient, without its data.
 template <class T>
 GatherProduct<T> data_product(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx) {
   const int taps = g.kernel_h * g.kernel_w;
@@ -95,15 +95,15 @@ GatherProduct<T> data_product(const ConvGeometry& g, const View<const T>& dy, co
   return product;
 }
 
-/// Calls body(parts) with the data gradient's classes of pixels, as many at a time as a launch takes. Pixels that no
-/// tap reaches keep what they have if the result is added to it.
+/// Calls body(parts) with the data gradient's classes of pixels, as many at a time as a launch takes. Pixels without
+/// taps are skipped if the result is added to them.
 template <class T, class Body>
 void for_each_launch(const ConvGeometry& g, const View<T>& dx, bool adds, int splits, Body body) {
   std::vector<ProductPart<T>> parts;
   if (dx.n * dx.plane() == 0) return;
   for (const auto& [rows, columns] : pixel_classes(g, dx.h, dx.w))
     if (!adds || rows.taps * columns.taps > 0) parts.push_back(part_of(rows, columns, dx, adds));
-  // By rule there are more ranges than one only where all blocks together are few.
+  // By rule there are several ranges only if all blocks together are few.
   const std::size_t most = std::clamp(65535 / (g.groups * std::max(splits, 1)), 1, GatherProducts<T>::most);
   for (std::size_t first = 0; first < parts.size(); first += most)
     body(

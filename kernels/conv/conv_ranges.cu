@@ -1,4 +1,4 @@
-// The sums of all ranges of every result, added in order: one thread for a pack of results that lie together in every
+// The sums of all ranges of every result, added in order: one thread for a pack of results that are contiguous in every
 // range and in the output, or for one result. Per result: a read for every range, one write.
 
 #include "conv_ranges.h"
@@ -9,7 +9,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// `range` is what one range has.
+/// `range` is the size of one range.
 template <class T, int width>
 __global__ void conv_add_ranges_kernel(ConvRanges<T> all, View<const T> range, FastDivide by_columns,
                                        FastDivide by_rows) {

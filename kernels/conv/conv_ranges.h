@@ -1,12 +1,12 @@
 #pragma once
-// Adds what the ranges of a sum have made: the second kernel of a product whose sums are shared out.
+// Adds the sums of the ranges: the second kernel of a product whose sums are split.
 
 #include "../common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// result[n,c,p,q] = bias[c] + the sum over ranges of partial[range,n,c,p,q], in their order.
-/// It becomes, or with `adds` is added to, out[n, c, p step_h + base_h, q step_w + base_w], which `relu` cuts off at 0.
+/// It becomes, or with `adds` is added to, out[n, c, p step_h + base_h, q step_w + base_w], which `relu` clamps at 0.
 template <class T>
 struct ConvRanges {
   const T* partial = nullptr;  ///< dense: range, n, c, p, q
@@ -14,14 +14,14 @@ struct ConvRanges {
   int rows = 1, columns = 1;  ///< p and q
   View<T> out;
   int step_h = 1, base_h = 0, step_w = 1, base_w = 0;
-  const T* bias = nullptr;  ///< or none
+  const T* bias = nullptr;  ///< may be null
   bool relu = false, adds = false;
 };
 
 template <class T>
 void conv_add_ranges(Stream, const ConvRanges<T>&);
 
-/// The same for a weight gradient of `groups` times `weights` elements. With one range it is made already.
+/// The same for a weight gradient of `groups` times `weights` elements. With one range there is nothing to do.
 template <class T>
 void conv_add_weight_ranges(Stream, const T* partial, int ranges, int groups, int weights, T* dw, bool adds);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of a convolution's sums, which a block has in its threads' registers.
+// Writing a convolution's sums from the registers of a block's threads.
 
 #include <cstdint>
 
@@ -15,8 +15,8 @@ bool has_packs(const View<T>& view) {
          reinterpret_cast<std::uintptr_t>(view.data) % 16 == 0;
 }
 
-/// Adds a bias, if there is one, to a thread's sums, and cuts them off at 0 with `relu`. `channel` and `left` are the
-/// block's first channel and how many it has from there on.
+/// Adds a bias, if there is one, to a thread's sums, and clamps them at 0 with `relu`. `channel` and `left` are the
+/// block's first channel and the number of channels from there on.
 template <class Tile, class T>
 __device__ void finish_sums(T (&sums)[Tile::tm][Tile::tn], const T* bias, bool relu, int channel, int left) {
   if (bias != nullptr) {
@@ -35,8 +35,8 @@ __device__ void finish_sums(T (&sums)[Tile::tm][Tile::tn], const T* bias, bool r
   }
 }
 
-/// Writes a thread's results of a weight gradient, in packs of `width` weights. `left_m` and `left_n` are how many the
-/// block has.
+/// Writes a thread's results of a weight gradient, in packs of `width` weights. `left_m` and `left_n` are the block's
+/// numbers of them.
 template <class Tile, int width, bool adds, class T>
 __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn]) {
 #pragma unroll

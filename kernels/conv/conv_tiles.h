@@ -1,5 +1,5 @@
 #pragma once
-// The tiles of a convolution's product, and how its elements are brought.
+// The tiles of a convolution's product, and conditional loads of its elements.
 
 #include <cstdint>
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Element `at` of a tensor if it `counts`, else 0. Both loads are made at once, so that no branch waits for the mask.
+/// Element `at` of a tensor if it `counts`, else 0. Both loads are issued at once, so no branch waits for the mask.
 template <bool masked, class T>
 __device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
   const T value = counts ? in[at] : T(0);
@@ -18,14 +18,14 @@ __device__ T bring(const T* in, const T* mask, std::uint64_t at, bool counts) {
   return sign > T(0) ? value : T(0);
 }
 
-/// Blocks that the compiler is to leave registers for on a multiprocessor.
+/// Number of blocks per multiprocessor for which the compiler limits registers.
 template <class Tile>
 constexpr int conv_blocks_at_once = Tile::threads == 256       ? 2
                                     : Tile::tm* Tile::tn == 64 ? 3
                                                                : 4;
 
-/// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that few threads have much to do between two
-/// barriers; f64 has one tile.
+/// Calls body(GemmTile{}) with a tile. The smallest has steps of 16, so that its few threads have enough work between
+/// two barriers; f64 has one tile.
 template <class T, int bk, class Body>
 void with_conv_tile(ConvTile tile, Body body) {
   if constexpr (std::is_same_v<T, double>) {

@@ -1,6 +1,6 @@
-// c = a b for matrices of any orientation: a block makes bm x bn results (gemm_tile.h), a thread one of them or a few.
+// c = a b for matrices of any orientation: a block computes bm x bn results (gemm_tile.h), a thread one or a few.
 //
-// Whether neighbouring threads bring neighbours along m (or n) or along k follows from which of the two has stride 1.
+// Neighbouring threads load neighbours along the axis with stride 1: along m (or n), or along k.
 // A product with few columns, such as a fully connected layer of one batch, takes a narrow tile and splits k into
 // ranges: the large factor is then read once, by all multiprocessors. The ranges' sums are added in order by a second
 // kernel.
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int bk = 8;
 
-/// Element `i` of the `count` that a thread brings of a tile with `extent` elements along its free axis.
+/// Element `i` of the `count` that a thread loads of a tile with `extent` elements along its free axis.
 template <bool along_k, int extent, int threads>
 struct Bring {
   __device__ static int free(int i) {
@@ -39,8 +39,8 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
   const int split = static_cast<int>(blockIdx.z), tiles = (p.k + bk - 1) / bk, first = split * tiles_per_split;
 
-  // A way without checks, and a branch to it: the compiler then keeps the smaller tiles' loads before the
-  // multiplications. The largest keeps them there without, and has no registers for two ways.
+  // A path without checks, and a branch to it: the compiler then keeps the smaller tiles' loads before the
+  // multiplications. For the largest tile it does so without the branch, and there are no registers for two paths.
   const bool whole = Tile::tm * Tile::tn < 64 && first_m + Tile::bm <= p.m && first_n + Tile::bn <= p.n;
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
   }
 }
 
-/// c from sums that lie behind one another, n along rows of m.
+/// c from sums that are stored one after another, n along rows of m.
 template <class T>
 __global__ void gemm_sum_kernel(const T* partial, int splits, GemmProblem<T> p, View<T> results) {
   for_each_element(results, [&](int, std::int64_t i) {

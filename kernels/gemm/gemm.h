@@ -1,12 +1,12 @@
 #pragma once
-// Our own matrix product, for where cuBLAS is not.
+// Our own matrix product, used without cuBLAS.
 
 #include "../common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// c[m,n] = sum over k of a[m,k] b[k,n], or c += with `adds`. Element (i, j) of a matrix lies at i * the first stride +
-/// j * the second; of each matrix one of the two is 1 (of c, either may be anything).
+/// c[m,n] = sum over k of a[m,k] b[k,n], or c += with `adds`. Element (i, j) of a matrix is at i * the first stride +
+/// j * the second. In a and b one of the two strides is 1; c may have any strides.
 template <class T>
 struct GemmProblem {
   int m = 0, n = 0, k = 0;
@@ -19,8 +19,8 @@ struct GemmProblem {
   bool adds = false;
 };
 
-/// Bytes of `partial` that gemm needs for a product of these sizes: sums over ranges of k, where the results alone are
-/// too few to keep a device at work. Follows from the sizes alone.
+/// Bytes of `partial` that gemm needs for a product of these sizes: sums over ranges of k, if there are too few
+/// results to keep a device busy. Depends on the sizes alone.
 template <class T>
 std::size_t gemm_partial_bytes(int m, int n, int k);
 

@@ -1,9 +1,9 @@
 #pragma once
-// Which elements of a tile of a factor a thread brings from global to shared memory (gemm_tile.h).
+// Which elements of a tile of a factor a thread loads from global to shared memory (gemm_tile.h).
 //
-// A factor is dense along one axis: along k, the axis of the sum, or along its free one. A thread brings packs of
-// `width` neighbours on the dense axis, neighbouring threads neighbouring packs. It keeps to one place on the dense
-// axis and takes every `rows`-th of the other.
+// A factor is dense along one axis: k, the axis of the sum, or its free axis. A thread loads packs of
+// `width` neighbours on the dense axis; neighbouring threads load neighbouring packs. It keeps to one position on the
+// dense axis and takes every `rows`-th of the other.
 
 #include "../common/packs.h"
 
@@ -13,18 +13,18 @@ namespace lamina::LAMINA_CUDA_SPACE {
 template <class Tile, bool along_k, int extent, int width>
 struct Bring {
   static constexpr int per_row = (along_k ? Tile::bk : extent) / width;  ///< packs of a row of the dense axis
-  static constexpr int rows = Tile::threads / per_row;                   ///< that the block brings at once
+  static constexpr int rows = Tile::threads / per_row;                   ///< that the block loads at once
   static constexpr int passes = extent * Tile::bk / width / Tile::threads;
   static_assert(Tile::threads % per_row == 0 && passes * rows * per_row * width == extent * Tile::bk);
 
-  /// The thread's first element on the dense axis, and its row on the other in a pass.
+  /// The thread's first element on the dense axis, and its row on the other axis in a pass.
   __device__ static int dense() { return static_cast<int>(threadIdx.x) % per_row * width; }
   __device__ static int row(int pass) { return static_cast<int>(threadIdx.x) / per_row + pass * rows; }
   /// Both by the axes' names, for the first element of a pack.
   __device__ static int k(int pass) { return along_k ? dense() : row(pass); }
   __device__ static int free(int pass) { return along_k ? row(pass) : dense(); }
 
-  /// To a half of shared memory, in which neighbours along the free axis are neighbours.
+  /// To one half of shared memory, where neighbours along the free axis are neighbours.
   template <class T>
   __device__ static void store(T* half, int pitch, const T (&values)[passes * width]) {
 #pragma unroll
@@ -51,7 +51,7 @@ __device__ void bring_pack(const T* from, int pass, T (&values)[count]) {
   for (int j = 0; j < width; ++j) values[pass * width + j] = pack.v[j];
 }
 
-/// The same where it `counts`, else 0.
+/// The same if it `counts`, else 0.
 template <int width, class T, int count>
 __device__ void bring_pack_if(bool counts, const T* from, int pass, T (&values)[count]) {
   if (counts) return bring_pack<width>(from, pass, values);

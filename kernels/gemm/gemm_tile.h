@@ -1,15 +1,15 @@
 #pragma once
-// The heart of every product: a block's tile of C from tiles of A and B in shared memory, a thread's share in
+// The core of every product: a block's tile of C from tiles of A and B in shared memory, a thread's share in
 // registers.
 //
 // clang-format off
 //             B  bk x bn, twice       A thread holds tm x tn results, as tm / V by tn / V small squares of V x V,
 //            +------------------+     V elements being 16 bytes: the squares of neighbouring threads are neighbours,
-//            +------------------+     so that the 16-byte reads of a warp meet no bank twice.
+//            +------------------+     so that the 16-byte reads of a warp have no bank conflicts.
 //    A       +------------------+
 //  bk x bm   |    C  bm x bn    |     While tile i is multiplied, tile i + 1 is on its way from global memory to
-//   twice    |     threads:     |     registers; it goes to the other half of shared memory, and one barrier later
-//            | (bm/tm) x (bn/tn)|     the halves change roles.
+//   twice    |     threads:     |     registers. It goes to the other half of shared memory; one barrier later
+//            | (bm/tm) x (bn/tn)|     the halves swap roles.
 //            +------------------+
 // clang-format on
 //
@@ -33,7 +33,7 @@ struct GemmTile {
     T a[2][bk * a_pitch], b[2][bk * b_pitch];
   };
 
-  /// Row, or column, of the tile that is the thread's number `i`.
+  /// Row, or column, of the tile for the thread's number `i`.
   __device__ static int row(int i) {
     return i / width * (bm / (tm / width)) + static_cast<int>(threadIdx.x) / threads_n * width + i % width;
   }
@@ -61,8 +61,8 @@ struct GemmTile {
     }
   }
 
-  /// The whole product over k tiles [first, last). `load(tile, a, b)` brings a tile's elements to registers and
-  /// `store(shared, half, a, b)` puts them in place; `ahead(tile)` may prepare what a later load needs. Every thread of
+  /// The whole product over k tiles [first, last). `load(tile, a, b)` loads a tile's elements to registers and
+  /// `store(shared, half, a, b)` stores them; `ahead(tile)` may prepare what a later load needs. Every thread of
   /// the block calls it.
   template <class Load, class Store, class Ahead>
   __device__ static void run(Shared& shared, int first, int last, T (&sums)[tm][tn], Load load, Store store,
@@ -87,9 +87,9 @@ struct GemmTile {
     }
   }
 
-  /// The same for a `load` that needs no preparation, and that is called for tile `last`, too: what it brings then is
-  /// stored and never read. No branch is around the loads: with one the compiler moves them after the multiplications,
-  /// to the branch that uses them, and every step waits for them there.
+  /// The same for a `load` that needs no preparation. It is also called for tile `last`; what it loads then is
+  /// stored and never read. There is no branch around the loads: with one the compiler moves them after the
+  /// multiplications, to the branch that uses them, and every step waits for them there.
   template <class Load, class Store>
   __device__ static void run(Shared& shared, int first, int last, T (&sums)[tm][tn], Load load, Store store) {
     T a[loads_a] = {}, b[loads_b] = {};

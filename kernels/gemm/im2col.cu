@@ -1,6 +1,6 @@
-// Columns of a convolution and their sum back into an image. Of the columns, a thread writes what one pixel sees of one
-// channel, R x S elements, each a copy or 0: where the pixel lies is worked out once for all of them. Of the image, a
-// thread writes one element, a sum over its at most R x S copies in a fixed order, so that no atomics are needed and
+// Columns of a convolution and their sum back into an image. Of the columns, a thread writes the window of one pixel in
+// one channel: R x S elements, each a copy or 0. The pixel's position is computed once for all of them. Of the image, a
+// thread writes one element, a sum over at most R x S copies in a fixed order, so no atomics are needed and
 // the bits are the same in every run.
 
 #include "im2col.h"
@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Divisions of a pixel's number in all channels: by the pixels of a channel and of a row.
+/// Divisions of a pixel's index over all channels: by the pixels of a channel and of a row.
 struct ColumnDivisors {
   FastDivide plane, width;
 };
@@ -27,10 +27,10 @@ __global__ void im2col_kernel(ConvGeometry g, ColumnDivisors by, View<const T> x
     const int first_column = static_cast<int>(pixel.remainder) * g.stride_w - g.pad_w;
     const T* const from = x.at(n, c);
     T* to = columns.at(n, c * g.kernel_h * g.kernel_w) + channel.remainder;
-    // A row of taps is short: unrolled, it would be remainders.
+    // A row of taps is short: unrolling would leave only remainders.
 #pragma unroll 1
     for (int r = 0, row = first_row; r < g.kernel_h; ++r, row += g.dilation_h) {
-      const int width = static_cast<unsigned>(row) < static_cast<unsigned>(x.h) ? x.w : 0;  // of what there is to see
+      const int width = static_cast<unsigned>(row) < static_cast<unsigned>(x.h) ? x.w : 0;  // 0 outside of the image
       const T* const line = from + std::int64_t{row} * width;
 #pragma unroll 1
       for (int s = 0, column = first_column; s < g.kernel_w; ++s, column += g.dilation_w, to += plane)
@@ -39,7 +39,7 @@ __global__ void im2col_kernel(ConvGeometry g, ColumnDivisors by, View<const T> x
   });
 }
 
-/// Divisions of a pixel's number, and of its distance from a tap.
+/// Divisions of a pixel's index, and of its distance from a tap.
 struct ImageDivisors {
   FastDivide plane, width, stride_h, stride_w;
 };

@@ -1,17 +1,17 @@
 #pragma once
-// Columns of a convolution: the factor that turns it into a plain matrix product, and their sum back into an image.
+// Columns of a convolution: the factor that makes it a plain matrix product, and their sum back into an image.
 
 #include "../conv/conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// columns[n, (c R + r) S + s, p, q] = x[n, c, p stride - pad + r dilation, q stride - pad + s dilation], 0 outside.
-/// `columns` has x's images, x.c R S channels and y's plane; a group's channels are one range of its rows. An image of
+/// `columns` has x's images, x.c R S channels and y's plane; a group's channels are a range of its rows. An image of
 /// the columns has fewer than 2^31 elements.
 template <class T>
 void im2col(Stream, const ConvGeometry&, View<const T> x, View<T> columns);
 
-/// dx, or dx += with `adds`: each pixel gathers the columns' elements that im2col made of it, in order of r and s.
+/// dx, or dx += with `adds`: each pixel gathers the elements that im2col copied from it, in order of r and s.
 template <class T>
 void col2im(Stream, const ConvGeometry&, View<const T> columns, View<T> dx, bool adds);
 

@@ -1,6 +1,6 @@
 #pragma once
-// CUDA's words with a meaning on the host: what a kernel file sees instead of the CUDA runtime when it is compiled for
-// cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA have none; a kernel that needs them is for devices alone.
+// CUDA's words on the host: kernel files include this instead of the CUDA runtime when they are compiled for
+// cuda-host. Inline PTX, clusters, cp.async, wgmma and TMA are missing; a kernel that needs them runs on devices only.
 
 #include <chrono>
 #include <cmath>
@@ -30,7 +30,7 @@
 #define __syncthreads_or(predicate) (__syncthreads_count(predicate) != 0 ? 1 : 0)
 
 /// An object, or an array, in static shared memory: LAMINA_SHARED(float[8][32], tile). One block runs at a time, so
-/// that one object will do; every block finds it as NaN.
+/// one object is enough; at the start of every block it holds NaN.
 #define LAMINA_SHARED(T, name)                           \
   static ::lamina::cuda_host::Plainly<T> name;           \
   static std::uint64_t lamina_block_that_has_##name = 0; \
@@ -91,7 +91,7 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
-/// Nanoseconds, which stand for cycles.
+/// Nanoseconds, in place of cycles.
 inline long long clock64() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();

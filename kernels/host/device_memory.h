@@ -1,6 +1,6 @@
 #pragma once
-// What stands for a device's memory, as far as the host may touch it. On a GPU the host may never; a test sets a gate
-// that closes the memory, and whatever runs in a device's place opens it for as long as it runs.
+// Host access to the memory that plays a device's memory. On a GPU the host has none. A test sets a gate
+// that closes the memory; the code that plays the device opens it while it runs.
 
 namespace lamina::cuda_host::host {
 
@@ -11,7 +11,7 @@ class MemoryGate {
   virtual void close() noexcept = 0;
 };
 
-/// From now on; null, as at the start: memory is always open. Not while a kernel runs. The gate must outlive all runs.
+/// Sets the gate; null, as at the start: always open. Not to be called while a kernel runs. It must outlive all runs.
 void set_memory_gate(MemoryGate*);
 
 /// Opens the memory as long as it lives. These nest.

@@ -1,22 +1,22 @@
 #pragma once
-// Threads of execution that are switched by hand, each on a stack of its own with a guard page below.
+// Threads of execution that are switched explicitly, each on its own stack with a guard page below.
 
 #include <cstddef>
 #include <memory>
 
 namespace lamina::cuda_host::host {
 
-/// A stack and a place on it. resume() runs it from where it stands until it calls suspend(). What it runs is
-/// `body(context)`, which must never return: it suspends itself for good when there is nothing left to do.
+/// A stack and a position in its code. resume() continues there until it calls suspend(). It runs
+/// `body(context)`, which must never return: when there is nothing left to do, it suspends for good.
 class Fiber {
  public:
-  Fiber(void (*body)(void*), void* context);  ///< throws std::bad_alloc where there is no memory for a stack
+  Fiber(void (*body)(void*), void* context);  ///< throws std::bad_alloc without memory for a stack
   ~Fiber();
-  Fiber(const Fiber&) = delete;  // its own frames point into its stack
+  Fiber(const Fiber&) = delete;  // its frames point into its stack
   Fiber& operator=(const Fiber&) = delete;
 
   void resume();   ///< from outside
-  void suspend();  ///< from inside: back to whoever resumed it
+  void suspend();  ///< from inside: returns to the caller of resume()
 
  private:
   struct State;

@@ -23,10 +23,10 @@ namespace lamina::cuda_host::host {
 namespace {
 
 constexpr unsigned warp_lanes = 32;
-constexpr std::size_t guard_bytes = 64;  // behind dynamic shared memory
+constexpr std::size_t guard_bytes = 64;  // after dynamic shared memory
 constexpr unsigned char guard_byte = 0xa5;
 
-/// Thrown in the threads of a launch that failed: it leaves their frames, so that what they own is freed.
+/// Thrown in the threads of a launch that failed: it unwinds their frames, so that what they own is freed.
 struct Abandoned {};
 
 enum class State { fresh, ready, at_barrier, at_warp, done };
@@ -47,7 +47,7 @@ struct Thread {
 
 class Machine;
 
-/// A fiber that runs threads, one after the other; one that waits keeps it.
+/// A fiber that runs threads, one after another; a thread that waits keeps it.
 struct Worker {
   Machine* machine = nullptr;
   std::unique_ptr<Fiber> fiber{};
@@ -85,8 +85,8 @@ class Machine {
   void (*kernel_)(void*) = nullptr;
   void* context_ = nullptr;
   std::vector<Thread> threads_;
-  std::vector<std::size_t> fresh_;  ///< still to be started, last first
-  std::vector<std::size_t> ready_;  ///< to go on, in order
+  std::vector<std::size_t> fresh_;  ///< not yet started, last first
+  std::vector<std::size_t> ready_;  ///< ready to continue, in order
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<Worker*> idle_;
   Thread* now_ = nullptr;
@@ -186,7 +186,7 @@ void Machine::run_block() {
     if (thread.state != State::fresh && thread.state != State::done) resume(*thread.worker);
 }
 
-/// Parks the thread that runs until it is resumed.
+/// Suspends the running thread until it is resumed.
 void Machine::wait(State state) {
   now_->state = state;
   now_->worker->fiber->suspend();
@@ -218,7 +218,7 @@ int Machine::sync_block(const char* file, int line, int value) {
   return self.value;
 }
 
-/// Whether every lane of the mask of `last` stands at the same meeting.
+/// Whether every lane of the mask of `last` waits at the same meeting.
 bool Machine::complete(unsigned warp, const Thread& last) const {
   for (unsigned lane = 0; lane < warp_lanes; ++lane) {
     if ((last.mask >> lane & 1U) == 0) continue;
@@ -232,7 +232,7 @@ bool Machine::complete(unsigned warp, const Thread& last) const {
   return true;
 }
 
-/// What a lane gets at a meeting that is complete.
+/// The result for a lane of a complete meeting.
 std::uint64_t Machine::received(const Thread& self, unsigned warp, unsigned lane) {
   const auto given = [&](unsigned other) { return threads_[std::size_t{warp} * warp_lanes + other].bits; };
   if (self.primitive == WarpPrimitive::sync) return 0;
@@ -288,20 +288,20 @@ std::uint64_t Machine::meet_warp(WarpPrimitive primitive, unsigned mask, std::ui
   for (const std::size_t i : order(first, std::min<std::size_t>(warp_lanes, threads_.size() - first))) {
     if ((mask >> (i - first) & 1U) == 0) continue;
     threads_[i].bits = results[i - first];
-    threads_[i].state = State::ready;  // it no longer stands at this meeting, whenever its turn comes
+    threads_[i].state = State::ready;  // it has left this meeting, whenever its turn comes
     if (&threads_[i] != &self) ready_.push_back(i);
   }
   if (!error_.empty()) throw Abandoned();
   return self.bits;
 }
 
-/// From inside a thread: ends the launch.
+/// Called inside a thread: ends the launch.
 void Machine::misuse(const std::string& what) {
   error_ = place(*now_) + ": " + what;
   throw Abandoned();
 }
 
-/// Why no thread can go on.
+/// Why no thread can continue.
 std::string Machine::standstill() const {
   const auto doing = [&](const Thread& thread) -> std::string {
     if (thread.state == State::done) return "has returned";
@@ -347,7 +347,7 @@ void Machine::run(const Launch& launch, void (*thread)(void*), void* context) {
     const auto n = static_cast<unsigned>(i);
     threads_[i].index = {n % launch.block.x, n / launch.block.x % launch.block.y, n / launch.block.x / launch.block.y};
   }
-  // A block of its own for the allocator, so that the address sanitizer sees its end.
+  // A separate block for the allocator, so that the address sanitizer sees its end.
   shared_ = std::vector<unsigned char>(launch.shared_bytes + guard_bytes);
 
   const std::size_t width = launch.grid.x, height = launch.grid.y;

@@ -1,4 +1,4 @@
-// What messages name, as text; and which shapes of launches a GPU would take.
+// Names for messages, as text; and the shapes of launches that a GPU accepts.
 
 #include "shape.h"
 

@@ -1,4 +1,4 @@
-// The order in which the blocks of a grid and the threads of a block take their turns, as the environment says it.
+// The order in which the blocks of a grid and the threads of a block take turns, as the environment sets it.
 
 #include "turns.h"
 

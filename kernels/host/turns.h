@@ -1,5 +1,5 @@
 #pragma once
-// The order in which the blocks of a grid and the threads of a block take their turns.
+// The order in which the blocks of a grid and the threads of a block take turns.
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ struct Turns {
   std::uint64_t seed = 0;
 };
 
-/// What LAMINA_THREAD_ORDER says; null and empty are ascending. Throws LaunchError.
+/// The value of LAMINA_THREAD_ORDER; null and empty are ascending. Throws LaunchError.
 Turns turns_of(const char* text);
 
 }  // namespace lamina::cuda_host::host

@@ -1,7 +1,7 @@
 // Average pooling: y[p,q] = sum over the window of x, zero outside, / divisor[p,q] on every plane.
-// dx[h,w] = sum over the windows that hold (h,w) of dy / divisor.
+// dx[h,w] = sum over the windows that contain (h,w) of dy / divisor.
 //
-// A thread makes one output forward, one pixel backward, and gathers: sums run over rows, then columns. Images lie
+// A thread computes one output forward, one pixel backward, and gathers: sums run over rows, then columns. Images are
 // along the grid's y.
 // Per output: its share of x once and one write; backward one read of dy per window and one write per pixel.
 
@@ -12,7 +12,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// Cells of a window that count towards the divisor along one axis: cells beyond the padding never do.
+/// Cells of a window that count towards the divisor along one axis: cells beyond the padding never count.
 template <class Axis>
 __device__ int cells_that_count(const Axis& axis, int index, bool count_padding) {
   const Span inside = axis.pixels(index);

@@ -1,6 +1,6 @@
 // Global average pooling: y[n,c] = mean over h,w of x[n,c,h,w]; dx[n,c,h,w] = dy[n,c] / (H W).
 //
-// Forward, a warp adds up one plane, each lane every 32nd pixel, then all lanes together: 8 planes a block, planes
+// Forward, a warp sums one plane: each lane sums every 32nd pixel, then the lanes are added. 8 planes a block, planes
 // along the grid's x. Backward, a thread writes one pack of 16 bytes, images along the grid's y.
 // Per element of x: one read forward; one write backward.
 

@@ -1,11 +1,11 @@
 // Max pooling: y[p,q] = max over r,s of x[p*stride - pad + r, q*stride - pad + s] on every plane; padding never wins.
 // dx[h,w] = sum of dy over the windows whose first maximum is (h,w).
 //
-// Forward, a thread makes one output: it reads its window row by row, neighbours share cells through the L1 cache.
-// Backward, a thread makes one pixel: it asks every window that holds it for its maximum's place, and adds up those
-// that point at it, in order of rows, then columns. Images lie along the grid's y.
-// Per output: its share of x once, one write of y and one of a place (1 byte); backward one read of dy and of a place
-// and one write per pixel of dx.
+// Forward, a thread computes one output: it reads its window row by row; neighbours share cells through the L1 cache.
+// Backward, a thread computes one pixel: it reads the maximum's position in every window that contains it, and adds the
+// dy of those that point at it, in order of rows, then columns. Images are along the grid's y.
+// Per output: its share of x once, one write of y and one of a position (1 byte); backward one read of dy and of a
+// position and one write per pixel of dx.
 
 #include "max_pool.h"
 
@@ -31,7 +31,7 @@ __global__ void max_pool_forward_kernel(Rows rows, Columns columns, View<const T
         const int column = begin_w + s;
         if (column < w.first || column >= w.last) continue;
         const T value = plane[std::int64_t{row} * x.w + column];
-        // Above or not to be compared; and a NaN stays, so that the first one wins.
+        // Greater, or a NaN; a NaN stays, so that the first one wins.
         if (!(value <= largest) && largest == largest) {
           largest = value;
           place = r * columns.window() + s;

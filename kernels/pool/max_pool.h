@@ -6,13 +6,13 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// y, and in `places` (dense, null: not wanted) where in its window each maximum is: row * S + column, the first of
-/// equals in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256 cells, or
+/// y, and in `places` (dense, null: not wanted) the position of each maximum in its window: row * S + column, the first
+/// of equals in that order. A NaN counts as the maximum. Place is std::uint8_t for windows of up to 256 cells, or
 /// std::int32_t.
 template <class T, class Place>
 void max_pool_forward(Stream, const Windows&, View<const T> x, View<T> y, Place* places);
 
-/// dx, or dx += with `adds`: each pixel gathers the dy of the windows whose maximum it is.
+/// dx, or dx += with `adds`: each pixel gathers the dy of the windows that have their maximum there.
 template <class T, class Place>
 void max_pool_backward(Stream, const Windows&, View<const T> dy, const Place* places, View<T> dx, bool adds);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where the windows of a pooling op lie, seen from a window and from a pixel; what max and average pooling share.
+// Geometry of a pooling op's windows, from a window and from a pixel; shared by max and average pooling.
 
 #include "../common/stream.h"
 
@@ -16,7 +16,7 @@ struct Span {
   int first, last;
 };
 
-/// One axis of Windows: `extent` pixels, `count` windows. Known to the compiler where the template's numbers are not 0,
+/// One axis of Windows: `extent` pixels, `count` windows. Template arguments other than 0 are known to the compiler,
 /// so that divisions become shifts and loops unroll.
 template <int fixed_window, int fixed_stride>
 struct Axis {
@@ -26,12 +26,12 @@ struct Axis {
   LAMINA_HOST_DEVICE int stride() const { return fixed_stride > 0 ? fixed_stride : stride_; }
   /// First pixel of a window; negative in the padding.
   LAMINA_HOST_DEVICE int begin(int index) const { return index * stride() - pad; }
-  /// Pixels of a window that are inside.
+  /// Pixels of a window that are inside the image.
   LAMINA_HOST_DEVICE Span pixels(int index) const {
     const int first = begin(index), last = first + window();
     return {first < 0 ? 0 : first, last < extent ? last : extent};
   }
-  /// Windows that hold a pixel.
+  /// Windows that contain a pixel.
   LAMINA_HOST_DEVICE Span windows(int pixel) const {
     const int beyond = pixel + pad - window();  // a window that begins here, or before, does not reach the pixel
     const int last = (pixel + pad) / stride() + 1;
@@ -39,7 +39,7 @@ struct Axis {
   }
 };
 
-/// Calls function(rows, columns) with the two Axis of a pooling op, its usual sizes known to the compiler.
+/// Calls function(rows, columns) with the two Axis of a pooling op; usual sizes are known to the compiler.
 template <class Function>
 void with_axes(const Windows& g, const Function& function) {
   const auto call = [&](auto rows, auto columns) {

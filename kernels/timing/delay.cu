@@ -1,7 +1,7 @@
-// Delay: one thread that looks at the clock of its multiprocessor until the cycles have gone by.
+// Delay: one thread that polls the clock of its multiprocessor until the cycles have passed.
 //
-// A clock that jumps back, as where the thread is moved to another multiprocessor, must not make it wait for ever: a
-// look takes more than a cycle, so that the count of looks ends the loop as well.
+// The clock jumps back if the thread is moved to another multiprocessor; the thread must then still end. A
+// poll takes more than a cycle, so the number of polls also ends the loop.
 
 #include "delay.h"
 

@@ -1,9 +1,9 @@
 // Peak: chains of fused multiply-adds in registers.
 //
 // A multiply-add's result can be used four cycles later. Each scheduler of a multiprocessor has up to 16 warps, and
-// each thread eight chains, so that a unit always has something to do. The body of the loop is 256 multiply-adds and
-// what counts the rounds. The sums are written, and compared by the caller, so that no compiler may leave them out.
-// Registers stay below 32, so that as many threads fit as the multiprocessor holds.
+// each thread eight chains, so the units are always busy. The body of the loop is 256 multiply-adds and
+// the counter of rounds. The sums are written, and compared by the caller, so that no compiler may remove them.
+// Registers stay below 32, so that the multiprocessor holds as many threads as possible.
 
 #include "peak.h"
 

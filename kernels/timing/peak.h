@@ -1,5 +1,5 @@
 #pragma once
-// Multiply-adds whose operands stay in registers: what the units of a device reach where nothing holds them up.
+// Multiply-adds whose operands stay in registers: the peak of a device's units.
 
 #include <cmath>
 
@@ -8,18 +8,18 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr int peak_threads = 256;  ///< of a block
-constexpr int peak_chains = 8;     ///< numbers of a thread; none waits for another
+constexpr int peak_chains = 8;     ///< numbers of a thread; independent of each other
 constexpr int peak_steps = 32;     ///< of each chain in a round, which is the unrolled body of the loop
 /// Blocks for each multiprocessor: whole waves on those that hold 2048, 1536 or 1024 threads.
 constexpr int peak_blocks = 24;
 
-/// Where chain `chain` of thread `thread` of the grid begins; exact.
+/// The start value of chain `chain` of thread `thread` of the grid; exact.
 template <class T>
 LAMINA_HOST_DEVICE T peak_start(std::int64_t thread, int chain) {
   return static_cast<T>(static_cast<int>(thread % 1024)) / T(1024) + static_cast<T>(chain) / T(16);
 }
 
-/// What thread `thread` has of a or b: a little more for each lane, so that it is in a register of the thread's own, as
+/// The a or b of thread `thread`: slightly larger for each lane, so that each thread keeps it in its own register, as
 /// the operands of a matrix product are.
 template <class T>
 LAMINA_HOST_DEVICE T peak_operand(std::int64_t thread, T value) {
@@ -34,7 +34,7 @@ void peak(Stream, T* out, int blocks, int rounds, T a, T b);
 /// Operations of one round of all blocks; a multiply-add counts as two.
 constexpr double peak_flops_per_round(int blocks) { return 2.0 * blocks * peak_threads * peak_chains * peak_steps; }
 
-/// What out[thread] has to be, bit by bit.
+/// The expected out[thread], bit by bit.
 template <class T>
 T peak_result(std::int64_t thread, int rounds, T a, T b) {
   const T factor = peak_operand(thread, a), addend = peak_operand(thread, b);

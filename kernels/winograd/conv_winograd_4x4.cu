@@ -1,10 +1,10 @@
-// Convolution by Winograd's F(4x4, 3x3), fused: nothing but transformed filters goes through global memory.
+// Convolution by Winograd's F(4x4, 3x3), fused: only transformed filters go through global memory.
 //
 //   Y = A^T [ sum over channels of (G g G^T) * (B^T d B) ] A        g: 3x3 filter, d: 6x6 patch of x, Y: 4x4 tile of y
 //
-// A block makes 32 filters x 32 tiles (f64: 16 x 16), where tiles are numbered through all images. Each of its 12 warps
-// owns 3 of the 36 positions, and for those the whole sum over channels, in registers. Channels come two by two,
-// through a pipeline with one barrier per step, in which at any time
+// A block computes 32 filters x 32 tiles (f64: 16 x 16), where tiles are numbered through all images. Each of its 12
+// warps owns 3 of the 36 positions, with the whole sum over channels in registers. Channels come two by two,
+// through a pipeline with one barrier per step. At any time
 //
 // clang-format off
 //   step i + 2   x is loaded, one column of a patch per thread, and transformed along the column  -> columns
@@ -12,7 +12,7 @@
 //   step i       is multiplied
 // clang-format on
 //
-// In the end the 36 positions of a tile meet in shared memory, a quarter of the filters at a time.
+// At the end the 36 positions of a tile meet in shared memory, a quarter of the filters at a time.
 
 #include "conv_winograd_4x4.h"
 
@@ -37,7 +37,7 @@ struct Cut : WinogradBlock<T> {
   static constexpr int shared = 2 * (step_filters + step_patches + step_columns);
   static constexpr int filter_packs = step_filters / 2;
   static constexpr int thread_packs = (filter_packs + Block::threads - 1) / Block::threads;
-  /// Conditions that are known to the compiler where no thread is idle.
+  /// Conditions that are known to the compiler if no thread is idle.
   __device__ static bool is_staged(int item) { return staged == Block::threads || item < staged; }
   __device__ static bool is_pack(int round, int pack) {
     return (round + 1) * Block::threads <= filter_packs || pack < filter_packs;
@@ -51,8 +51,8 @@ LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count +
 
 // ---- filters --------------------------------------------------------------------------------------------------------
 
-/// Transformed filters lie as the blocks of the convolution read them: group, block of filters, channel, position,
-/// filter. What is beyond the last filter or channel is 0. One thread for one filter and channel.
+/// Transformed filters are stored as the blocks of the convolution read them: group, block of filters, channel,
+/// position, filter. Entries beyond the last filter or channel are 0. One thread for one filter and channel.
 template <class T>
 __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm, const T* w, T* to) {
   const int outputs = round_up(f.outputs, Cut<T>::filters), inputs = round_up(f.inputs, Cut<T>::channels);
@@ -90,7 +90,7 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm
 
 // ---- convolution ----------------------------------------------------------------------------------------------------
 
-/// What the blocks of a launch have in common beside the tensors.
+/// What the blocks of a launch share besides the tensors.
 struct Grid {
   int filter_blocks, tile_rows, tile_columns;
   bool packed;  // a row of a tile of y may be written in packs
@@ -111,7 +111,7 @@ template <class T, bool masked>
 struct PatchColumn {
   unsigned inside = 0;  // bit r: row r of the patch lies in the image
   int channel;          // of the group, in the next step
-  const T* x;           // the topmost, there or not
+  const T* x;           // the topmost, inside or not
   const T* mask;
 
   __device__ PatchColumn(const WinogradConv<T>& conv, const Grid& grid, std::int64_t first_tile, int group) {
@@ -149,7 +149,7 @@ struct PatchColumn {
   }
 };
 
-/// Transforms a column of a patch and leaves it where rows can be read.
+/// Transforms a column of a patch and stores it for the transform of rows.
 template <class T, bool masked>
 __device__ void put_column(T (&d)[winograd_patch], const T (&mask)[winograd_patch], T* columns) {
   const int item = static_cast<int>(threadIdx.x);
@@ -179,7 +179,7 @@ __device__ void put_row(const T* columns, T* patches) {
   for (int s = 0; s < winograd_patch; ++s) patches[(line * winograd_patch + s) * Cut<T>::tiles + tile] = v[s];
 }
 
-/// The part of a step's filters that this thread carries to shared memory: they lie there as in global memory.
+/// The part of a step's filters that this thread copies to shared memory, in the layout of global memory.
 template <class T>
 struct FilterPacks {
   Pack<T, 2> packs[Cut<T>::thread_packs];
@@ -200,7 +200,7 @@ struct FilterPacks {
   }
 };
 
-/// Transforms the 36 sums of one filter and tile back, and writes the part of the tile that lies in y.
+/// Transforms the 36 sums of one filter and tile back, and writes the part of the tile that is inside y.
 template <class T>
 __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Tile& tile, int channel, const T* sums,
                          int stride) {

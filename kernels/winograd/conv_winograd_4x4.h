@@ -7,7 +7,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 /// The filters of one convolution: per group, `outputs` filters of `inputs` channels, 3x3. `transposed`: for the data
-/// gradient, which is a convolution of dy whose filters are those of w flipped, with its two channel axes exchanged.
+/// gradient, a convolution of dy with the flipped filters of w, whose two channel axes are exchanged.
 struct WinogradFilters {
   int groups = 1, outputs = 0, inputs = 0;
   bool transposed = false;
@@ -17,9 +17,9 @@ struct WinogradFilters {
 template <class T>
 std::int64_t winograd_4x4_filter_count(const WinogradFilters&);
 
-/// Writes the transformed filters to `to`, aligned to 16 bytes, for the launcher below. w is as in memory: of a group,
-/// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 where transposed.
-/// `norm` is folded into them where it has a scale, and they are not transposed: the bias is then that of conv_fold().
+/// Writes the transformed filters to `to`, aligned to 16 bytes, for the launcher below. w in memory: per group,
+/// outputs x inputs x 3 x 3, or inputs x outputs x 3 x 3 if transposed.
+/// `norm` is folded into them if it has a scale and they are not transposed. The bias is then that of conv_fold().
 template <class T>
 void winograd_4x4_filters(Stream, const WinogradFilters&, const T* w, T* to, const FoldedNorm<T>& norm = {});
 
@@ -32,9 +32,9 @@ struct WinogradConv {
   View<const T> mask;  ///< x counts only where this is above 0; null: everywhere
   View<T> y;
   const T* bias = nullptr;   ///< null: none
-  int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are left out
+  int pad_h = 0, pad_w = 0;  ///< may be negative: so many rows and columns of x are skipped
   bool adds = false;         ///< y += instead of y =
-  bool relu = false;         ///< then y is cut off at 0
+  bool relu = false;         ///< then y is clamped at 0
 };
 
 template <class T>
@@ -56,9 +56,9 @@ struct WinogradWeights {
   bool adds = false;  ///< dw += instead of dw =
 };
 
-/// Into how many ranges the sum over tiles is split, which different blocks make, and the cycles that a model of a
-/// large device has for it in f32 (docs/algorithms/winograd_4x4.md). It follows from the shapes alone; data is not
-/// looked at.
+/// The number of ranges of the sum over tiles, computed by different blocks, and the cycles in f32 that a model of a
+/// large device predicts (docs/algorithms/winograd_4x4.md). It depends on the shapes alone; data is not
+/// read.
 struct WinogradRanges {
   int count;
   std::int64_t cycles;
@@ -66,7 +66,7 @@ struct WinogradRanges {
 template <class T>
 WinogradRanges winograd_4x4_weights_ranges(const WinogradWeights<T>&);
 
-/// What the launcher below needs of `partial`: nothing for one range. `ranges` of 0 stands for the rule above.
+/// Bytes of `partial` for the launcher below: none for one range. `ranges` of 0 means the rule above.
 template <class T>
 std::size_t winograd_4x4_weights_bytes(const WinogradWeights<T>&, int ranges = 0);
 

@@ -1,4 +1,4 @@
-// What Winograd's F(4x4, 3x3) takes of a large device, by the model of docs/algorithms/winograd_4x4.md, in f32.
+// The cost of Winograd's F(4x4, 3x3) on a large device, by the model of docs/algorithms/winograd_4x4.md, in f32.
 
 #include "../common/launch.h"
 #include "conv_winograd_4x4.h"

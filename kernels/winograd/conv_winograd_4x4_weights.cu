@@ -1,11 +1,11 @@
-// The weight gradient by Winograd's F(4x4, 3x3), fused: neither transformed patches nor their products go through
+// The weight gradient by Winograd's F(4x4, 3x3), fused: transformed patches and their products stay out of
 // global memory.
 //
 //   dw = G^T [ sum over tiles of (A dy A^T) * (B^T d B) ] G         d: 6x6 patch of x, dy: 4x4 tile, dw: 3x3 filter
 //
-// A block makes 32 filters x 32 channels (f64: 16 x 16) of one group, for a range of tiles. Each of its 12 warps owns 3
-// of the 36 positions, and for those the range's whole sum, in registers (winograd_block.h). Tiles come in pairs of
-// neighbours along a row, whose patches are 10 columns of x, through a pipeline with one barrier per pair, in which at
+// A block computes 32 filters x 32 channels (f64: 16 x 16) of one group, for a range of tiles. Each of its 12 warps has
+// 3 of the 36 positions, with the range's whole sum in registers (winograd_block.h). Tiles come in pairs of
+// neighbours along a row, whose patches are 10 columns of x, through a pipeline with one barrier per pair. At
 // any time
 //
 // clang-format off
@@ -14,7 +14,7 @@
 //   pair i       is multiplied
 // clang-format on
 //
-// In the end the 36 positions of a filter and channel meet in shared memory, a quarter of the filters at a time, and
+// At the end the 36 positions of a filter and channel meet in shared memory, a quarter of the filters at a time, and
 // are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (conv_ranges.cu).
 
 #include "../common/packs.h"
@@ -47,7 +47,7 @@ struct Cut : WinogradBlock<T> {
   static constexpr int meeting = winograd_positions * Block::slots * channels;
   static constexpr int slot_weights = channels * taps;                // of the filter in a slot
   static constexpr int slot_threads = Block::threads / Block::slots;  // that write them
-  /// Conditions that are known to the compiler where no thread is idle.
+  /// Conditions that are known to the compiler if no thread is idle.
   __device__ static bool is_x_row(int item) { return x_rows == Block::threads || item < x_rows; }
   __device__ static bool is_dy_row(int item) { return dy_rows == Block::threads || item < dy_rows; }
   static_assert(x_columns <= Block::threads && dy_columns <= Block::threads, "too few threads for columns");
@@ -57,9 +57,9 @@ struct Cut : WinogradBlock<T> {
   static_assert(meeting + Block::slots * slot_weights <= shared, "filters do not fit");
 };
 
-/// What the blocks of a launch have in common beside the tensors. Pairs of tiles are numbered through rows, columns and
-/// images. A column's pointer goes on by a pair's width with every pair, and by this much more where a row of pairs or
-/// an image ends.
+/// What the blocks of a launch share besides the tensors. Pairs of tiles are numbered through rows, columns and
+/// images. A column's pointer advances by a pair's width with every pair, and by this much more after a row of pairs or
+/// an image.
 struct Grid {
   int filters, channels;  // of a group
   int filter_blocks, channel_blocks, pair_rows, pair_columns;
@@ -73,14 +73,14 @@ __device__ inline unsigned rows_inside(int first, int count, int extent) {
   return low < high ? (1U << high) - (1U << low) : 0;
 }
 
-/// The columns of x and dy that this thread brings of every pair of tiles.
+/// The columns of x and dy that this thread loads of every pair of tiles.
 template <class T, bool masked>
 struct Columns {
   int n, row, column;  // of the pair
   bool brings_x, brings_dy;
   int x_at, dy_at;                       // the first pair's column of its plane
   unsigned x_inside = 0, dy_inside = 0;  // bit r: row r of the pair lies in the plane
-  const T* x;                            // the topmost elements, there or not
+  const T* x;                            // the topmost elements, inside or not
   const T* dy;
   const T* mask;
 
@@ -106,7 +106,7 @@ struct Columns {
     find_rows(conv);
   }
 
-  /// Few columns of dy: their threads are those at the end, so that all warps have a share.
+  /// Few columns of dy: the last threads load them, so that all warps have a share.
   __device__ static int x_item_of() { return static_cast<int>(threadIdx.x); }
   __device__ static int dy_item_of() { return static_cast<int>(threadIdx.x) - (Cut<T>::threads - Cut<T>::dy_columns); }
 
@@ -117,7 +117,7 @@ struct Columns {
     dy_inside = exists && brings_dy ? rows_inside(h, winograd_tile, conv.dy.dy.h) : 0;
   }
 
-  /// The columns of a pair, 0 outside of the planes; then goes on to the next one.
+  /// The columns of a pair, 0 outside of the planes; then advances to the next pair.
   __device__ void load(const WinogradWeights<T>& conv, const Grid& grid, T (&d)[winograd_patch], T (&y)[winograd_tile],
                        T (&m)[winograd_tile]) {
     const int w = column * Cut<T>::dy_width;
@@ -166,10 +166,10 @@ struct Buffers {
 };
 
 /// Which of a filter's two quartets of columns of dy is stored first: a warp's quartets of one tile, 8 elements apart,
-/// would meet half of the banks.
+/// would share half of the banks.
 __device__ inline int quartet_place(int tile, int filter) { return tile ^ (filter >> 2 & 1); }
 
-/// Transforms the columns that a thread has loaded and leaves them where rows can be read.
+/// Transforms the columns that a thread has loaded and stores them for the transform of rows.
 template <class T, bool masked>
 __device__ void put_columns(const T (&d)[winograd_patch], T (&y)[winograd_tile], const T (&m)[winograd_tile],
                             const Buffers<T>& to) {
@@ -334,8 +334,8 @@ Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
   return grid;
 }
 
-/// A block's cycles by the machine code for sm_90: a pair of tiles, more where a row of them ends; all before and
-/// after.
+/// A block's cycles by the machine code for sm_90: per pair of tiles, extra after a row of them, and everything before
+/// and after.
 constexpr int pair_cycles = 1161, row_cycles = 171, end_cycles = 7000;
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
 // Winograd's F(4x4, 3x3): the matrices of its transforms, applied to one row or column at a time.
 //
-// Four outputs of a correlation with three taps are polynomial products read at the points 0, 1/2, -1/2, 2, -2 and
+// Four outputs of a correlation with three taps are polynomial products evaluated at the points 0, 1/2, -1/2, 2, -2 and
 // infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The filter's gradient has
-// the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms says why these points.
+// the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms explains the choice of points.
 
 #include "../common/launch.h"
 

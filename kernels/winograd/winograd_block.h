@@ -7,7 +7,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// How a block is partitioned. Multiples of `width` make accesses of 16 bytes.
+/// How a block is partitioned. Multiples of `width` allow accesses of 16 bytes.
 template <class T>
 struct WinogradBlock {
   static constexpr int width = widest<T>;
@@ -23,8 +23,8 @@ struct WinogradBlock {
 template <class T>
 using WinogradSums = T[WinogradBlock<T>::warp_positions][2 * WinogradBlock<T>::width][WinogradBlock<T>::width];
 
-/// Where a thread is in its warp's rows x columns. Lanes 0 and 1 share rows, lanes 0 and 2 share columns, so that eight
-/// lanes' packs of either come from few addresses.
+/// The position of a thread in its warp's rows x columns. Lanes 0 and 1 share rows, lanes 0 and 2 share columns, so
+/// eight lanes' packs of either come from few addresses.
 struct WinogradLane {
   int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   int row, column;
@@ -60,7 +60,7 @@ __device__ void winograd_multiply(const WinogradLane& place, const T* a, const T
   }
 }
 
-/// Brings the positions of `slots` rows together in shared memory: position, slot, column. These are the rows `part`
+/// Collects the positions of `slots` rows in shared memory: position, slot, column. These are the rows `part`
 /// and `part` + 1 of each thread.
 template <class T>
 __device__ void winograd_meet(const WinogradLane& place, const WinogradSums<T>& sums, int part, T* shared) {
@@ -80,7 +80,7 @@ __device__ void winograd_meet(const WinogradLane& place, const WinogradSums<T>& 
   }
 }
 
-/// The row of the block that a slot has.
+/// The row of the block in a slot.
 template <class T>
 __device__ int winograd_row(int part, int slot) {
   using Block = WinogradBlock<T>;
