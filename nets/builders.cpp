@@ -1,4 +1,4 @@
-// How options reach a network, and the pairs of ops that every network has.
+// How options are applied to a network, and the pairs of ops that every network has.
 
 #include "builders.h"
 

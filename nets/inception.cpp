@@ -3,9 +3,9 @@
 // inception_v1  soumith/inception.torch 8b9705f, googlenet.lua: Google's released network, as timed by cnn-benchmarks.
 //               Two numbers differ from the paper, LRN of width 11, the third pool has no padding (13 x 13 maps), and
 //               of 1008 outputs the columns 1 to 1000 are taken.
-// googlenet_cb  soumith/convnet-benchmarks b458aab: the paper's table, no LRN, ReLU behind the classifier.
+// googlenet_cb  soumith/convnet-benchmarks b458aab: the paper's table, no LRN, ReLU after the classifier.
 // googlenet_tv  torchvision's googlenet, whose weights fit: batch norm, pools that round up, and a 3x3 convolution in
-//               the branch that is called 5x5.
+//               the branch named 5x5.
 
 #include <array>
 
@@ -33,7 +33,7 @@ constexpr Table paper{{
     {"5b", 384, 192, 384, 48, 128, 128},
 }};
 
-/// What Google released differs in 4a and 5a.
+/// The differences of Google's released network in 4a and 5a.
 constexpr Table released = [] {
   Table table = paper;
   table[2].c3 = 204;
@@ -41,14 +41,14 @@ constexpr Table released = [] {
   return table;
 }();
 
-/// What the three forms have in common, and the two things in which their blocks differ.
+/// Common to the three forms, and the two points in which their blocks differ.
 struct Form {
   const Options& options;
   const Table& table;
-  bool normalised = false;  ///< batch norm behind each convolution, which then has no bias
+  bool normalised = false;  ///< batch norm after each convolution, which then has no bias
   int branch3_kernel = 5;
 
-  /// Convolution to ReLU; `op.channels` is the published width.
+  /// From convolution to ReLU; `op.channels` is the published width.
   Value unit(Value x, const std::string& name, Conv op) const {
     op.channels = width(op.channels, options);
     op.bias = !normalised;

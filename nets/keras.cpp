@@ -1,6 +1,6 @@
 // The examples of Keras 2 (mnist_mlp.py, mnist_cnn.py, cifar10_cnn.py), as timed in minimaxir/keras-cntk-benchmark
 // 5b95f46, v2/test_files. Keras flattens in the order h, w, c, this library in the order c, h, w: the weights of the
-// first dense layer behind a convolution are to be permuted when they are exchanged.
+// first dense layer after a convolution must be permuted when they are exchanged.
 
 #include "builders.h"
 

@@ -1,5 +1,5 @@
 // Identity Mappings in Deep Residual Networks, He et al. 2016: ResNet-200, as in facebook/fb.resnet.torch 985e569,
-// models/preresnet.lua. Batch norm and ReLU stand before each convolution; no ReLU follows an addition; projections
+// models/preresnet.lua. Batch norm and ReLU come before each convolution; no ReLU follows an addition; projections
 // have no batch norm. No convolution has a bias.
 
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<int, 4> blocks{3, 24, 36, 3};
 
-/// What stands before the first convolution of a block.
+/// The normalisation before the first convolution of a block.
 enum class Activation {
   none,    ///< the first block: the stem has already normalised
   shared,  ///< the first block of a further stage: branch and projection both read the activated x

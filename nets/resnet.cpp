@@ -29,7 +29,7 @@ Value conv_bn(Value x, const std::string& block, int number, Conv op) {
   return batch_norm(x, block + ".bn" + std::to_string(number));
 }
 
-/// Identity where the shapes allow it, else a 1x1 projection: option B of section 3.3.
+/// Identity if the shapes allow it, else a 1x1 projection: option B of section 3.3.
 Value shortcut(Value x, const std::string& block, int channels, int stride) {
   if (stride == 1 && x.shape().c == channels) return x;
   x = conv(x, block + ".downsample.0", {.channels = channels, .kernel = 1, .stride = stride, .bias = false});

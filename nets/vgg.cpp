@@ -10,7 +10,7 @@
 namespace lamina::nets {
 namespace {
 
-/// A column of the table: how many 3x3 convolutions stand before each of its five pools.
+/// A column of the table: the number of 3x3 convolutions before each of its five pools.
 struct Column {
   std::string_view name;
   std::array<int, 5> convs;

@@ -9,14 +9,14 @@
 namespace lamina::nets {
 namespace {
 
-/// What a network's images and classes are.
+/// The extents of a network's images and its number of classes.
 struct Data {
   int channels, classes;
 };
 constexpr Data imagenet{3, 1000}, mnist{1, 10}, cifar10{3, 10};
 
 // Torch's `nn` adds to parameter gradients. Its first convolution computes the image's gradient unless the model file
-// deletes that; models that came through loadcaffe, and inception.torch, end in a softmax.
+// removes that; models that came through loadcaffe, and inception.torch, end in a softmax.
 constexpr Protocol loadcaffe{.softmax = true, .input_gradient = true, .accumulate = true};
 constexpr Protocol torch{.softmax = false, .input_gradient = false, .accumulate = true};
 constexpr Protocol keras{.softmax = true, .input_gradient = false, .accumulate = false};

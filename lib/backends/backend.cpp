@@ -1,4 +1,4 @@
-// What a backend does unless it says otherwise: refuse every offer.
+// The defaults of a backend: refuse every offer.
 
 #include "lamina/backend.h"
 

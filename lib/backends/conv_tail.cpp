@@ -7,7 +7,7 @@
 namespace lamina {
 namespace {
 
-/// The place of an op among those that follow; 0: it never does.
+/// The position of an op in the order of the tail; 0: it may not follow.
 int rank(const Op& op) {
   if (std::holds_alternative<BatchNorm>(op)) return 1;
   if (std::holds_alternative<Add>(op)) return 2;

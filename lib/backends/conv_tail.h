@@ -8,7 +8,7 @@
 
 namespace lamina {
 
-/// What follows it, in this order.
+/// The ops that follow, in this order.
 struct ConvTail {
   const BatchNorm* norm = nullptr;  ///< of the spec; null: none
   bool add = false;                 ///< of x[1]

@@ -1,4 +1,4 @@
-// The flags of a unit, and taking one algorithm among several for a pass, as a Choice demands.
+// The flags of a unit, and picking an algorithm for a pass, as a Choice demands.
 
 #include "lowering.h"
 
@@ -12,7 +12,7 @@
 namespace lamina {
 namespace {
 
-/// Why a candidate does not do, or nothing.
+/// Why a candidate is not acceptable, or empty.
 std::string refusal(const Candidate& candidate, const Lowered::Step& step, const Choice& choice) {
   std::ostringstream text;
   if (candidate.max_error > choice.max_error) {

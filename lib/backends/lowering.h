@@ -1,5 +1,5 @@
 #pragma once
-// What every backend's lowering is made of: kernels from functions, the flags of a unit, one algorithm among several.
+// Shared by every backend's lowering: kernels from functions, the flags of a unit, the pick of an algorithm.
 
 #include <functional>
 #include <memory>
@@ -35,15 +35,15 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
 /// Throws UsageError for an enumerator out of range.
 void check_enumerators(const Spec&, const Choice&);
 
-/// A unit with every vector of the right length and nothing promised.
+/// A unit with every vector of the right length and all flags off.
 Lowered empty_unit(const Spec&);
 
-/// Whether y, or dy, steps through memory as x[i], or dx[i], does, so that one can lie on the other.
+/// Whether y, or dy, has the same steps through memory as x[i], or dx[i], so that one may alias the other.
 bool same_pitch(const Spec&, std::size_t i);
 bool same_gradient_pitch(const Spec&, std::size_t i);
 
 bool adds_dx(const Spec&, std::size_t i);
-bool wanted(const Args&, std::size_t i);  ///< is dx[i]
+bool wanted(const Args&, std::size_t i);  ///< whether dx[i] is wanted
 
 /// Whether two tensors of one shape are the same memory.
 bool same_place(const Tensor&, const Tensor&);
@@ -51,16 +51,16 @@ bool same_place(const Tensor&, const Tensor&);
 /// Whether the unit's tail is one ReLU; a convolution or fully connected op has no other.
 bool ends_in_relu(const Spec&);
 
-/// One way to do a pass.
+/// One algorithm for a pass.
 struct Candidate {
   std::string algorithm;
-  double max_error;  ///< |computed - exact| over the sum of |terms|, guaranteed
+  double max_error;  ///< bound on |computed - exact| over the sum of |terms|
   std::function<Lowered::Step()> lower;
 };
 
-/// The candidate that the choice names or, where it names none, the first that respects its limits of error and
-/// workspace and its demand for determinism. `unit` opens the messages. Throws UsageError for an unknown name,
-/// Unsupported where nothing fits.
+/// The candidate that the choice names. If it names none, the first that respects its limits of error and
+/// workspace and its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name,
+/// Unsupported if no candidate fits.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.

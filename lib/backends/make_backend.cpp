@@ -1,4 +1,4 @@
-// Every backend by its name. The one place that knows them all.
+// Every backend by its name. This is the only place with the whole list.
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
-// Products by rows through a library that computes by columns: c by rows is its transpose by columns, and the transpose
-// of op(a) op(b) is the product of the transposes in turned order.
+// Row-major products through a column-major library: c by rows is its transpose by columns, and the transpose
+// of op(a) op(b) is the product of the transposes in reverse order.
 
 #include "blas.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Matrix products by a library with cuBLAS's interface: the real one, loaded at run time (blas_library.h), or a
-// stand-in that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, an enumerator
+// substitute that computes on the host (host_blas.h). No header of CUDA is needed: a stream is a pointer, an enumerator
 // its number.
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace lamina {
 
-/// What the backends call of cuBLAS, by the exported names: the header's macros hide that cublasSgemm without _v2 is
-/// another, older function. Every status is an int whose 0 is success; a handle and a stream are pointers.
+/// The functions of cuBLAS that the backends call, by exported name: the header's macros hide that cublasSgemm without
+/// _v2 is another, older function. Every status is an int, 0 is success; a handle and a stream are pointers.
 struct BlasTable {
   using Handle = void*;
 
@@ -43,9 +43,9 @@ constexpr int default_math = 0, tf32_math = 3;
 constexpr int success = 0, not_initialized = 1, alloc_failed = 3, invalid_value = 7;
 }  // namespace cublas_number
 
-/// c = alpha op(a) op(b) + beta c, everything by rows: op(a) is m x k, op(b) is k x n, c is m x n, and a leading
-/// dimension is the distance of two rows of the matrix as stored. With beta 0, c is not read. A batch repeats this with
-/// the three matrices moved on by their strides, in elements.
+/// c = alpha op(a) op(b) + beta c, all row-major: op(a) is m x k, op(b) is k x n, c is m x n. A leading
+/// dimension is the distance between two rows of the matrix as stored. With beta 0, c is not read. A batch repeats this
+/// with the three matrices advanced by their strides, in elements.
 template <class T>
 struct Gemm {
   bool transpose_a = false, transpose_b = false;
@@ -65,23 +65,23 @@ struct Gemm {
 /// A handle of the library, bound to a stream. One thread at a time.
 class Blas {
  public:
-  /// What the library asks for to run at full speed on the newest devices, with one stream and in a CUDA graph.
+  /// What the library needs for full speed on the newest devices, with one stream and in a CUDA graph.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-  /// With less, cuBLAS may fail with ALLOC_FAILED, by its manual (cublasSetWorkspace); it says nothing of none.
+  /// By its manual (cublasSetWorkspace), cuBLAS may fail with ALLOC_FAILED if given less; zero is not mentioned.
   static constexpr std::size_t least_workspace_bytes = std::size_t{16} << 10;
 
-  /// Takes the library's own memory on the device, and a while. The table must outlive it. Throws OutOfMemory where the
-  /// library finds no room, as every call here may, and DeviceError.
+  /// Allocates the library's own memory on the device, and takes a while. The table must outlive it. Throws OutOfMemory
+  /// if the library runs out of memory, as every call here may, and DeviceError.
   Blas(const BlasTable& table, void* stream);
   ~Blas();
   Blas(Blas&& other) noexcept;
   Blas& operator=(Blas&& other) noexcept;
 
-  /// Work from now on uses this memory, aligned to 256 bytes, and none of the library's: nothing is then allocated
-  /// while it runs or is recorded. It stays the caller's.
+  /// From now on work uses this memory, aligned to 256 bytes, and none of the library's: nothing is allocated
+  /// while it runs or is recorded. The caller keeps ownership.
   void use_workspace(void* workspace, std::size_t bytes);
 
-  /// Whether fp32 products may round their factors to tf32; at first they may not.
+  /// Whether fp32 products may round their factors to tf32; initially they may not.
   void allow_tf32(bool allowed);
 
   /// Enqueues; does not wait. Throws OutOfMemory, DeviceError.
@@ -95,7 +95,7 @@ class Blas {
   BlasTable::Handle handle_ = nullptr;
 };
 
-/// "CUBLAS_STATUS_NOT_INITIALIZED (1): the library was not initialized", as far as the library tells.
+/// "CUBLAS_STATUS_NOT_INITIALIZED (1): the library was not initialized", with the text if the library has one.
 std::string status_text(const BlasTable&, int status);
 
 }  // namespace lamina

@@ -23,7 +23,7 @@ std::string loader_text() {
   return text == nullptr ? "" : text;
 }
 
-/// Folders in which a toolkit has its libraries, the user's before the build's.
+/// Folders in which a toolkit has its libraries: the user's toolkits before the build's.
 std::vector<std::string> toolkit_folders() {
   std::vector<std::string> folders;
   for (const char* const variable : {"CUDA_HOME", "CUDA_PATH"})
@@ -35,7 +35,7 @@ std::vector<std::string> toolkit_folders() {
   return folders;
 }
 
-/// The library in a folder, or null with what was said of it in `tried`.
+/// The library in a folder, or null with the loader's message in `tried`.
 void* open_in(const std::string& folder, int major, std::string& tried) {
   const std::filesystem::path path = std::filesystem::path(folder) / file_name("libcublas", major);
   std::error_code error;
@@ -43,7 +43,7 @@ void* open_in(const std::string& folder, int major, std::string& tried) {
     tried += "\n  " + path.string() + ": no such file";
     return nullptr;
   }
-  // Its other half has to be the neighbour, and not what the system may have under that name.
+  // Its other half must come from the same folder, not from the system.
   const std::filesystem::path half = path.parent_path() / file_name("libcublasLt", major);
   if (std::filesystem::exists(half, error) && dlopen(half.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
     tried += "\n  " + loader_text();
@@ -79,7 +79,7 @@ void resolve(void* library, const char* name, Function*& entry) {
   entry = reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-/// Fills the table; the names of what is missing and needed.
+/// Fills the table; returns the names of missing entry points that are needed.
 std::string resolve_all(void* library, BlasTable& table) {
   std::string missing;
 #define LAMINA_ENTRY(name)             \

@@ -1,5 +1,5 @@
 #pragma once
-// cuBLAS, opened at run time: nothing links it.
+// cuBLAS, opened at run time. No program links it.
 
 #include <string>
 
@@ -15,14 +15,14 @@ struct BlasLibrary {
   std::string description() const { return "cuBLAS " + version; }
 };
 
-/// Opens the cuBLAS of a folder; with none named, the one that the process already has, or the loader's, or that of the
+/// Opens the cuBLAS of a folder. Without a folder: the one that the process has, or the loader's, or that of the
 /// toolkit in CUDA_HOME or CUDA_PATH or of the build. `major` is the version wanted, that of cuDNN's build: 11, 12 or
-/// 13; 0 takes the newest. What was opened stays open. Needs no device. Throws LoadError with, from its second line on,
-/// every place that was tried, or with the entry points that are missing.
+/// 13; 0 takes the newest. An opened library stays open. Needs no device. Throws LoadError with the missing entry
+/// points or, from its second line on, every place that was tried.
 BlasLibrary open_blas(const std::string& directory = {}, int major = 0);
 
-/// The process's one cuBLAS: that of the first call, which may fail and be repeated. Throws LoadError as open_blas
-/// does, and where a later call names another folder.
+/// The process's one cuBLAS, opened by the first call that succeeds. Throws LoadError as open_blas
+/// does, and if a later call names another folder.
 const BlasLibrary& blas_library(const std::string& directory = {});
 
 }  // namespace lamina

@@ -18,7 +18,7 @@
 namespace lamina {
 namespace {
 
-/// How many devices there are; `why` says why there is none. Never throws.
+/// The number of devices; if 0, `why` has the reason. Never throws.
 int device_count(std::string& why) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -48,7 +48,7 @@ int attribute(cudaDeviceAttr which, int number) {
 class CudaTimer final : public Timer {
  public:
   explicit CudaTimer(CudaDevice& device) : device_(&device) {
-    device.stream();  // events belong to the device that is the thread's
+    device.stream();  // events belong to the thread's current device
     start_ = cudart::make_event();
     stop_ = cudart::make_event();
   }
@@ -69,7 +69,7 @@ class CudaTimer final : public Timer {
       cudart::check(status, "cudaEventQuery(start_.get())", __FILE__, __LINE__);
       return true;
     }
-    (void)cudaGetLastError();  // which keeps this answer, too
+    (void)cudaGetLastError();  // which also remembers this error
     return false;
   }
 
@@ -130,7 +130,7 @@ CudaDevice::Body& CudaDevice::open() {
     body->clock_hertz = 1e3 * attribute(cudaDevAttrClockRate, number_);
     body_ = std::move(body);
   }
-  LAMINA_CUDART(cudaSetDevice(number_));  // the current device is the thread's, and others may have set it
+  LAMINA_CUDART(cudaSetDevice(number_));  // the current device belongs to the thread, and others may have set it
   return *body_;
 }
 
@@ -152,7 +152,7 @@ void* CudaDevice::allocate(std::size_t bytes) {
   if (bytes > within_limit) throw OutOfMemory(bytes, within_limit);
   cudart::Memory memory;
   try {
-    memory = cudart::make_memory(bytes);  // aligned to 256 bytes and more, as the runtime promises
+    memory = cudart::make_memory(bytes);  // the runtime aligns to 256 bytes or more
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(bytes, std::min(error.free_bytes(), within_limit));
   }
@@ -195,7 +195,7 @@ void CudaDevice::synchronize() { LAMINA_CUDART(cudaStreamSynchronize(stream()));
 
 std::unique_ptr<Timer> CudaDevice::timer() { return std::make_unique<CudaTimer>(*this); }
 
-/// Far more than the host needs to enqueue a layer, and too short to matter where it is of no use.
+/// Far more than the host needs to enqueue a layer, and short enough to be harmless elsewhere.
 double CudaDevice::longest_hold() const { return 5e-3; }
 
 void CudaDevice::hold(double seconds) {
@@ -231,13 +231,13 @@ int CudaDevice::multiprocessors() {
 
 std::unique_ptr<Captured> CudaDevice::capture(const std::function<void()>& work) {
   cudaStream_t const recorded = stream();
-  // Only this thread's calls are forbidden what a recording cannot hold.
+  // Only this thread's calls are checked for what a recording cannot contain.
   LAMINA_CUDART(cudaStreamBeginCapture(recorded, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t ended = nullptr;
   try {
     work();
   } catch (...) {
-    // The stream must leave the recording whatever came of it.
+    // The stream must leave the recording, with or without an error.
     if (cudaStreamEndCapture(recorded, &ended) != cudaSuccess) (void)cudaGetLastError();
     const cudart::Graph unfinished(ended);
     throw;
@@ -249,7 +249,7 @@ std::unique_ptr<Captured> CudaDevice::capture(const std::function<void()>& work)
   cudaGraphExec_t made = nullptr;
   LAMINA_CUDART(cudaGraphInstantiateWithFlags(&made, graph.get(), 0));
   cudart::Executable executable(made);
-  LAMINA_CUDART(cudaGraphUpload(executable.get(), recorded));  // not at the first launch, which may be timed
+  LAMINA_CUDART(cudaGraphUpload(executable.get(), recorded));  // here, since the first launch may be timed
   return std::make_unique<CudaGraph>(*this, std::move(executable));
 }
 

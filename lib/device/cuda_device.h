@@ -1,5 +1,5 @@
 #pragma once
-// A GPU as a device: its memory, one stream, its clock. No header of CUDA is needed to include this one.
+// A GPU as a device: its memory, one stream, its clock. This header needs no header of CUDA.
 
 #include <cstddef>
 #include <limits>
@@ -12,14 +12,14 @@ struct CUstream_st;
 
 namespace lamina {
 
-/// Empty, or in one line why there is no CUDA device of this number here, and what would give one. Never throws.
+/// Empty, or one line on why this machine has no CUDA device of this number and what to do. Never throws.
 std::string cuda_unavailable(int number = 0);
 
-/// Opens its GPU at the first call that needs one; that call throws DeviceError where there is none, UsageError for a
+/// Opens its GPU at the first call that needs one; that call throws DeviceError if there is no GPU, UsageError for a
 /// number that is too high. May be used by any thread, by one at a time.
 class CudaDevice final : public Device {
  public:
-  /// `memory_limit` bounds the sum of all living blocks, in bytes.
+  /// `memory_limit` bounds the sum of all live blocks, in bytes.
   explicit CudaDevice(int number = 0, std::size_t memory_limit = std::numeric_limits<std::size_t>::max());
   ~CudaDevice() override;
   CudaDevice(const CudaDevice&) = delete;  // owners of its blocks hold its address
@@ -37,12 +37,12 @@ class CudaDevice final : public Device {
   std::unique_ptr<Timer> timer() override;
 
   double longest_hold() const override;
-  /// A thread that looks at the clock of its multiprocessor. It counts the clock's highest rate, and so takes longer
-  /// where the clock is lower.
+  /// Runs a thread that polls the clock of its multiprocessor. It counts cycles at the clock's highest rate, so it
+  /// takes longer at a lower rate.
   void hold(double seconds) override;
   DeviceState state() override;  ///< by NVIDIA's management library, opened at the first call
 
-  /// A CUDA graph. Throws DeviceError where `work` does what cannot be recorded, such as to allocate or to wait.
+  /// A CUDA graph. Throws DeviceError if `work` does something that cannot be recorded, such as to allocate or to wait.
   std::unique_ptr<Captured> capture(const std::function<void()>& work) override;
 
   /// The device's one stream, for kernels and libraries (a cudaStream_t). Makes the device the calling thread's.

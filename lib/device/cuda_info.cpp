@@ -1,4 +1,4 @@
-// What the CUDA runtime tells of GPUs, and what they reach when measured.
+// What the CUDA runtime reports about GPUs, and their measured peaks.
 
 #include <algorithm>
 #include <fstream>
@@ -63,7 +63,7 @@ void measure_matrix(CudaDevice& device, DeviceRates& rates) {
   const Buffer b(device, count * sizeof(float));
   const Buffer c(device, count * sizeof(float));
   const Buffer workspace(device, Blas::workspace_bytes);
-  // Not zeros: a device that has nothing to switch runs cooler, and so faster, than any real product.
+  // Not zeros: with constant operands a device runs cooler, and so faster, than in any real product.
   std::vector<float> values(count);
   std::uint32_t state = 1;
   for (float& value : values) {
@@ -114,7 +114,7 @@ DeviceInfo cuda_device_info(int number) {
   info.peak_fp32 = 2 * clocks * units.fp32;
   info.peak_tf32 = 2 * clocks * units.tf32;
   info.peak_fp16 = 2 * clocks * units.fp16;
-  // Two transfers a clock, over a bus whose width is told in bits.
+  // Two transfers per clock, over a bus whose width is in bits.
   info.peak_bytes_per_second =
       2 * 1e3 * attribute(cudaDevAttrMemoryClockRate, number) * attribute(cudaDevAttrGlobalMemoryBusWidth, number) / 8;
   return info;

@@ -1,4 +1,4 @@
-// What the multiply-add units of a GPU reach.
+// The measured peak of a GPU's multiply-add units.
 
 #include "cuda_peak.h"
 
@@ -12,7 +12,7 @@
 namespace lamina {
 namespace {
 
-// Chains that come to rest slowly, from one side and the other: their bits keep changing, as those of a product do.
+// Chains that converge slowly, from both sides: their bits keep changing, as in a product.
 constexpr double factor = -0.9999, addend = 0.7;
 
 template <class T>
@@ -31,7 +31,7 @@ double measure_peak(CudaDevice& device) {
     last_rounds = rounds;
   };
   const double rate = peak_rate(device, cuda::peak_flops_per_round(blocks), work);
-  // A rate of work that was not done is no rate.
+  // Without the right result there is no rate.
   for (const std::size_t thread : {std::size_t{0}, threads / 2 + 5, threads - 1}) {
     T found = 0;
     device.download(&found, static_cast<const T*>(out.data()) + thread, sizeof(T));

@@ -1,5 +1,5 @@
 #pragma once
-// What the multiply-add units of a GPU reach.
+// The measured peak of a GPU's multiply-add units.
 
 #include "lamina/shape.h"
 
@@ -7,8 +7,8 @@ namespace lamina {
 
 class CudaDevice;
 
-/// Operations per second of multiply-adds whose operands stay in registers, on every multiprocessor, their result
-/// compared with the host's: what Backend::peak_flops promises. Takes less than a second. Throws Unsupported for a type
+/// Operations per second of multiply-adds whose operands stay in registers, on every multiprocessor. The result is
+/// compared with the host's. For Backend::peak_flops. Takes less than a second. Throws Unsupported for a type
 /// other than f32 and f64, DeviceError, OutOfMemory.
 double cuda_peak_flops(CudaDevice&, DType);
 

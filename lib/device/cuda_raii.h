@@ -1,6 +1,6 @@
 #pragma once
-// What the CUDA runtime lends, each with one owner: made by a constructor, given back once, moved, never copied.
-// Destructors take no notice of errors: at the end of a process the runtime may be gone before its users.
+// Owners of objects of the CUDA runtime: made by a constructor, released once, moved, never copied.
+// Destructors ignore errors: at the end of a process the runtime may be destroyed before its users.
 
 #include <cstddef>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace lamina::cudart {
 
-/// Holds a handle and gives it back by `Release`. Null handles are nobody's.
+/// Holds a handle and releases it by `Release`. A null handle is not released.
 template <class Handle, auto Release>
 class Owned {
  public:
@@ -37,21 +37,21 @@ using Memory = Owned<void*, [](void* data) { return cudaFree(data); }>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using Executable = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 
-/// A queue that does not wait for the default stream, nor it for this one.
+/// A queue that does not wait for the default stream, nor does the default stream wait for it.
 inline Stream make_stream() {
   cudaStream_t stream = nullptr;
   LAMINA_CUDART(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return Stream(stream);
 }
 
-/// A mark that keeps the time.
+/// An event that records the time.
 inline Event make_event() {
   cudaEvent_t event = nullptr;
   LAMINA_CUDART(cudaEventCreate(&event));
   return Event(event);
 }
 
-/// Throws OutOfMemory, with what the device has free, where there is no room.
+/// Throws OutOfMemory, with the device's free memory, if there is not enough.
 inline Memory make_memory(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, bytes);

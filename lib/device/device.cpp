@@ -1,4 +1,4 @@
-// What is common to all devices: the refusals to record and to hold, and copies between host values and tensors of any
+// Common to all devices: the default refusals to record and to hold, and copies between host values and tensors of any
 // kind.
 
 #include "lamina/device.h"
@@ -60,7 +60,7 @@ void with_element(const char* call, DType dtype, Function&& function) {
   throw UsageError(std::string(call) + ": the tensor holds u64 words; copy them with Device::" + call);
 }
 
-/// One image of a tensor on the device: where it begins and how many elements it spans, gaps between pixels included.
+/// One image of a tensor on the device: its start and the number of elements it spans, gaps between pixels included.
 struct Span {
   std::int64_t first, count;
 };

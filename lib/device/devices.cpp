@@ -1,4 +1,4 @@
-// The devices of this machine, whatever their kind.
+// The devices of this machine, of every kind.
 
 #include "lamina/devices.h"
 

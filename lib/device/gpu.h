@@ -1,5 +1,5 @@
 #pragma once
-// GPUs as the rest of this folder sees them: by the CUDA runtime (cuda_info.cpp), or not at all (no_cuda.cpp).
+// GPUs for the rest of this folder: by the CUDA runtime (cuda_info.cpp), or none (no_cuda.cpp).
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ std::vector<LibraryVersion> cuda_versions();  ///< of driver and runtime; never 
 std::string cuda_version_text(int version);   ///< "13.0" for 13000
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
-/// fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units, of one multiprocessor; 0: not known.
+/// fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units, of one multiprocessor; 0: unknown.
 struct MultiprocessorUnits {
   int fp32 = 0, tf32 = 0, fp16 = 0;
 };

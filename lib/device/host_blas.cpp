@@ -1,4 +1,4 @@
-// cuBLAS's products by plain loops. Matrices lie by columns: element (i, j) of a is a[i + j * lda].
+// cuBLAS's products by plain loops. Matrices are column-major: element (i, j) of a is a[i + j * lda].
 
 #include "host_blas.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace cublas_number;
 
-/// What a handle points to: that it is one of ours, and nothing else.
+/// The target of a handle: it only marks the handle as ours.
 struct HostHandle {
   int mode = default_math;
 };
@@ -21,7 +21,7 @@ bool is_operation(int op) { return op == op_n || op == op_t; }
 
 constexpr int rows_at_once = 256;
 
-/// Rows [first, first + rows) of column j of c, which begin at `to`.
+/// Rows [first, first + rows) of column j of c, which start at `to`.
 template <class T>
 void column_part(int transa, int transb, int first, int rows, int j, int k, T alpha, const T* a, int lda, const T* b,
                  int ldb, T beta, T* to) {

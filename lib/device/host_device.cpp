@@ -25,7 +25,7 @@ constexpr std::size_t large_block_bytes = std::size_t{4} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// What the system could still give without swapping; the largest number where it does not say.
+/// Memory that the system can give without swapping; the largest number if it does not say.
 std::size_t available_bytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {
@@ -72,7 +72,7 @@ void* HostDevice::allocate(std::size_t bytes) {
   const bool large = bytes >= large_block_bytes;
   const std::size_t within_limit = memory_limit_ - std::min(memory_limit_, used_bytes_);
   if (bytes > within_limit) throw OutOfMemory(bytes, within_limit);
-  // The system promises memory that it does not have, and ends the process when it is touched.
+  // The system overcommits memory, and kills the process that touches it.
   const std::size_t available = large ? available_bytes() : std::numeric_limits<std::size_t>::max();
   if (bytes > available) throw OutOfMemory(bytes, std::min(available, within_limit));
 
@@ -82,7 +82,7 @@ void* HostDevice::allocate(std::size_t bytes) {
   void* const data = ::operator new (rounded, std::align_val_t{alignment}, std::nothrow);
   if (data == nullptr) throw OutOfMemory(bytes, std::min(available, within_limit));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (large) (void)madvise(data, rounded, MADV_HUGEPAGE);  // a wish: correct without
+  if (large) (void)madvise(data, rounded, MADV_HUGEPAGE);  // a hint: correct without it
 #endif
   try {
     blocks_.emplace(data, Block{bytes, alignment});

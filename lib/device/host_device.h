@@ -11,12 +11,12 @@
 
 namespace lamina {
 
-std::string processor_name();  ///< "AMD EPYC ...", as the system has it
+std::string processor_name();  ///< "AMD EPYC ...", as the system reports it
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {
  public:
-  /// `threads` is what describe() says; `memory_limit` bounds the sum of all living blocks, in bytes.
+  /// `threads` appears in describe(); `memory_limit` bounds the sum of all live blocks, in bytes.
   explicit HostDevice(int threads, std::size_t memory_limit = std::numeric_limits<std::size_t>::max());
   ~HostDevice() override;
   HostDevice(const HostDevice&) = delete;  // owners of its blocks hold its address
@@ -24,8 +24,8 @@ class HostDevice final : public Device {
 
   std::string describe() override;  ///< "AMD EPYC, 2 threads"
 
-  /// Blocks of 4 MiB and more begin at a multiple of 2 MiB and ask for huge pages.
-  /// Throws OutOfMemory beyond the limit, and for a block larger than what the system says it could give.
+  /// Blocks of 4 MiB and more are aligned to 2 MiB and request huge pages.
+  /// Throws OutOfMemory beyond the limit, and for a block larger than the system reports as available.
   void* allocate(std::size_t bytes) override;
   void release(void* data) noexcept override;
 

@@ -1,4 +1,4 @@
-// How fast the processor's memory is. Each thread works on its own part of three arrays, which it was the first to
+// The speed of the processor's memory. Each thread works on its own part of three arrays, which it was the first to
 // touch.
 
 #include "host_rates.h"
@@ -21,14 +21,14 @@ namespace {
 constexpr std::size_t array_bytes = std::size_t{256} << 20;
 constexpr int tries = 9;
 
-/// Calls work(thread) on that many threads, the caller's among them.
+/// Calls work(thread) on so many threads, including the caller's.
 void on_threads(int threads, const std::function<void(int)>& work) {
   std::vector<std::jthread> others;
   for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
   work(0);
 }
 
-/// Shortest time in which all threads have done work(thread), of several after one to warm up.
+/// Shortest time in which all threads finish work(thread), of several runs after one to warm up.
 double shortest_seconds(int threads, const std::function<void(int)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> stamps;
@@ -59,7 +59,7 @@ DeviceRates measure_host(int threads) {
     return first + static_cast<std::size_t>(array) * count + static_cast<std::size_t>(thread) * share;
   };
 
-  // What was never written is one page of zeros, read from the cache.
+  // Memory that was never written is one page of zeros, read from the cache.
   on_threads(threads, [&](int thread) {
     for (const int array : {0, 1, 2}) std::fill_n(part(array, thread), share, 1.0);
   });

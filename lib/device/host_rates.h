@@ -1,11 +1,11 @@
 #pragma once
-// How fast the processor's memory is.
+// The speed of the processor's memory.
 
 #include "lamina/devices.h"
 
 namespace lamina {
 
-/// Copies and triads over blocks far larger than caches, by that many threads at once; the fastest of several.
+/// Copies and triads over blocks far larger than caches, on so many threads at once; the fastest of several runs.
 DeviceRates measure_host(int threads);
 
 }  // namespace lamina

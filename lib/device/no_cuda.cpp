@@ -1,4 +1,4 @@
-// GPUs of a build without CUDA: none.
+// GPUs in a build without CUDA: always none.
 
 #include "gpu.h"
 #include "lamina/error.h"

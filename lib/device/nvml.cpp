@@ -22,7 +22,7 @@ void add(std::string& list, const std::string& more) { list += (list.empty() ? "
 }  // namespace
 
 std::string throttle_text(unsigned long long reasons) {
-  // Bit 0 is an idle GPU, which nothing holds down.
+  // Bit 0 means an idle GPU, whose clock is not limited.
   constexpr std::array<std::pair<unsigned long long, const char*>, 8> names = {{{0x2, "application clocks"},
                                                                                 {0x4, "power cap"},
                                                                                 {0x8, "hardware slowdown"},
@@ -39,7 +39,7 @@ std::string throttle_text(unsigned long long reasons) {
 
 Nvml::Nvml(const std::string& pci_bus_id, const std::string& library) : failure_(open(pci_bus_id, library)) {}
 
-/// Empty, or what failed.
+/// Empty, or the call that failed.
 std::string Nvml::open(const std::string& pci_bus_id, const std::string& library) {
   void* const opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (opened == nullptr) {
@@ -61,7 +61,7 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
     resolve(opened, "nvmlDeviceGetCurrentClocksThrottleReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
   resolve(opened, "nvmlDeviceGetTotalEnergyConsumption", table_.nvmlDeviceGetTotalEnergyConsumption);
 
-  // The library counts its users; this one never leaves, so that no state is read after the last has gone.
+  // The library counts its users. This one never leaves, so that the library stays initialised.
   if (const int status = table_.nvmlInit_v2(); status != success) return "nvmlInit_v2: " + text_of(status);
   if (const int status = table_.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.c_str(), &device_); status != success)
     return "nvmlDeviceGetHandleByPciBusId_v2(" + pci_bus_id + "): " + text_of(status);
@@ -79,7 +79,7 @@ DeviceState Nvml::read() const {
     state.missing = failure_;
     return state;
   }
-  /// Whether the call, of an entry point that may be absent, has answered.
+  /// Whether the call succeeded; its entry point may be absent.
   const auto answered = [&](const char* what, bool there, auto&& call) {
     if (!there) {
       add(state.missing, std::string(what) + ": no such entry point");

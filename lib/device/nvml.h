@@ -1,6 +1,6 @@
 #pragma once
-// Clock, temperature and power of a GPU by NVIDIA's management library, opened at run time: nothing links it, and no
-// header of it is needed. It only reads: no clock, limit or mode is ever set.
+// Clock, temperature and power of a GPU by NVIDIA's management library, opened at run time. Nothing links it, and none
+// of its headers is needed. It only reads: no clock, limit or mode is ever set.
 
 #include <optional>
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace lamina {
 
-/// One GPU as the library knows it. Several may live at once; the library stays open until the process ends.
+/// One GPU as the library sees it. Several may exist at once; the library stays open until the process ends.
 class Nvml {
  public:
   static constexpr const char* usual_library = "libnvidia-ml.so.1";  ///< the driver's, by name
 
-  /// Opens the library, and in it the GPU at this place on the bus ("0000:3b:00.0", as cudaDeviceGetPCIBusId has it):
-  /// its numbers of GPUs are not those of a process whose CUDA_VISIBLE_DEVICES hides some. Never throws: what fails is
+  /// Opens the library, and the GPU at this bus address ("0000:3b:00.0", as from cudaDeviceGetPCIBusId):
+  /// its GPU numbers differ from those of a process with CUDA_VISIBLE_DEVICES. Never throws: failures are
   /// in every state's `missing`.
   explicit Nvml(const std::string& pci_bus_id, const std::string& library = usual_library);
 
-  /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, GA100
-  /// aside: of a short pass it says little.
+  /// Never throws. By NVIDIA's reference the power is an average over the last second on GPUs from Ampere on, except
+  /// GA100, so it says little about a short pass.
   DeviceState read() const;
 
-  /// Energy of the GPU since the driver was loaded; nothing where it does not report it.
+  /// Energy of the GPU since the driver was loaded; empty if it is not reported.
   std::optional<double> energy_joules() const;
 
  private:
@@ -44,11 +44,11 @@ class Nvml {
 
   Table table_;
   void* device_ = nullptr;
-  std::string failure_;  ///< why nothing can be read, or empty
+  std::string failure_;  ///< why readings fail, or empty
 };
 
-/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be; that the GPU is idle is
-/// not one of them.
+/// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU is
+/// not a reason.
 std::string throttle_text(unsigned long long reasons);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-// The rate of repeated work on a device, at its best.
+// The peak rate of repeated work on a device.
 
 #include "peak_rate.h"
 
@@ -27,7 +27,7 @@ double peak_rate(Device& device, double flops_per_round, const std::function<voi
   };
   int rounds = 1;
   seconds_of(rounds);  // loads the kernel
-  // A short run is mostly beginning and end, so that the length is found by doubling, and then once by proportion.
+  // A short run is mostly start and end. So the length is found by doubling, and then once by proportion.
   while (rounds < most_rounds && seconds_of(rounds) < run_seconds / 4) rounds *= 2;
   warm_up(device, [&] { work(rounds); });
   const double wanted = std::ceil(rounds * run_seconds / seconds_of(rounds));

@@ -1,5 +1,5 @@
 #pragma once
-// The rate of repeated work on a device, at its best.
+// The peak rate of repeated work on a device.
 
 #include <functional>
 

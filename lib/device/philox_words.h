@@ -6,7 +6,7 @@
 namespace lamina {
 
 /// Words 4 i to 4 i + 3 of `words` are those of philox(key, first + i, counter_high), for i below `Counters`.
-/// Static: each file has its own copy, for the instructions it is compiled for.
+/// Static: each file has its own copy, for its own instruction set.
 template <int Counters>
 static void philox_words(std::uint64_t key, std::uint64_t first, std::uint64_t counter_high, std::uint32_t* words) {
   std::uint32_t x0[Counters], x1[Counters], x2[Counters], x3[Counters];

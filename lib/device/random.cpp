@@ -1,5 +1,5 @@
 // Normal and uniform numbers from words of Philox. Plain loops over short blocks, so that the compiler vectorises them;
-// the logarithm, sine and cosine are polynomials for the same reason, and give the same bits with any mathematics
+// the logarithm, sine and cosine are polynomials for the same reason, and give the same bits with every mathematics
 // library.
 
 #include "lamina/random.h"
@@ -15,14 +15,14 @@
 namespace lamina {
 namespace {
 
-constexpr int block_counters = 32;  // per turn of the outer loop: 4 words each
+constexpr int block_counters = 32;  // per iteration of the outer loop: 4 words each
 constexpr int block_words = 4 * block_counters;
 constexpr double word_step = 1.0 / 4294967296.0;  // 2^-32
 
-/// A whole number below 2^52 as a double, without the conversion that SSE2 lacks: it becomes the fraction of 2^52.
+/// A whole number below 2^52 as a double, without the conversion that SSE2 lacks: it is the fraction field of 2^52.
 double whole(std::uint64_t number) { return std::bit_cast<double>(number | 0x4330000000000000U) - 4503599627370496.0; }
 
-/// A polynomial by Horner's rule, the highest coefficient first; in one expression, since inner loops hinder vectors.
+/// A polynomial by Horner's rule, the highest coefficient first; one expression, since inner loops prevent vectors.
 template <class... Coefficients>
 double polynomial(double z, Coefficients... coefficients) {
   double value = 0;
@@ -31,7 +31,7 @@ double polynomial(double z, Coefficients... coefficients) {
 }
 
 /// ln of a normal number. Written m 2^k with m between sqrt(1/2) and sqrt(2), ln m = 2 artanh((m - 1) / (m + 1)), whose
-/// series is cut where its terms fall below 2^-52.
+/// series is truncated where its terms fall below 2^-52.
 double logarithm(double number) {
   constexpr std::uint64_t root_half = 0x3FE6A09E667F3BCDU;  // bits of sqrt(1/2)
   constexpr std::uint64_t exponent_offset = 1024;           // keeps the shifted difference positive
@@ -74,7 +74,7 @@ Point on_circle(std::uint32_t word) {
 void fill_normal(std::span<double> out, std::uint64_t key, std::uint64_t first) {
   std::uint32_t words[block_words];
   double normal[block_words];
-  // Blocks begin with a whole counter: the first one drops what lies ahead of `first`.
+  // Blocks start with a whole counter: the first block drops the numbers before `first`.
   std::size_t lead = first % 4;
   std::uint64_t counter = first / 4;
   for (std::size_t at = 0; at < out.size(); counter += block_counters) {

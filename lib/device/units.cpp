@@ -1,4 +1,4 @@
-// What a multiprocessor of each NVIDIA architecture has, as its programming guide and white paper tell.
+// Units per multiprocessor of each NVIDIA architecture, from its programming guide and white paper.
 
 #include "gpu.h"
 

@@ -1,4 +1,4 @@
-// What a pass costs at least: arithmetic and bytes, from shapes alone.
+// Lower bounds on the cost of a pass: arithmetic and bytes, from shapes alone.
 //
 // flops      forward and recompute                  backward_params        backward_data
 // conv, fc   2 per product                          2 per product          2 per product
@@ -10,8 +10,8 @@
 // add        inputs - 1 per y                       -                      0
 // input, concat, slice   0                          -                      0
 //
-// Biases are not counted, as in the published figures; an exponential or a power counts as one. Each line is derived
-// where the number stands. Bytes are those of an op taken alone: what a plan saves by fusing or aliasing is its gain.
+// Biases do not count, as in the published figures; an exponential or a power counts as one. Each line is derived
+// beside its number. Bytes are those of an op alone; a plan that fuses or aliases needs fewer.
 
 #include <cstdint>
 #include <limits>
@@ -23,7 +23,7 @@
 namespace lamina {
 namespace {
 
-/// A product of positive factors, or a ShapeError where it exceeds 64 bits.
+/// A product of positive factors, or a ShapeError if it exceeds 64 bits.
 class ExactProduct {
  public:
   ExactProduct& times(std::int64_t factor) {
@@ -117,7 +117,7 @@ struct BackwardParams {
   Work product() const { return {2 * products(shapes), tensors(), 0}; }
 };
 
-/// Writes dx; what it reads stands in each overload. y and x of equal shape are one number here.
+/// Writes dx; each overload says what it reads. y and x of equal shape have the same count here.
 struct BackwardData {
   const std::vector<Shape>& x;
   const Inferred& shapes;
@@ -125,7 +125,7 @@ struct BackwardData {
   Work operator()(const Input&) const { return {}; }
   Work operator()(const Conv&) const { return product(); }
   Work operator()(const FullyConnected&) const { return product(); }
-  Work operator()(const MaxPool&) const { return {count(shapes.y), dx_and_dy(), 0}; }  // where the maxima were: saved
+  Work operator()(const MaxPool&) const { return {count(shapes.y), dx_and_dy(), 0}; }  // positions of the maxima: saved
   Work operator()(const AveragePool& op) const { return {Forward::cells(op.window) * count(shapes.y), dx_and_dy(), 0}; }
   Work operator()(const GlobalAveragePool&) const { return {count(x[0]), dx_and_dy(), 0}; }
   Work operator()(const BatchNorm&) const {

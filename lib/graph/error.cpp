@@ -1,4 +1,4 @@
-// What the kinds of errors have outside their header.
+// The parts of the error kinds that are outside their header.
 
 #include "lamina/error.h"
 

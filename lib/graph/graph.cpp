@@ -1,4 +1,4 @@
-// Graph: nodes in the order of their making, found by name.
+// Graph: nodes in the order of their creation, found by name.
 
 #include "lamina/graph.h"
 
@@ -17,7 +17,7 @@ struct Value::Body {
   std::unordered_map<std::string, int> index;
   std::unordered_map<std::string, int> repeats;  // of a name: every lower number is taken
 
-  /// Everything that can throw happens before the first change.
+  /// Everything that can throw comes before the first change.
   int append(Op op, std::vector<int> inputs, std::string wanted_name) {
     if (wanted_name.empty()) wanted_name = op_name(op);
     Inferred shapes = inferred(op, inputs, wanted_name);

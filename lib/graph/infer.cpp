@@ -1,5 +1,5 @@
-// Shapes that follow from an op and its inputs. All arithmetic is done in 64 bits on numbers that have been checked, so
-// that no input can overflow it.
+// Shapes that follow from an op and its inputs. All arithmetic is in 64 bits on checked numbers,
+// so no input can overflow it.
 
 #include <algorithm>
 #include <cstdint>
@@ -169,7 +169,7 @@ class Inference {
     at_least("pad", pad, 0);
   }
 
-  /// How many windows fit along an axis. Also keeps every index that a window reaches within an int.
+  /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
   int windows(const char* axis, int extent, int window, int stride, int pad, int dilation, Rounding rounding) const {
     const std::int64_t padded = std::int64_t{extent} + 2 * std::int64_t{pad};
     const std::int64_t reach = std::int64_t{dilation} * (std::int64_t{window} - 1) + 1;

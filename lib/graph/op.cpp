@@ -10,7 +10,7 @@ namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-/// Collects the numbers of an op and closes them into "name(a, b, c)".
+/// Collects the numbers of an op into "name(a, b, c)".
 class Phrase {
  public:
   explicit Phrase(std::string_view name) : text_(name) {}
@@ -45,7 +45,7 @@ struct Name {
   std::string_view operator()(const Slice&) const { return "slice"; }
 };
 
-/// The numbers of one op, behind its name; nothing for the ops that have none.
+/// The numbers of one op, after its name; empty for ops without numbers.
 struct Numbers {
   Phrase& phrase;
 

@@ -1,4 +1,4 @@
-// Elements of files to and from double, in the order of bytes that the format demands.
+// Elements of files to and from double, in the byte order of the format.
 
 #include "elements.h"
 
@@ -76,7 +76,7 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
 }
 
 bool overflows(DType dtype, double value) {
-  // Half way between the largest number and the power of two behind it: a tie, which goes to the power.
+  // Half way between the largest number and the next power of two: a tie, which rounds to the power.
   double limit = infinity;
   if (dtype == DType::f32) limit = 0x1.ffffffp127;
   if (dtype == DType::f16) limit = 0x1.ffep15;

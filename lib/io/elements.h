@@ -11,7 +11,7 @@ namespace lamina {
 /// Exact: every number of these types is a double. `bytes` holds one element per value.
 void decode(DType, std::span<const std::byte> bytes, std::span<double> values);
 
-/// Rounds to nearest, ties to even; infinities and NaNs stay what they are. `bytes` has room for one element per value.
+/// Rounds to nearest, ties to even; infinities and NaNs are kept. `bytes` has room for one element per value.
 void encode(DType, std::span<const double> values, std::span<std::byte> bytes);
 
 /// Whether the value is finite but would round to an infinity of that type.

@@ -1,4 +1,4 @@
-// Opening and reading a file, with its failures told apart.
+// Opening and reading a file, with a message for each kind of failure.
 
 #include "input_file.h"
 

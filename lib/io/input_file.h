@@ -12,7 +12,7 @@ namespace lamina {
 
 class InputFile {
  public:
-  explicit InputFile(const std::filesystem::path&);  ///< of a regular file, so that nothing waits for a writer
+  explicit InputFile(const std::filesystem::path&);  ///< regular files only: a pipe could wait for a writer
 
   const std::string& name() const { return name_; }
   std::uint64_t bytes() const { return bytes_; }

@@ -1,4 +1,4 @@
-// Replacing a file at once, by POSIX calls: a stream could neither wait for the disk nor say what went wrong.
+// Replacing a file atomically, by POSIX calls: a stream can neither wait for the disk nor report what failed.
 
 #include "new_file.h"
 
@@ -56,7 +56,7 @@ void NewFile::keep() {
   if (closed != 0) fail("could not be written", errno);
   if (::rename(neighbour_.c_str(), target_.c_str()) != 0) fail("could not be replaced", errno);
   neighbour_.clear();
-  // The rename has happened, whatever the folder says: some file systems cannot wait for one.
+  // The rename has happened even if the folder's sync fails: some file systems do not support it.
   const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
   const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_descriptor >= 0) {

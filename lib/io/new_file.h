@@ -1,5 +1,5 @@
 #pragma once
-// A file that appears whole or not at all: written beside its place, then renamed into it.
+// A file that appears whole or not at all: written beside its target, then renamed.
 
 #include <cstddef>
 #include <filesystem>
@@ -8,13 +8,13 @@
 
 namespace lamina {
 
-/// Unless keep() has succeeded, the destructor leaves everything as it was. Everything throws FileError, naming the
-/// file. A symbolic link to a file stays, and that file is replaced; an old file's permissions are kept.
+/// Unless keep() has succeeded, the destructor restores the initial state. Every function throws FileError, naming the
+/// file. A symbolic link stays, and its target is replaced; an old file's permissions are kept.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);
   ~NewFile();
-  NewFile(const NewFile&) = delete;  // one owner of the descriptor and of the neighbour's name
+  NewFile(const NewFile&) = delete;  // one owner of the descriptor and of the temporary name
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::span<const std::byte> bytes);

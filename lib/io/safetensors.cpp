@@ -48,14 +48,15 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   return tensor;
 }
 
-/// Throws FileError unless the tensor can be written: extents that match the values, a type and numbers that exist.
+/// Throws FileError unless the tensor can be written: extents that match the values, a type and numbers that exist in
+/// it.
 std::string_view check(const std::string& tensor, const HostTensor& host) {
   const auto* known =
       std::find_if(float_types.begin(), float_types.end(), [&](const auto& f) { return f.first == host.dtype; });
   if (known == float_types.end()) throw FileError(tensor + " is not of a floating point type");
   const auto& extents = host.extents;
   const bool empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
-  std::uint64_t left = host.values.size();  // divided by each extent in turn: a product could overflow
+  std::uint64_t left = host.values.size();  // divided by each extent: a product could overflow
   bool fits = !empty || left == 0;
   for (const std::int64_t extent : extents) {
     if (extent < 0) throw FileError(tensor + " has the extent " + std::to_string(extent));
@@ -92,7 +93,7 @@ std::string make_header(const std::string& file, const TensorFile& tensors) {
   } catch (const nlohmann::json::exception&) {
     throw FileError(file + ": the name of a tensor is not UTF-8");
   }
-  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');  // so that the data is aligned
+  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');  // aligns the data
   if (text.size() > longest_header_bytes) throw FileError(file + ": the header would be longer than 100 MB");
   return text;
 }

@@ -1,5 +1,5 @@
-// Reading a safetensors header. JSON events are taken one by one into a small state machine, since a document tree
-// would merge duplicate keys in silence and grow with whatever a hostile file nests.
+// Reading a safetensors header. JSON events feed a small state machine, since a document tree
+// would merge duplicate keys silently and grow with the nesting of a hostile file.
 
 #include "safetensors_header.h"
 
@@ -146,7 +146,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  /// What the next event belongs to.
+  /// The object or array that the next event belongs to.
   enum class Where { start, names, name, metadata, tensor, dtype, shape, extents, offset_pair, offsets, end };
 
   static std::string_view wanted(Where where) {
@@ -183,7 +183,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::vector<HeaderEntry> entries_;
 };
 
-/// Throws FileError unless the entry's type is known and its extents and offsets speak of the same number of bytes.
+/// Throws FileError unless the entry's type is known and its extents and offsets give the same number of bytes.
 void check(HeaderEntry& entry, std::uint64_t data_bytes, const std::string& file) {
   const std::string tensor = file + ": tensor " + in_quotes(entry.name);
   entry.element_bytes = element_bytes(entry.dtype);

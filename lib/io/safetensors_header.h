@@ -1,5 +1,5 @@
 #pragma once
-// The header of a safetensors file: a JSON object that tells each tensor's type, extents and place in the data.
+// The header of a safetensors file: a JSON object with each tensor's type, extents and position in the data.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;  ///< bytes, from the start of the data
 };
 
-/// The entries in order of their place. Throws FileError, beginning with `file`, unless the header has the form, every
+/// The entries in order of position. Throws FileError, starting with `file`, unless the header is valid, every
 /// entry's bytes match its extents, and the entries cover `data_bytes` bytes without gap or overlap.
 std::vector<HeaderEntry> parse_header(std::string_view header, std::uint64_t data_bytes, const std::string& file);
 

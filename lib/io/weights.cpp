@@ -1,4 +1,4 @@
-// Moving tensors of files into and out of plans, by PyTorch's names and extents.
+// Copying tensors of files into and out of plans, by PyTorch's names and extents.
 
 #include "lamina/weights.h"
 
@@ -42,7 +42,7 @@ bool fits(const std::vector<std::int64_t>& extents, const Shape& shape) {
          (extents == Extents{shape.c} && shape == Shape{1, shape.c, 1, 1});
 }
 
-/// What keeps the tensor of a file from being loaded, or nothing.
+/// Why the tensor of a file cannot be loaded, or empty.
 std::string objection(const HostTensor& host, const Tensor& tensor) {
   if (!fits(host.extents, tensor.shape)) {
     return "is " + text_of(host.extents) + " in the file and " + to_string(tensor.shape) + " in the plan";

@@ -1,5 +1,5 @@
 #pragma once
-// One caller at a time: what two would spoil for each other is refused to the second.
+// One caller at a time: a second caller is refused.
 
 #include <atomic>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace lamina {
 
-/// Holds something for one caller. Throws UsageError while another holds it: another thread, or an outer call.
+/// Marks something as busy for one caller. Throws UsageError if it is busy already: in another thread or an outer call.
 class BusyGuard {
  public:
   BusyGuard(std::atomic<bool>& taken, const char* what_to_do) : taken_(taken) {
@@ -16,7 +16,7 @@ class BusyGuard {
       throw UsageError(std::string("two callers at once: ") + what_to_do);
   }
   ~BusyGuard() { taken_.store(false, std::memory_order_release); }
-  BusyGuard(const BusyGuard&) = delete;  // two would both give it back
+  BusyGuard(const BusyGuard&) = delete;  // a copy would release it twice
   BusyGuard& operator=(const BusyGuard&) = delete;
 
  private:

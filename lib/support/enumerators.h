@@ -1,5 +1,5 @@
 #pragma once
-// Values of enumerations that callers give: one out of range is an error.
+// Enumerators from callers: one out of range is an error.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace lamina {
 
-/// Throws UsageError where `value` is beyond `last`, the last of its enumeration. `what` names the field or argument.
+/// Throws UsageError if `value` is beyond `last`, the last of its enumeration. `what` names the field or argument.
 template <class Enumeration>
 void check_enumerator(Enumeration value, Enumeration last, const std::string& what) {
   if (static_cast<int>(value) < 0 || value > last)

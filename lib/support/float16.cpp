@@ -9,7 +9,7 @@
 namespace lamina {
 namespace {
 
-/// The bits of a binary floating point type below its sign.
+/// The bits of a binary floating point type without the sign.
 struct Format {
   int fraction_bits, exponent_bits;
   constexpr int bits() const { return 1 + exponent_bits + fraction_bits; }
@@ -37,7 +37,7 @@ double widen(Format format, std::uint16_t word) {
   return word >> (format.bits() - 1) != 0 ? -magnitude : magnitude;
 }
 
-/// From double at once: going through float would round twice.
+/// Directly from double: going through float would round twice.
 std::uint64_t narrow(Format format, double value) {
   const std::uint64_t sign = std::uint64_t{std::signbit(value)} << (format.bits() - 1);
   const double magnitude = std::abs(value);

@@ -10,7 +10,7 @@ namespace lamina {
 /// Exact; a NaN stays one. `dtype` is f16 or bf16.
 double widen(DType dtype, std::uint16_t word);
 
-/// The nearest, ties to even; infinities and NaNs stay what they are. `dtype` is f16 or bf16.
+/// The nearest, ties to even; infinities and NaNs are kept. `dtype` is f16 or bf16.
 std::uint16_t narrow(DType dtype, double value);
 
 }  // namespace lamina

@@ -1,4 +1,4 @@
-// Launches kept out of a time.
+// Timing without the host's launches.
 
 #include "held_launches.h"
 
@@ -9,7 +9,7 @@ namespace lamina {
 namespace {
 
 constexpr double shortest_delay_seconds = 50e-6;  // the host's own noise
-constexpr double margin = 2;                      // over what the host needed the last time
+constexpr double margin = 2;                      // over the host's time in the last call
 
 }  // namespace
 

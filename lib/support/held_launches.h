@@ -1,5 +1,5 @@
 #pragma once
-// Launches kept out of a time: the device's queue is held while the host enqueues what is timed.
+// Timing without the host's launches: the device's queue is held while the host enqueues the timed work.
 
 #include <functional>
 
@@ -7,17 +7,17 @@
 
 namespace lamina {
 
-/// Times without the host's launches. A device that is idle comes to the first mark before the host has enqueued the
-/// work, and the time between the marks then has the host's launches in it. So the queue is held first, for about twice
-/// as long as the host needed the last time, and afterwards it is checked that this was long enough.
+/// Times without the host's launches. An idle device reaches the first mark before the host has enqueued the
+/// work, so the time between the marks includes the host's launches. Therefore the queue is held first, for about twice
+/// the host's time in the last call. Afterwards it is checked that this was long enough.
 class HeldLaunches {
  public:
   explicit HeldLaunches(Device& device) : device_(&device) {}
 
   /// Calls enqueue(), which marks the start of `first` and enqueues work and further marks, while the queue is held.
-  /// Where the queue had come to the first mark before all was enqueued, enqueue() is called again after a longer
-  /// delay, up to the device's longest. Returns whether the launches were hidden in the last call: never on a device
-  /// without a queue, and not where the longest delay was too short, as for work that waits for the device.
+  /// If the queue reaches the first mark before all is enqueued, enqueue() is called again after a longer
+  /// delay, up to the device's longest. Returns whether the launches were hidden in the last call. False on a device
+  /// without a queue, and if the longest delay was too short, as for work that waits for the device.
   bool run(Timer& first, const std::function<void()>& enqueue);
 
  private:

@@ -1,4 +1,4 @@
-// Near names: edit distance, and the clause made of its nearest few.
+// Similar names: edit distance, and a clause with the nearest names.
 
 #include "support/near.h"
 
@@ -17,7 +17,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Levenshtein's: insertions, deletions and substitutions that turn one into the other.
+/// Levenshtein distance: insertions, deletions and substitutions that turn one into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -1,5 +1,5 @@
 #pragma once
-// What to suggest to someone who mistyped a name.
+// Suggestions for a mistyped name.
 
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 namespace lamina {
 
 /// A clause for the end of an error message: `did you mean "resnet50" or "resnet101"?`, with up to three names, nearest
-/// first; where none is near, `known are "a", "b", ...`, cut after a dozen; where none is known, `there are none`.
-/// Near are names within an edit distance of a third of the wanted length (at least 2, case ignored), and names that
+/// first; if no name is near, `known are "a", "b", ...`, truncated after a dozen; if none is known, `there are none`.
+/// Near names are within an edit distance of a third of the wanted length (at least 2, case ignored), or
 /// contain the wanted one.
 std::string near_names(std::string_view wanted, const std::vector<std::string>& known);
 

@@ -1,12 +1,12 @@
 #pragma once
-// Parts of one block of memory, handed out from its start.
+// Parts of one block of memory, allocated from its start.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace lamina {
 
-/// Hands out consecutive parts of one block of memory, each aligned to 64 bytes if the block is. Without memory it only
+/// Allocates consecutive parts of one block of memory, each aligned to 64 bytes if the block is. Without memory it only
 /// counts.
 class ScratchAllocator {
  public:

@@ -1,11 +1,11 @@
-// A unit by itself in lent memory.
+// A single unit in lent memory.
 
 #include "unit_memory.h"
 
 namespace lamina {
 namespace {
 
-/// Hands out memory from front to back, or only counts it where there is none.
+/// Allocates memory from front to back, or only counts if there is none.
 class Lent {
  public:
   explicit Lent(void* at) : at_(static_cast<char*>(at)) {}

@@ -1,6 +1,6 @@
 #pragma once
-// The tensors and blocks of one unit, bound: which there are, which gradients are null, and where they lie in memory
-// that is lent.
+// The tensors and blocks of one unit, bound: which exist, which gradients are null, and their positions in lent
+// memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace lamina {
 
-/// What a tensor is to a unit.
+/// The role of a tensor in a unit.
 enum class Operand : std::uint8_t { x, dx, w, dw, state, y, dy };
 
-/// A block of bytes of a unit's own.
+/// A unit's own block of bytes.
 enum class Block : std::uint8_t { saved, scratch, prepared, workspace };
 
-/// The most that a step of the unit needs.
+/// The largest workspace of the unit's steps.
 inline std::size_t workspace_bytes(const Lowered& lowered) {
   std::size_t most = 0;
   for (const Lowered::Step& step : lowered.steps) most = std::max(most, step.kernel->workspace_bytes());
   return most;
 }
 
-/// Asks `memory` for every tensor and then every block of the unit, each once, in a fixed order. It has
+/// Requests from `memory` every tensor and then every block of the unit, each once, in a fixed order. It has
 ///   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch)
 ///   void* block(Block, std::size_t bytes)
-/// Gradients that the unit does not want are null, and not asked for.
+/// Gradients that the unit does not want are null, and not requested.
 template <class Memory>
 Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   const bool training = spec.mode == Mode::training;
@@ -51,14 +51,14 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   return args;
 }
 
-/// A unit by itself in lent memory: every tensor and block aligned to 256.
+/// A single unit in lent memory: every tensor and block aligned to 256.
 struct LentUnit {
   Args args;
-  std::size_t tensors_bytes = 0;  ///< of the tensors, which lie in front
+  std::size_t tensors_bytes = 0;  ///< of the tensors, which come first
   std::size_t bytes = 0;          ///< of everything; the workspace is last
 };
 
-/// Binds from `lent` on; where that is null it only counts.
+/// Binds from `lent` on; if that is null it only counts.
 LentUnit lend_unit(const Spec&, const Lowered&, void* lent);
 
 }  // namespace lamina

@@ -20,7 +20,7 @@ void warm_up(Device& device, const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
   if (device.longest_hold() <= 0) return;
   const std::unique_ptr<Timer> timer = device.timer();
-  (void)device.state();  // the first reading may take long, and is not to use up the time
+  (void)device.state();  // the first reading may be slow, and must not use up the time
   const Clock::time_point begin = Clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   int runs = 1;

@@ -1,5 +1,5 @@
-// y = sum of the inputs, and ReLU of it where the unit's tail says so. Every input's gradient is dy itself, or dy where
-// y > 0. Inputs beyond what one launch adds are added to y by further launches.
+// y = sum of the inputs, and ReLU of it if the unit's tail has one. Every input's gradient is dy itself, or dy where
+// y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
 
 #include "../../../kernels/add.h"
 
@@ -45,7 +45,7 @@ void backward(Stream stream, const Args& args, const std::vector<bool>& adds, bo
 
 Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
   const bool relu = ends_in_relu(spec);
-  const bool one_launch = spec.x.size() <= most_addends;  // which reads all it needs before it writes
+  const bool one_launch = spec.x.size() <= most_addends;  // one launch reads all inputs before it writes
   Lowered unit = empty_unit(spec);
   std::vector<bool> adds(spec.x.size());
   for (std::size_t i = 0; i < spec.x.size(); ++i) {

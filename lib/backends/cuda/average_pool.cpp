@@ -1,4 +1,4 @@
-// The mean of each window. Nothing is saved, and backward reads dy alone.
+// The mean of each window. Nothing is saved; backward reads only dy.
 
 #include "../../../kernels/pool/average_pool.h"
 

@@ -1,4 +1,4 @@
-// Which units and which tensors: what the backend answers before any op's file is asked.
+// Which units and tensors the backend takes: checked before any op's file is called.
 
 #include "backend.h"
 
@@ -28,7 +28,7 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
     throw Unsupported(self + ": no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
 }
 
-/// Whether `next` may stand behind an op and the first `count` of its tail.
+/// Whether `next` may follow an op and the first `count` of its tail.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
@@ -52,7 +52,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
-/// For ops with one way of doing things: the name is that way's, or nothing, and nothing else could be picked.
+/// For ops with one algorithm: the name is that algorithm's or empty, and there is nothing else to pick.
 void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
   for (const std::string& name : choice.algorithm)
     if (!name.empty() && name != "direct")
@@ -95,7 +95,7 @@ class CudaBackend final : public Backend {
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
     if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-    // A value added to itself is two operands of the unit's own inside, which does not exist.
+    // A value added to itself would be two operands inside the unit, where it does not exist.
     return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
   }
 

@@ -1,5 +1,5 @@
-// Batch normalisation, alone or with an Add and a ReLU behind it: binds its kernels. What forward saves per channel
-// holds the statistics and the very numbers that y was made with.
+// Batch normalisation, optionally with an Add and a ReLU after it: binds its kernels. Per channel, forward saves
+// the statistics and the exact factors of y.
 
 #include "../../../kernels/batch_norm.h"
 
@@ -11,7 +11,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// What stands behind the normalisation.
+/// The ops after the normalisation.
 struct Tail {
   bool add = false, relu = false;
 };

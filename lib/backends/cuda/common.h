@@ -1,5 +1,5 @@
 #pragma once
-// What the files of this backend share: views of tensors, kernels that launch, dispatch on element types, the ops.
+// Shared by the files of this backend: views of tensors, kernels that launch, dispatch on element types, the ops.
 
 #include <algorithm>
 #include <string>
@@ -37,19 +37,19 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string a
       workspace_bytes);
 }
 
-/// Bytes up to where the next part of a workspace may begin.
+/// Bytes rounded up to where the next part of a workspace may begin.
 inline std::size_t round_up(std::size_t bytes) {
   constexpr std::size_t alignment = 256;
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// Whether a step of the unit is by this algorithm.
+/// Whether a step of the unit uses this algorithm.
 inline bool uses(const Lowered& lowered, const char* algorithm) {
   return std::any_of(lowered.steps.begin(), lowered.steps.end(),
                      [&](const Lowered::Step& step) { return step.algorithm == algorithm; });
 }
 
-/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.
+/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for types that it lacks.
 template <class Function>
 decltype(auto) with_type(DType dtype, Function&& function) {
   switch (dtype) {
@@ -61,8 +61,8 @@ decltype(auto) with_type(DType dtype, Function&& function) {
                     "; it computes in f32 and f64");
 }
 
-// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
-// is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
+// is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, Machine&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, Machine&);

@@ -1,5 +1,5 @@
-// The inputs behind one another on the channel axis: a copy each. Where a plan has laid an input into its place in y,
-// nothing is copied.
+// The inputs concatenated on the channel axis: one copy each. An input that a plan has placed inside y
+// is not copied.
 
 #include "../../../kernels/copy.h"
 #include "channels.h"

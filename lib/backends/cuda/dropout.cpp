@@ -1,4 +1,4 @@
-// y = x * mask / (1 - rate). The mask is drawn from counters, so only the step it was drawn at is saved.
+// y = x * mask / (1 - rate). The mask is drawn from counters, so only its step is saved.
 
 #include "../../../kernels/dropout.h"
 

@@ -1,7 +1,7 @@
-// Fully connected: y = x w^T + bias, by a product of cuBLAS or by our own.
+// Fully connected: y = x w^T + bias, by a product of cuBLAS or our own.
 //
-//   cublas   the library's; the default where it can be opened
-//   gemm     kernels/gemm/gemm.cu: nothing is missing where cuBLAS is
+//   cublas   the library's; the default if it can be opened
+//   gemm     kernels/gemm/gemm.cu: needs no cuBLAS
 //
 // Images are rows of x and y, outputs rows of w. With a ReLU in the unit, backward first writes dy where y is above 0
 // to the workspace.
@@ -19,13 +19,13 @@ namespace {
 
 constexpr const char* cublas_name = "cublas";
 
-/// The op's numbers: matrices of images x features, outputs x features and images x outputs.
+/// The op's sizes: matrices of images x features, outputs x features and images x outputs.
 struct Layer {
   int images, features, outputs;
   bool bias, relu, add_dx, add_dw;
 };
 
-/// A matrix by rows, as the three products need it.
+/// A row-major matrix, as the three products need it.
 template <class T>
 struct Matrix {
   T* data;
@@ -62,7 +62,7 @@ void by_cublas(Machine& machine, const Product<T>& p, void* workspace) {
   machine.blas(workspace).gemm(gemm);
 }
 
-/// Ours wants few columns rather than few rows: c^T = op(b)^T op(a)^T where there are fewer rows.
+/// Our product is faster with few columns than with few rows: with fewer rows, c^T = op(b)^T op(a)^T.
 template <class T>
 GemmProblem<T> problem_of(const Product<T>& p) {
   GemmProblem<T> g;
@@ -97,7 +97,7 @@ GemmProblem<T> problem_of(const Product<T>& p) {
   return g;
 }
 
-/// What one pass multiplies, but for its data.
+/// The operands of one pass, without data.
 template <class T>
 Product<T> shape_of(const Layer& l, Pass pass) {
   switch (pass) {
@@ -112,7 +112,7 @@ Matrix<const T> rows_of(const Tensor& tensor) {
   return {tensor.as<const T>(), tensor.pitch};
 }
 
-/// Bytes for dy where it counts.
+/// Bytes for the masked dy.
 template <class T>
 std::size_t masked_bytes(const Layer& l, Pass pass) {
   if (pass == Pass::forward || !l.relu) return 0;
@@ -128,12 +128,12 @@ Matrix<const T> masked_dy(Stream stream, const Layer& l, const Args& args) {
   return {masked, l.outputs};
 }
 
-/// What the bias gradient takes of the rest of the workspace, before the product does.
+/// The part of the workspace that the bias gradient takes, before the product.
 std::size_t bias_bytes(const Layer& l, Pass pass) {
   return pass == Pass::backward_params && l.bias ? bias_gradient_bytes(l.outputs, l.images) : 0;
 }
 
-/// One pass; `multiply(product, rest of the workspace)` is the way of multiplying.
+/// One pass; `multiply(product, rest of the workspace)` does the product.
 template <class T, class Multiply>
 void run(Stream stream, const Layer& l, Pass pass, const Args& args, Multiply multiply) {
   Product<T> p = shape_of<T>(l, pass);

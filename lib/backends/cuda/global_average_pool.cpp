@@ -1,4 +1,4 @@
-// The mean of each plane. Nothing is saved, and backward reads dy alone.
+// The mean of each plane. Nothing is saved; backward reads only dy.
 
 #include "../../../kernels/pool/global_average_pool.h"
 

@@ -1,4 +1,4 @@
-// Local response normalisation. Nothing is saved: backward makes the scale again from x.
+// Local response normalisation. Nothing is saved: backward recomputes the scale from x.
 
 #include "../../../kernels/lrn.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// The device that the kernels run on: a GPU for the backend cuda, the host for cuda-host.
+// The device that runs the kernels: a GPU for the backend cuda, the host for cuda-host.
 
 #include <cstddef>
 #include <memory>
@@ -14,7 +14,7 @@ class Blas;
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Opens its device when first asked for it. Outlives every kernel.
+/// Opens its device at the first use. Outlives every kernel.
 class Machine {
  public:
   explicit Machine(const BackendOptions&);
@@ -23,20 +23,20 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   static const char* backend_name();  ///< "cuda" or "cuda-host"
-  std::string unavailable() const;    ///< empty, or why there is no such device here
-  std::string describe();             ///< opens cuBLAS for its version, or tells in the same line why there is none
+  std::string unavailable() const;    ///< empty, or why the device is not available
+  std::string describe();             ///< opens cuBLAS for its version; if it cannot, the same line says why
   Device& device();
   Stream stream();
   bool has_blas() const;  ///< whether blas() can be opened; touches no device, tries once
-  /// Makes blas() where there is a device, so that no pass does: a pass may be recorded, and making it cannot be.
-  /// Whoever lowers to a step that uses it calls this. Throws LoadError where it cannot be opened, DeviceError, and
-  /// UsageError where the environment makes its products of this type something else than strict.
+  /// Makes blas() if there is a device, so that no pass does: a pass may be recorded, and making it cannot be.
+  /// Call it when lowering to a step that uses blas(). Throws LoadError if it cannot be opened, DeviceError, and
+  /// UsageError if the environment makes its products of this type other than strict.
   void make_blas(DType);
-  /// Products on that stream: cuBLAS, opened at the first call, or its stand-in on the host. From now on they work in
+  /// Products on that stream: cuBLAS, opened at the first call, or its substitute on the host. From now on they use
   /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops(DType);  ///< of Backend::peak_flops; 0 on the host, whose own units are not the kernels'
+  double peak_flops(DType);  ///< of Backend::peak_flops; 0 on the host: the kernels are not written for its units
 
  private:
   struct Body;

@@ -1,4 +1,4 @@
-// The machine of the backend cuda: one GPU, opened when it is first asked for.
+// The machine of the backend cuda: one GPU, opened at its first use.
 
 #include <optional>
 
@@ -15,9 +15,9 @@ namespace lamina::cuda {
 struct Machine::Body {
   int number;
   CudaDevice device;
-  const BlasLibrary* library;  // null before it was opened
-  std::string why_no_library;  // of the one try there is: each searches many folders
-  std::optional<Blas> blas;    // made last, gone first
+  const BlasLibrary* library;  // null until it is opened
+  std::string why_no_library;  // of the only attempt: each attempt searches many folders
+  std::optional<Blas> blas;    // made last, destroyed first
 
   const BlasLibrary* find_library() {
     if (library != nullptr || !why_no_library.empty()) return library;

@@ -1,4 +1,4 @@
-// The machine of cuda-host: the process's own memory, and kernels that run while they are launched.
+// The machine of cuda-host: the process's own memory, and kernels that run during their launch.
 
 #include <optional>
 #include <type_traits>
@@ -13,7 +13,7 @@
 namespace lamina::cuda_host {
 namespace {
 
-/// The host's function behind an entry of the table, which may touch the device's memory as long as it runs.
+/// The host's function of a table entry; it may access the device's memory while it runs.
 template <auto Entry, class Function = std::remove_reference_t<decltype(std::declval<BlasTable&>().*Entry)>>
 struct Opened;
 template <auto Entry, class... P>

@@ -1,5 +1,5 @@
-// The largest cell of each window. In training the first maximum's place in its window is saved: one byte, or four
-// where a window has more than 256 cells.
+// The maximum of each window. In training the position of the first maximum in its window is saved: one byte, or four
+// if a window has more than 256 cells.
 
 #include "../../../kernels/pool/max_pool.h"
 

@@ -1,4 +1,4 @@
-// y = max(x, 0). The gradient's mask is read from y, so that x need not be kept.
+// y = max(x, 0). The gradient's mask is read from y, so x is not kept.
 
 #include "../../../kernels/relu.h"
 

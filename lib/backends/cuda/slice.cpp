@@ -1,4 +1,4 @@
-// Some channels of x: a copy, or nothing where a plan has laid y into x. The gradient is dy there and zero elsewhere.
+// Some channels of x: a copy, or nothing if a plan has placed y inside x. The gradient is dy there and zero elsewhere.
 
 #include "../../../kernels/copy.h"
 #include "../../../kernels/fill.h"

@@ -1,4 +1,4 @@
-// Softmax over the channels of every pixel. The gradient is made from y alone.
+// Softmax over the channels of every pixel. The gradient is computed from y alone.
 
 #include "../../../kernels/softmax.h"
 

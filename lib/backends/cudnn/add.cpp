@@ -30,7 +30,7 @@ struct Sum {
   }
 
   void forward(const Args& args) const {
-    // The library lets y lie on the first factor, not on the second alone.
+    // The library lets y alias the first factor, but not the second alone.
     const std::size_t first = args.x[1].data == args.y.data ? 1 : 0, second = 1 - first;
     LAMINA_CUDNN(api, OpTensor, session.handle(), add.get(), one(dtype), x[first].get(), args.x[first].data, one(dtype),
                  x[second].get(), args.x[second].data, zero(dtype), y.get(), args.y.data);
@@ -40,7 +40,7 @@ struct Sum {
   }
 
   void backward(const Args& args) const {
-    for (const bool in_place : {false, true})  // what lies on dy comes last
+    for (const bool in_place : {false, true})  // the one that aliases dy comes last
       for (std::size_t i = 0; i < dx.size(); ++i)
         if (wanted(args, i) && same_place(args.dx[i], args.dy) == in_place) write(args, i, in_place);
   }
@@ -64,7 +64,7 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Session& session) {
   const auto sum = std::make_shared<const Sum>(spec, session);
   Lowered unit = empty_unit(spec);
   for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    unit.y_may_alias_x[i] = i < 2 && same_pitch(spec, i);  // a third one is read after y was written
+    unit.y_may_alias_x[i] = i < 2 && same_pitch(spec, i);  // a third input is read after y was written
     unit.dx_is_dy[i] = true;
     unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
     unit.recompute_reads_x[i] = true;

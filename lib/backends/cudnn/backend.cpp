@@ -1,4 +1,4 @@
-// Which units and which tensors: what the backend "cudnn" answers before any op's file is asked.
+// Which units and tensors the backend "cudnn" takes: checked before any op's file is called.
 
 #include "backend.h"
 
@@ -21,7 +21,7 @@ bool holds(const Op& op) {
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
 /// Whether the library takes the op on nhwc tensors. A fully connected op flattens them in their own order, and its
-/// weights lie in the same; without pixels the layouts are one.
+/// weights have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || spec.y.dtype != DType::f32) return false;
   return !holds<Softmax>(spec.op) || spec.y.shape.plane() == 1;
@@ -36,7 +36,7 @@ void check_tensor(const Spec& spec, const TensorSpec& tensor) {
 }
 
 /// Whether `next` may follow a convolution and the first `count` of its tail. A batch norm in inference: it is folded
-/// into filter and bias. Where there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
+/// into filter and bias. If there is a bias then, in f32: a ReLU and, in inference, an Add before it, which
 /// the library may compute in one call with the convolution.
 bool joins(const Spec& spec, std::size_t count, const Op& next) {
   const auto* const conv = std::get_if<Conv>(&spec.op);
@@ -58,7 +58,7 @@ void check_spec(const Spec& spec) {
       refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail[i])));
 }
 
-/// Both gradients and values of every tensor dense: what most calls want.
+/// Values and gradients of every tensor dense, as most calls require.
 void check_pitch(const Spec& spec) {
   const auto dense = [](const TensorSpec& tensor) {
     const std::int64_t pitch = dense_pitch(tensor.shape, tensor.layout);
@@ -68,7 +68,7 @@ void check_pitch(const Spec& spec) {
     refuse(spec.op, "its tensors must lie without gaps");
 }
 
-/// For ops with one way of doing things: the name is that way's, or nothing.
+/// For ops with one algorithm: the name is that algorithm's or empty.
 void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
   for (const std::string& name : choice.algorithm)
     if (!name.empty() && name != "direct")
@@ -138,7 +138,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
   if (!joins(spec, spec.tail.size(), next.op)) return false;
-  // A value added to itself is two operands of the unit's own inside, which does not exist.
+  // A value added to itself would be two operands inside the unit, where it does not exist.
   return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }
 

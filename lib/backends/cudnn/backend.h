@@ -12,7 +12,7 @@ namespace lamina::cudnn {
 
 class CudnnBackend final : public Backend {
  public:
-  /// `name` is "cudnn" or "cudnn:<directory>". Tests bring a machine and a library of their own.
+  /// `name` is "cudnn" or "cudnn:<directory>". Tests supply their own machine and library.
   /// Throws FileError for a choice cache that cannot be read.
   CudnnBackend(std::string name, std::unique_ptr<Machine>, Session::Open, const std::string& choice_cache = {});
 
@@ -25,17 +25,17 @@ class CudnnBackend final : public Backend {
   bool fuses(const Spec&, const Node& next, int operand) const override;
   bool takes_pitch(const Spec&) const override;
 
-  /// Opens the library. A convolution's algorithm and workspace are asked of it with a handle, which needs the device;
-  /// where there is none, the workspace is the choice's limit, and said not to be exact.
+  /// Opens the library. A convolution's algorithm and workspace are queried with a handle, which needs the device;
+  /// without a device, the workspace is the choice's limit, and reported as not exact.
   Lowered lower(const Spec&, const Choice&) override;
 
-  /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache knows. Every
-  /// other unit has one way only.
+  /// Times every algorithm of a convolution that the choice leaves open, in turns, unless the choice cache has it.
+  /// Every other unit has one algorithm only.
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
-  double peak_flops(DType) override;  ///< of the device: the library has no part in it
+  double peak_flops(DType) override;  ///< of the device, measured without the library
 
-  /// Everything that measure() saw, ties and refusals included, in order.
+  /// Everything that measure() found, ties and refusals included, in order.
   const std::vector<Measured>& measured() const { return measured_; }
 
  private:
@@ -45,8 +45,8 @@ class CudnnBackend final : public Backend {
   MeasuredChoices choices_;
 };
 
-/// The backend on the machine's GPU, with the cuDNN of `directory` or, where that is empty, the system's. Throws
-/// LoadError where this process has claimed another one.
+/// The backend on the machine's GPU, with the cuDNN of `directory` or, if that is empty, the system's. Throws
+/// LoadError if this process has claimed another one.
 std::unique_ptr<Backend> make_backend(const std::string& name, const std::string& directory, const BackendOptions&);
 
 }  // namespace lamina::cudnn

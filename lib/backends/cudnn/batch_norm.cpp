@@ -1,4 +1,4 @@
-// Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent one
+// Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent mode
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
 #include "library/common.h"
@@ -6,7 +6,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// The least epsilon that the version takes.
+/// The least epsilon that this version accepts.
 double least_epsilon(const Api& api) { return at_least(api, 7, 5) ? 0.0 : 1e-5; }
 
 struct Normalisation {
@@ -37,7 +37,7 @@ struct Normalisation {
       refuse(op, "epsilon is " + std::to_string(op.epsilon) + ", and cuDNN " + api.number() + " takes 1e-5 or more");
   }
 
-  /// The library writes all gradients or none: those that nobody wants go here.
+  /// The library writes all gradients or none: unwanted ones go here.
   std::size_t workspace_bytes() const { return 2 * channel_bytes + (wants_dx ? 0 : dx_bytes); }
 
   void* saved_mean(const Args& args) const { return args.saved; }

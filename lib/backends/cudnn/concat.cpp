@@ -1,5 +1,5 @@
-// The inputs behind one another on the channel axis: copies with strides. Where a plan has laid an input into its place
-// in y, nothing is copied.
+// The inputs concatenated on the channel axis: copies with strides. An input that a plan has placed inside y is
+// not copied.
 
 #include "library/common.h"
 

@@ -1,4 +1,4 @@
-// y = x * mask / (1 - rate), by the mask that every backend draws and not by the library's, whose masks differ between
+// y = x * mask / (1 - rate), with the mask that every backend draws, not with the library's, whose masks differ between
 // versions.
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #pragma once
-// What the backend needs of the machine beside cuDNN: a device with a stream, matrix products, the mask of dropout,
+// What the backend needs of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout,
 // the fold of a batch norm.
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Blas;
 
 namespace lamina::cudnn {
 
-/// What decides over an element of a dropout: dropped where its word is below `threshold`, else multiplied by `scale`.
+/// The parameters of a dropout: an element is dropped if its word is below `threshold`, else multiplied by `scale`.
 struct Mask {
   std::uint64_t key;
   std::uint64_t threshold;
@@ -23,29 +23,29 @@ struct Mask {
 };
 
 /// A batch norm by its running statistics folded into the filter and the bias of the convolution before it, all of one
-/// type: kernels/conv/conv_fold.h has the formula. A null bias is none.
+/// type: kernels/conv/conv_fold.h has the formula. A null bias is zero.
 struct Fold {
   DType dtype;
   const void *w, *bias, *scale, *shift, *mean, *variance;
   double epsilon;
   int filters;
-  std::int64_t weights;  ///< of a filter, one after the other
+  std::int64_t weights;  ///< of a filter, contiguous
 };
 
-/// Opens its device when first asked for it. Outlives every kernel.
+/// Opens its device at the first use. Outlives every kernel.
 class Machine {
  public:
   virtual ~Machine() = default;
-  virtual std::string unavailable() const = 0;  ///< empty, or why there is no such device here
+  virtual std::string unavailable() const = 0;  ///< empty, or why the device is not available
   virtual Device& device() = 0;
   virtual Stream stream() = 0;
-  /// Bound to the stream: of the CUDA that cuDNN was built for, and from beside its directory if one lies there. Throws
-  /// LoadError where there is none.
+  /// Bound to the stream: of the CUDA that cuDNN was built for, and from beside its directory if there is one. Throws
+  /// LoadError if there is none.
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
-  /// "cuBLAS 13.1.0", of the same, or why there is none, in one line. Touches no device.
+  /// "cuBLAS 13.1.0", of the same, or in one line why there is none. Touches no device.
   virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;
 
-  /// Takes the step that a training pass draws at: now = next, next += 1. Enqueues.
+  /// Takes the step for a training pass: now = next, next += 1. Enqueues.
   virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;
   /// to = from * mask, or to += from * mask. Enqueues.
   virtual void apply_dropout(const Mask&, const std::uint64_t* step, const Tensor& from, const Tensor& to,
@@ -58,7 +58,7 @@ class Machine {
   virtual double peak_flops(DType) { return 0; }
 };
 
-/// The GPU of the options' number. Throws Unsupported where this build has no CUDA, with how to get it.
+/// The GPU of the options' number. Throws Unsupported in a build without CUDA, with how to get it.
 std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&);
 
 }  // namespace lamina::cudnn

@@ -16,7 +16,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// The folder of cuBLAS in the tree of NVIDIA's Python wheels, where cuDNN lies in nvidia/cudnn/lib; else empty.
+/// The folder of cuBLAS in the tree of NVIDIA's Python wheels, if cuDNN is in nvidia/cudnn/lib; else empty.
 std::string blas_beside(const std::string& cudnn_directory, int cuda_major) {
   namespace fs = std::filesystem;
   const fs::path wheels = fs::path(cudnn_directory).parent_path().parent_path();
@@ -110,7 +110,7 @@ class CudaMachine final : public Machine {
   int number_;
   CudaDevice device_;
   std::optional<BlasLibrary> library_;
-  std::string why_no_library_;  // of the one try that describes it: each searches many folders
+  std::string why_no_library_;  // of the only attempt that describes it: each searches many folders
   std::optional<Blas> blas_;
 };
 

@@ -1,4 +1,4 @@
-// The largest of each window, in the mode whose gradient has the same bits on every run.
+// The maximum of each window, in the mode whose gradient has the same bits on every run.
 
 #include "pool.h"
 

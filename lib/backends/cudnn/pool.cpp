@@ -1,4 +1,4 @@
-// Pooling as the library has it, and what it lacks: windows that reach beyond the padding.
+// Pooling by the library, and what it lacks: windows that reach beyond the padding.
 
 #include "pool.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 bool looks_for_maxima(int mode) { return mode == pooling_mode::max_deterministic; }
 
-/// Rows or columns of the image that P windows cover, the padding behind it taken off.
+/// Rows or columns of the image that P windows cover, without the padding after it.
 int covered(int extent, int windows, int window, int stride, int pad) {
   return std::max(extent, (windows - 1) * stride + window - 2 * pad);
 }

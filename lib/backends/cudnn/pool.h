@@ -1,5 +1,5 @@
 #pragma once
-// Pooling as the library has it: a window over the image, for maxima and means.
+// Pooling by the library: a window over the image, for maxima and means.
 
 #include <optional>
 
@@ -12,10 +12,10 @@ struct Window {
   Size window, stride, pad;
 };
 
-/// One pooling of one unit. The library rounds the number of windows down. Where an op rounds up and gets more of them,
-/// the call is made all the same, as versions have taken it; a version that refuses it gets a copy of x with as many
-/// rows and columns of minus infinity behind it as the windows reach, made in the workspace. From then on only the copy
-/// is used. Means cannot be had so: there the refusal stands.
+/// One pooling of one unit. The library rounds the number of windows down. If an op rounds up and gets more windows,
+/// the call is made all the same, since some versions accept it. If a version refuses it, x is copied to the workspace,
+/// followed by rows and columns of minus infinity as far as the windows reach. From then on only the copy
+/// is used. This does not work for means: there the refusal remains.
 class Pooling {
  public:
   Pooling(const Op&, const Spec&, Session&, int mode, const Window&);
@@ -24,7 +24,7 @@ class Pooling {
   std::size_t backward_workspace_bytes() const { return padded_ ? 2 * padded_->x_bytes : 0; }
   void forward(const Args&);
 
-  /// Maxima are looked for in x and y; means need neither, and are given dx and dy in their place.
+  /// Maxima are searched in x and y; means need neither, and get dx and dy in their place.
   void backward(const Args&, bool reads_values, bool adds);
 
  private:

@@ -1,4 +1,4 @@
-// y = max(x, 0). The gradient's mask is read from y, so that x need not be kept: y is given in its place as well.
+// y = max(x, 0). The gradient's mask is read from y, so x is not kept: y is passed in its place as well.
 
 #include "library/common.h"
 

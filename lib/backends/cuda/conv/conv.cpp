@@ -1,14 +1,14 @@
-// Convolution: which algorithm does which pass.
+// Convolution: which algorithm runs which pass.
 //
 //   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
-//   gemm_1x1        a product whose factors are the tensors as they are; 1x1 kernels without padding. First where the
+//   gemm_1x1        a product that reads its factors directly from the tensors; 1x1 without padding. First if the
 //                   model of its steps is below implicit_gemm's (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
-//   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need none. No model of cuBLAS is
-//                   better than a guess: the rule takes it only where ours refuse, and measuring decides
-//   direct          one thread for one result, sums in double; every shape, and the exact one. First for groups of few
-//                   filters or channels, such as depthwise ones, of which a product's tile would be mostly empty; but
-//                   not for their weight gradients, which are few and long sums: implicit_gemm shares out the pixels
+//   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need no columns. There is no good model
+//                   of cuBLAS: the rule takes it only if ours refuse, and measuring decides
+//   direct          one thread for one result, sums in double; every shape; the most exact. First for groups of few
+//                   filters or channels, such as depthwise ones, where a product's tile would be mostly empty; but
+//                   not for their weight gradients, which are few and long sums: implicit_gemm splits the pixels
 
 #include "conv.h"
 
@@ -21,13 +21,13 @@ namespace {
 
 std::string unit_text(const Conv& op) { return std::string(Machine::backend_name()) + ": " + to_string(Op(op)); }
 
-/// Whether a pass is one of those that have an algorithm of their own.
+/// Whether a pass has its own algorithm.
 bool has_choice(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward_params || pass == Pass::backward_data;
 }
 
-/// Roundings on the way of one term into a result, the one of the result itself left out: of a sum with a bias and,
-/// where they follow, with a folded batch norm and an Add.
+/// Roundings of one term on its way into a result, without that of the result: of a sum with a bias and,
+/// if they follow, with a folded batch norm and an Add.
 double roundings(const Conv& op, const Spec& spec, Pass pass) {
   const double kernel = static_cast<double>(op.kernel.h) * op.kernel.w;
   const int channels = spec.x[0].shape.c / op.groups, filters = op.channels / op.groups;
@@ -38,16 +38,16 @@ double roundings(const Conv& op, const Spec& spec, Pass pass) {
   }
 }
 
-/// What `direct` guarantees of |computed - exact| / (sum of |terms|).
+/// The bound of `direct` on |computed - exact| / (sum of |terms|).
 double direct_error(const Conv& op, const Spec& spec, Pass pass) {
   const double sum = (roundings(op, spec, pass) + 2) * unit_roundoff(DType::f64);
   if (spec.y.dtype == DType::f64) return sum;
-  // Rounded, and again with a beta, or before where a filter was folded.
+  // Rounded, and again with a beta, or before if a filter was folded.
   const double twice = 2 * unit_roundoff(spec.y.dtype);
   return sum + twice / (1 - twice);
 }
 
-/// What a product that sums in the element type guarantees.
+/// The bound of a product that sums in the element type.
 double product_error(const Conv& op, const Spec& spec, Pass pass) {
   return (roundings(op, spec, pass) + 2) * unit_roundoff(spec.y.dtype);
 }
@@ -57,7 +57,7 @@ bool has_narrow_groups(const Conv& op, const Spec& spec) {
   return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
 }
 
-/// Those that can do this unit, best guess first. Throws Unsupported where `named` is one that cannot, with the reason.
+/// The algorithms for this unit, best guess first. Throws Unsupported, with the reason, if `named` cannot run it.
 std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
                                      Machine* machine) {
   const std::string named = has_choice(pass) ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
@@ -87,13 +87,13 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   if (!winograd_first) offer_winograd();
   if (has_narrow_groups(op, spec))
     std::stable_partition(found.begin(), found.end(), [&](const Candidate& c) {
-      // A weight gradient by im2col_gemm takes a launch for every image and group.
+      // A weight gradient by im2col_gemm needs a launch for every image and group.
       return pass == Pass::backward_params ? c.algorithm != im2col_gemm_name : c.algorithm == "direct";
     });
   return found;
 }
 
-/// Adds what the forward pass wants prepared, by the algorithm that was taken, and whether y may take the Add's place.
+/// Adds the prepared form that the chosen forward algorithm wants, and whether y may take the Add's place.
 void prepare(Lowered& lowered, const Conv& op, const Spec& spec, Machine& machine) {
   const ConvForward forward = conv_forward(op, spec);
   if (forward.adds) lowered.y_may_alias_x[1] = same_pitch(spec, 1);

@@ -1,4 +1,4 @@
-// Convolution by 1x1 kernels as a product of the tensors as they are: kernels/conv/conv_1x1.cu.
+// Convolution by 1x1 kernels as a product read directly from the tensors: kernels/conv/conv_1x1.cu.
 
 #include "../../../../kernels/conv/conv_1x1.h"
 
@@ -78,7 +78,7 @@ std::string gemm_1x1_refusal(const Conv& op, const Spec& spec) {
 }
 
 bool gemm_1x1_pays(const Conv& op, const Spec& spec, Pass pass) {
-  // Single pixels take the weight gradient as many instructions as implicit_gemm, whose largest tile is larger.
+  // With single pixels the weight gradient takes as many instructions as implicit_gemm, whose largest tile is larger.
   const std::int64_t pack = 16 / static_cast<std::int64_t>(size_of(spec.y.dtype));
   const bool packs = op.stride.h == 1 && op.stride.w == 1 && spec.y.shape.plane() % pack == 0;
   return packs || pass != Pass::backward_params;

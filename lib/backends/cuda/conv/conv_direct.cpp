@@ -1,4 +1,4 @@
-// Convolution by its definition, and what all algorithms share.
+// Convolution by its definition, and the code that all algorithms share.
 
 #include "../../../../kernels/conv/conv_direct.h"
 #include "../../../../kernels/bias.h"

@@ -1,4 +1,4 @@
-// What a convolution's forward pass reads and does beside its sums.
+// What a convolution's forward pass reads and does besides its sums.
 
 #include "conv_forward.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// What a convolution's forward pass reads and does beside its sums, the same for every algorithm. A batch norm that
-// follows in inference is folded: forward then reads a filter and a bias that prepare made.
+// What a convolution's forward pass reads and does besides its sums, the same for every algorithm. A batch norm that
+// follows in inference is folded: forward then reads a filter and a bias made by prepare.
 
 #include "../../../../kernels/conv/conv_fold.h"
 #include "../../../../kernels/conv/conv_geometry.h"
@@ -8,7 +8,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// Of one unit, before there is memory.
+/// Of one unit, before memory is allocated.
 struct ConvForward {
   int filters;
   std::int64_t weights;  ///< of a filter
@@ -17,32 +17,32 @@ struct ConvForward {
 };
 ConvForward conv_forward(const Conv&, const Spec&);
 
-/// Roundings of a result beside those of its sum: a folded factor (an addition, a root, a division) and its product,
-/// and the Add's.
+/// Roundings of a result besides those of its sum: a folded factor (an addition, a root, a division) and its product,
+/// and that of the Add.
 int fold_roundings(const ConvForward&);
 
 /// What a forward pass reads, and what it does with a finished sum.
 template <class T>
 struct ForwardInputs {
-  const T* w;  ///< the filter or, where prepare transforms filters, what it made of them
+  const T* w;  ///< the filter or, if prepare transforms filters, the transformed one
   ConvEnd<T> end;
 };
 
-/// The inputs of a pass. Where an Add follows, leaves its other operand in y, to which the pass then adds.
+/// The inputs of a pass. If an Add follows, copies its other operand to y, to which the pass then adds.
 template <class T>
 ForwardInputs<T> begin_forward(Stream, const ConvForward&, const Args&);
 
-/// Prepared memory holds the folded bias in so many bytes, if there is one, and then filters.
+/// Prepared memory holds the folded bias, if any, in so many bytes, and then filters.
 template <class T>
 std::size_t folded_bias_bytes(const ConvForward&);
 template <class T>
 T* prepared_filters(const ConvForward&, const Args&);
 
-/// The parameters of a folded unit as the kernels that fold take them.
+/// The parameters of a folded unit for the kernels that fold.
 template <class T>
 ConvFold<T> fold_of(const ConvForward&, const Args&);
 
-/// Prepares filter and bias of a folded unit, for algorithms that take them as they are.
+/// Prepares filter and bias of a folded unit, for algorithms that read them directly.
 Lowered::Step fold_step(const ConvForward&, DType, const std::string& algorithm, Machine&);
 std::size_t fold_bytes(const ConvForward&, DType);
 

@@ -6,7 +6,7 @@
 //   data gradient     columns = w[g]^T dy[n,g], then col2im  a batch of images per call
 //   weight gradient   dw[g]  += dy[n,g] columns[n,g]^T       image by image, in order
 //
-// A 1x1 kernel with stride 1 and no padding needs no columns: x, or dx, is them.
+// A 1x1 kernel with stride 1 and no padding needs no columns: x, or dx, takes their place.
 
 #include <algorithm>
 #include <limits>
@@ -20,7 +20,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// A pass with everything known but addresses and pitches.
+/// A pass, complete except for addresses and pitches.
 struct Problem {
   ConvGeometry g;
   Shape x, y;
@@ -166,7 +166,7 @@ class Run {
     im2col(stream_, c_.g, x, columns);
     return columns;
   }
-  /// dy where it counts.
+  /// dy, masked.
   View<const T> dy_of(int first, int count) const {
     const View<const T> dy = images_of<const T>(args_->dy, first, count);
     if (!c_.relu) return dy;
@@ -204,7 +204,7 @@ Lowered::Step im2col_gemm_step(const Conv& op, const Spec& spec, const Choice& c
                   1,
                   backward_bias_bytes(op, spec)};
   return with_type(spec.y.dtype, [&]<class T>() {
-    // The most images that the limit has room for, by halves: bytes grow with images.
+    // The most images that fit the limit, by halving: bytes grow with images.
     for (int above = spec.x[0].shape.n; problem.images_at_once < above;) {
       const int middle = above - (above - problem.images_at_once) / 2;
       if (problem.bytes<T>(pass, middle) <= choice.workspace_limit)

@@ -1,5 +1,5 @@
 // Convolution by Winograd's F(4x4, 3x3): y from x, and dx from dy with the filters flipped and transposed; dw is in a
-// file of its own.
+// separate file.
 
 #include "conv_winograd_4x4.h"
 
@@ -101,7 +101,7 @@ std::string winograd_4x4_refusal(const Conv& op, const Spec& spec) {
   if (weights > most)
     return "winograd_4x4 takes up to " + std::to_string(most) + " weights of a group, not " + std::to_string(weights);
   for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
-    if (shape.count() / 16 > most)  // more than there are blocks: each makes 16 results or more
+    if (shape.count() / 16 > most)  // more than the number of blocks: each computes 16 results or more
       return "winograd_4x4 takes up to " + std::to_string(16 * most) + " elements of a tensor, not " +
              std::to_string(shape.count());
   return {};

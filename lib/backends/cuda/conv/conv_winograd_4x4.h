@@ -1,5 +1,5 @@
 #pragma once
-// What the algorithm winograd_4x4 offers to the file that lowers convolutions.
+// The interface of the algorithm winograd_4x4 for the file that lowers convolutions.
 
 #include <cstddef>
 #include <string>
@@ -10,20 +10,20 @@ namespace lamina::LAMINA_CUDA_SPACE {
 
 constexpr const char* winograd_4x4_name = "winograd_4x4";
 
-/// Why the algorithm cannot do this pass of the convolution, or nothing.
+/// Why the algorithm cannot run this pass of the convolution, or empty.
 std::string winograd_4x4_refusal(const Conv&, const Spec&);
 
-/// Whether the models say that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
+/// Whether the models predict that it is faster than implicit_gemm: see docs/algorithms/winograd_4x4.md.
 bool winograd_4x4_pays(const Conv&, const Spec&, Pass);
 
-/// Any pass of what is not refused; prepare for a spec in inference mode only.
+/// Any supported pass; prepare for a spec in inference mode only.
 Lowered::Step winograd_4x4_step(const Conv&, const Spec&, Pass, Machine&);
 
-/// The same two for backward_params alone.
+/// The same two functions for backward_params alone.
 bool winograd_4x4_weights_pay(const Conv&, const Spec&);
 Lowered::Step winograd_4x4_weights_step(const Conv&, const Spec&, Machine&);
 
-/// Bytes that forward wants prepared: 0 in training mode.
+/// Bytes of forward's prepared form: 0 in training mode.
 std::size_t winograd_4x4_prepared_bytes(const Conv&, const Spec&);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

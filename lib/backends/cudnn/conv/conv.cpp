@@ -1,5 +1,5 @@
-// Convolution: forward with bias and ReLU, in inference with an Add before it and a batch norm folded into filter and
-// bias, in one call where that is named; the gradients of filter, bias and data.
+// Convolution: forward with bias and ReLU, in inference also with an Add before the ReLU and a batch norm folded into
+// filter and bias, in one call if that is named; the gradients of filter, bias and data.
 
 #include <optional>
 
@@ -10,7 +10,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// What all passes of one unit share.
+/// Shared by all passes of one unit.
 struct Unit {
   Session& session;
   const Api& api;
@@ -38,7 +38,7 @@ std::size_t folded_bias_bytes(const Spec& spec) {
   return aligned(static_cast<std::size_t>(spec.y.shape.c) * size_of(spec.y.dtype));
 }
 
-/// Makes the folded filter and bias of the parameters.
+/// Computes the folded filter and bias from the parameters.
 Lowered::Step fold_step(const Unit& unit, const Spec& spec, const std::string& algorithm) {
   const auto fold = [unit, epsilon = conv_tail(spec).norm->epsilon,
                      bias_bytes = folded_bias_bytes(spec)](const Args& args) {
@@ -60,7 +60,7 @@ class Forward {
         taken_(std::move(taken)),
         relu_(describe_relu(unit.api, taken_.fused ? nan::dont_propagate : nan::propagate)),
         filter_offset_(folded_bias_bytes(spec)) {
-    if (unit.has_bias()) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // of a folded one, its batch norm's
+    if (unit.has_bias()) bias_.emplace(describe_dense(unit.api, spec.w.at(1)));  // if folded, its batch norm's
     if (unit.add) addend_.emplace(describe_value(unit.api, spec.x.at(1)));
   }
 
@@ -84,14 +84,14 @@ class Forward {
   }
 
  private:
-  /// What the pass reads: the parameters or, with a batch norm folded into them, what prepare made.
+  /// The inputs of the pass: the parameters or, with a batch norm folded into them, the prepared form.
   const void* filter(const Args& args) const {
     return unit_.folded ? static_cast<const char*>(args.prepared) + filter_offset_ : args.w[0].data;
   }
   const void* bias(const Args& args) const { return unit_.folded ? args.prepared : args.w[1].data; }
 
-  /// Any refusal by the library is Unsupported, whatever its status: only a call shows whether it takes the fusion, and
-  /// whether the workspace of the convolution alone is enough for it.
+  /// Any refusal by the library is Unsupported, whatever its status: only a call shows whether it supports the fusion,
+  /// and whether the workspace of the convolution alone is enough for it.
   void run_fused(const Args& args) const {
     const DType dtype = unit_.dtype;
     const Status status = unit_.api.ConvolutionBiasActivationForward(
@@ -112,10 +112,10 @@ class Forward {
   Taken taken_;
   ActivationDescriptor relu_;
   std::optional<TensorDescriptor> bias_, addend_;
-  std::size_t filter_offset_;  ///< of a folded one in prepared memory
+  std::size_t filter_offset_;  ///< of the folded filter in prepared memory
 };
 
-/// dy where y > 0, left in the unit's scratch with y's pitch for both gradients.
+/// dy where y > 0, stored in the unit's scratch with y's pitch for both gradients.
 class ReluMask {
  public:
   ReluMask(const Unit& unit, const Spec& spec)
@@ -129,7 +129,7 @@ class ReluMask {
     const DType dtype = unit_.dtype;
     HandleObject* const handle = unit_.session.handle();
     const void* dy = args.dy.data;
-    if (copies_) {  // the library wants y and dy with the same strides
+    if (copies_) {  // the library requires the same strides for y and dy
       LAMINA_CUDNN(unit_.api, TransformTensor, handle, one(dtype), dy_.get(), dy, zero(dtype), y_.get(), args.scratch);
       dy = args.scratch;
     }

@@ -25,12 +25,12 @@ constexpr Algorithm params_algorithms[] = {{"algo_0", 0, false},
                                            {"winograd_nonfused", 5, true, false},
                                            {"fft_tiling", 6, true, false}};
 
-/// The math type to ask with: what the descriptor starts from.
+/// The math type for the query: the descriptor's initial one.
 int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) {
   const bool has_fma = at_least(api, 8, 0);
   switch (math) {
     case Math::strict:
-      if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to fear
+      if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to avoid
       return has_fma ? math_type::fma : math_type::standard;
     case Math::tf32:
       if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; with f64 take strict math");
@@ -40,7 +40,7 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
   throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));
 }
 
-/// Why the math of an answer does not do, or nothing. Tensor cores multiply f64 in full.
+/// Why the math of an answer is not acceptable, or empty. Tensor cores multiply f64 in full precision.
 std::string math_refusal(DType dtype, Math asked, int answered) {
   if (answered == math_type::allow_conversion) return "would round to 16 bits";
   if (dtype == DType::f64) return {};
@@ -108,7 +108,7 @@ class Picker {
     if (answer != nullptr) {
       if (const std::string reason = math_refusal(dtype_, choice_.math, answer->math); !reason.empty())
         return note(algorithm, reason), false;
-      // Strict stays strict: an answer of the standard math would let TF32 in.
+      // Strict stays strict: an answer with standard math would allow TF32.
       if (choice_.math == Math::tf32) problem_.set_math(set_math = answer->math);
     }
     std::size_t bytes = 0;

@@ -13,24 +13,24 @@ namespace lamina::cudnn {
 struct Algorithm {
   const char* name;
   int number;
-  bool deterministic;  ///< as the manual says; a query may deny it for a shape
-  bool adds = true;    ///< whether it takes beta 1 for every shape; else it may refuse that while it runs
+  bool deterministic;  ///< by the manual; a query may deny it for a shape
+  bool adds = true;    ///< whether it supports beta 1 for every shape; else it may refuse that when it runs
 };
 
-/// In the order of their numbers.
+/// By number.
 std::span<const Algorithm> conv_algorithms(Pass);
 
-/// After the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
+/// Follows the name of a forward algorithm: convolution, bias and ReLU in one call of the library.
 constexpr std::string_view fused_suffix = "+fused";
 
-/// Whether there is such a call for the unit: f32, with a bias, its own or one that a batch norm leaves, and a ReLU as
-/// the last op. Only running it shows whether the library takes it.
+/// Whether there is such a call for the unit: f32, with a bias, its own or from a folded batch norm, and a ReLU as
+/// the last op. Only running it shows whether the library supports it.
 bool has_fused_call(const Spec&);
 
-/// The names that take() knows.
+/// The names that take() accepts.
 std::vector<std::string> conv_algorithm_names(const Spec&, Pass);
 
-/// The descriptors of one pass of one convolution, and the library's questions and answers about it.
+/// The descriptors of one pass of one convolution, and the library's queries about it.
 class ConvProblem {
  public:
   /// `image` is x or dx, `result` y or dy.
@@ -44,7 +44,7 @@ class ConvProblem {
   ConvolutionObject* convolution() const { return convolution_.get(); }
 
   void set_math(int math);
-  std::vector<AlgorithmResult> ask() const;  ///< the library's order, best first; refused ones have a status
+  std::vector<AlgorithmResult> ask() const;  ///< the library's order, best first; a refused one has a status
   Status workspace(int algorithm, std::size_t& bytes) const;
 
  private:
@@ -56,20 +56,20 @@ class ConvProblem {
   ConvolutionDescriptor convolution_;
 };
 
-/// What a Choice comes to for one pass.
+/// The result of a Choice for one pass.
 struct Taken {
-  std::string name;  ///< empty where no device could be asked
+  std::string name;  ///< empty if no device was available for the query
   int number = 0;
   bool fused = false;           ///< by the call of has_fused_call()
-  std::size_t workspace_bytes;  ///< the limit where no device could be asked
-  bool exact = true;            ///< is that its need
-  bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as far as demanded
+  std::size_t workspace_bytes;  ///< the limit if no device was available for the query
+  bool exact = true;            ///< whether that is the exact need
+  bool deterministic = false;   ///< by the manual and by the library's answer; without a device, as demanded
   Math math = Math::strict;     ///< of the descriptor that runs
 };
 
-/// The algorithm of the name, or the first of the library's order, that respects the choice's limit, determinism and
-/// math, and that takes beta 1 where the pass `adds`; the problem's descriptor has its math type then. By rule no fused
-/// call is taken, by name it is. Throws Unsupported with every reason, UsageError for an unknown name.
+/// The algorithm of the name, or the first in the library's order, that respects the choice's limit, determinism and
+/// math, and that supports beta 1 if the pass `adds`. It sets the math type of the problem's descriptor. A fused
+/// call is taken by name only, never by rule. Throws Unsupported with every reason, UsageError for an unknown name.
 Taken take(const std::string& unit, const Spec&, ConvProblem&, const Choice&, bool adds, Session&);
 
 }  // namespace lamina::cudnn

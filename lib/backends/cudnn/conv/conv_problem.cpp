@@ -1,4 +1,4 @@
-// The descriptors of one pass of a convolution, and the library's questions about it.
+// The descriptors of one pass of a convolution, and the library's queries about it.
 
 #include "conv_algorithms.h"
 

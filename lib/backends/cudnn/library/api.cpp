@@ -1,4 +1,4 @@
-// Opening a cuDNN, and reading from the process map what was opened.
+// Opening a cuDNN, and reading from the process map which files were opened.
 
 #include "api.h"
 
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* majors[] = {"9", "8", "7"};  // newest first
 
-/// The parts of 8 and 9, each before those that need it. What is not named here comes last.
+/// The parts of 8 and 9, each before those that need it. Parts not named here come last.
 constexpr const char* parts[] = {"graph",
                                  "ops",
                                  "engines_precompiled",
@@ -41,7 +41,7 @@ std::string dl_error() {
   return text == nullptr ? "no reason given" : text;
 }
 
-/// libcudnn.so.9 in a directory, or libcudnn.so; empty where there is neither.
+/// libcudnn.so.9 in a directory, or libcudnn.so; empty if there is neither.
 std::string front_in(const fs::path& directory) {
   std::error_code ignored;
   for (const char* major : majors)
@@ -51,7 +51,7 @@ std::string front_in(const fs::path& directory) {
   return {};
 }
 
-/// Place in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
+/// Index in `parts` of "libcudnn_<part><end>", or -1 for a file that is no part of this set.
 int rank_of(const std::string& file, const std::string& end) {
   const std::string begin = "libcudnn_";
   if (!file.starts_with(begin) || !file.ends_with(end) || file.size() <= begin.size() + end.size()) return -1;
@@ -61,7 +61,7 @@ int rank_of(const std::string& file, const std::string& end) {
   return static_cast<int>(found - std::begin(parts));
 }
 
-/// The file that holds an address.
+/// The file that contains an address.
 std::string file_of(const void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -127,7 +127,7 @@ void Library::open_parts(const std::string& directory, const std::string& front)
   void* const handle = dlopen(front.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) throw LoadError("cannot open " + front + ": " + dl_error());
   opened_.push_back(handle);
-  // The library opens its parts by bare name: those that are open by then, from this directory, are what it gets.
+  // The library opens its parts by bare name, and so gets the parts that are already open, from this directory.
   const std::string end = fs::path(front).filename().string().substr(std::strlen("libcudnn"));
   std::vector<std::pair<int, std::string>> found;
   std::error_code error;
@@ -176,7 +176,7 @@ std::vector<std::string> mapped_directories() {
 }
 
 void check_one_directory(const Api& api) {
-  if (api.directory.empty()) return;  // came from no file
+  if (api.directory.empty()) return;  // not from a file
   for (const std::string& directory : mapped_directories())
     if (directory != api.directory)
       throw LoadError("parts of two cuDNNs are loaded: from " + api.directory + " and from " + directory +

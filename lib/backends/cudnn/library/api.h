@@ -1,6 +1,6 @@
 #pragma once
-// One loaded cuDNN: its entry points by name, its version, where it came from. No program links cuDNN; this table is
-// the only way to it, and tests fill one with functions of their own.
+// One loaded cuDNN: its entry points by name, its version, its origin. No program links cuDNN; this table is
+// the only way to it, and tests fill one with their own functions.
 
 #include <string>
 #include <type_traits>
@@ -10,16 +10,16 @@
 
 namespace lamina::cudnn {
 
-/// Members carry the C names less their "cudnn", so that code reads as the manual does. One that the library lacks is
-/// null, and is named by a LoadError when it is called through LAMINA_CUDNN (call.h).
+/// Members have the C names without "cudnn", so code reads like the manual. A missing function is
+/// null; calling it through LAMINA_CUDNN (call.h) throws a LoadError that names it.
 struct Api {
 #define LAMINA_CUDNN_MEMBER(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_MEMBER)
 #undef LAMINA_CUDNN_MEMBER
 
-  std::size_t version = 0;  ///< as the library says: 91900 for 9.19.0, 8907 for 8.9.7
-  std::string directory;    ///< where its file lies; empty for a table that came from no file
-  std::string unopened;     ///< parts of the directory that did not open, and why: without a driver, some of 9 do not
+  std::size_t version = 0;  ///< as reported by the library: 91900 for 9.19.0, 8907 for 8.9.7
+  std::string directory;    ///< the folder of its file; empty for a table that came from no file
+  std::string unopened;     ///< parts of the directory that did not open, and why: without a driver, some of 9 fail
 
   int major() const;           ///< 9
   std::string number() const;  ///< "9.19.0"
@@ -28,12 +28,12 @@ struct Api {
 /// Whether the version is `wanted` or later, both as (major, minor).
 bool at_least(const Api&, int major, int minor);
 
-/// A library held open: closed with its last owner.
+/// An open library: closed with its last owner.
 class Library {
  public:
-  /// Opens the cuDNN of a directory, all its parts from there, or, where that is empty, the one that the system's
+  /// Opens the cuDNN of a directory, all its parts from there, or, if that is empty, the one that the system's
   /// loader finds. Throws LoadError: no such file, one that does not open, an entry point of LAMINA_CUDNN_CORE missing,
-  /// a version before 7. Needs no device, and says nothing of mixtures: see check_one_directory.
+  /// a version before 7. Needs no device, and does not check for mixtures: see check_one_directory.
   explicit Library(const std::string& directory);
   ~Library();
   Library(const Library&) = delete;
@@ -49,11 +49,11 @@ class Library {
   std::vector<void*> opened_;
 };
 
-/// The directories that hold the files of cuDNN this process has mapped, sorted.
+/// The directories of the cuDNN files that this process has mapped, sorted.
 std::vector<std::string> mapped_directories();
 
-/// To be called once the library has opened what it opens by itself (with its first convolution descriptor, or handle).
-/// Throws LoadError, naming both directories, where its parts come from more than one.
+/// Call it once the library has opened its parts (with its first convolution descriptor, or handle).
+/// Throws LoadError, naming both directories, if its parts come from more than one.
 void check_one_directory(const Api&);
 
 }  // namespace lamina::cudnn

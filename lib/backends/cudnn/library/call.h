@@ -1,5 +1,5 @@
 #pragma once
-// Calls into the library that end in an exception where they fail, and the owners of what it creates.
+// Calls into the library that throw on failure, and the owners of the objects it creates.
 
 #include <memory>
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace lamina::cudnn {
 
-/// Throws unless the status is success: Unsupported where it means that the library cannot do this, OutOfMemory where
-/// it had no room, else DeviceError; the message has the call, the status by name and number, the library's own text,
+/// Throws unless the status is success: Unsupported if the library cannot do this, OutOfMemory if
+/// it has no memory, else DeviceError; the message has the call, the status by name and number, the library's own text,
 /// the version, file and line.
 void check(const Api&, Status, const char* call, const char* file, int line);
 
 /// Throws LoadError: the version lacks this entry point.
 [[noreturn]] void missing(const Api&, const char* name);
 
-/// The entry point, which must be there.
+/// The entry point, which must exist.
 template <class Function>
 Function* need(const Api& api, Function* entry, const char* name) {
   if (entry == nullptr) missing(api, name);

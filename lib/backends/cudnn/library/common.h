@@ -1,5 +1,5 @@
 #pragma once
-// What the ops' files share: the session they work in, descriptors from specs, factors as the library takes them.
+// Shared by the ops' files: the session they work in, descriptors from specs, factors in the library's types.
 
 #include <cstdint>
 #include <memory>
@@ -19,19 +19,19 @@ namespace lamina::cudnn {
 TensorDescriptor describe(const Api&, const Shape&, DType, Layout, std::int64_t pitch);
 TensorDescriptor describe_value(const Api&, const TensorSpec&);
 TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
-/// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the tensors beside it.
+/// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the other tensors.
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
 ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
-int data_type_of(DType);  ///< throws Unsupported for what this backend lacks
+int data_type_of(DType);  ///< throws Unsupported for types that this backend lacks
 
-/// Host numbers in the type that the library scales tensors of `dtype` with: of double for f64, else float.
+/// Host numbers in the type of the library's scaling factors for tensors of `dtype`: double for f64, else float.
 const void* one(DType);
 const void* zero(DType);
 inline const void* beta(DType dtype, bool adds) { return adds ? one(dtype) : zero(dtype); }
 
-/// Bytes from the first to behind the last element of a tensor with this pitch.
+/// Bytes from the first element to the end of the last element of a tensor with this pitch.
 std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 
 /// The next multiple of 256.
@@ -44,7 +44,7 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) & ~std::
 void* channel_address(const Tensor&, int channel);
 
 // One per op, each in the file of the op's name. They fill every vector of Lowered, one entry per x, and steps for the
-// passes of spec.mode only. The algorithm's name is "direct" where the library offers one way only.
+// passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
 Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Session&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, Session&);

@@ -1,5 +1,5 @@
-// Operation graph -> heuristics -> engine configurations -> what is said of each engine. None of these descriptors has
-// a handle: the device is a descriptor made of text.
+// Operation graph -> heuristics -> engine configurations -> properties of each engine. None of these descriptors has
+// a handle: the device is a descriptor made from text.
 
 #include "engines.h"
 
@@ -15,7 +15,7 @@
 namespace lamina::cudnn::graph {
 namespace {
 
-/// More than any version has had of each.
+/// More than any version has.
 constexpr std::size_t notes_room = 32, knobs_room = 64;
 
 template <std::size_t Count>
@@ -56,7 +56,7 @@ Descriptor make_convolution(const Api& api, const Conv& conv) {
   return made;
 }
 
-/// The kind of a pass's operation, and where its attributes begin.
+/// The kind of a pass's operation, and the first of its attributes.
 struct Operation {
   Kind kind;
   int attributes;

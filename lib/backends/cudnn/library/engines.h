@@ -1,5 +1,5 @@
 #pragma once
-// Engines that the heuristics propose, asked for through a table: the library's or a test's.
+// Engines that the heuristics propose, queried through a table: the library's or a test's.
 
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace lamina::cudnn::graph {
 
-/// Throws LoadError for a version before 9.8, which can only be asked about a device that is there.
+/// Throws LoadError for a version before 9.8, which can only answer about a present device.
 void check_version(const Api&);
 
-/// The descriptor of a device's properties. Throws UsageError where the library does not take the text.
+/// The descriptor of a device's properties. Throws UsageError if the library rejects the text.
 Descriptor make_device(const Api&, const std::string& json);
 
 /// CudnnEngines::list.

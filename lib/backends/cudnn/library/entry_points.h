@@ -1,11 +1,11 @@
 #pragma once
-// Every entry point of cuDNN that is called here, and no other: X(name without "cudnn", type of the function).
+// Every entry point of cuDNN that is called here: X(name without "cudnn", type of the function).
 
 #include <cstdint>
 
 #include "types.h"
 
-// What the library must have to be used at all.
+// What every supported library must have.
 #define LAMINA_CUDNN_CORE(X)                                                                        \
   X(GetVersion, std::size_t())                                                                      \
   X(GetErrorString, const char*(Status))                                                            \
@@ -56,7 +56,7 @@
   X(ConvolutionBackwardBias,                                                                                          \
     Status(HandleObject*, const void*, TensorObject*, const void*, const void*, TensorObject*, void*))
 
-// Everything else that computes.
+// All other computations.
 #define LAMINA_CUDNN_OPS(X)                                                                                            \
   X(CreateActivationDescriptor, Status(ActivationObject**))                                                            \
   X(DestroyActivationDescriptor, Status(ActivationObject*))                                                            \
@@ -105,7 +105,7 @@
   X(SetTensor, Status(HandleObject*, TensorObject*, void*, const void*))                                               \
   X(ScaleTensor, Status(HandleObject*, TensorObject*, void*, const void*))
 
-// What only some versions have.
+// Only in some versions.
 #define LAMINA_CUDNN_BY_VERSION(X)                                                    \
   X(GetLastErrorString, void(char*, std::size_t)) /* 9.0 */                           \
   X(GetMaxDeviceVersion, std::size_t())           /* 8.9 */                           \

@@ -1,5 +1,5 @@
 #pragma once
-// Descriptors of cuDNN's graph API: objects of many kinds that all have attributes and are finalized before use.
+// Descriptors of cuDNN's graph API: objects of many kinds that have attributes and are finalized before use.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lamina::cudnn::graph {
 
-/// A descriptor of one kind, destroyed with its owner. Every member throws as LAMINA_CUDNN where a call fails.
+/// A descriptor of one kind, destroyed with its owner. Every member throws as LAMINA_CUDNN if a call fails.
 class Descriptor {
  public:
   Descriptor(const Api&, Kind);
@@ -24,16 +24,16 @@ class Descriptor {
   void set(int attribute, const Descriptor&);
 
   void finalize();
-  /// finalize, but that "not supported" is an answer: false.
+  /// finalize, but "not supported" gives false.
   bool finalize_if_supported();
 
   std::int64_t int64(Attribute) const;
   int enumerator(Attribute, Type) const;
-  /// Numbers of an enumeration, `room` at most.
+  /// Enumerators, `room` at most.
   std::vector<int> enumerators(Attribute, Type, std::size_t room) const;
-  /// Fills a descriptor of ours with one that this one holds.
+  /// Fills one of our descriptors with one that this one holds.
   void copy_to(Attribute, Descriptor& into) const;
-  /// Makes as many descriptors of `kind` as the attribute holds, at most `room` where that is not 0, and fills them.
+  /// Makes as many descriptors of `kind` as the attribute holds, at most `room` if that is not 0, and fills them.
   std::vector<Descriptor> descriptors(Attribute, Kind, std::size_t room = 0) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The part of cuDNN's graph API that asks for engines: its numbers, so that no header of cuDNN is needed to build.
-// graph_types_check.cpp compares them with the real ones wherever these are installed.
+// The part of cuDNN's graph API that lists engines: its numbers, so that no header of cuDNN is needed to build.
+// graph_types_check.cpp compares them with the real ones if these are installed.
 
 #include <cstddef>
 #include <cstdint>
@@ -65,8 +65,8 @@ enum Attribute : int {
   device_json = 2702,
 };
 
-/// The attributes of a convolution's operation, counted from a first number that the pass decides. Image and result are
-/// x and y, or their gradients.
+/// The attributes of a convolution's operation, counted from a first number that depends on the pass. Image and result
+/// are x and y, or their gradients.
 enum OperationAttribute : int { alpha, beta, descriptor, weights, image, result };
 constexpr int forward_attributes = 700, backward_data_attributes = 706, backward_filter_attributes = 712;
 

@@ -1,5 +1,5 @@
-// Compares the numbers of graph_types.h with cuDNN's own. Compiled where the header of version 9 or later is
-// found; makes no code.
+// Compares the numbers of graph_types.h with cuDNN's own. Compiled if the header of version 9 or later is
+// found; generates no code.
 
 #include "graph_types.h"
 

@@ -1,4 +1,4 @@
-// Compiled where cudnn.h of version 9 is found: that header and our declarations say the same.
+// Compiled if cudnn.h of version 9 is found: checks that header against our declarations.
 
 #include <cudnn.h>
 
@@ -9,7 +9,7 @@
 namespace lamina::cudnn {
 namespace {
 
-/// A type of the header as ours: an enumerator is an int, an opaque object ours of the same name.
+/// A type of the header as ours: an enumerator is an int, an opaque object is ours of the same name.
 template <class T>
 struct Ours {
   using type = std::conditional_t<std::is_enum_v<T>, int, T>;

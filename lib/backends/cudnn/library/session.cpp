@@ -23,12 +23,12 @@ std::string named(const std::string& directory) { return directory.empty() ? "th
                   " as well; start one process per version");
 }
 
-/// What this process has decided on.
+/// The choices of this process.
 struct Process {
   std::mutex mutex;
-  // Never closed: a backend may live until the process ends, and its handle goes with it.
+  // Never closed: a backend may live until the process ends, and its handle with it.
   Library* library = nullptr;
-  std::string asked;    ///< for the library
+  std::string asked;    ///< named for the library
   std::string claimed;  ///< by all claims, canonical; empty: the system's
   int claims = 0;
 
@@ -43,7 +43,7 @@ Process& this_process() {
   return *process;
 }
 
-/// Of the library's build; 0 where it cannot tell.
+/// Of the library's build; 0 if unknown.
 int cuda_major(const Api& library) {
   return library.GetCudartVersion == nullptr ? 0 : static_cast<int>(library.GetCudartVersion() / 1000);
 }
@@ -62,7 +62,7 @@ HandleObject* Session::handle() {
   Stream stream = machine_->stream();
   Handle made(library);
   LAMINA_CUDNN(library, SetStream, made.get(), stream);
-  const ConvolutionDescriptor first(library);  // opens the part that has the convolutions
+  const ConvolutionDescriptor first(library);  // opens the part with the convolutions
   check_one_directory(library);
   handle_.emplace(std::move(made));
   return handle_->get();

@@ -13,7 +13,7 @@
 
 namespace lamina::cudnn {
 
-/// Behind which calls the library may have opened parts by itself.
+/// The calls after which the library may have opened more parts.
 enum class Use : std::uint8_t { query, forward, backward_params, backward_data };
 
 /// Outlives every kernel of its backend.
@@ -23,18 +23,18 @@ class Session {
 
   Session(std::unique_ptr<Machine> machine, Open open) : machine_(std::move(machine)), open_(std::move(open)) {}
 
-  /// The library. Throws LoadError, at every call anew.
+  /// The library. Throws LoadError, again at every call.
   const Api& api();
 
-  /// Whether there is a device to make a handle on. The convolutions' choice and workspace need one, all else only to
-  /// run.
+  /// Whether there is a device for a handle. The convolutions' choice and workspace need one, everything else needs it
+  /// only to run.
   bool has_device() const { return machine_->unavailable().empty(); }
 
   /// The handle, on the device's stream. Throws LoadError (also for a mixture of directories) and DeviceError.
   HandleObject* handle();
 
-  /// To be called behind such a call: the first time, and again as long as it throws, checks the process map. Throws
-  /// LoadError where parts come from two directories.
+  /// Call it after such a call. The first time, and again as long as it throws, it checks the process map. Throws
+  /// LoadError if parts come from two directories.
   void check_parts(Use);
 
   Machine& machine() { return *machine_; }
@@ -49,18 +49,18 @@ class Session {
   std::optional<Handle> handle_;
 };
 
-/// The right to use the cuDNN of one directory, or the system's, in this process. Two versions share parts without a
-/// word, so that each needs a process of its own.
+/// The right to use the cuDNN of one directory, or the system's, in this process. Two versions share parts silently,
+/// so each needs a separate process.
 class Claim {
  public:
-  /// Opens nothing. Throws LoadError where a claim on another directory lives, or process_library() opened another.
+  /// Opens nothing. Throws LoadError if a claim on another directory exists, or process_library() opened another.
   explicit Claim(const std::string& directory);
   ~Claim();
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 };
 
-/// The one cuDNN of this process: that of the first call that succeeds. Throws LoadError where a later call names
+/// The one cuDNN of this process: that of the first call that succeeds. Throws LoadError if a later call names
 /// another directory.
 const Api& process_library(const std::string& directory);
 

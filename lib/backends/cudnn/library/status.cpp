@@ -1,4 +1,4 @@
-// What a status means, whatever the version.
+// The meaning of a status, in every version.
 
 #include "status.h"
 
@@ -20,7 +20,7 @@ Meaning old_meaning(Status status) {
   }
 }
 
-/// Version 9: thousands are kinds, and two of the internal errors are lacks of memory.
+/// Version 9: thousands are kinds, and two of the internal errors mean a lack of memory.
 Meaning new_meaning(Status status) {
   if (status == 0) return Meaning::success;
   if (status == 1001) return Meaning::not_initialized;

@@ -1,6 +1,6 @@
 #pragma once
-// What a status means, whatever the version: the numbers were dealt out anew in 9, and only the library's own text can
-// be relied upon for the rest.
+// The meaning of a status, in every version. Version 9 renumbered them; for the rest only the library's own text is
+// reliable.
 
 #include <cstdint>
 #include <string>
@@ -17,11 +17,11 @@ Meaning meaning(const Api&, Status);
 /// "CUDNN_STATUS_BAD_PARAM (2000)".
 std::string name(const Api&, Status);
 
-/// For the status of the call made last: its name and, where the library tells (9), ": " and the text of its last
+/// For the status of the last call: its name and, if the library has it (9), ": " and the text of its last
 /// error.
 std::string text(const Api&, Status);
 
-/// Whether a call was refused, rather than failed: nothing was enqueued, another way may do.
+/// Whether a call was refused, rather than failed: nothing was enqueued, another algorithm may work.
 bool refused(const Api&, Status);
 
 }  // namespace lamina::cudnn

@@ -1,7 +1,7 @@
 #pragma once
-// cuDNN's C interface as far as it is called here: objects, numbers, results of a query. Declared by us, so that the
-// backend is compiled on every machine, and for every version at once; where cudnn.h is found, header_check.cpp proves
-// that it says the same. An enumerator is an int in the C calls, here and there.
+// The part of cuDNN's C interface that is called here: objects, numbers, results of a query. We declare it, so that the
+// backend is compiled on every machine, and for every version at once. If cudnn.h is found, header_check.cpp proves
+// that they agree. An enumerator is an int in the C calls, here and there.
 
 #include <cstddef>
 
@@ -9,11 +9,11 @@ struct CUstream_st;
 
 namespace lamina::cudnn {
 
-/// 0 is success in every version. Every other number means one thing up to 8 and another from 9 on: see status.h.
+/// 0 is success in every version. Every other number has one meaning up to 8 and another from 9 on: see status.h.
 using Status = int;
 constexpr Status ok = 0;
 
-// Objects of the library, known by their address alone.
+// Objects of the library, known only by address.
 struct HandleObject;
 struct TensorObject;
 struct FilterObject;
@@ -22,12 +22,12 @@ struct PoolingObject;
 struct ActivationObject;
 struct LrnObject;
 struct OpTensorObject;
-using Stream = CUstream_st*;  ///< what the CUDA runtime calls cudaStream_t
+using Stream = CUstream_st*;  ///< the CUDA runtime's cudaStream_t
 
-/// What a query for convolution algorithms answers, one per algorithm. The same for all three passes in 7, 8 and 9.
+/// The answer of a query for convolution algorithms, one per algorithm. The same for all three passes in 7, 8 and 9.
 struct AlgorithmResult {
   int algorithm;
-  Status status;  ///< success, or why not
+  Status status;  ///< success, or the reason
   float time;     ///< milliseconds; -1 from a query that times nothing
   std::size_t workspace_bytes;
   int determinism;
@@ -35,7 +35,7 @@ struct AlgorithmResult {
   int reserved[3];
 };
 
-// The numbers of enumerators. They are the same in 7, 8 and 9 where nothing else is said.
+// The numbers of enumerators. They are the same in 7, 8 and 9 unless noted.
 namespace data_type {
 constexpr int f32 = 0, f64 = 1;
 }
