@@ -48,8 +48,7 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   return tensor;
 }
 
-/// Throws FileError unless the tensor can be written: extents that match the values, a type and numbers that exist in
-/// it.
+/// Throws FileError unless the tensor can be written: extents that match the values, a type that exists, numbers in it.
 std::string_view check(const std::string& tensor, const HostTensor& host) {
   const auto* known =
       std::find_if(float_types.begin(), float_types.end(), [&](const auto& f) { return f.first == host.dtype; });

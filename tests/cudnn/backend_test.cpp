@@ -1,4 +1,4 @@
-// What the backend refuses before any op is asked, what it says of itself, and what a pass may call.
+// What the backend refuses before any op is lowered, its description, and the calls that a pass may make.
 
 #include "cudnn/bound.h"
 #include "lamina/error.h"
@@ -120,11 +120,11 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
                          "LRNCrossChannelForward",
                          "OpTensor",
                          "PoolingForward",
-                         "AddTensor",  // the bias behind the product
+                         "AddTensor",  // the bias after the product
                          "SoftmaxForward"};
   const Calls backward = {
       "SoftmaxBackward",           "ConvolutionBackwardBias", "PoolingBackward",
-      "TransformTensor",           "LRNCrossChannelBackward",  // adds to what the add's gradient left
+      "TransformTensor",           "LRNCrossChannelBackward",  // adds to the result of the add's gradient
       "TransformTensor",           "TransformTensor",         "PoolingBackward",
       "PoolingBackward",           "ActivationBackward",      "BatchNormalizationBackward",
       "ConvolutionBackwardFilter", "ConvolutionBackwardData", "ActivationBackward",
@@ -159,7 +159,7 @@ TEST_CASE("cudnn: a pass of a plan allocates nothing, waits for nothing, and mak
       CHECK(on.log.device.waits == 0);
       CHECK(on.log.device.copies == copies);
     }
-    CHECK(on.fake.living == 1);  // the handle, which is the backend's
+    CHECK(on.fake.living == 1);  // the handle, which the backend owns
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A unit lowered on a fake, with memory of the host behind every tensor, under a name that the fake's calls show.
+// A unit lowered on a fake, with host memory for every tensor, under a name that the fake's calls show.
 
 #include <memory>
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace lamina::test {
 
-/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, prepared, workspace. What is not wanted
-/// is null.
+/// Tensors are x0, x1, ..., w0, dw0, state0, dx0, y, dy; blocks saved, scratch, prepared, workspace. Unwanted tensors
+/// are null.
 struct BoundUnit {
-  /// Lowers, binds, and forgets the calls that this took.
+  /// Lowers, binds, and forgets the calls made so far.
   BoundUnit(FakeBackend&, const Spec&, const Choice& = {});
 
-  /// Runs the steps that cover a pass, and answers the calls that they made.
+  /// Runs the steps that cover a pass, and returns their calls.
   std::vector<std::string> run(Pass);
 
-  /// Memory for one of them, as bind_unit asks.
+  /// Memory for one of them, as bind_unit requests it.
   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch);
   void* block(Block, std::size_t bytes);
 
@@ -34,10 +34,10 @@ struct BoundUnit {
   std::vector<std::unique_ptr<double[]>> memory_;
 };
 
-/// The spec of a case that the backend takes.
+/// The spec of a case that the backend supports.
 Spec spec_of(const FakeBackend&, const Case&, const Conditions& = {.dtype = DType::f32});
 
-/// One case of each op, with those of its forms that lead to other calls.
+/// One case of each op, and of each of its forms with different calls.
 const std::vector<Case>& cases();
 
 }  // namespace lamina::test

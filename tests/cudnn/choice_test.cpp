@@ -1,4 +1,4 @@
-// Which algorithm of a convolution a Choice takes, on fakes that answer as told.
+// Which algorithm of a convolution a Choice takes, on fakes with set answers.
 
 #include "cudnn/bound.h"
 #include "lamina/error.h"
@@ -155,7 +155,7 @@ TEST_CASE("cudnn: an answer's status is not explained by the last error, which i
   CHECK_THROWS_WITH(forward_of(on, {}),
                     ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000)") && !ContainsSubstring("stale"));
   on.fake.answers[Pass::forward] = {result(4)};
-  on.fake.workspace_status[4] = 3000;  // of a call that was just made
+  on.fake.workspace_status[4] = 3000;  // of the call just made
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("fft: CUDNN_STATUS_NOT_SUPPORTED (3000): stale"));
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("cudnn: strict math is FMA from 8 on, never an answer that lets TF32 i
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::tensor_op),
                                     result(1, 0, cudnn::math_type::standard)};
   CHECK(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}) == "implicit_precomp_gemm");
-  CHECK(math_of(on, {}) == "3");  // stays, though the answer was the standard math
+  CHECK(math_of(on, {}) == "3");  // unchanged, although the answer was the standard math
   on.fake.answers[Pass::forward].pop_back();
   CHECK_THROWS_WITH(forward_of(on, {}), ContainsSubstring("would take tensor cores"));
   CHECK_THROWS_WITH(forward_of(on, {.algorithm = {"implicit_precomp_gemm", "", ""}}),

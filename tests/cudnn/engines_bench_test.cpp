@@ -24,7 +24,7 @@ using lamina::test::run_bench;
 
 namespace {
 
-/// Leaves the process where no cuDNN of 9.8 or later is installed.
+/// Ends the process if no cuDNN of 9.8 or later is installed.
 Ended run_or_skip(const std::string& arguments) {
   Ended ended = run_bench(arguments);
   if (ended.status == 1 && (ended.said.find("finds no cuDNN") != std::string::npos ||
@@ -58,12 +58,12 @@ class File {
 constexpr const char* ten = "alexnet,inception_v1,vgg16,vgg19,resnet18,resnet34,resnet50,resnet101,resnet152,resnet200";
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double most_seconds = 60;  // of a program that is watched at every step
+constexpr double most_seconds = 60;  // of a program under a sanitizer
 #else
 constexpr double most_seconds = 10;
 #endif
 
-/// Processor time of the programs that have ended so far: others may have the machine meanwhile.
+/// Processor time of the programs that have ended so far: wall time would include other processes.
 double children_seconds() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);

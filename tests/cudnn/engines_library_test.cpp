@@ -1,4 +1,4 @@
-// Asking the cuDNN that is installed, where one is. Exit status 77 where there is none: ctest then says "skipped".
+// Queries to the installed cuDNN. Exit status 77 if there is none: ctest then reports "skipped".
 
 #include <unistd.h>
 
@@ -29,14 +29,14 @@ std::string properties(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// While it lives, what this thread allocates may be lost: NVIDIA's library keeps some of its memory to the end.
+/// While it exists, this thread's allocations may leak: NVIDIA's library keeps some of its memory to the end.
 struct LeaksAllowed {
 #if defined(__SANITIZE_ADDRESS__)
   __lsan::ScopedDisabler disabler;
 #endif
 };
 
-/// Leaves the process where no cuDNN of 9.8 or later is installed.
+/// Ends the process if no cuDNN of 9.8 or later is installed.
 void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
   try {
     cudnn.emplace("", properties(device));
@@ -88,7 +88,7 @@ TEST_CASE("a set of properties that lacks any key is refused by the installed cu
   opened(cudnn, "h200");
   const json whole = json::parse(properties("h200"));
   for (const auto& [key, value] : whole.items()) {
-    if (key == "deviceName") continue;  // which some versions do without
+    if (key == "deviceName") continue;  // which some versions lack
     json less = whole;
     less.erase(key);
     CAPTURE(key);

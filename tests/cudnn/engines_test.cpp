@@ -1,5 +1,5 @@
-// Asking cuDNN's graph API for engines: what the calls are told, what becomes of each that fails, files that are no
-// cuDNN to ask.
+// Queries for engines to cuDNN's graph API: the arguments of the calls, the effect of each failure, files that are no
+// suitable cuDNN.
 
 #include "backends/cudnn/library/engines.h"
 
@@ -128,7 +128,7 @@ TEST_CASE("heuristics that cannot do a convolution propose nothing, which is an 
 }
 
 TEST_CASE("device properties that the library refuses are the caller's mistake, told in its words") {
-  for (int call = 2; call <= 3; ++call) {  // what sets the text, what finalizes it
+  for (int call = 2; call <= 3; ++call) {  // the one that sets the text, the one that finalizes it
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
     const std::string text = said_by<UsageError>([&] { make_device(api, "{}"); });

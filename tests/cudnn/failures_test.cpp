@@ -1,4 +1,4 @@
-// Every call fails once, at each place where it is made: an error of the right kind, and every object destroyed.
+// Every call fails once, at each place where it is made: the error has the right kind, and every object is destroyed.
 
 #include "cudnn/bound.h"
 #include "lamina/error.h"
@@ -56,7 +56,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
         on.fake.fail_call = call;
         on.fake.fail_status = failure.status;
         const Kind kind = run_all(on, spec_of(on, c));
-        // Where another way is open, a refusal leads there: an algorithm further down, three calls for one, a copy.
+        // If there is an alternative, a refusal leads to it: an algorithm further down, three calls for one, a copy.
         if (failure.kind == Kind::unsupported)
           CHECK((kind == Kind::unsupported || kind == Kind::none));
         else

@@ -45,7 +45,7 @@ std::string join(const std::vector<std::string>& words, std::size_t first, std::
   return all;
 }
 
-/// What an object says of itself once it was set.
+/// The description of an object once it was set.
 std::string setting(const std::string& call, const std::vector<std::string>& words) {
   if (call == "SetTensor4dDescriptorEx")
     return type_text(std::stoi(words[1])) + " " + join(words, 2, 4, "x") + " / " + join(words, 6, 4, " ");
@@ -153,7 +153,7 @@ Status Fake::answer(const std::string& call, P... p) {
   (act(p), ...);
 
   const std::vector<std::string> words = {text(p)...};
-  if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // a question for workspace: the algorithm comes before it
+  if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // a query for workspace: the algorithm comes before it
     const int algorithm = std::stoi(words[words.size() - 2]);
     const auto place = [&](auto pointer) {
       if constexpr (std::is_same_v<decltype(pointer), std::size_t*>)
@@ -166,7 +166,7 @@ Status Fake::answer(const std::string& call, P... p) {
     if constexpr (is_object<decltype(first)> && !std::is_same_v<decltype(first), HandleObject*>) {
       const std::string said = setting(call, words);
       if (call == "SetConvolutionGroupCount" || call == "SetConvolutionMathType") {
-        std::string& so_far = object(first).text;  // the last word of each kind stands
+        std::string& so_far = object(first).text;  // the last word of each kind is kept
         if (const std::size_t at = so_far.find(", " + call.substr(3)); at != std::string::npos) {
           const std::size_t end = so_far.find(", ", at + 2);
           so_far.erase(at, end == std::string::npos ? end : end - at);

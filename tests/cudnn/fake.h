@@ -1,6 +1,6 @@
 #pragma once
-// A cuDNN that computes nothing: a table of functions that write down their calls, know every object they made, and
-// answer as they are told.
+// A cuDNN that computes nothing: a table of functions that record their calls, know every object they made, and
+// give the answers that a test sets.
 
 #include <cstddef>
 #include <map>
@@ -15,7 +15,7 @@ namespace lamina::test {
 
 class Fake {
  public:
-  /// The youngest that lives answers: the functions of the table have no other way to find it.
+  /// The functions of the table use the newest live instance: they have no other way to find it.
   explicit Fake(std::size_t version = 91900);
   ~Fake();
   Fake(const Fake&) = delete;
@@ -23,16 +23,16 @@ class Fake {
 
   cudnn::Api api;
 
-  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": a descriptor as what it
-  /// was set to, memory by the name given to it, a factor as its number.
+  /// "SoftmaxForward(handle, 1, 1, 1, f32 2x4x1x1 / 4 1 1 1, x, 0, f32 2x4x1x1 / 4 1 1 1, y)": a descriptor as its
+  /// settings, memory by the name given to it, a factor as its number.
   std::vector<std::string> calls;
   std::vector<std::string> names() const;  ///< of the calls alone
   void forget() { calls.clear(); }
 
   void name(const void* memory, const std::string& as) { memory_[memory] = as; }
-  bool double_factors = false;  ///< as factors of f64 tensors are
+  bool double_factors = false;  ///< as the factors of f64 tensors are
 
-  // What it is told to answer.
+  // The answers that a test sets.
   std::map<std::string, cudnn::Status> status;  ///< by name of the call: every time
   int fail_call = -1;                           ///< the call of this number, from 0, fails once
   cudnn::Status fail_status = 0;
@@ -57,7 +57,7 @@ class Fake {
   Fake* before_;
 };
 
-/// An answer of a query that nothing speaks against.
+/// An acceptable answer of a query.
 cudnn::AlgorithmResult result(int algorithm, std::size_t bytes = 100, int math = cudnn::math_type::fma,
                               int determinism = cudnn::determinism::full, cudnn::Status status = cudnn::ok);
 

@@ -1,4 +1,4 @@
-// A cuDNN graph API of a test's own. Configurations, engines and knob choices are filled as the library fills them:
+// A fake of cuDNN's graph API. Configurations, engines and knob choices are filled as the library fills them:
 // into descriptors that the caller made.
 
 #include "fake_graph.h"
@@ -66,7 +66,7 @@ int set(void* pointer, int attribute, int type, std::int64_t count, const void* 
   return 0;
 }
 
-/// What this attribute of a descriptor holds; for those that hold descriptors, what is within each.
+/// The contents of this attribute of a descriptor; for attributes that hold descriptors, the contents of each.
 std::vector<Object> held(const Object& object, int attribute) {
   const auto numbered = [](int kind, std::map<int, std::vector<std::int64_t>> numbers) {
     return Object{kind, true, std::move(numbers)};

@@ -1,5 +1,5 @@
 #pragma once
-// A cuDNN graph API of a test's own: counts its calls, keeps what it was told, proposes two engines, fails where asked.
+// A fake of cuDNN's graph API: counts its calls, keeps their arguments, proposes two engines, fails on request.
 
 #include <cstdint>
 #include <map>
@@ -26,11 +26,11 @@ struct FakeGraph {
   int refused_mode = -1;  ///< heuristics of this mode answer "not supported"
   int created = 0, destroyed = 0;
   std::vector<std::int64_t> modes{};         ///< of heuristics, as they were finalized
-  std::map<int, Object> last_of_kind{};      ///< as it was finalized last
+  std::map<int, Object> last_of_kind{};      ///< in its last finalized state
   std::map<std::int64_t, Object> tensors{};  ///< by id
 };
 
-/// Of all tables below; the C functions find it here.
+/// Shared by all tables below; the C functions find it here.
 FakeGraph& fake_graph();
 
 /// A table whose functions work on fake_graph(), which it resets.

@@ -1,4 +1,4 @@
-// The graph API of a file that says it is a cuDNN: fake_graph.h by the exported names.
+// The graph API of a file that claims to be a cuDNN: fake_graph.h by the exported names.
 
 #include "cudnn/fake_graph.h"
 

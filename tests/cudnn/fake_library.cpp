@@ -1,8 +1,8 @@
-// A file that says it is a cuDNN, for tests of the loader: built once per FAKE_VERSION. It has what the loader demands,
+// A file that claims to be a cuDNN, for tests of the loader: built once per FAKE_VERSION. It has what the loader needs,
 // the numbers of its version, and convolutions that compute nothing. Variants: FAKE_LACKS_SET_STREAM has no
 // cudnnSetStream; FAKE_GRAPH leaves the graph API to fake_graph_library.cpp; FAKE_OPENS names a file that it opens with
-// the call FAKE_OPENS_WITH (`descriptor`, `query`, `forward`, `backward_params` or `backward_data`), and closes when it
-// is closed itself.
+// the call FAKE_OPENS_WITH (`descriptor`, `query`, `forward`, `backward_params` or `backward_data`), and closes when
+// it is closed.
 
 #include <dlfcn.h>
 
@@ -58,7 +58,7 @@ EXPORT int cudnnSetTensor4dDescriptorEx(void*, int, int, int, int, int, int, int
 EXPORT int cudnnCreateFilterDescriptor(void** to) { return make(to); }
 EXPORT int cudnnDestroyFilterDescriptor(void* object) { return destroy(object); }
 EXPORT int cudnnSetFilter4dDescriptor(void*, int, int format, int, int, int, int) {
-  return format == 0 ? 0 : is_old ? 9 : 3000;  // NCHW alone
+  return format == 0 ? 0 : is_old ? 9 : 3000;  // NCHW only
 }
 EXPORT int cudnnCreateConvolutionDescriptor(void** to) {
   OPEN_WITH(descriptor);
@@ -121,7 +121,7 @@ EXPORT int cudnnGetConvolutionBackwardDataWorkspaceSize(void*, void*, void*, voi
 namespace {
 int ran = 0;
 }
-/// What ran last: 100, 200 or 300 for forward, params and data, and the algorithm.
+/// The last run: 100, 200 or 300 for forward, params and data, and the algorithm.
 EXPORT int fake_ran() { return ran; }
 
 EXPORT int cudnnConvolutionForward(void*, const void*, void*, const void*, void*, const void*, void*, int algorithm,

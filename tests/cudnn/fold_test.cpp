@@ -17,7 +17,7 @@ Case folded(bool bias, std::vector<Link> tail) {
   return {"", Conv{.channels = 4, .kernel = 1, .bias = bias}, {{2, 3, 2, 2}}, std::move(tail), Mode::inference};
 }
 
-/// A unit in inference; the folded filter of its prepared memory has a name, too.
+/// A unit in inference; the folded filter in its prepared memory also has a name.
 struct Folded : BoundUnit {
   Folded(FakeBackend& on, const Spec& spec, const Choice& choice = {}) : BoundUnit(on, spec, choice) {
     on.fake.name(filter(), "folded filter");
@@ -97,7 +97,7 @@ TEST_CASE("cudnn: without a ReLU, and with an Add of another pitch, a folded con
   const Calls calls = pitched.run(Pass::forward);
   CHECK(on.fake.names() == Calls{"ConvolutionForward", "AddTensor", "AddTensor", "ActivationForward"});
   CHECK(calls[2].find("f32 2x4x2x2 / 20 4 2 1, x1") != std::string::npos);
-  CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // none that is fused
+  CHECK(on.backend.algorithms(spec, Pass::forward).size() == 8);  // no fused one
 }
 
 TEST_CASE("cudnn: a batch norm is folded in inference alone, and ReLU and Add join it in f32") {

@@ -9,7 +9,7 @@ namespace {
 
 MachineLog* counting = nullptr;
 
-/// The host's function behind a member of the table, which writes down its name.
+/// The host's function for a member of the table; it records its name.
 template <class Tag, class Function>
 struct Counted;
 template <class Tag, class... P>
@@ -33,7 +33,7 @@ struct Sgemm {
   static constexpr auto member = &BlasTable::cublasSgemm_v2;
 };
 
-/// The host's products, each call of a pass written down.
+/// The host's products; each call of a pass is recorded.
 BlasTable counted_blas() {
   BlasTable table = host_blas();
   table.cublasSetWorkspace_v2 = &Counted<SetWorkspace, decltype(table.cublasSetWorkspace_v2)>::call;

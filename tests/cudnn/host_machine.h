@@ -1,6 +1,6 @@
 #pragma once
-// The host as the backend's machine, for tests: memory that is counted, times that are told, a dropout and a fold
-// that are only written down.
+// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a dropout and a fold
+// that are only recorded.
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace lamina::test {
 
-/// The host's memory, with every call counted and a clock that shows what it is told.
+/// The host's memory, with every call counted and a clock that a test sets.
 class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
@@ -45,7 +45,7 @@ class CountingDevice final : public Device {
   HostDevice host_{1};
 };
 
-/// What a HostMachine shows and records; outlives it.
+/// What a HostMachine reports and records; outlives it.
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
@@ -55,9 +55,9 @@ struct MachineLog {
     void *w_to, *bias_to;
   };
   std::vector<Folded> folds;
-  int cuda_major = 0;     ///< that cuBLAS was wanted for
+  int cuda_major = 0;     ///< the version requested of cuBLAS
   double peak_flops = 0;  ///< of the machine's units in f32; in f64 half of it
-  int blas_status = 0;    ///< what cuBLAS's calls of a pass answer, if not 0, instead of working
+  int blas_status = 0;    ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

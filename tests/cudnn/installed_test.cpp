@@ -1,4 +1,4 @@
-// The cuDNN of the system, where there is one: what it answers without a device.
+// The cuDNN of the system, if installed: its answers without a device.
 
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ using namespace lamina::cudnn;
 
 namespace {
 
-/// LAMINA_TEST_CUDNN names its directory; otherwise the one that the loader finds. Without one the test is skipped.
+/// LAMINA_TEST_CUDNN names its directory; otherwise the loader finds it. Without a cuDNN the test is skipped.
 const Library& library() {
   static const Library* const found = [] {
     const char* directory = std::getenv("LAMINA_TEST_CUDNN");

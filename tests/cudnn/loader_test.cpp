@@ -25,7 +25,7 @@ namespace {
 /// The folder that the build made for a fake.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
 
-/// A folder that ends with the test.
+/// A folder that is removed after the test.
 struct Scratch {
   fs::path path = fs::temp_directory_path() / ("lamina_cudnn_" + std::to_string(reinterpret_cast<std::size_t>(this)));
   Scratch() { fs::create_directories(path); }
@@ -93,7 +93,7 @@ TEST_CASE("cudnn loader: a status means what its version says, in its own words"
   for (const auto& [status, meant] : young) CHECK(meaning(nine.api(), status) == meant);
   CHECK(refused(nine.api(), 2000));
   CHECK_FALSE(refused(nine.api(), 5000));
-  const TensorSpec nhwc{.shape = {1, 1, 1, 1}, .layout = Layout::nhwc, .pitch = 1};  // which these refuse
+  const TensorSpec nhwc{.shape = {1, 1, 1, 1}, .layout = Layout::nhwc, .pitch = 1};  // which these fakes refuse
   CHECK_THROWS_AS(FilterDescriptor(describe_filter(eight.api(), nhwc)), Unsupported);
   CHECK_THROWS_AS(FilterDescriptor(describe_filter(nine.api(), nhwc)), Unsupported);
 }
@@ -148,7 +148,7 @@ TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error th
   fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch.path / "libcudnn.so.9");
   fs::permissions(scratch.path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
   const auto user = ::geteuid();
-  if (user == 0) REQUIRE(::seteuid(65534) == 0);  // whom permissions hold back
+  if (user == 0) REQUIRE(::seteuid(65534) == 0);  // a user without permissions
   std::string said;
   try {
     const Library library(scratch.path.string());
@@ -167,7 +167,7 @@ TEST_CASE("cudnn loader: a library that opens a part of another directory is ref
     check_one_directory(mixed.api());  // nothing was opened yet
     test::MachineLog log;
     CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return mixed.api(); });
-    for (int again = 0; again < 2; ++again) {  // no call behind it answers from the mixture
+    for (int again = 0; again < 2; ++again) {  // no later call uses the mixture
       INFO(name << ", call " << again);
       CHECK_THROWS_AS(act(backend), LoadError);
       CHECK_THROWS_WITH(act(backend), ContainsSubstring(folder(name)) && ContainsSubstring(folder("elsewhere")));

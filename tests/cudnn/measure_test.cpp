@@ -1,4 +1,4 @@
-// Algorithms measured on a fake, by a clock that shows what it is told.
+// Algorithms measured on a fake, with a clock that the test sets.
 
 #include <functional>
 
@@ -22,7 +22,7 @@ Told always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Tells the clock what a race of these, in the order in which they enter, will take. All within a factor of 4.
+/// Sets the clock's times for a race of these, in the order in which they enter. All are within a factor of 4.
 void tell(MachineLog& log, const std::vector<Told>& algorithms) {
   const std::size_t count = algorithms.size();
   for (std::size_t round = 0; round <= race_rounds; ++round)

@@ -1,3 +1,3 @@
-// A file by the name of cuDNN that is something else.
+// A file with the name of cuDNN but other contents.
 
 extern "C" __attribute__((visibility("default"))) int nothing_of_cudnn() { return 0; }

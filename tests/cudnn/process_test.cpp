@@ -19,7 +19,7 @@ namespace {
 /// The folder that the build made for a fake.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
 
-/// That it is a LoadError with both directories, and what to do.
+/// Checks that it is a LoadError with both directories, and what to do.
 template <class Act>
 void refuses(const std::string& first, const std::string& second, Act act) {
   CHECK_THROWS_AS(act(), LoadError);

@@ -1,5 +1,5 @@
-// Two versions of cuDNN that are really there: never both by one process. They are the directories in
-// LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or two that bench/get-cudnn has brought; else all is skipped.
+// Two real versions of cuDNN: never both in one process. They are the directories in
+// LAMINA_TEST_CUDNN_VERSIONS=DIR1,DIR2, or two that bench/get-cudnn has fetched; otherwise all is skipped.
 
 #include <algorithm>
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
   std::_Exit(77);
 }
 
-/// Where bench/get-cudnn puts what it brings, unless told otherwise.
+/// The default folder of bench/get-cudnn.
 std::filesystem::path cache() {
   const char *given = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   return (given != nullptr ? std::filesystem::path(given)

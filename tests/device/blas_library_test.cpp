@@ -1,4 +1,4 @@
-// cuBLAS, opened at run time: files that are none, files made for this, and the real one where it is installed.
+// cuBLAS, opened at run time: invalid files, fake ones, and the real one if it is installed.
 
 #include "device/blas_library.h"
 

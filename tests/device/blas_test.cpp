@@ -1,4 +1,4 @@
-// Matrix products by cuBLAS's interface: the host's stand-in against sums written out, and what reaches the library.
+// Matrix products by cuBLAS's interface: the host's substitute against plain sums, and the arguments of library calls.
 
 #include "device/blas.h"
 
@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace lamina {
 namespace {
 
-/// Small integers, so that every sum is exact in either type.
+/// Small integers, so that every sum is exact in both types.
 template <class T>
 std::vector<T> integers(std::size_t count, unsigned seed) {
   std::vector<T> values(count);
@@ -83,7 +83,7 @@ void test_products() {
           CAPTURE(e.m, e.n, e.k, e.gap, e.batch, transpose_a, transpose_b, beta);
           blas.gemm(g);
           expect_product(g, before);
-          // Between rows, and between the images of a batch, all is as it was.
+          // Between rows, and between the images of a batch, nothing has changed.
           for (std::size_t i = 0; i < c.size(); ++i) {
             const auto within = static_cast<std::int64_t>(i) % g.stride_c;
             if (within < std::int64_t{g.ldc} * e.m && within % g.ldc < e.n) continue;
@@ -117,7 +117,7 @@ TEST_CASE("a product that the library refuses is a device error with the call an
   CHECK_THROWS_WITH(blas.gemm(g), ContainsSubstring("cublasSgemmStridedBatched"));
 }
 
-// What a handle was told, as a table of recorders sees it.
+// The settings of a handle, as seen by a table of recorders.
 struct Told {
   std::vector<int> modes;
   void* stream = nullptr;
@@ -195,7 +195,7 @@ TEST_CASE("a library that finds no room is out of memory, when a handle is made 
   table.cublasCreate_v2 = [](BlasTable::Handle*) { return product_status; };
   CHECK_THROWS_AS(Blas(table, nullptr), OutOfMemory);
 
-  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // whatever else fails is not a lack of memory
+  for (const int status : {1, 2, 4, 7, 13, 14, 15}) {  // other failures are not a lack of memory
     product_status = status;
     const auto kind = [&] {
       try {

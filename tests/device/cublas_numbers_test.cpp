@@ -1,4 +1,4 @@
-// The numbers that are written out for builds without cuBLAS's header are the header's.
+// The constants for builds without cuBLAS's header equal the header's.
 
 #include <cublas_v2.h>
 

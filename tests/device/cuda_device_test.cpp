@@ -1,4 +1,4 @@
-// A GPU as a device: what it says where there is none, and what it does where there is one.
+// A GPU as a device: its answers without a GPU, and its work with one.
 
 #include "device/cuda_device.h"
 
@@ -18,7 +18,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace lamina {
 namespace {
 
-/// Ends the process where there is no GPU.
+/// Ends the process if there is no GPU.
 void need_gpu() {
   if (const std::string why = cuda_unavailable(); !why.empty()) test::skip_without_gpu(why);
 }
@@ -46,7 +46,7 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_AS(device.describe(), DeviceError);
   CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
   CHECK_THROWS_AS(cuda_peak_flops(device, DType::f32), DeviceError);
-  CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a reading that fails is no error
+  CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a failed reading is not an error
   bool worked = false;
   CHECK_THROWS_AS(device.capture([&] { worked = true; }), DeviceError);
   CHECK_FALSE(worked);
@@ -93,7 +93,7 @@ TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with w
   }
   CudaDevice whole;
   CHECK_THROWS_AS(whole.allocate(std::size_t{1} << 50), OutOfMemory);
-  CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error behind
+  CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error
 }
 
 TEST_CASE("a timer measures what lies between its marks", "[gpu]") {
@@ -127,14 +127,14 @@ TEST_CASE("a queue that is held comes to no mark before the delay is over, and t
   device.synchronize();
   CHECK(timer->started());
   CHECK_FALSE(marked(device.longest_hold()));
-  CHECK_NOTHROW(device.synchronize());  // that it was asked too early leaves no error behind
+  CHECK_NOTHROW(device.synchronize());  // the early query leaves no error
   CHECK(timer->started());
 
   const auto delay = device.timer();
   delay->start();
   device.hold(2e-3);
   delay->stop();
-  CHECK(delay->seconds() > 1.5e-3);  // the clock is at most as high as the driver says
+  CHECK(delay->seconds() > 1.5e-3);  // the clock is at most at the rate that the driver reports
   CHECK(delay->seconds() < 0.1);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]")
   const double peak = cuda_peak_flops(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
   WARN("fp32 units: " << 1e-12 * peak << " TFLOP/s of " << 1e-12 * arithmetic << " by arithmetic");
   if (arithmetic > 0) {
-    CHECK(peak > 0.5 * arithmetic);  // a clock that is held down is no failure
+    CHECK(peak > 0.5 * arithmetic);  // a limited clock is no failure
     CHECK(peak < 1.02 * arithmetic);
   }
   CHECK(cuda_peak_flops(device, DType::f64) > 0);

@@ -20,7 +20,7 @@ using namespace lamina;
 
 namespace {
 
-/// A tensor in device memory filled with 0xAB, so that a byte that nobody wrote shows.
+/// A tensor in device memory filled with 0xAB, so that unwritten bytes show.
 struct Placed {
   Buffer buffer;
   Tensor tensor;

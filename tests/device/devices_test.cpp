@@ -1,4 +1,4 @@
-// The list of devices, and what is computed from their properties.
+// The list of devices, and numbers derived from their properties.
 
 #include "lamina/devices.h"
 
@@ -42,7 +42,7 @@ TEST_CASE("peaks by arithmetic are those of the white papers") {
   CHECK(tera(units_of(9, 0).fp16, 132, 1.83) == Approx(989.4).epsilon(0.01));
   CHECK(tera(units_of(7, 5).fp16, 40, 1.59) == Approx(65).epsilon(0.01));
   CHECK(tera(units_of(7, 0).fp16, 80, 1.53) == Approx(125).epsilon(0.01));
-  CHECK(units_of(99, 0).fp32 == 0);  // an architecture to come is not guessed at
+  CHECK(units_of(99, 0).fp32 == 0);  // a future architecture is not guessed
 }
 
 TEST_CASE("the processor's memory is measured") {

@@ -1,4 +1,4 @@
-// A library with the names of cuBLAS 12.9.7, for tests of the loader. With LACKING defined it has two of them only.
+// A library with the names of cuBLAS 12.9.7, for tests of the loader. With LACKING defined it has only two of them.
 
 extern "C" {
 

@@ -1,5 +1,5 @@
 // A library with the names of NVIDIA's management library, for tests of its reader: one GPU, at 0000:3b:00.0. With
-// LACKING defined it has no way to find a GPU; with OLD it has the older name of the throttle reasons, no power, and a
+// LACKING defined it cannot find a GPU; with OLD it has the older name of the throttle reasons, no power, and a
 // temperature that is not supported; with REFUSING it does not start.
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Launches kept out of a time, and a device that is warmed up, on a device that is a model.
+// Timing without the host's launches, and warming up, on a model of a device.
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double longest = 5e-3;
 
-/// A device with its timer, and work of so many seconds of the host and of the device.
+/// A device with its timer, and work of so many seconds for the host and for the device.
 struct Bench {
   test::QueuedDevice device;
   std::unique_ptr<Timer> timer = device.timer();
@@ -64,12 +64,12 @@ TEST_CASE("launches that the longest delay does not hide are said to be included
   bench.host = 6e-3;
   CHECK_FALSE(bench.run());
   CHECK(bench.device.holds.back() == longest);
-  CHECK(bench.timer->seconds() == Approx(1e-3).epsilon(0.01));  // what the delay left over
+  CHECK(bench.timer->seconds() == Approx(1e-3).epsilon(0.01));  // what the delay does not hide
   const int runs = bench.runs;
   CHECK_FALSE(bench.run());
   CHECK(bench.runs == runs + 1);
   bench.host = 10e-6;
-  CHECK(bench.run());  // not given up for ever
+  CHECK(bench.run());  // the next run succeeds
 }
 
 TEST_CASE("the next delay follows what the host needed") {

@@ -1,4 +1,4 @@
-// Variables of the environment that make a library's products something else than was asked for.
+// Environment variables that change a library's products.
 
 #include "device/math_environment.h"
 

@@ -1,4 +1,4 @@
-// Clock, temperature and power of a GPU, from libraries made for this: whole, old, lacking, and none.
+// Clock, temperature and power of a GPU, from fake libraries: complete, old, incomplete, and missing.
 
 #include "device/nvml.h"
 

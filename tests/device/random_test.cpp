@@ -104,7 +104,7 @@ TEST_CASE("uniform numbers lie evenly between 0 and 1") {
 }
 
 TEST_CASE("no word makes a normal number infinite") {
-  // The smallest and the largest word, in the place of the radius.
+  // The smallest and the largest word, for the radius.
   CHECK(std::sqrt(-2 * std::log(0.5 / 4294967296.0)) < 6.8);
   for (const double v : normal(1 << 16, 11)) REQUIRE(std::abs(v) < 6.8);
 }

@@ -1,4 +1,4 @@
-// operator new for the whole binary, to see what is asked for. In a file of its own: inlined, it would look like a
+// operator new for the whole binary, to record the requests. It is in a separate file: inlined, it would look like a
 // mistake to the compiler.
 
 #include "allocations.h"

@@ -1,12 +1,12 @@
 #pragma once
-// What this binary asks of the heap.
+// This binary's requests to the heap.
 
 #include <atomic>
 #include <cstddef>
 
 namespace lamina::test {
 
-/// The largest block that operator new was asked for since this was last set to zero.
+/// The largest block requested from operator new since this was last set to zero.
 extern std::atomic<std::size_t> largest_allocation_bytes;
 
 }  // namespace lamina::test

@@ -1,5 +1,5 @@
 #pragma once
-// Files for tests: a folder that goes away, whole contents in and out, safetensors files by hand.
+// Files for tests: a temporary folder, whole contents in and out, safetensors files by hand.
 
 #include <cstdint>
 #include <cstdlib>
@@ -54,7 +54,7 @@ inline std::string length_bytes(std::uint64_t length) {
   return bytes;
 }
 
-/// A safetensors file with that header and that many bytes of data.
+/// A safetensors file with that header and so many bytes of data.
 inline std::string safetensors(std::string_view header, std::string_view data) {
   return length_bytes(header.size()) + std::string(header) + std::string(data);
 }

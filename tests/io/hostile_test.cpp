@@ -1,5 +1,5 @@
-// Safetensors files that lie: every one is a FileError that names file and tensor, and none makes the reader allocate
-// more than the file is worth.
+// Invalid safetensors files: each is a FileError that names file and tensor, and none makes the reader allocate
+// more than its size justifies.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,7 +149,7 @@ TEST_CASE("a header beyond the file may be cut off, and one that is too long is 
   CHECK_THROWS_WITH(read_safetensors(file), file.string() +
                                                 ": a header of 100000001 bytes does not fit into the file: "
                                                 "it is cut off, or no safetensors file");
-  std::filesystem::resize_file(file, longest + 100);  // a hole: it takes no room
+  std::filesystem::resize_file(file, longest + 100);  // a hole: it uses no disk space
   CHECK_THROWS_WITH(read_safetensors(file), file.string() + ": a header of 100000001 bytes is longer than 100 MB");
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a hostile file is a FileError that names file and tensor") {
     const std::size_t largest = largest_allocation_bytes;
     CHECK_THAT(message, ContainsSubstring("net.safetensors: ") && ContainsSubstring(hostile.says));
     CHECK(message.size() < 600);
-    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // a stream's buffer, and what the file is worth
+    CHECK(largest <= 16 * 1024 + 4 * hostile.bytes.size());  // a stream's buffer, and the size of the file
   }
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("random damage gives a FileError or tensors that fit their extents") {
       }
       if (damaged.empty()) damaged = whole;
     }
-    if (below(2) == 0 && damaged.size() >= 8) {  // a length that fits, so that the damage behind it is seen
+    if (below(2) == 0 && damaged.size() >= 8) {  // a length that fits, so that later damage is reached
       const std::size_t brace = damaged.rfind('}');
       if (brace != std::string::npos && brace > 8) damaged.replace(0, 8, length_bytes(brace + 1 - 8));
     }

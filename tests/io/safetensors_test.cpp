@@ -1,4 +1,4 @@
-// Safetensors files: what PyTorch's side writes, round trips, exact decoding, rounding, and replacing a file whole.
+// Safetensors files: PyTorch's files, round trips, exact decoding, rounding, and atomic replacement.
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -55,7 +55,7 @@ std::vector<double> read_words(const Folder& folder, const std::string& dtype,
   return read_safetensors(folder / "words").at("t").values;
 }
 
-/// The last bytes of a file that holds just these numbers: its data.
+/// The last bytes of a file that holds only these numbers: its data.
 std::vector<std::uint16_t> written_words(const Folder& folder, DType dtype, const std::vector<double>& values) {
   write_safetensors(folder / "out", {{"t", tensor(dtype, {static_cast<std::int64_t>(values.size())}, values)}});
   const std::string bytes = contents(folder / "out");

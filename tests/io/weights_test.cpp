@@ -23,7 +23,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// One of each op that has parameters or state.
+/// One of each op with parameters or state.
 Graph tiny_net() {
   Graph graph("tiny");
   Value x = graph.input({2, 2, 5, 4});
@@ -48,7 +48,7 @@ std::vector<double> output(Plan& plan) {
   return values(plan, plan.output());
 }
 
-/// All weights of a plan, none of them at its initial value.
+/// All weights of a plan, each different from its initial value.
 TensorFile unlike_initial(const Plan& plan) {
   TensorFile file = save_weights(plan);
   for (auto& [name, host] : file) {

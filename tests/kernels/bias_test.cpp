@@ -1,4 +1,4 @@
-// The gradient of a bias against a plain sum, over slices, packs, pitches and masks; numbers are whole, so that every
+// The gradient of a bias against a plain sum, over slices, packs, pitches and masks. Numbers are whole, so that every
 // sum is exact.
 
 #include "../../kernels/bias.h"
@@ -13,7 +13,7 @@ using namespace lamina::cuda_host;
 
 namespace {
 
-/// `gap` elements, which nobody may read, lie between images, in front of the first, and behind the last.
+/// `gap` elements between images, before the first, and after the last; nobody may read them.
 template <class T>
 struct Images {
   Images(int n, int c, int h, int w, int gap, int seed) : values((c * h * w + gap) * n + gap, T(NAN)) {

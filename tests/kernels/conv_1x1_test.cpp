@@ -1,4 +1,4 @@
-// Convolution by 1x1 kernels on the host, every tile, in packs and singly, where blocks have edges: in whole numbers,
+// Convolution by 1x1 kernels on the host, every tile, in packs and singly, at the edges of blocks: in whole numbers,
 // equal in every bit to the definition.
 
 #include "../../kernels/conv/conv_1x1.h"
@@ -53,7 +53,7 @@ struct Sizes {
   int groups = 1, stride_h = 1, stride_w = 1, gap = 4;
 };
 
-/// With a mask and without, added to old content and not, in one range and in several.
+/// With and without a mask, with and without old contents, in one range and in several.
 template <class T>
 void check(const Sizes& s, ConvTile tile) {
   INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
@@ -91,7 +91,7 @@ TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs"
     check<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
     check<float>({2, 13, 5, 3, 67}, tile);              // neither
     check<float>({5, 9, 1, 1, 3}, tile);                // one pixel
-    check<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images begin anywhere
+    check<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images start at any alignment
   }
   check<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
   check<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
@@ -107,7 +107,7 @@ TEST_CASE("gemm 1x1 equals the definition with groups and strides") {
 }
 
 TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
-  // One element further on, nothing is aligned.
+  // Shifted by one element, nothing is aligned.
   ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 8, 4, 4, 8, false, 4);
   std::vector<float> want(c.dy.size(), 77), shifted(c.dy.size() + 1, 77), w(c.w.size() + 1), x(c.x.size() + 1);
   std::copy(c.w.begin(), c.w.end(), w.begin() + 1);

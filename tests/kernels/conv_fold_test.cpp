@@ -1,4 +1,4 @@
-// A batch norm folded into a convolution on cuda-host: its formula by hand, what the algorithms then guarantee, and
+// A batch norm folded into a convolution on cuda-host: its formula by hand, the error bounds of the algorithms, and
 // when a plan folds.
 
 #include <array>
@@ -22,7 +22,7 @@ using cuda_host::host::kernels_run;
 
 namespace {
 
-/// 1 and then numbers so small that each is lost when it is added to 1 alone: a sum in order rounds as far as it can.
+/// 1 and then numbers so small that each one is lost when added to 1: a sum in order has the largest rounding error.
 Values lossy(std::int64_t count) {
   Values values(static_cast<std::size_t>(count), std::ldexp(1.0, -24));
   values[0] = 1;
@@ -31,7 +31,7 @@ Values lossy(std::int64_t count) {
 
 double max_error(const Lowered& lowered) { return lowered.steps.front().max_error; }
 
-/// A stem and two bottlenecks, of which the first halves the image: eight convolutions, each with a batch norm.
+/// A stem and two bottlenecks, the first with stride 2: eight convolutions, each with a batch norm.
 Graph residual() {
   Graph graph("residual");
   const auto conv_bn = [](Value x, const std::string& name, const Conv& op) {
@@ -50,7 +50,7 @@ Graph residual() {
   return graph;
 }
 
-/// Launches of kernels whose name begins so, by what `run` does.
+/// Launches by `run` of kernels whose names have the prefix.
 template <class Run>
 std::uint64_t launches(const std::string& prefix, Run run) {
   const auto count = [&] {
@@ -91,7 +91,7 @@ TEST_CASE("a convolution with a batch norm and an Add keeps its guarantee, which
                                 std::pair{Conv{.channels = 1, .kernel = 3, .bias = false}, Shape{1, 3, 3, 3}}}) {
       const Case c{"", op, {x}, {{BatchNorm{.epsilon = static_cast<float>(2 * u)}}, {Add{}}}, Mode::inference};
       INFO(to_string(c) << " by " << name);
-      // Every rounding of the sum loses u beside a sum of 1 + 2^-11; every term is positive.
+      // Every rounding of the sum loses u next to a sum of 1 + 2^-11; every term is positive.
       Feed feed;
       feed.x = {lossy(x.count()), {u}};
       feed.w = {Values(static_cast<std::size_t>(x.count()), 1.0), {1 + 2 * u}, {u}};
@@ -141,7 +141,7 @@ TEST_CASE("a pass of ResNet-50 in inference is 56 calls as units, 174 as single 
   CHECK(plan.calls().size() == 56);  // 53 convolutions, two pools, the fully connected op
   CHECK(launches("batch_norm", [&] { plan.forward(); }) == 0);
   CHECK(launches("add_two", [&] { plan.forward(); }) == 0);
-  CHECK(launches("copy", [&] { plan.forward(); }) == 0);  // every Add's other operand is where y is
+  CHECK(launches("copy", [&] { plan.forward(); }) == 0);  // every Add's other operand is already in y
   CHECK(Plan(graph, *backend, {.mode = Mode::inference, .fuse = false}).calls().size() == 174);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A convolution with its tensors, full of small whole numbers: what the tests of kernels call launchers with.
+// A convolution with its tensors, full of small whole numbers, for tests that call launchers.
 
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ std::vector<T> integers(std::int64_t count, unsigned key) {
   return values;
 }
 
-/// A convolution with its tensors; images of x and y lie `gap` elements further apart than they need.
+/// A convolution with its tensors; images of x and y have a gap of `gap` elements between them.
 template <class T>
 struct ConvProblem {
   ConvGeometry g;

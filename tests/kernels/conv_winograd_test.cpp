@@ -1,4 +1,4 @@
-// Winograd's F(4x4, 3x3) on the host: its matrices, and its launchers against the oracle where blocks have edges.
+// Winograd's F(4x4, 3x3) on the host: its matrices, and its launchers against the oracle at the edges of blocks.
 
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 using Points = std::array<double, winograd_patch>;
 
-/// Column `i` of a matrix that is given as the function of a vector.
+/// Column `i` of a matrix that is given as a function of a vector.
 template <std::size_t from, std::size_t to>
 std::array<double, to> column(void (*transform)(const double (&)[from], double (&)[to]), std::size_t i) {
   double unit[from] = {}, image[to];
@@ -41,8 +41,8 @@ std::array<double, winograd_tile> output_column(std::size_t i) {
 Points spread_column(std::size_t i) { return column<winograd_tile, winograd_patch>(winograd_spread<double>, i); }
 std::array<double, 3> gradient_column(std::size_t i) { return column<winograd_patch, 3>(winograd_gradient<double>, i); }
 
-/// A tensor in memory as a launcher asks for it: aligned to 16 bytes, with `gap` elements behind every image and some
-/// behind all, which are NaN.
+/// A tensor in memory as a launcher requires it: aligned to 16 bytes, with `gap` elements after every image and some
+/// after all, which are NaN.
 template <class T>
 class Block {
  public:
@@ -63,7 +63,7 @@ class Block {
     for (std::int64_t i = 0; i < shape_.count(); ++i) result.push_back(*at(i));
     return result;
   }
-  /// Whether all that is no element is what it was.
+  /// Whether everything outside the elements is unchanged.
   bool gaps_are_whole() {
     std::size_t numbers = 0;
     for (const T value : memory_) numbers += value == value ? 1 : 0;
@@ -132,7 +132,7 @@ void check(const Conv& op, const Shape& x, std::uint64_t key) {
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)));
 }
 
-/// A ReLU behind the convolution, whose y is the mask of the gradient; old contents; gaps between images.
+/// A ReLU after the convolution, whose y is the mask of the gradient; old contents; gaps between images.
 template <class T>
 void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_t key) {
   const Case c{"", op, {x}, {{Relu{}}}};
@@ -154,7 +154,7 @@ void check_masked(const Conv& op, const Shape& x, std::int64_t gap, std::uint64_
   check_close("dx", run<T>(backward), want.dx[0], bounds.dx[0], epsilon_of(sizeof(T)), feed.dx[0]);
 }
 
-/// A weight gradient in so many ranges; 0 stands for the rule. With `masked` a ReLU follows the convolution. With
+/// A weight gradient in so many ranges; 0 means the rule. With `masked` a ReLU follows the convolution. With
 /// `adds` dw has old contents, else it is full of NaN.
 struct WeightsRun {
   Conv op;
@@ -306,7 +306,7 @@ TEST_CASE("Winograd's weight gradient is split into ranges where its blocks are 
   };
   CHECK(ranges(64, {16, 64, 56, 56}) == 33);                // 4 blocks, each for all of 132 multiprocessors
   CHECK(ranges(512, {16, 512, 28, 28}) == 1);               // 256 blocks are nearly two rounds
-  CHECK(ranges(64, {1, 64, 16, 60}) == 2);                  // 32 pairs of tiles; a range has 16 at least
+  CHECK(ranges(64, {1, 64, 16, 60}) == 2);                  // 32 pairs of tiles; a range has at least 16
   CHECK(ranges(64, {1, 64, 16, 56}) == 1);                  // 28
   CHECK(ranges(64 * 132, {16, 64 * 132, 8, 8}, 132) == 1);  // a group's blocks for every multiprocessor
   WinogradWeights<float> conv;

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that try the emulator: right ones, and ones with a fault that it must name.
+// Kernels that test the emulator: correct ones, and ones with a fault that it must report.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace lamina::cuda_host::trial {
 
-/// c = a b; a is m x k, b is k x n, row by row. `synced`: with the barrier that keeps a tile until all have read it.
+/// c = a b; a is m x k, b is k x n, row-major. `synced`: with the barrier that keeps a tile until all have read it.
 template <class T, bool synced>
 __global__ void tiled_product_kernel(int m, int n, int k, const T* a, const T* b, T* c) {
   constexpr int tile = 8;
@@ -55,7 +55,7 @@ __global__ void places_kernel(int* places) {
   places[i] += static_cast<int>(i);
 }
 
-/// Turns each block's elements around through dynamic shared memory; `wrong` elements are written behind its end.
+/// Reverses each block's elements through dynamic shared memory; `wrong` elements are written beyond its end.
 /// clean[block]: whether the memory began as NaN.
 __global__ void reverse_kernel(int wrong, float* x, int* clean) {
   LAMINA_DYNAMIC_SHARED(float, held);
@@ -76,8 +76,8 @@ struct Held {
   };
 };
 
-/// Block 0 writes shared memory, and every block, of 32 threads, copies to y what it finds there: a fault, for what the
-/// others find is what a former block left. In a struct of a template, in one value, and in a function's array.
+/// Block 0 writes shared memory, and every block, of 32 threads, copies it to y. That is a fault: the
+/// other blocks read what an earlier block left. In a struct of a template, in one value, and in a function's array.
 template <class T>
 __device__ T found_in_template(bool writes) {
   LAMINA_SHARED(T[32], held);
@@ -101,7 +101,7 @@ __global__ void left_by_former_block_kernel(T* y, int* written) {
   if (t == 0) written[blockIdx.x] = held.written;
 }
 
-/// Counts to `rounds` in shared memory, where every pass through the declaration finds what the last one left.
+/// Counts to `rounds` in shared memory: each pass through the declaration finds the value of the last pass.
 __device__ inline int counted_on(bool first) {
   LAMINA_SHARED(int[32], count);
   count[threadIdx.x] = first ? 1 : count[threadIdx.x] + 1;
@@ -114,19 +114,19 @@ __global__ void counting_kernel(int rounds, int* y) {
   y[blockIdx.x * 32 + threadIdx.x] = reached;
 }
 
-/// x[i] = x[i + 32] in place, but for the last block: a fault where there are several, for a block reads what its
+/// x[i] = x[i + 32] in place, except in the last block: a fault with several blocks, since a block reads what its
 /// neighbour writes.
 __global__ void shift_in_place_kernel(int* x) {
   const unsigned i = blockIdx.x * 32 + threadIdx.x;
   if (blockIdx.x + 1 < gridDim.x) x[i] = x[i + 32];
 }
 
-/// turn[block] = how many blocks ran before it.
+/// turn[block] = the number of blocks that ran before it.
 __global__ void block_turns_kernel(int* count, int* turn) {
   if (threadIdx.x == 0) turn[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = atomicAdd(count, 1);
 }
 
-/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of what half a warp passed around.
+/// votes[0]: the even lanes; [1], [2], [3]: any, all, or; [4]: the sum of the values passed around half a warp.
 __global__ void votes_kernel(unsigned* votes) {
   const unsigned t = threadIdx.x;
   const unsigned even = __ballot_sync(0xffffffffU, t % 2 == 0);
@@ -145,7 +145,7 @@ __global__ void votes_kernel(unsigned* votes) {
 // Faults.
 
 __global__ void early_return_kernel() {
-  const std::string owned(100, 'x');  // freed though the launch fails: the leak sanitizer watches
+  const std::string owned(100, 'x');  // freed although the launch fails: the leak sanitizer checks
   if (threadIdx.x == 3) return;
   __syncthreads();
 }

@@ -1,4 +1,4 @@
-// Runs one kernel that reaches out of bounds: under sanitizers this process must fail, naming the kernel.
+// Runs one kernel that accesses memory out of bounds: under sanitizers this process must fail, naming the kernel.
 // usage: kernel_fault global|shared
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The emulator that runs CUDA kernels on the host: right kernels are exact in every order of blocks and threads, and a
+// The emulator that runs CUDA kernels on the host: correct kernels are exact in every order of blocks and threads, and
 // misuse is an error that names the kernel, the block and the thread.
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace lamina::cuda_host::trial;
 
 namespace {
 
-/// Calls body in each order of blocks and threads, and leaves them ascending.
+/// Calls body in each order of blocks and threads, and restores the ascending order.
 template <class Body>
 void in_every_order(Body body) {
   for (const host::Order order : {host::Order::ascending, host::Order::descending, host::Order::shuffled}) {
@@ -27,7 +27,7 @@ void in_every_order(Body body) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// What the launch of a kernel without parameters throws.
+/// What a launch of a kernel without parameters throws.
 std::string misuse(void (*kernel)(), const char* name, unsigned threads = 32) {
   try {
     launch(kernel, name, 1, threads, 0, nullptr);

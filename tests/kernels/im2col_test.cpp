@@ -1,5 +1,5 @@
 // Columns of a convolution on the host: the kernels against their definition, and the algorithm under limits of
-// workspace that cut the batch into chunks, in whole numbers, equal in every bit.
+// workspace that split the batch into chunks, in whole numbers, equal in every bit.
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ struct Block {
   Shape shape;
   std::vector<T> memory;
 
-  /// Gaps are NaN, so that reading one shows; `values` may be empty, and the elements then are NaN as well.
+  /// Gaps are NaN, so that reading one shows; with empty `values` the elements are NaN as well.
   Block(const Shape& s, const Values& values)
       : shape(s), memory(static_cast<std::size_t>(s.n * pitch()), static_cast<T>(NAN)) {
     for (std::size_t i = 0; i < values.size(); ++i) memory[place(i)] = static_cast<T>(values[i]);
@@ -49,7 +49,7 @@ struct Block {
   }
 };
 
-/// Calls body(element of the columns, element of x), both dense, for every copy that im2col is to make.
+/// Calls body(element of the columns, element of x), both dense, for every copy that im2col must make.
 template <class Body>
 void for_each_copy(const ConvGeometry& g, const Shape& x, const Shape& columns, Body body) {
   std::size_t to = 0;
@@ -105,7 +105,7 @@ std::size_t workspace_of(const Lowered& lowered, Pass pass) {
   return 0;
 }
 
-/// What a limit does to one convolution: the bits stay, and so does the limit.
+/// A limit on one convolution: the bits are unchanged, and the limit is kept.
 void check_limits(const Case& c, DType dtype, bool adds) {
   INFO(to_string(c) << ", " << to_string(dtype) << (adds ? ", adds" : ""));
   const auto backend = make_backend("cuda-host");
@@ -113,7 +113,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   Case one_image = c;
   one_image.x[0].n = 1;
   const Lowered least = backend->lower(*make_spec(*backend, one_image, {.dtype = dtype}), by_columns);
-  // Whole numbers lie on the kink of a ReLU.
+  // Whole numbers include the kink of a ReLU.
   const bool whole = c.tail.empty();
   const Feed feed = make_feed(c, 7, whole ? Fill::integers : Fill::normal);
   const Result want = reference(c, feed);
@@ -121,7 +121,7 @@ void check_limits(const Case& c, DType dtype, bool adds) {
   std::size_t one = 0;
   for (const Lowered::Step& step : least.steps) one = std::max(one, step.kernel->workspace_bytes());
   const Result first = run_unit(*backend, spec, by_columns, feed);
-  // One image at a time; two, which leaves one over; and as many as there are.
+  // One image at a time; two, with a remainder of one; and as many as there are.
   for (const std::size_t limit : {one, 2 * one, std::size_t{1} << 30}) {
     INFO("at most " << limit << " bytes of workspace");
     Choice choice = by_columns;

@@ -1,5 +1,5 @@
-// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every kernel
-// there is has run.
+// Every op by every algorithm on cuda-host, in three orders of blocks and threads: the same bits. And every existing
+// kernel has run.
 
 #include <algorithm>
 #include <array>
@@ -27,8 +27,8 @@ namespace {
 
 const Conv conv_3x3{.channels = 5, .kernel = 3, .pad = 1, .groups = 1};
 
-/// Small, and odd at every edge; further ones where a kernel is for larger sizes alone. To reach a new kernel, add the
-/// smallest case that takes it.
+/// Small, and odd at every edge; larger cases only if a kernel needs them. To reach a new kernel, add the
+/// smallest case that runs it.
 std::vector<Case> cases() {
   const Shape x{2, 6, 7, 9};
   const Link relu{Relu{}}, add{Add{}};
@@ -111,7 +111,7 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// The names of the functions that are marked __global__ in the project's kernel files; each is there once.
+/// The names of the functions that are marked __global__ in the project's kernel files; each occurs once.
 std::set<std::string> kernels_written() {
   std::set<std::string> names;
   const std::regex bounds(R"(__launch_bounds__\((?:[^()]|\([^()]*\))*\))"), kernel(R"(__global__\s+void\s+(\w+))");
@@ -142,7 +142,7 @@ TEST_CASE("every op has the same bits in every order of blocks and threads, and 
       for (const bool adds : {false, true})
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
 
-  // Those of no op: timing_test.cpp looks at what they do.
+  // These belong to no op: timing_test.cpp tests them.
   std::vector<float> out(lamina::cuda_host::peak_threads);
   lamina::cuda_host::peak<float>(nullptr, out.data(), 1, 1, 0.5F, 0.5F);
   lamina::cuda_host::delay(nullptr, 1);
@@ -151,6 +151,6 @@ TEST_CASE("every op has the same bits in every order of blocks and threads, and 
   for (const auto& [name, count] : host::kernels_run()) run.insert(name);
   const std::set<std::string> written = kernels_written();
   CHECK(written.size() > 30);
-  CHECK(minus(written, run) == std::set<std::string>());  // never ran: add a case that takes it
+  CHECK(minus(written, run) == std::set<std::string>());  // never ran: add a case that runs it
   CHECK(minus(run, written) == std::set<std::string>());
 }

@@ -1,4 +1,4 @@
-// The tiled products on the host, every tile, range and orientation, where blocks have edges: in whole numbers, equal
+// The tiled products on the host, every tile, range and orientation, at the edges of blocks: in whole numbers, equal
 // in every bit to the definition.
 
 #include <algorithm>
@@ -107,7 +107,7 @@ void check_gemm(int m, int n, int k, bool a_along_k, bool b_along_k, bool adds) 
 TEST_CASE("implicit gemm equals the definition in every tile, at the edges of blocks") {
   for (const ConvTile tile : {ConvTile::tile_128x128, ConvTile::tile_64x128, ConvTile::tile_64x64}) {
     INFO("tile " << static_cast<int>(tile));
-    // One filter and a few pixels more than a block has; a depth that is no multiple of a tile's.
+    // One filter and a few pixels more than a block has; a depth that is not a multiple of a tile's.
     check_all<float>({{1, 3, 3, 1, 1, 1, 1, 1, 1}, 1, 3, 12, 11, 129, true}, tile);
     check_all<float>({{2, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 18, 9, 8, 130}, tile);
     check_all<float>({{1, 3, 2, 2, 3, 1, 0, 1, 1}, 2, 5, 13, 14, 6, true}, tile);
@@ -180,12 +180,12 @@ TEST_CASE("implicit gemm's data gradient with strides is one launch, and another
   CHECK(launches(strided(2, 2), 3) == Count(1, 1));
   CHECK(launches(strided(3, 2), 2) == Count(1, 1));
   CHECK(launches(strided(4, 4), 1) == Count(1, 0));
-  CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 classes, 16 a launch
+  CHECK(launches(strided(4, 5), 1) == Count(2, 0));  // 20 classes, 16 per launch
   CHECK(launches(strided(7, 7), 1) == Count(4, 0));
 }
 
 TEST_CASE("implicit gemm finds its taps in every block, where all blocks share them") {
-  // One step for all channels: what a former block left of its taps would be right.
+  // One step for all channels: taps left by an earlier block would be right.
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 2, 3, 17, 19, 5);
   check_forward(c, ConvTile::tile_64x64, false, false);
   check_data(c, ConvTile::tile_64x64, false);
@@ -210,11 +210,11 @@ TEST_CASE("gemm equals the definition in every orientation and tile") {
       check_gemm<float>(9, 16, 1030, a_along_k, b_along_k, true);
     }
   check_gemm<float>(1, 1, 1, true, true, false);
-  check_gemm<float>(1450, 1420, 9, true, false, true);  // blocks enough for the largest tile
+  check_gemm<float>(1450, 1420, 9, true, false, true);  // enough blocks for the largest tile
 }
 
 TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a large device") {
-  // Every block takes as long as its share of the sum; one at a time.
+  // Every block takes as long as its share of the sum, one at a time.
   const ConvTileCost costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 4000, 0, 1},
                                  {ConvTile::tile_64x128, 64, 128, 8, 2000, 0, 1},
                                  {ConvTile::tile_64x64, 64, 64, 8, 1000, 0, 1}};
@@ -223,7 +223,7 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   };
   // 144 blocks are two rounds of 132; in 11 ranges they are 12 whole ones.
   CHECK(cut(512, 4608, 100000) == 11);
-  CHECK(cut(512, 4608, 1023) == 1);    // a range has 512 terms at least
+  CHECK(cut(512, 4608, 1023) == 1);    // a range has at least 512 terms
   CHECK(cut(512, 4224, 100000) == 1);  // 132 blocks
   CHECK(cut(128, 128, 100000) == 132);
   CHECK(cut(128, 128, 512 * 100) == 100);
@@ -239,7 +239,7 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
   CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
   CHECK(conv_cut_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);
-  // Few results take small tiles, and a number that is given stays.
+  // Few results take small tiles; a given number is kept.
   CHECK(conv_cut_for({64, 10000, 1, 64, 512, 256}, costs, ConvTile::automatic, 0).tile != ConvTile::tile_128x128);
   CHECK(conv_cut_for({512, 4608, 1, 100000, 512, 256}, costs, ConvTile::automatic, 5).ranges == 5);
 }

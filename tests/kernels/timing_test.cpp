@@ -1,4 +1,4 @@
-// The kernels that a device is timed with, on the host: the peak's multiply-adds bit by bit, and the delay.
+// The kernels that time a device, on the host: the peak's multiply-adds bit by bit, and the delay.
 
 #include <chrono>
 #include <vector>
@@ -28,7 +28,7 @@ void check_peak(int blocks, int rounds) {
 TEMPLATE_TEST_CASE("the peak's kernel does every multiply-add that it counts", "", float, double) {
   check_peak<TestType>(1, 1);
   check_peak<TestType>(2, 3);
-  // Another number of steps gives another result, so that steps which a compiler left out would show.
+  // Another number of steps gives another result, so that steps removed by a compiler would show.
   const TestType a = TestType(-0.9999), b = TestType(0.7);
   CHECK(peak_result<TestType>(7, 1, a, b) != peak_result<TestType>(7, 2, a, b));
   CHECK(peak_result<TestType>(7, 100, a, b) != peak_result<TestType>(7, 101, a, b));

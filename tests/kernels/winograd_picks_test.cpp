@@ -1,4 +1,4 @@
-// Where winograd_4x4 is picked by rule for forward and the data gradient, and the model that the rule asks.
+// Which convolutions get winograd_4x4 by rule for forward and the data gradient, and the model of the rule.
 
 #include "../../kernels/winograd/conv_winograd_4x4.h"
 #include "support/backend.h"
@@ -16,7 +16,7 @@ TEST_CASE("Winograd is picked where its model is faster than implicit gemm's: VG
     int channels, filters, pixels;
     bool forward, data;
   };
-  // Of those that are not picked, conv1_1 has few channels, the others few tiles.
+  // Of those that are not picked, conv1_1 has few channels, and the others have few tiles.
   const Layer layers[] = {
       {"VGG-16 conv1_1", 3, 64, 224, false, true},    {"VGG-16 conv1_2", 64, 64, 224, true, true},
       {"VGG-16 conv2_1", 64, 128, 112, true, true},   {"VGG-16 conv3_2", 256, 256, 56, true, true},
@@ -42,7 +42,7 @@ TEST_CASE("Winograd's model counts rounds of blocks, and the filters' transform 
   CHECK(winograd_4x4_cycles({4, 33, 1}, 1, 32, 32) == 1014 + 5500);               // 16
   CHECK(winograd_4x4_filter_cycles({2, 512, 512}) == 2000 + 2 * 512 * 512 * 180 / (22 * 132));
 
-  // What is prepared needs no transform, so inference picks it for some shapes for which training does not.
+  // A prepared form needs no transform, so inference picks it for some shapes for which training does not.
   const auto backend = make_backend("cuda-host");
   const auto first = [&](int channels, Mode mode) {
     const Conv op{.channels = 256, .kernel = 3, .pad = 1};

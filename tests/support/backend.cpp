@@ -1,4 +1,4 @@
-// The backend that this process tests, and the one it is tested against.
+// The backend under test, and the reference backend.
 
 #include "support/backend.h"
 
@@ -49,8 +49,8 @@ std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOpti
   }
 }
 
-// These live until the process ends, and are never destroyed: what they open later, such as cuBLAS, has statics of its
-// own, which die before theirs.
+// These live until the process ends, and are never destroyed: what they open later, such as cuBLAS, has its own
+// statics, which are destroyed first.
 
 Backend& backend() {
   static const auto& made = *new std::shared_ptr<Backend>(make_or_skip(tested_backend("eigen"), {.threads = 2}));

@@ -1,5 +1,5 @@
 #pragma once
-// The backend that this process tests, and the one it is tested against.
+// The backend under test, and the reference backend.
 
 #include <memory>
 #include <string>
@@ -10,31 +10,31 @@
 
 namespace lamina::test {
 
-/// The name of the backend that LAMINA_TEST_BACKEND names, or `otherwise` where that is unset. "cudnn" becomes
-/// "cudnn:<directory>" where LAMINA_TEST_CUDNN has the directory.
+/// The name of the backend in LAMINA_TEST_BACKEND, or `otherwise` if that is unset. "cudnn" becomes
+/// "cudnn:<directory>" if LAMINA_TEST_CUDNN has the directory.
 std::string tested_backend(const std::string& otherwise);
 
-/// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot touch.
+/// As lamina::make_backend. Also makes "cuda-host-closed": cuda-host on a device whose memory the host cannot access.
 std::shared_ptr<Backend> make_named(const std::string& name, const BackendOptions& = {});
 
-/// Likewise; where the backend cannot run, the process says why and ends: see support/skip.h.
+/// Likewise; if the backend cannot run, the process says why and ends: see support/skip.h.
 std::shared_ptr<Backend> make_or_skip(const std::string& name, const BackendOptions& = {});
 
-/// The tested backend, "eigen" where none is named. One process tests one backend, so that ctest runs the same binary
+/// The tested backend, "eigen" by default. One process tests one backend, so that ctest runs the same binary
 /// once per backend.
 Backend& backend();
 
-/// The same on one thread: for differences, thousands of passes so small that handing work out would be all they do.
+/// The same on one thread: for differences, whose thousands of passes are too small to share out.
 Backend& one_thread();
 
-/// Eigen, which in f64 by its `direct` algorithms is the oracle: hand examples and differences pin it.
+/// Eigen. In f64, by its `direct` algorithms, it is the oracle; hand examples and differences check it.
 Backend& oracle();
 
 /// The algorithm `direct` for all passes.
 Choice direct();
 
-/// What the backend under test lists for a pass of the unit. Of cudnn, whose library alone can tell: those that it
-/// takes, less the transforms, whose error nobody bounds.
+/// The algorithms that the backend under test lists for a pass of the unit. For cudnn, where only the library knows:
+/// those that it accepts, without the transforms, whose error has no bound.
 std::vector<std::string> algorithms(const Spec&, Pass);
 
 /// Whether the backend under test refuses the unit.
@@ -43,7 +43,7 @@ bool refused(const Spec&);
 /// Whether it refuses a unit of the graph.
 bool refused(const Graph&, const Options&);
 
-/// Whether its library, and not the backend, decides over units and algorithms: then a refusal is no failure.
+/// Whether its library, not the backend, decides which units and algorithms run: then a refusal is no failure.
 bool decided_by_library();
 
 /// Whether an algorithm is one of cudnn's transforms.

@@ -1,5 +1,5 @@
 #pragma once
-// Catch2, whichever of its two generations is installed, under the names of the newer one.
+// Catch2, in either of its two generations, under the names of the newer one.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>

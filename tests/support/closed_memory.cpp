@@ -1,4 +1,4 @@
-// A device whose memory the host cannot touch.
+// A device whose memory the host cannot access.
 
 #include "support/closed_memory.h"
 
@@ -20,14 +20,14 @@ namespace {
 
 using cuda_host::host::OpenMemory;
 
-constexpr std::size_t room_bytes = std::size_t{16} << 30;  // addresses, of which only what is written takes memory
+constexpr std::size_t room_bytes = std::size_t{16} << 30;  // addresses; only pages that are written use memory
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t alignment = 256;
-constexpr std::size_t most_filled_bytes = std::size_t{16} << 20;  // opening takes time for every page that was touched
+constexpr std::size_t most_filled_bytes = std::size_t{16} << 20;  // opening takes time for every touched page
 
 std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// The addresses of all closed devices.
+/// The address range of all closed devices.
 class Room final : public cuda_host::host::MemoryGate {
  public:
   Room() {

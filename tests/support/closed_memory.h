@@ -1,6 +1,6 @@
 #pragma once
-// A device whose memory the host cannot touch, as on a GPU: a fault ends the process. Kernels on the host, and what
-// stands in for a library's, open it for as long as they run.
+// A device whose memory the host cannot access, as on a GPU: a fault ends the process. Kernels on the host, and the
+// substitutes for libraries, open it while they run.
 
 #include <cstddef>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace lamina::test {
 
-/// Memory that upload, download and fill alone reach from the host. New blocks of up to 16 MiB are full of 0xff, which
-/// is NaN in every float type. All closed devices share one room, which kernels open as a whole.
+/// Memory that the host reaches only through upload, download and fill. New blocks of up to 16 MiB are full of 0xff,
+/// which is NaN in every float type. All closed devices share one address range, which kernels open as a whole.
 class ClosedDevice final : public Device {
  public:
   explicit ClosedDevice(std::string description) : description_(std::move(description)) {}
@@ -31,7 +31,7 @@ class ClosedDevice final : public Device {
   std::string description_;
 };
 
-/// A backend on a closed device, for one whose kernels compute on the host and need no device of their own.
+/// A backend on a closed device, for a backend whose kernels run on the host and need no device of their own.
 class ClosedBackend final : public Backend {
  public:
   explicit ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache = {});

@@ -27,7 +27,7 @@ inline std::vector<std::string> csv_fields(const std::string& line) {
   return fields;
 }
 
-/// Every row of a stream, by column name. Throws where a row has too few or too many fields, naming `origin`.
+/// Every row of a stream, by column name. Throws if a row has too few or too many fields, naming `origin`.
 inline std::vector<CsvRow> read_csv(std::istream& file, const std::string& origin) {
   std::string line;
   std::getline(file, line);

@@ -1,12 +1,12 @@
 #pragma once
-// A variable of the environment for as long as a test needs it.
+// An environment variable for the duration of a test.
 
 #include <cstdlib>
 #include <string>
 
 namespace lamina::test {
 
-/// Sets the variable, or unsets it where the value is null; puts back what was there.
+/// Sets the variable, or unsets it if the value is null; restores the old state.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -14,7 +14,7 @@ class Variable {
     set(value);
   }
   ~Variable() { set(had_ ? before_.c_str() : nullptr); }
-  Variable(const Variable&) = delete;  // each puts back what it found
+  Variable(const Variable&) = delete;  // each restores what it found
   Variable& operator=(const Variable&) = delete;
 
  private:

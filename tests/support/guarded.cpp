@@ -9,13 +9,13 @@
 namespace lamina::test {
 namespace {
 
-constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the inside is aligned as the contract says
+constexpr std::size_t wall_bytes = 512;  // a multiple of 256, so that the inside is aligned as the contract requires
 
 std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   std::vector<unsigned char> pattern(bytes);
   for (std::size_t i = 0; i < bytes; i += 4) {
-    // 0x7FF8 on top is a NaN as f16, bf16, f32 and f64; the rest tells places apart, so that copying one NaN over
-    // another is seen.
+    // 0x7FF8 on top is a NaN as f16, bf16, f32 and f64; the rest differs between places, so that copying one NaN over
+    // another is detected.
     const auto place = static_cast<std::uint32_t>((i / 4 * 0x9E37U + salt * 0x85EBU) & 0xFFFFU);
     const std::uint32_t word = 0x7FF80000U | place;
     std::memcpy(pattern.data() + i, &word, std::min<std::size_t>(4, bytes - i));

@@ -1,6 +1,6 @@
 #pragma once
-// Device memory between walls: whatever a test lends to a kernel is checked afterwards for writes outside its elements,
-// and everything that was not set is NaN, so that a read of it shows in the results.
+// Device memory between walls: memory that a test lends to a kernel is checked afterwards for writes outside its
+// elements. Everything that was not set is NaN, so that a read of it shows in the results.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +21,13 @@ class GuardedBytes {
   std::size_t size_bytes() const { return bytes_; }
   void poison();  ///< NaN everywhere again
 
-  /// Everything, walls included, as it is now and as it would be untouched.
+  /// Everything, walls included, as it is now and as it was initially.
   std::vector<unsigned char> now() const;
   const std::vector<unsigned char>& pattern() const { return pattern_; }
   std::size_t first() const { return first_; }  ///< where the inside starts in these two
   void write(const std::vector<unsigned char>& whole);
 
-  /// Empty, or where the walls were written to.
+  /// Empty, or which part of the walls was written to.
   std::string damage() const;
 
  private:
@@ -37,7 +37,7 @@ class GuardedBytes {
   Buffer buffer_;
 };
 
-/// A tensor between two walls; the gaps that its pitch leaves belong to the walls.
+/// A tensor between two walls; the gaps of its pitch belong to the walls.
 class GuardedTensor {
  public:
   /// `like` gives shape, type, layout and pitch; `offset` is in elements.
@@ -50,7 +50,7 @@ class GuardedTensor {
 
   /// Empty, or which byte outside the elements was written to.
   std::string damage() const;
-  /// Whether not a single bit has changed since `set` or `poison`.
+  /// Whether no bit has changed since `set` or `poison`.
   bool untouched() const { return bytes_.now() == last_set_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A device with a queue, as a model: a host that enqueues, a device that works through its queue, and the times of both
-// by arithmetic. Memory is the host's, and what kernels compute they compute when they are enqueued.
+// A model of a device with a queue: a host that enqueues, a device that works through its queue, and the times of both
+// by arithmetic. Memory is the host's, and kernels compute when they are enqueued.
 
 #include <algorithm>
 #include <functional>
@@ -12,20 +12,20 @@
 
 namespace lamina::test {
 
-/// Idle at first. With `longest` 0 it says that it has no queue, as the host does.
+/// Idle at first. With `longest` 0 it reports no queue, as the host does.
 class QueuedDevice final : public Device {
  public:
   double longest = 0;         ///< longest_hold(), in seconds
-  std::vector<double> holds;  ///< what hold() was asked for
+  std::vector<double> holds;  ///< the requests to hold()
   int waits = 0;              ///< calls of synchronize()
   std::function<DeviceState()> reading = [] { return DeviceState{}; };
 
-  /// Work that takes the host so long to enqueue, and then the device so long.
+  /// Work with the host's time to enqueue it, and then the device's time.
   void launch(double host_seconds, double device_seconds) {
     if (!replaying_) host_ += host_seconds;
     device_ = std::max(device_, host_) + device_seconds;
   }
-  double idle_from() const { return device_; }  ///< when the device has done all that is enqueued
+  double idle_from() const { return device_; }  ///< when the device finishes all that is enqueued
 
   std::string describe() override { return "modelled device"; }
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
@@ -58,7 +58,7 @@ class QueuedDevice final : public Device {
     QueuedDevice* device;
     double first = 0, second = 0;
   };
-  /// Runs the work at each launch, without what the host needed for it.
+  /// Runs the work at each launch, without the host's time for it.
   struct Recorded final : Captured {
     Recorded(QueuedDevice& of, std::function<void()> work) : device(&of), recorded(std::move(work)) {}
     void launch() override {
@@ -71,7 +71,7 @@ class QueuedDevice final : public Device {
   };
   void wait() { host_ = std::max(host_, device_); }
 
-  double host_ = 0, device_ = 0;  ///< the host's time, and until when the device works
+  double host_ = 0, device_ = 0;  ///< the host's time, and the end of the device's work
   bool replaying_ = false;
   HostDevice memory_{1};
 };

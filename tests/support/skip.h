@@ -1,5 +1,5 @@
 #pragma once
-// Leaving a test that this machine cannot run: ctest calls it skipped. Where a GPU is expected, that is a failure.
+// Skips a test that this machine cannot run: ctest reports it as skipped. If a GPU is expected, that is a failure.
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,8 +13,8 @@ inline bool gpu_is_expected() {
   return expected != nullptr && std::string(expected) != "" && std::string(expected) != "0";
 }
 
-/// Ends the process with status 77, as told to ctest by SKIP_RETURN_CODE, for a test that needs a GPU or cuDNN; with
-/// status 1 where these are expected.
+/// Ends the process for a test that needs a GPU or cuDNN: with status 77, ctest's SKIP_RETURN_CODE, or with
+/// status 1 if these are expected.
 [[noreturn]] inline void skip_without_gpu(const std::string& reason) {
   constexpr int failed = 1, skipped = 77;
   if (gpu_is_expected())

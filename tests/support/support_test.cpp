@@ -23,7 +23,7 @@ using namespace lamina::test;
 
 namespace {
 
-/// Eigen with one lie in it: after each ReLU's or convolution's step, `spoil` may change what lies in its tensors.
+/// Eigen with one fault: after each ReLU's or convolution's step, `spoil` may change its tensors.
 class Lying final : public Backend {
  public:
   using Spoil = void (*)(const std::vector<Pass>& covers, const Args&);

@@ -1,4 +1,4 @@
-// A backend around another one. What it adds is done on the host, with copies of what is on the device.
+// A backend around another one. Its additions run on the host, with copies of the device's data.
 
 #include "support/wrapped_backend.h"
 
@@ -35,7 +35,7 @@ std::shared_ptr<Kernel> around(std::shared_ptr<Kernel> inner, Before before, Aft
 
 void nothing(const Args&) {}
 
-/// What is on the device from there on.
+/// The device's data from there on.
 std::vector<std::byte> bytes_at(Device& device, const void* data, std::size_t count) {
   std::vector<std::byte> bytes(count);
   device.download(bytes.data(), data, count);
@@ -48,7 +48,7 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
   Lowered lowered = inner_.lower(spec, choice);
   if (prepare && !spec.w.empty()) {
     const std::size_t bytes = static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(spec.w[0].dtype);
-    const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // what the backend itself prepares
+    const std::size_t behind = (lowered.prepared_bytes + 63) / 64 * 64;  // the prepared form of the inner backend
     for (Lowered::Step& step : lowered.steps) {
       if (step.covers(Pass::prepare)) continue;
       step.kernel = around(

@@ -1,5 +1,5 @@
 #pragma once
-// A backend around another one, which adds what the other does not offer, so that a plan's part of the contract can be
+// A backend around another one, which adds what the other lacks, so that a plan's part of the contract can be
 // tested: prepared parameters, measured choices.
 
 #include <memory>
@@ -19,7 +19,7 @@ class WrappedBackend : public Backend {
   bool refuse_pitch = false;  ///< takes no pitch
 
   int prepared = 0, prepared_compared = 0, measurements = 0;
-  std::vector<std::string> faults;  ///< what did not hold
+  std::vector<std::string> faults;  ///< the checks that failed
 
   std::string_view name() const override { return inner_.name(); }
   std::string available() const override { return inner_.available(); }

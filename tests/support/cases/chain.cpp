@@ -16,7 +16,7 @@ Result run_oracle(const Case& c, const Feed& feed) {
   return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
 }
 
-/// The terms of a batch norm in inference, from those of its x: |f| |x| + |f mean| + |shift|.
+/// The terms of a batch norm in inference, from the terms of its x: |f| |x| + |f mean| + |shift|.
 void scale_terms(Values& terms, const Stage& stage, const Feed& feed) {
   const Shape& x = stage.c.x[0];
   const double epsilon = std::get<BatchNorm>(stage.c.op).epsilon;
@@ -102,7 +102,7 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
   if (stages.size() == 1) return bounds_of(c, feed, algorithms);
   Case head = c;
   head.tail.clear();
-  // ReLU and Add pass gradients on unchanged, so the head sees the exact dy of the chain behind it.
+  // ReLU and Add pass gradients on unchanged, so the head gets the exact dy of the chain after it.
   const std::vector<Values> values = forward_values(stages, feed);
   Values dy = feed.dy;
   std::vector<Bound> further;

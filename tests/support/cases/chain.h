@@ -1,5 +1,5 @@
 #pragma once
-// A chain of ops taken apart: each op as a case of its own.
+// A chain of ops taken apart: each op as a separate case.
 
 #include <cstddef>
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace lamina::test {
 
-/// One op of a chain, as a case of its own, with where its numbers lie in the feed of the chain.
+/// One op of a chain, as a separate case, and the positions of its numbers in the feed of the chain.
 struct Stage {
   Case c;
-  std::size_t value_operand;  ///< of a tail op: which input is the value so far
+  std::size_t value_operand;  ///< of a tail op: the input that is the value so far
   std::size_t first_extra, first_w, first_state;
   std::size_t params, states;
 };
 
 std::vector<Stage> stages_of(const Case&);
 
-/// What one stage is fed with, of all that the chain is; `value` (null for the first stage) is the value so far.
+/// The feed of one stage, from the feed of the chain; `value` (null for the first stage) is the value so far.
 Feed feed_of(const Stage&, const Feed& all, const Values* value, const Values& dy);
 
-/// The value behind every stage, by the oracle.
+/// The value after every stage, by the oracle.
 std::vector<Values> forward_values(const std::vector<Stage>&, const Feed&);
 
 }  // namespace lamina::test

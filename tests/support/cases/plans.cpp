@@ -1,4 +1,4 @@
-// Plans as tests see them.
+// Plans for tests.
 
 #include "support/cases/plans.h"
 

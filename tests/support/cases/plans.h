@@ -1,5 +1,5 @@
 #pragma once
-// Plans as tests see them: their numbers on the host, whole nets composed by hand, two plans side by side.
+// Plans for tests: their numbers on the host, whole nets composed by hand, two plans side by side.
 
 #include <functional>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace lamina::test {
 
-/// Running statistics as a trained net would have them, the same in every plan of the net.
+/// Running statistics like those of a trained net, the same in every plan of the net.
 void set_statistics(Plan&);
 
-/// What a forward and a backward pass leave behind, by name.
+/// The results of a forward and a backward pass, by name.
 struct Outcome {
   Values output;
   std::vector<std::string> names;  ///< of parameters, then inputs
@@ -24,12 +24,12 @@ struct Outcome {
 /// Runs forward and, in training, backward once.
 Outcome run(Plan&);
 
-/// Checks outputs, gradients and state: differences up to `relative` of the largest number of the tensor, for gradients
-/// at least of a thousandth of the largest gradient of all (the gradient of a bias in front of a batch norm is
+/// Checks outputs, gradients and state. The tolerance is `relative` of the largest number of the tensor, for gradients
+/// at least of a thousandth of the largest of all gradients (the gradient of a bias before a batch norm is
 /// rounding).
 void check_same(const Outcome& got, const Outcome& want, double relative);
 
-/// The output of the plan's net, node by node in f64 by the oracle, outside any plan, from the plan's numbers.
+/// The output of the plan's net from the plan's numbers, node by node in f64 by the oracle, without a plan.
 Values compose(Plan&);
 
 }  // namespace lamina::test

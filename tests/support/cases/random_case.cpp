@@ -80,7 +80,7 @@ Case random_case(std::uint64_t seed) {
     try {
       infer(c.op, c.x);
       return c;
-    } catch (const ShapeError&) {  // does not fit its shape: roll again
+    } catch (const ShapeError&) {  // does not fit its shape: try again
     }
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Random single ops: what nobody would think of writing down.
+// Random single ops, for cases that nobody would write by hand.
 
 #include <cstdint>
 

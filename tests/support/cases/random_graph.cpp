@@ -38,7 +38,7 @@ class Builder {
   }
 
   Graph finish() && {
-    // Whatever nobody reads yet is reduced to three numbers per image and added up.
+    // Values without a reader are reduced to three numbers per image and added up.
     std::vector<Value> loose;
     for (const Entry& entry : values_)
       if (entry.reads == 0) loose.push_back(entry.value);
@@ -63,7 +63,7 @@ class Builder {
     return values_[i].value;
   }
 
-  /// A value, the newest more often than others, so that chains grow.
+  /// A value. Newer ones are more likely, so that chains grow.
   Value read() {
     const int last = static_cast<int>(values_.size()) - 1;
     return read(static_cast<std::size_t>(dice_.chance(0.6) ? last : dice_(0, last)));
@@ -106,7 +106,7 @@ class Builder {
     keep(dice_.chance(0.6) ? relu(y, name("relu")) : y);
   }
 
-  /// A value of this shape: one there is, or a convolution of one that fits, or of an input's own making.
+  /// A value of this shape: an existing one, a convolution of one that fits, or a new input.
   Value shortcut(const Shape& shape) {
     std::vector<std::size_t> equal;
     for (std::size_t i = 0; i < values_.size(); ++i)

@@ -1,5 +1,5 @@
 #pragma once
-// Random networks: every op, values read once, twice or thrice, joins, slices, chains that fuse and chains that cannot.
+// Random networks: every op, values read once to three times, joins, slices, chains that fuse and chains that do not.
 
 #include "lamina/graph.h"
 #include "support/numbers/values.h"

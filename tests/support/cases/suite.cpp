@@ -1,4 +1,4 @@
-// The one suite that every backend goes through.
+// The suite that every backend runs.
 
 #include "support/cases/suite.h"
 
@@ -42,7 +42,7 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
   }
 }
 
-/// Whether every ReLU inside the chain sees numbers that are clear of 0 by more than any rounding.
+/// Whether every ReLU inside the chain gets numbers that are further from 0 than any rounding.
 bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
   const std::vector<Values> values = forward_values(stages, feed);
   for (std::size_t i = 1; i < stages.size(); ++i) {
@@ -53,7 +53,7 @@ bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
   return true;
 }
 
-/// The algorithms that a choice comes to.
+/// The algorithms that a choice selects.
 
 Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
   Algorithms algorithms;
@@ -69,7 +69,7 @@ bool any_winograd(const Algorithms& algorithms) {
                      [](const std::string& name) { return winograd_named(name).has_value(); });
 }
 
-/// The bounds of one case and feed by whatever algorithms.
+/// The bounds of one case and feed for all algorithms.
 class CaseBounds {
  public:
   CaseBounds(const Case& c, const Feed& feed) : case_(c), feed_(feed), plain_(chain_bounds(c, feed)) {}
@@ -127,7 +127,7 @@ std::string to_string(const Choice& choice) {
   return choice.algorithm[0] + "/" + choice.algorithm[1] + "/" + choice.algorithm[2];
 }
 
-/// A library tells whether it takes a fused call by running it alone.
+/// A library shows whether it supports a fused call only by running it.
 void unless_refused_while_running(const Choice& choice, const std::function<void()>& run) {
   try {
     run();
@@ -162,7 +162,7 @@ void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBoun
 }  // namespace
 
 double epsilon(DType dtype) {
-  // In f64 the oracle errs as much as what it is compared with.
+  // In f64 the oracle errs as much as the tested backend.
   return dtype == DType::f64 ? 2 * std::numeric_limits<double>::epsilon()
                              : static_cast<double>(std::numeric_limits<float>::epsilon());
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The one suite that every backend goes through: an op's case against the oracle, in whole numbers, and by differences.
+// The suite that every backend runs: an op's case against the oracle, in whole numbers, and by differences.
 
 #include <cstdint>
 #include <string>
@@ -12,14 +12,14 @@ namespace lamina::test {
 
 enum class Fill : std::uint8_t { normal, integers };
 
-/// Numbers that suit the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain), positive
-/// variances; random upstream gradients, never ones.
+/// Suitable numbers for the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain),
+/// positive variances; random upstream gradients, never ones.
 Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal);
 
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
 
-/// Bounds of a whole chain whose first op is done by these algorithms. The tail may hold ReLU and Add and, in
+/// Bounds of a whole chain whose first op uses these algorithms. The tail may hold ReLU and Add and, in
 /// inference, a batch norm.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
@@ -30,10 +30,10 @@ void check_close(const std::string& what, const Values& got, const Values& want,
 double epsilon(DType);
 
 /// Every element type, algorithm, beta and pitch, shared memory and unwanted gradients, on the backend under test.
-/// A tail that the backend does not fuse is no case for it: returns false.
+/// Returns false if the backend does not fuse the tail.
 bool check_against_oracle(const Case&, std::uint64_t key = 1);
 
-/// Whole numbers through every algorithm that adds and multiplies: equal to the oracle in every bit.
+/// Whole numbers through every algorithm that only adds and multiplies: equal to the oracle in every bit.
 void check_integers(const Case&, std::uint64_t key = 1);
 
 /// A graph of the case: inputs x0, x1, ..., the op as "op", its tail as "tail0", ...

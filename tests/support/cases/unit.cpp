@@ -18,13 +18,13 @@ namespace {
 
 using Tensors = std::vector<std::unique_ptr<GuardedTensor>>;
 
-/// Equal, a NaN to a NaN too.
+/// Equal; a NaN equals a NaN.
 bool same(const Values& a, const Values& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](double p, double q) { return p == q || (std::isnan(p) && std::isnan(q)); });
 }
 
-/// Everything one run lends, and the run itself.
+/// The memory of one run, and the run.
 class Run {
  public:
   Run(Backend& backend, const Spec& spec, const Choice& choice, const Feed& feed, const Sharing& sharing)
@@ -92,7 +92,7 @@ class Run {
   std::unique_ptr<GuardedTensor> make(const TensorSpec& spec, bool gradient, const Values* values) {
     const std::int64_t pitch = gradient ? spec.gradient_pitch : spec.pitch;
     const Tensor like{nullptr, spec.shape, spec.dtype, spec.layout, pitch};
-    // A pitched tensor is a slice of a larger one, and so need not start at an aligned address.
+    // A pitched tensor is a slice of a larger one, so its address may be unaligned.
     auto tensor = std::make_unique<GuardedTensor>(device_, like, salt_++, like.dense() ? 0 : 3);
     if (values != nullptr) tensor->set(*values);
     return tensor;
@@ -130,11 +130,11 @@ class Run {
       case Operand::y: break;
     }
     Tensor tensor = y().tensor();
-    tensor.shape = spec_.y.shape;  // y may lie in x
+    tensor.shape = spec_.y.shape;  // y may alias x
     return tensor;
   }
 
-  /// What the unit is bound to: `workspace`, and all that was lent.
+  /// The unit's arguments: `workspace`, and all lent memory.
   struct Lent {
     Run& run;
     const GuardedBytes& workspace;

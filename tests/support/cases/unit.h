@@ -1,5 +1,5 @@
 #pragma once
-// Runs one unit of work on a backend without a plan, in guarded memory, and holds the backend to what it declared.
+// Runs one unit of work on a backend without a plan, in guarded memory, and checks what the backend declared.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@ struct Link {
   int operand = 0;
 };
 
-/// What is computed: an op, its input shapes, and the ops fused behind it.
+/// What is computed: an op, its input shapes, and the ops fused into it.
 struct Case {
   std::string name;
   Op op;
@@ -39,32 +39,32 @@ struct Conditions {
 
 std::string to_string(const Conditions&);
 
-/// The spec of a case under conditions; nothing where the backend refuses to fuse its tail.
+/// The spec of a case under conditions; empty if the backend refuses to fuse its tail.
 std::optional<Spec> make_spec(const Backend&, const Case&, const Conditions&);
 
-/// What a run is fed with, dense, in the order of the spec. `dx` and `dw` are old contents, used where the spec adds.
+/// The input of a run, dense, in the order of the spec. `dx` and `dw` are old contents, used if the spec adds.
 struct Feed {
   std::vector<Values> x, w, state;
   Values dy;
   std::vector<Values> dx, dw;
 };
 
-/// What it leaves behind. `dx[i]` is empty where it is not wanted; in inference mode there are no gradients.
+/// The results. `dx[i]` is empty if not wanted; in inference mode there are no gradients.
 struct Result {
   Values y;
   std::vector<Values> dx, dw, state;
 };
 
-/// Lends memory in place of what a plan might share.
+/// Aliases tensors as a plan might.
 struct Sharing {
-  int y_in_x = -1;    ///< forward writes y at the address of this x, where it may
-  int dx_in_dy = -1;  ///< backward writes this dx at the address of dy, where it may
+  int y_in_x = -1;    ///< forward writes y at the address of this x, if declared
+  int dx_in_dy = -1;  ///< backward writes this dx at the address of dy, if declared
 };
 
-/// Lowers the spec and runs all its steps in the order of the contract. Every tensor and block lies between walls;
-/// targets, saved, scratch, prepared and workspace are full of NaN. Between the passes, x and y that backward does not
-/// read (by what was declared) are filled with NaN. Fails the running test when a wall was written to, when an input
-/// was changed, when a dx that `dx_is_dy` is not dy, or when `recompute` does not make y again.
+/// Lowers the spec and runs all its steps in the order of the contract. Every tensor and block is between walls;
+/// targets, saved, scratch, prepared and workspace start as NaN. Between the passes, x and y that backward does not
+/// read (as declared) are filled with NaN. Fails the running test if a wall was written to, if an input
+/// was changed, if a dx with `dx_is_dy` is not dy, or if `recompute` does not make y again.
 Result run_unit(Backend&, const Spec&, const Choice&, const Feed&, const Sharing& = {});
 
 }  // namespace lamina::test

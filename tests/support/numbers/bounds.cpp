@@ -1,4 +1,4 @@
-// How far a right result may lie from the exact one.
+// How far a correct result may be from the exact one.
 
 #include "support/numbers/bounds.h"
 

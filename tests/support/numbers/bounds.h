@@ -1,5 +1,5 @@
 #pragma once
-// How far a right result may lie from the exact one: (K + 8) * epsilon * (sum of |terms|) for a sum of K products.
+// How far a correct result may be from the exact one: (K + 8) * epsilon * (sum of |terms|) for a sum of K products.
 
 #include <array>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace lamina::test {
 
-/// The error allowed for element i is count * epsilon * (terms[i] + |old contents|); a count of 0 asks for equality.
+/// The error allowed for element i is count * epsilon * (terms[i] + |old contents|); a count of 0 requires equality.
 struct Bound {
   Values terms;
   double count = 0;
@@ -25,7 +25,7 @@ using Algorithms = std::array<std::string, 3>;
 
 /// Bounds for one op (a case without a tail) from its inputs in f64. Linear ops: the oracle's result on absolute
 /// values. The others: the absolute values of the terms of their formula, the count times the number of factors that
-/// carry an error of (K + 8) epsilon themselves. Passes of a Winograd algorithm: see winograd_bounds.h.
+/// carry an error of (K + 8) epsilon themselves. For passes of a Winograd algorithm see winograd_bounds.h.
 Bounds bounds_of(const Case&, const Feed&, const Algorithms& = {});
 
 }  // namespace lamina::test

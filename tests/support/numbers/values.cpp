@@ -1,4 +1,4 @@
-// Numbers that tests are fed with.
+// Input numbers of tests.
 
 #include "support/numbers/values.h"
 

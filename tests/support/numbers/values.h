@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that tests are fed with. All are exact in f32, so that every element type sees the same ones.
+// Input numbers of tests. All are exact in f32, so that every element type gets the same numbers.
 
 #include <cstdint>
 #include <vector>
@@ -16,12 +16,12 @@ Values zeros(const Shape&);
 Values normal(const Shape&, std::uint64_t key);
 /// Whole numbers in [-3, 3]: sums and products of these are exact in f32.
 Values integers(const Shape&, std::uint64_t key);
-/// Every number once, in random order, 1/8 apart and centred on 0: max pooling has one winner, far ahead.
+/// Every number once, in random order, 1/8 apart and centred on 0: max pooling has one clear winner.
 Values permutation(const Shape&, std::uint64_t key);
 /// Normal numbers pushed away from 0 by 0.1: no ReLU near its kink.
 Values apart_from_zero(const Shape&, std::uint64_t key);
 
-/// A tensor's elements, of any device, layout and pitch. They wait.
+/// A tensor's elements, on any device, in any layout and pitch. They wait.
 Values read(Device&, const Tensor&);
 void write(Device&, const Tensor&, const Values&);
 
@@ -31,7 +31,7 @@ Values plus(Values, const Values&);  ///< element by element
 /// Seed of the random tests: LAMINA_TEST_SEED, or 1.
 std::uint64_t seed();
 
-/// A stream of random whole numbers: the choices of a random test.
+/// A stream of random whole numbers for the choices of a random test.
 class Dice {
  public:
   explicit Dice(std::uint64_t key) : key_(key) {}

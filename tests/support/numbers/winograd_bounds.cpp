@@ -1,4 +1,4 @@
-// The bounds of Winograd convolutions, by loops over what their tiles could read.
+// The bounds of Winograd convolutions, by loops over what their tiles may read.
 
 #include "support/numbers/winograd_bounds.h"
 
@@ -8,7 +8,7 @@
 namespace lamina::test {
 namespace {
 
-double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }  // beside the sum over channels
+double roundings(const Winograd& winograd) { return winograd.taps == 5 ? 28 : 26; }  // besides the sum over channels
 constexpr double weight_roundings = 28;
 
 /// The largest |value| of a plane among the rows and columns that any tile with the output (p, q) reads.
@@ -51,7 +51,7 @@ double filter_norm(const Values& w, int weights, std::int64_t filters, std::int6
   return sum;
 }
 
-/// Calls visit with the absolute value of every element of a square of a plane that lies in the plane.
+/// Calls visit with the absolute value of every element of a square that is inside the plane.
 template <class Visit>
 void visit_square(const Shape& shape, const Values& values, int n, int c, int h, int w, int side, const Visit& visit) {
   const double* const plane = values.data() + (std::int64_t{n} * shape.c + c) * shape.plane();

@@ -1,14 +1,14 @@
 #pragma once
-// How far a right result of a Winograd convolution may lie from the exact one.
+// How far a correct result of a Winograd convolution may be from the exact one.
 //
-// A tile's outputs are sums over one transformed patch, so that the error of an output depends on all of the patch,
-// also on what the output itself does not read. With u the unit roundoff, C channels, and per channel |w|_1 the sum of
+// A tile's outputs are sums over one transformed patch, so the error of an output depends on the whole patch,
+// also on elements that the output skips. With u the unit roundoff, C channels, and per channel |w|_1 the sum of
 // the filter's absolute values and |x|_max the largest absolute value of the patch,
 //
 //   |computed - exact| <= (C + 26) * u * growth * sum over channels of |w|_1 |x|_max,
 //
 // 26 = 8 roundings in each of the three transforms (4 along each axis), one of the bias, one of an old content; 28 for
-// filters of 5x5, whose own transform has 5 along each axis. growth = the square of the largest, over the outputs of a
+// filters of 5x5, whose transform has 5 along each axis. growth = the square of the largest, over the outputs of a
 // one-dimensional tile, of sum over points a of |A[a]| * max over taps |G[a]| * (sum over the patch of |B[a]|).
 //
 // A weight gradient sums over the tiles of the batch. With |dy|_1 the sum of a tile's absolute values,
@@ -34,8 +34,8 @@ struct Winograd {
   int weights() const { return taps * taps; }  ///< of a filter
 };
 
-/// What "winograd_2x2" (points 0, 1, -1, infinity) and "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity) are, and the
-/// first with filters of 5x5 (the points of the second); nothing for an algorithm of another kind.
+/// The numbers of "winograd_2x2" (points 0, 1, -1, infinity), of "winograd_4x4" (0, 1/2, -1/2, 2, -2, infinity), and of
+/// the first with filters of 5x5 (the points of the second); empty for other algorithms.
 std::optional<Winograd> winograd_named(const std::string& algorithm, int taps = 3);
 
 Bound winograd_y_bound(const Winograd&, const Conv&, const Shape& x, const Feed&);
