@@ -31,7 +31,7 @@ struct PixelProduct {
   int groups, results, depth;  ///< of a group: results m, and terms of a sum
   const T* w;
   int w_row;               ///< elements from one filter to the next
-  View<const T> in, mask;  ///< in counts only where the mask, if there is one, is above 0
+  View<const T> in, mask;  ///< in counts only where the mask, if given, is above 0
   int in_plane;            ///< elements of a channel of `in`
   const T* bias;
   bool adds, relu;  ///< old contents of `out` are added, then all is clamped at 0

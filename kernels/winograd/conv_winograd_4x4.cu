@@ -109,7 +109,7 @@ struct Tile {
 /// The column of a patch that this thread loads, of one channel of every step.
 template <class T, bool masked>
 struct PatchColumn {
-  unsigned inside = 0;  // bit r: row r of the patch lies in the image
+  unsigned inside = 0;  // bit r: row r of the patch is in the image
   int channel;          // of the group, in the next step
   const T* x;           // the topmost, inside or not
   const T* mask;

@@ -79,7 +79,7 @@ struct Columns {
   int n, row, column;  // of the pair
   bool brings_x, brings_dy;
   int x_at, dy_at;                       // the first pair's column of its plane
-  unsigned x_inside = 0, dy_inside = 0;  // bit r: row r of the pair lies in the plane
+  unsigned x_inside = 0, dy_inside = 0;  // bit r: row r of the pair is in the plane
   const T* x;                            // the topmost elements, inside or not
   const T* dy;
   const T* mask;

@@ -117,7 +117,7 @@ TEST_CASE("cudnn: a step declares the determinism and the math of what was taken
   on.fake.answers[Pass::forward] = {result(1, 0, cudnn::math_type::standard)};
   CHECK(step(0, {.math = Math::tf32}).math == Math::tf32);  // which the standard math may be
   CHECK(step(0, {}).math == Math::strict);
-  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::tf32);  // no answer: as asked
+  CHECK(step(0, {.algorithm = {"gemm", "", ""}, .math = Math::tf32}).math == Math::tf32);  // no answer: as requested
   const Spec connected = spec_of(on, {"", FullyConnected{.outputs = 2}, {{2, 3, 1, 1}}});
   for (const Math math : {Math::strict, Math::tf32})
     for (const Lowered::Step& made : on.backend.lower(connected, {.math = math}).steps) CHECK(made.math == math);

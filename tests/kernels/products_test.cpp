@@ -235,7 +235,7 @@ TEST_CASE("sums are cut into ranges where that fills the multiprocessors of a la
   const ConvPart parts[3] = {{132 * 128, 8 * 10}, {132 * 128, 8 * 5}, {66 * 128, 0}};
   const ConvSize size{128, 0, 1, 0, 512, 256};
   const ConvTileCost two[3] = {{ConvTile::tile_128x128, 128, 128, 8, 400, 30, 2}, costs[1], costs[2]};
-  // Of the multiprocessor with most: 10 steps beside 5, and one block with neither.
+  // The busiest multiprocessor: 10 steps next to 5, and one block with neither.
   CHECK(cycles_of(size, parts, 3, two[0], 1) == 10 * 700 + 2 * 30 + 30);
   CHECK(cycles_of(size, parts, 3, costs[0], 1) == (10 + 5) * 4000);
   CHECK(conv_cut_for(size, parts, 3, costs, ConvTile::tile_128x128, 0).cycles == (10 + 5) * 4000);

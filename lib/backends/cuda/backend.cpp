@@ -95,7 +95,7 @@ class CudaBackend final : public Backend {
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
     if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-    // A value added to itself would be two operands inside the unit, where it does not exist.
+    // A value added to itself does not fuse: both operands would be the value inside the unit, which is not stored.
     return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
   }
 

@@ -138,7 +138,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
   if (!joins(spec, spec.tail.size(), next.op)) return false;
-  // A value added to itself would be two operands inside the unit, where it does not exist.
+  // A value added to itself does not fuse: both operands would be the value inside the unit, which is not stored.
   return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }
 

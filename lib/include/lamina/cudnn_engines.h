@@ -56,7 +56,7 @@ class LAMINA_API CudnnEngines {
   std::string directory() const;  ///< from which the library was opened
 
   /// For one convolution without bias in f32 (x, w and y dense in `layout`, at 16 bytes; beta 0): the engines of
-  /// heuristic mode A in its order, then those of mode FALLBACK. Empty where the library proposes none. `pass` is
+  /// heuristic mode A in its order, then those of mode FALLBACK. Empty if the library proposes none. `pass` is
   /// forward, backward_data or backward_params. Throws ShapeError (as infer does), UsageError (another pass),
   /// Unsupported (the library cannot describe this convolution), LoadError (its parts come from several directories),
   /// DeviceError (a call failed). Not thread-safe.

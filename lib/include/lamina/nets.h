@@ -16,7 +16,7 @@ struct Options {
   int classes = 0;        ///< outputs; 0: the network's own
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
   bool dropout = true;    ///< with the dropout of the source
-  bool softmax = true;    ///< with the softmax of the source, where it has one
+  bool softmax = true;    ///< with the softmax of the source, if it has one
 };
 
 /// How the network was timed for the published tables.

@@ -15,7 +15,7 @@ struct Unit {
   Session& session;
   const Api& api;
   DType dtype;
-  bool relu, bias;   ///< bias: of its own
+  bool relu, bias;   ///< bias: its own
   bool folded, add;  ///< inference: a batch norm is folded into filter and bias; x[1] is added
   bool adds, adds_dw;
 
