@@ -1,5 +1,5 @@
 #pragma once
-// Our own matrix product, used without cuBLAS.
+// Our own matrix product, for use without cuBLAS.
 
 #include "../common/stream.h"
 

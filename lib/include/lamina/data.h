@@ -57,7 +57,7 @@ enum class Part : std::uint8_t { train, test };
 // FileError that names it, what was found and what was expected. Invalid are: missing, not a regular file, truncated,
 // too long, wrong magic number, impossible counts or labels, a damaged gzip stream.
 // Memory use is proportional to the file, whatever counts its header claims; a gzip stream may expand to 100 times its
-// size, and to at least a MiB. Writers replace a file as a whole or not at all. They throw UsageError for an
+// size, or to a MiB if that is more. Writers replace a file as a whole or not at all. They throw UsageError for an
 // inconsistent set and FileError for errors of the disk.
 
 /// Two files in the IDX format of MNIST (yann.lecun.com/exdb/mnist). All numbers are 32 bits, big-endian.

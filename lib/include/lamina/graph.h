@@ -68,7 +68,7 @@ class LAMINA_API Graph {
   std::unique_ptr<Value::Body> body_;
 };
 
-/// Appends a node and infers its shapes. The inputs must belong to this graph.
+/// Appends a node and infers its shapes. The inputs must belong to one graph; the result belongs to it too.
 /// An empty name becomes the op's name. A repeated name gets "#2", "#3", ... in order of appending if the op has
 /// no parameters, and is a UsageError otherwise. Throws ShapeError (node, op, every shape), UsageError (values of
 /// different graphs, no inputs); the graph is then unchanged.

@@ -95,8 +95,8 @@ struct Call {
 /// each.
 class LAMINA_API Plan {
  public:
-  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph without an
-  /// op, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
+  /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
+  /// nothing, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
   /// OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();

@@ -28,7 +28,7 @@ struct ForwardInputs {
   ConvEnd<T> end;
 };
 
-/// The inputs of a pass. If an Add follows, copies its other operand to y, to which the pass then adds.
+/// The inputs of a pass. If an Add follows, its other operand is then in y, and the pass adds to it.
 template <class T>
 ForwardInputs<T> begin_forward(Stream, const ConvForward&, const Args&);
 

@@ -101,7 +101,7 @@ std::string winograd_4x4_refusal(const Conv& op, const Spec& spec) {
   if (weights > most)
     return "winograd_4x4 takes up to " + std::to_string(most) + " weights of a group, not " + std::to_string(weights);
   for (const Shape& shape : {spec.x[0].shape, spec.y.shape})
-    if (shape.count() / 16 > most)  // more than the number of blocks: each computes 16 results or more
+    if (shape.count() / 16 > most)  // more than a grid's blocks: each computes 16 results or more
       return "winograd_4x4 takes up to " + std::to_string(16 * most) + " elements of a tensor, not " +
              std::to_string(shape.count());
   return {};

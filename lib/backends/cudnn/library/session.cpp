@@ -28,7 +28,7 @@ struct Process {
   std::mutex mutex;
   // Never closed: a backend may live until the process ends, and its handle with it.
   Library* library = nullptr;
-  std::string asked;    ///< named for the library
+  std::string asked;    ///< the directory requested for the library
   std::string claimed;  ///< by all claims, canonical; empty: the system's
   int claims = 0;
 
