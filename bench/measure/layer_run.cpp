@@ -17,29 +17,6 @@ namespace {
 
 constexpr double short_seconds = 0.01;  // a hundred times what it takes to wake a sleeping thread
 constexpr int runs_for_bits = 3;
-constexpr std::size_t block_bytes = 4 << 20;
-
-std::vector<double> values_of(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
-  download(device, std::span<double>(values), tensor);
-  return values;
-}
-
-/// Single elements of a tensor, by their places in n, c, h, w.
-std::vector<double> values_of(Device& device, const Tensor& tensor, const std::vector<std::int64_t>& elements) {
-  const Shape& shape = tensor.shape;
-  std::vector<double> values(elements.size());
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const std::int64_t n = elements[i] / shape.image(), in_image = elements[i] % shape.image();
-    const std::int64_t c = in_image / shape.plane(), pixel = in_image % shape.plane();
-    const std::int64_t at =
-        tensor.layout == Layout::nchw ? n * tensor.pitch + in_image : (n * shape.plane() + pixel) * tensor.pitch + c;
-    Tensor one{tensor.as<char>() + at * static_cast<std::int64_t>(size_of(tensor.dtype)), {}, tensor.dtype};
-    one.pitch = 1;
-    download(device, std::span<double>(&values[i], 1), one);
-  }
-  return values;
-}
 
 }  // namespace
 
@@ -60,11 +37,12 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
 
   first_ = timed();
   is_short_ = first_.seconds < short_seconds;
-  first_bits_ = bits();
+  first_bits_ = bits_of(plan_.backend().device(), results());
   facts_.runs_compared = 1;
   if (has_reference(graph.nodes().back().op)) {
-    if (!*shared) *shared = reference();
-    look_at_error(**shared);
+    Device& device = plan_.backend().device();
+    if (!*shared) *shared = reference_of(device, graph.nodes().back().op, pass_, args());
+    facts_.error = error_of(device, pass_, args(), **shared);
   }
   if (Device& device = plan_.backend().device(); device.longest_hold() > 0) {
     warm_up(device, [this] { enqueue(); });  // the device was idle while the host summed the reference
@@ -117,46 +95,20 @@ std::vector<Tensor> LayerRun::results() const {
   return tensors;
 }
 
-std::uint64_t LayerRun::bits() const {
-  Device& device = plan_.backend().device();
-  std::vector<std::uint64_t> block(block_bytes / sizeof(std::uint64_t));
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const Tensor& tensor : results()) {
-    if (!tensor) continue;
-    const std::size_t bytes = static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype);
-    for (std::size_t at = 0; at < bytes; at += block_bytes) {
-      const std::size_t here = std::min(block_bytes, bytes - at);
-      block[(here - 1) / sizeof(std::uint64_t)] = 0;  // the last word may be filled in part
-      device.download(block.data(), tensor.as<char>() + at, here);
-      for (std::size_t i = 0; i * sizeof(std::uint64_t) < here; ++i) {
-        hash = (hash ^ block[i]) * 0x9E3779B97F4A7C15U;
-        hash ^= hash >> 32;
-      }
-    }
-  }
-  return hash;
-}
-
 void LayerRun::look_at_bits() {
   ++facts_.runs_compared;
-  facts_.same_bits = facts_.same_bits && bits() == first_bits_;
+  facts_.same_bits = facts_.same_bits && bits_of(plan_.backend().device(), results()) == first_bits_;
 }
 
-Reference LayerRun::reference() const {
-  Device& device = plan_.backend().device();
-  const Node& node = plan_.graph().nodes().back();
-  const std::vector<std::string> names = plan_.parameter_names();
-  Operands operands;
-  if (pass_ != Pass::backward_data) operands.x = values_of(device, plan_.input());
-  if (pass_ != Pass::backward_params) operands.w = values_of(device, plan_.parameter(names.front()));
-  if (pass_ == Pass::forward && names.size() > 1) operands.bias = values_of(device, plan_.parameter(names[1]));
-  if (pass_ != Pass::forward) operands.dy = values_of(device, plan_.output_gradient());
-  return make_reference(node.op, plan_.input().shape, pass_, operands);
-}
-
-void LayerRun::look_at_error(Reference& reference) {
-  const std::vector<Tensor> all = results();
-  facts_.error = compare(reference, values_of(plan_.backend().device(), all.front(), reference.elements));
+Args LayerRun::args() const {
+  Args args;
+  args.x = {plan_.input()};
+  for (const std::string& name : plan_.parameter_names()) args.w.push_back(plan_.parameter(name));
+  args.y = plan_.output();
+  if (pass_ != Pass::forward) args.dy = plan_.output_gradient();
+  if (pass_ == Pass::backward_params) args.dw = results();
+  if (pass_ == Pass::backward_data) args.dx = results();
+  return args;
 }
 
 std::unique_ptr<LayerRun> open_layer(Backend& backend, const Case& c, const Graph& graph, const Node& node, Pass pass,

@@ -11,7 +11,7 @@
 
 #include "lamina/plan.h"
 #include "layers.h"
-#include "reference.h"
+#include "results.h"
 #include "samples.h"
 #include "stopwatch.h"
 
@@ -52,10 +52,8 @@ class LayerRun {
   void enqueue();
   Sample timed();
   std::vector<Tensor> results() const;
-  std::uint64_t bits() const;  ///< a hash of the results
+  Args args() const;  ///< what the pass read and wrote
   void look_at_bits();
-  void look_at_error(Reference& reference);
-  Reference reference() const;
 
   Pass pass_;
   Plan plan_;

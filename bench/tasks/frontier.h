@@ -9,37 +9,18 @@
 
 #include "io/print.h"
 #include "measure/cases.h"
-#include "measure/layer_run.h"
 #include "measure/workshop.h"
 #include "pareto.h"
 
 namespace lamina::bench {
 
-/// One algorithm for one pass of one layer.
-struct Tried {
-  std::string algorithm;
-  std::vector<double> seconds{};  ///< one sample: so slow that it was not asked again; none: it could not run
-  bool of_one_image = false;      ///< so slow that it ran on one image only: time by the batch, bits and error of that
-  LayerFacts facts{};
-  std::string refusal{};     ///< why it could not run
-  bool unsupported = false;  ///< and that is rightly so
-  bool by_rule = false;      ///< what the backend takes unless told
-
-  bool ran() const { return !seconds.empty(); }
-  /// Deterministic is what is declared so and was not seen to be otherwise. Needs ran().
-  Offer offer() const;
-};
-
 struct FrontierLine {
   std::string node;  ///< the first of the layer's
   int layers = 1;    ///< of the network: in backward_data, those whose gradient is wanted
-  Pass pass = Pass::forward;
   Cost work;
-  std::vector<Tried> tried;
+  LayerTuning tuning;
 
-  /// Those that ran, and their places in `tried`.
-  std::vector<Offer> offers() const;
-  std::vector<std::size_t> ran() const;
+  Pass pass() const { return tuning.pass; }
 };
 
 struct Frontier {
@@ -51,33 +32,18 @@ struct Frontier {
   bool complete() const { return cut_layer.empty(); }
 };
 
-struct FrontierEffort {
-  int samples = 7;             ///< six are the fewest with an interval of 95 %
-  double longest_seconds = 5;  ///< of a run of an algorithm that is far behind
-};
-
 /// How long measuring will take at half the peak, or 0 where that is not known. Slow algorithms come on top.
-double guessed_seconds(Workshop&, const Case&, const FrontierEffort&);
+double guessed_seconds(Workshop&, const Case&, const TuningRules&);
 
-/// Measures. Each algorithm runs once to warm up; one that takes more than ten times as long as the fastest has that
-/// run as its only sample, and where a run on one image says that it would and be longer than the longest, it is not
-/// run on the batch. The others take turns, first to last and last to first, for as many samples as asked; where the
-/// device has no room for the plans of all of a line's algorithms, each turn makes its plan anew. `progress` is told of
-/// each line before it is measured. Interrupted, the pass that runs is finished, and the lines before are kept.
-Frontier make_frontier(Workshop&, const Case&, const FrontierEffort&,
+/// Has every line tuned, each layer by itself: what the tuner measures, with the error against sums in f64 and the bits
+/// of each algorithm beside it. Limits decide only between what was measured. `progress` is called with each line
+/// before it is measured. Interrupted, the run that has begun is finished, and the lines before are kept.
+Frontier make_frontier(Workshop&, const Case&, const TuningRules&,
                        const std::function<void(const std::string&)>& progress);
-
-/// The fastest choice of a line under limits.
-struct Picked {
-  std::optional<std::size_t> best{};  ///< in `tried`; nothing: none is within the limits
-  std::vector<std::size_t> ties{};
-};
-
-Picked pick_fastest(const FrontierLine&, const Limits&);
 
 /// The network of the fastest choices.
 struct FastestNet {
-  std::vector<Picked> picks;                         ///< by line
+  std::vector<LayerTuning::Picked> picks;            ///< by line: the tuner's, within the limits
   double forward_seconds = 0, backward_seconds = 0;  ///< of these layers, each as often as the network has it
   double by_rule_seconds = 0;        ///< of all passes by the backend's rule; 0: one of them was not measured
   std::vector<std::string> missing;  ///< lines for which nothing is within the limits
@@ -93,10 +59,11 @@ std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const Faste
 /// more workspace than the limit, or fail with any; empty where it can.
 std::string why_not_planned(Workshop&, const Case&, const std::map<std::string, Choice>& choices);
 
-/// The whole network planned with the picks and planned by rule, passes in turns; medians of forward and backward.
+/// The whole network planned with the picks and planned by rule, raced against each other.
 struct WholeNet {
   Interval picked, by_rule;
-  int samples = 0;  ///< of each: fewer than asked where it was interrupted; 0: there are no times
+  Interval ratio;           ///< of the picks' times over the rule's
+  std::size_t samples = 0;  ///< of each; 0: it was interrupted, and there are no times
 };
 WholeNet time_whole(Workshop&, const Case&, const std::map<std::string, Choice>& choices, int samples);
 

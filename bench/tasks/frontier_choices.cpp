@@ -11,6 +11,8 @@
 #include "io/quantities.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
+#include "measure/layers.h"
+#include "measure/reference.h"
 #include "measure/stopwatch.h"
 
 namespace lamina::bench {
@@ -22,41 +24,32 @@ std::map<std::string, Algorithms> algorithms_by_layer(const Frontier& frontier, 
   for (std::size_t i = 0; i < frontier.lines.size(); ++i) {
     const FrontierLine& line = frontier.lines[i];
     if (!net.picks[i].best || line.node == frontier.cut_layer) continue;
-    by_layer[line.node][static_cast<std::size_t>(line.pass)] = line.tried[*net.picks[i].best].algorithm;
+    by_layer[line.node][static_cast<std::size_t>(line.pass())] = line.tuning.candidates[*net.picks[i].best].algorithm;
   }
   return by_layer;
 }
 
 }  // namespace
 
-Picked pick_fastest(const FrontierLine& line, const Limits& limits) {
-  const std::vector<std::size_t> places = line.ran();
-  const std::vector<Offer> offers = line.offers();
-  Picked picked;
-  const std::optional<std::size_t> best = fastest(offers, limits);
-  if (!best) return picked;
-  picked.best = places[*best];
-  for (const std::size_t i : tied_with(offers, limits, *best)) picked.ties.push_back(places[i]);
-  return picked;
-}
-
 FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
   FastestNet net;
   bool rule_is_known = true;
+  const auto seconds = [](const FrontierLine& line, const Candidate& one) {
+    return line.layers * median_interval(one.measured.seconds).middle;
+  };
   for (const FrontierLine& line : frontier.lines) {
-    const Picked& picked = net.picks.emplace_back(pick_fastest(line, limits));
-    const auto rule =
-        std::find_if(line.tried.begin(), line.tried.end(), [](const Tried& t) { return t.by_rule && t.ran(); });
-    rule_is_known = rule_is_known && rule != line.tried.end();
-    if (rule != line.tried.end()) net.by_rule_seconds += line.layers * rule->offer().seconds.middle;
+    const std::vector<Candidate>& all = line.tuning.candidates;
+    const auto rule = std::find_if(all.begin(), all.end(), [](const Candidate& c) { return c.by_rule && c.ran(); });
+    rule_is_known = rule_is_known && rule != all.end();
+    if (rule != all.end()) net.by_rule_seconds += seconds(line, *rule);
+    const LayerTuning::Picked& picked = net.picks.emplace_back(pick_within(line.tuning, limits));
     if (!picked.best) {
-      net.missing.push_back(fmt::format("{}, {}", line.node, to_string(line.pass)));
+      net.missing.push_back(fmt::format("{}, {}", line.node, to_string(line.pass())));
       continue;
     }
-    const Tried& best = line.tried[*picked.best];
+    const Candidate& best = all[*picked.best];
     net.as_by_rule = net.as_by_rule && best.by_rule;
-    (line.pass == Pass::forward ? net.forward_seconds : net.backward_seconds) +=
-        line.layers * best.offer().seconds.middle;
+    (line.pass() == Pass::forward ? net.forward_seconds : net.backward_seconds) += seconds(line, best);
   }
   if (!rule_is_known) net.by_rule_seconds = 0;
   return net;
@@ -117,10 +110,10 @@ WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::strin
   by_rule.choice_of.clear();
   Options picked = by_rule;
   picked.choice_of = choices;
-  Plan plans[] = {Plan(workshop.graph(c), backend, picked), Plan(workshop.graph(c), backend, by_rule)};
+  Plan plans[] = {Plan(workshop.graph(c), backend, by_rule), Plan(workshop.graph(c), backend, picked)};
   Stopwatch stopwatch(backend.device());
-  std::vector<double> seconds[2];
-  const auto pass = [&](std::size_t i) {
+  const auto pass = [&](std::size_t i) -> std::optional<double> {
+    if (interrupted() != 0) return std::nullopt;
     return stopwatch
         .time([&] {
           plans[i].forward();
@@ -128,15 +121,11 @@ WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::strin
         })
         .seconds;
   };
-  for (const std::size_t i : {0, 1})
-    if (interrupted() == 0) pass(i);
-  for (int sample = 0; sample < samples && interrupted() == 0; ++sample)
-    for (const std::size_t turn : {0, 1}) {
-      const std::size_t i = sample % 2 == 0 ? turn : 1 - turn;
-      seconds[i].push_back(pass(i));
-    }
-  if (seconds[0].empty()) return {};
-  return {median_interval(seconds[0]), median_interval(seconds[1]), static_cast<int>(seconds[0].size())};
+  const RaceRules rules{.rounds = static_cast<std::size_t>(samples), .seconds = no_bound};
+  const std::vector<Raced> raced = race(2, pass, rules);
+  const Rounds &ruled = raced[0].rounds, &its = raced[1].rounds;
+  if (ruled.empty() || its.empty()) return {};
+  return {median_interval(its), median_interval(ruled), ratio_interval(ruled, its), its.size()};
 }
 
 std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,

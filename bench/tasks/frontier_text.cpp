@@ -24,47 +24,48 @@ std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * se
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1e}", error) : "not known"; }
 
 /// What one algorithm has to say of itself, and what the pick says of it.
-std::string remark(const FrontierLine& line, std::size_t i, const Picked& picked, const Limits& limits, bool stays) {
-  const Tried& tried = line.tried[i];
-  if (!tried.ran()) return (tried.unsupported ? "not supported: " : "failed: ") + tried.refusal;
+std::string remark(const LayerTuning& tuning, std::size_t i, const LayerTuning::Picked& picked, const Limits& limits,
+                   bool stays) {
+  const Candidate& one = tuning.candidates[i];
+  if (!one.ran()) return (one.unsupported ? "not supported: " : "failed: ") + one.refused;
   std::vector<std::string> parts;
   const bool is_tied = std::find(picked.ties.begin(), picked.ties.end(), i) != picked.ties.end();
   if (picked.best == i) parts.emplace_back(picked.ties.empty() ? "fastest" : "fastest, tied");
-  if (is_tied) parts.push_back("tied with " + line.tried[*picked.best].algorithm);
+  if (is_tied) parts.push_back("tied with " + tuning.candidates[*picked.best].algorithm);
   if (!stays) parts.emplace_back("beaten");
-  if (!within(tried.offer(), limits)) parts.emplace_back("beyond the limits");
-  if (tried.by_rule) parts.emplace_back("by rule");
-  if (tried.seconds.size() == 1) parts.emplace_back("slow");
-  if (!tried.facts.same_bits) parts.emplace_back("other bits on another run");
-  if (!tried.facts.deterministic) parts.emplace_back("declared not deterministic");
+  if (!within(one.measured, limits)) parts.emplace_back("beyond the limits");
+  if (one.by_rule) parts.emplace_back("by rule");
+  if (!one.measured.finished) parts.emplace_back("slow");
+  if (!one.measured.same_bits) parts.emplace_back("other bits on another run");
+  if (!one.measured.deterministic) parts.emplace_back("declared not deterministic");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<std::string> cells(const FrontierLine& line, const Tried& tried) {
-  std::vector<std::string> text = {line.node, fmt::format("{}", line.layers), std::string(to_string(line.pass)),
-                                   tried.algorithm};
-  if (!tried.ran()) {
+std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
+  std::vector<std::string> text = {line.node, fmt::format("{}", line.layers), std::string(to_string(line.pass())),
+                                   one.algorithm};
+  if (!one.ran()) {
     text.resize(13);
     return text;
   }
-  const Offer offer = tried.offer();
-  const LayerFacts& facts = tried.facts;
+  const Measurement& its = one.measured;
+  const Interval seconds = median_interval(its.seconds);
   const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
-  text.push_back(milliseconds(offer.seconds.middle));
-  if (tried.of_one_image)
+  text.push_back(milliseconds(seconds.middle));
+  if (its.of_one_image)
     text.emplace_back("of one image");
-  else if (tried.seconds.size() == 1)
+  else if (its.seconds.size() == 1)
     text.emplace_back("one sample");
   else
-    text.push_back(fmt::format("{} .. {}", milliseconds(offer.seconds.low), milliseconds(offer.seconds.high)));
-  text.push_back(fmt::format("{:.1f}", 1e-9 * line.work.flops / offer.seconds.middle));
-  text.push_back(fmt::format("{:.2f}", static_cast<double>(facts.workspace_bytes) / mebibyte));
-  text.push_back(error_text(offer.error));
-  text.push_back(error_text(facts.guaranteed_error));
-  text.push_back(yes(facts.deterministic));
-  text.push_back(facts.runs_compared > 1 ? fmt::format("{} in {}", yes(facts.same_bits), facts.runs_compared)
-                                         : "not compared");
-  text.emplace_back(to_string(facts.math));
+    text.push_back(fmt::format("{} .. {}", milliseconds(seconds.low), milliseconds(seconds.high)));
+  text.push_back(fmt::format("{:.1f}", 1e-9 * line.work.flops / seconds.middle));
+  text.push_back(fmt::format("{:.2f}", static_cast<double>(its.workspace_bytes) / mebibyte));
+  text.push_back(error_text(its.error));
+  text.push_back(error_text(its.guaranteed_error));
+  text.push_back(yes(its.deterministic));
+  text.push_back(its.runs_compared > 1 ? fmt::format("{} in {}", yes(its.same_bits), its.runs_compared)
+                                       : "not compared");
+  text.emplace_back(to_string(its.math));
   return text;
 }
 
@@ -83,14 +84,12 @@ void add_rows(Grid& grid, const Frontier& frontier, const FastestNet& net, const
   const Case& c = frontier.facts;
   for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
     const FrontierLine& line = frontier.lines[l];
-    const std::vector<std::size_t> ran = line.ran();
-    const std::vector<bool> stays = not_beaten(line.offers());
-    for (std::size_t i = 0; i < line.tried.size(); ++i) {
-      const auto place = std::find(ran.begin(), ran.end(), i);
-      const bool unbeaten = place != ran.end() && stays[static_cast<std::size_t>(place - ran.begin())];
-      if (!everything && !unbeaten) continue;
-      std::vector<std::string> row = cells(line, line.tried[i]);
-      row.push_back(remark(line, i, net.picks[l], limits, unbeaten));
+    const std::vector<Candidate>& all = line.tuning.candidates;
+    const std::vector<bool> stays = not_beaten(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!everything && !stays[i]) continue;
+      std::vector<std::string> row = cells(line, all[i]);
+      row.push_back(remark(line.tuning, i, net.picks[l], limits, stays[i]));
       if (everything) row.insert(row.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
       grid.rows.push_back(std::move(row));
     }
@@ -102,10 +101,12 @@ std::string refusals(const Frontier& frontier) {
   std::map<std::string, int> counts;
   int beaten = 0;
   for (const FrontierLine& line : frontier.lines) {
-    const std::vector<bool> stays = not_beaten(line.offers());
-    beaten += static_cast<int>(std::count(stays.begin(), stays.end(), false));
-    for (const Tried& tried : line.tried)
-      if (!tried.ran()) ++counts[tried.algorithm];
+    const std::vector<Candidate>& all = line.tuning.candidates;
+    const std::vector<bool> stays = not_beaten(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].ran()) ++counts[all[i].algorithm];
+      if (all[i].ran() && !stays[i]) ++beaten;
+    }
   }
   std::string text = fmt::format("Beaten by another, and so not shown: {}. ", beaten);
   for (const auto& [algorithm, count] : counts)
@@ -131,14 +132,14 @@ std::string whole_text(Workshop& workshop, const Frontier& frontier, const Faste
   try {
     const WholeNet whole = time_whole(workshop, frontier.facts, choices, samples);
     if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
-    const double ratio = whole.picked.middle / whole.by_rule.middle;
+    const bool is_tied = whole.ratio.low <= 1 && whole.ratio.high >= 1;
     return fmt::format(
         "The whole network, {} passes of each in turns: {} ms ({} .. {}) with these choices, {} ms ({} .. {}) by rule: "
         "{}.\n",
         whole.samples, milliseconds(whole.picked.middle), milliseconds(whole.picked.low),
         milliseconds(whole.picked.high), milliseconds(whole.by_rule.middle), milliseconds(whole.by_rule.low),
         milliseconds(whole.by_rule.high),
-        tied(whole.picked, whole.by_rule) ? "equal within noise" : fmt::format("{:.3f} times", ratio));
+        is_tied ? "equal within noise" : fmt::format("{:.3f} times", whole.ratio.middle));
   } catch (const Error& error) {
     return fmt::format("The whole network could not be timed with these choices: {}\n", error.what());
   }
@@ -157,7 +158,7 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
                        fmt::join(net.missing, "; "));
   double layers = 0;
   for (const FrontierLine& line : frontier.lines)
-    if (line.pass == Pass::forward) layers += line.layers;
+    if (line.pass() == Pass::forward) layers += line.layers;
   std::string text = fmt::format(
       "Fastest within {}: the {:.0f} convolutions and fully connected layers take {} ms forward and {} ms backward",
       limits_text(limits), layers, milliseconds(net.forward_seconds), milliseconds(net.backward_seconds));
@@ -183,15 +184,15 @@ void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& 
   if (!options.choices_out.empty()) check_writable(options.choices_out);
   Grid grid{columns(), {}};
   if (!text) grid.columns.insert(grid.columns.begin(), {{"network"}, {"backend"}, {"batch", true}});
-  FrontierEffort effort;
-  if (options.passes > 0) effort.samples = options.passes;
+  TuningRules rules;
+  if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::vector<Case> all = cases(workshop, options.networks);
   double seconds = 0;
-  for (const Case& c : all) seconds += guessed_seconds(workshop, c, effort);
+  for (const Case& c : all) seconds += guessed_seconds(workshop, c, rules);
   if (seconds > 0)
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
-               effort.samples == 1 ? std::string("One sample") : fmt::format("{} samples", effort.samples),
+               rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
   catch_interrupts();
   for (const Case& c : all) {
@@ -199,7 +200,7 @@ void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& 
       fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
       continue;
     }
-    const Frontier frontier = make_frontier(workshop, c, effort, [&](const std::string& what) {
+    const Frontier frontier = make_frontier(workshop, c, rules, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
       std::fflush(stderr);
     });
@@ -208,8 +209,8 @@ void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& 
     const bool first = &c == all.data();
     add_rows(grid, frontier, net, limits, !text);
     if (text)
-      print(fmt::format("{}{}, {}, {} math, medians of {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
-                        to_string(c.dtype), to_string(options.choice.math), effort.samples, grid.text(),
+      print(fmt::format("{}{}, {}, {} math, medians of up to {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
+                        to_string(c.dtype), to_string(options.choice.math), rules.race.rounds, grid.text(),
                         refusals(frontier), summary(frontier, net, limits)));
     else
       print(grid.csv(first));

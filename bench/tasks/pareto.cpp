@@ -5,40 +5,41 @@
 #include <algorithm>
 
 namespace lamina::bench {
-bool tied(const Interval& a, const Interval& b) { return a.low <= b.high && b.low <= a.high; }
+namespace {
 
-bool within(const Offer& offer, const Limits& limits) {
-  return offer.workspace_bytes <= limits.workspace_bytes && offer.error <= limits.max_error &&
-         (offer.deterministic || !limits.deterministic);
+/// 0: tied.
+int by_time(const Measurement& a, const Measurement& b) {
+  const Interval ratio = ratio_interval(b.seconds, a.seconds);
+  return ratio.high < 1 ? -1 : ratio.low > 1 ? 1 : 0;
 }
 
-bool beats(const Offer& a, const Offer& b) {
+}  // namespace
+
+bool is_deterministic(const Measurement& one) { return one.deterministic && one.same_bits; }
+
+bool within(const Measurement& one, const Limits& limits) {
+  return one.workspace_bytes <= limits.workspace_bytes && one.error <= limits.max_error &&
+         (is_deterministic(one) || !limits.deterministic);
+}
+
+LayerTuning::Picked pick_within(const LayerTuning& tuning, const Limits& limits) {
+  return pick(tuning.candidates, [&](const Candidate& one) { return within(one.measured, limits); });
+}
+
+bool dominates(const Measurement& a, const Measurement& b) {
   if (a.workspace_bytes > b.workspace_bytes || !(a.error <= b.error)) return false;
-  if (b.deterministic && !a.deterministic) return false;
-  if (!tied(a.seconds, b.seconds)) return a.seconds.middle < b.seconds.middle;
-  return a.workspace_bytes < b.workspace_bytes || a.error < b.error || (a.deterministic && !b.deterministic);
+  if (is_deterministic(b) && !is_deterministic(a)) return false;
+  if (const int order = by_time(a, b); order != 0) return order < 0;
+  return a.workspace_bytes < b.workspace_bytes || a.error < b.error || (is_deterministic(a) && !is_deterministic(b));
 }
 
-std::vector<bool> not_beaten(const std::vector<Offer>& offers) {
+std::vector<bool> not_beaten(const std::vector<Candidate>& candidates) {
   std::vector<bool> stays;
-  for (const Offer& offer : offers)
-    stays.push_back(
-        std::none_of(offers.begin(), offers.end(), [&](const Offer& other) { return beats(other, offer); }));
+  for (const Candidate& one : candidates)
+    stays.push_back(one.ran() && std::none_of(candidates.begin(), candidates.end(), [&](const Candidate& other) {
+                      return other.ran() && dominates(other.measured, one.measured);
+                    }));
   return stays;
-}
-
-std::optional<std::size_t> fastest(const std::vector<Offer>& offers, const Limits& limits) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < offers.size(); ++i)
-    if (within(offers[i], limits) && (!best || offers[i].seconds.middle < offers[*best].seconds.middle)) best = i;
-  return best;
-}
-
-std::vector<std::size_t> tied_with(const std::vector<Offer>& offers, const Limits& limits, std::size_t best) {
-  std::vector<std::size_t> others;
-  for (std::size_t i = 0; i < offers.size(); ++i)
-    if (i != best && within(offers[i], limits) && tied(offers[i].seconds, offers[best].seconds)) others.push_back(i);
-  return others;
 }
 
 }  // namespace lamina::bench

@@ -3,22 +3,13 @@
 
 #include <cstddef>
 #include <limits>
-#include <optional>
 #include <vector>
 
-#include "tune/statistics.h"
+#include "tune/tune.h"
 
 namespace lamina::bench {
 
-/// Whether two intervals overlap: then neither is called faster.
-bool tied(const Interval&, const Interval&);
-
-struct Offer {
-  Interval seconds;
-  std::size_t workspace_bytes = 0;
-  double error = 0;
-  bool deterministic = true;
-};
+using Candidate = LayerTuning::Candidate;
 
 struct Limits {
   std::size_t workspace_bytes = std::numeric_limits<std::size_t>::max();
@@ -26,19 +17,19 @@ struct Limits {
   bool deterministic = false;  ///< demanded
 };
 
-bool within(const Offer&, const Limits&);
+/// Deterministic is what is declared so and was not seen to be otherwise.
+bool is_deterministic(const Measurement&);
 
-/// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster; or
-/// is tied with it in time and better in one of the others.
-bool beats(const Offer& a, const Offer& b);
+bool within(const Measurement&, const Limits&);
 
-/// By offer: whether no other beats it. Of equal ones that are tied, all stay.
-std::vector<bool> not_beaten(const std::vector<Offer>&);
+/// The tuner's pick among the candidates within the limits.
+LayerTuning::Picked pick_within(const LayerTuning&, const Limits&);
 
-/// The offer within the limits with the least median, the earlier of two equals.
-std::optional<std::size_t> fastest(const std::vector<Offer>&, const Limits&);
+/// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster in
+/// the rounds that both ran; or is tied with it in time and better in one of the others.
+bool dominates(const Measurement& a, const Measurement& b);
 
-/// The other offers within the limits that are tied with `best`.
-std::vector<std::size_t> tied_with(const std::vector<Offer>&, const Limits&, std::size_t best);
+/// By candidate: whether it ran and no other dominates it. Of equal ones that are tied, all stay.
+std::vector<bool> not_beaten(const std::vector<Candidate>&);
 
 }  // namespace lamina::bench

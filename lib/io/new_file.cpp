@@ -3,6 +3,7 @@
 #include "new_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,20 @@ namespace lamina {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* neighbours = ".new-";
+
+/// Locks a new neighbour for as long as its descriptor is open, and says whether it still has its name. Where a file
+/// system has no locks, nobody removes what others left, either.
+bool is_ours(int descriptor) {
+  (void)::flock(descriptor, LOCK_EX);
+  struct stat now {};
+  return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
+}
+
+}  // namespace
+
 NewFile::NewFile(const fs::path& path) : name_(path.string()), target_(path) {
   std::error_code error;
   const fs::file_status old = fs::status(path, error);
@@ -24,12 +39,17 @@ NewFile::NewFile(const fs::path& path) : name_(path.string()), target_(path) {
     target_ = fs::canonical(path, error);
     if (error) throw FileError(name_ + ": " + error.message());
   }
+  remove_left_behind();
   static std::atomic<unsigned> count{0};
   for (int tries = 0; tries < 100 && descriptor_ < 0; ++tries) {
     neighbour_ = target_;
-    neighbour_ += ".new-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+    neighbour_ += neighbours + std::to_string(::getpid()) + "-" + std::to_string(count++);
     descriptor_ = ::open(neighbour_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST) break;
+    if (descriptor_ >= 0 && !is_ours(descriptor_)) {  // taken for one left behind before it was locked
+      ::close(descriptor_);
+      descriptor_ = -1;
+    }
   }
   if (descriptor_ < 0) fail("cannot be written: no new file beside it", errno);
   if (fs::exists(old)) ::fchmod(descriptor_, static_cast<mode_t>(old.permissions() & fs::perms::mask));
@@ -51,19 +71,32 @@ void NewFile::write(std::span<const std::byte> bytes) {
 
 void NewFile::keep() {
   if (::fsync(descriptor_) != 0) fail("could not be written", errno);
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) fail("could not be written", errno);
   if (::rename(neighbour_.c_str(), target_.c_str()) != 0) fail("could not be replaced", errno);
   neighbour_.clear();
+  ::close(descriptor_);  // not before: the lock keeps others from the neighbour
+  descriptor_ = -1;
   // The rename has happened even if the folder's sync fails: some file systems do not support it.
-  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder_descriptor = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_descriptor >= 0) {
     ::fsync(folder_descriptor);
     ::close(folder_descriptor);
   }
 }
+
+/// Of processes that ended while they wrote: nobody holds the lock.
+void NewFile::remove_left_behind() const {
+  const std::string prefix = target_.filename().string() + neighbours;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error)) {
+    if (!entry.path().filename().string().starts_with(prefix)) continue;
+    const int left = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (left < 0) continue;
+    if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
+    ::close(left);
+  }
+}
+
+fs::path NewFile::folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
 
 void NewFile::fail(const char* what, int error) const {
   throw FileError(name_ + ": " + what + ": " + std::generic_category().message(error));

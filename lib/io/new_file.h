@@ -10,6 +10,7 @@ namespace lamina {
 
 /// Unless keep() has succeeded, the destructor restores the initial state. Every function throws FileError, naming the
 /// file. A symbolic link stays, and its target is replaced; an old file's permissions are kept.
+/// The next writer removes what a killed process left beside the file.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path);
@@ -21,6 +22,8 @@ class NewFile {
   void keep();  ///< waits until the bytes are on the disk, then replaces the old file
 
  private:
+  void remove_left_behind() const;
+  std::filesystem::path folder() const;
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string name_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -40,6 +41,17 @@ class FolderLock {
  private:
   int descriptor_;
 };
+
+/// Whether the file or its folder may be read but not written, as one that many share may be.
+bool is_read_only(const fs::path& file) {
+  std::error_code error;
+  const fs::path target = fs::exists(file, error) ? fs::canonical(file, error) : file;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const auto refused = [](const fs::path& path) {
+    return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 && (errno == EACCES || errno == EROFS);
+  };
+  return refused(folder) || refused(target);
+}
 
 /// Texts side by side; their lengths keep "a|b" apart from "a" and "b".
 std::string joined(std::span<const std::string> texts) {
@@ -116,6 +128,10 @@ void ChoiceCache::remember(const InstructionSetKey& key, const std::string& take
   fresh_instruction_sets_.insert_or_assign(name, InstructionSetEntry{key, taken});
 }
 
+void ChoiceCache::save_if_writable() const {
+  if (!is_read_only(file_)) save();
+}
+
 void ChoiceCache::save() const {
   const FolderLock lock(file_);
   ChoiceEntries all = read_choices(file_);
@@ -137,7 +153,7 @@ MeasuredChoice ChoiceCache::find_or_measure(Backend& backend, const Spec& spec, 
   }
   MeasuredChoice measured = measure();
   remember(key, measured.choice.algorithm);
-  save();
+  save_if_writable();
   return measured;
 }
 
@@ -147,7 +163,7 @@ std::string ChoiceCache::find_or_measure(const InstructionSetKey& key, const std
     return *found;
   std::string taken = measure();
   remember(key, taken);
-  save();
+  save_if_writable();
   return taken;
 }
 

@@ -170,6 +170,7 @@ ChoiceEntries read_choices(const fs::path& file) {
   if (!document.is_object() || text_in(document, "format", name) != format_name)
     fail(name, std::string(R"(not a file of choices: its "format" is not ")") + format_name + "\"");
   const Json& version = field(document, "format_version", name);
+  if (version.is_number_integer() && version.get<std::int64_t>() < format_version) return {};
   if (!version.is_number_integer() || version.get<std::int64_t>() != format_version)
     fail(name, "\"format_version\" is " + version.dump(-1, ' ', true, Json::error_handler_t::replace) +
                    "; this library reads " + std::to_string(format_version));

@@ -1,4 +1,4 @@
-// Which offers are worth having, on points made up so that the answer can be seen.
+// Which candidates are worth having, on measurements made up so that the answer can be seen.
 
 #include "tasks/pareto.h"
 
@@ -6,61 +6,90 @@
 
 #include "support/catch.h"
 
+using namespace lamina;
 using namespace lamina::bench;
 
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-Offer offer(double milliseconds, std::size_t workspace, double error, double spread = 0.01) {
-  return {{milliseconds - spread, milliseconds, milliseconds + spread}, workspace, error};
+/// Nine rounds about the middle.
+Measurement measured(double milliseconds, std::size_t workspace, double error, double spread = 0) {
+  Measurement one;
+  for (int round = 0; round < 9; ++round) one.seconds.push_back(1e-3 * (milliseconds + spread * (round % 3 - 1)));
+  one.finished = true;
+  one.workspace_bytes = workspace;
+  one.error = error;
+  return one;
+}
+
+std::vector<bench::Candidate> candidates(const std::vector<Measurement>& all) {
+  std::vector<bench::Candidate> made;
+  for (const Measurement& one : all) made.push_back({.algorithm = "a", .measured = one});
+  return made;
+}
+
+LayerTuning::Picked picked(const std::vector<Measurement>& all, const Limits& limits) {
+  return pick_within({Spec(), Pass::forward, candidates(all)}, limits);
 }
 
 }  // namespace
 
-TEST_CASE("an offer stays when it is best in time, in workspace or in error, or between") {
-  const std::vector<Offer> offers = {
-      offer(10, 1000, 1e-6),  // the fastest
-      offer(20, 0, 1e-6),     // needs nothing
-      offer(90, 0, 1e-9),     // the most exact
-      offer(15, 500, 1e-6),   // between
-      offer(25, 0, 1e-6),     // slower than the second, in nothing better
-      offer(12, 2000, 1e-5),  // worse than the first in all
-      offer(91, 10, 1e-9),    // worse than the third
+TEST_CASE("a candidate stays when it is best in time, in workspace or in error, or between") {
+  const std::vector<Measurement> all = {
+      measured(10, 1000, 1e-6),  // the fastest
+      measured(20, 0, 1e-6),     // needs nothing
+      measured(90, 0, 1e-9),     // the most exact
+      measured(15, 500, 1e-6),   // between
+      measured(25, 0, 1e-6),     // slower than the second, in nothing better
+      measured(12, 2000, 1e-5),  // worse than the first in all
+      measured(91, 10, 1e-9),    // worse than the third
+      {},                        // did not run
   };
-  CHECK(not_beaten(offers) == std::vector<bool>{true, true, true, true, false, false, false});
+  CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, true, true, true, false, false, false, false});
 }
 
-TEST_CASE("offers tied in time are judged by the rest, and equal ones all stay") {
-  // Second: tied with the first, and needs less. Third: equal to the second within noise. Fourth: clearly slower.
-  const std::vector<Offer> offers = {offer(10, 100, 1e-6, 1), offer(11, 50, 1e-6, 1), offer(10.5, 50, 1e-6, 1),
-                                     offer(14, 50, 1e-6, 1)};
-  CHECK(not_beaten(offers) == std::vector<bool>{false, true, true, false});
-  CHECK(fastest(offers, {}) == std::size_t{0});
-  CHECK(tied_with(offers, {}, 0) == std::vector<std::size_t>{1, 2});
-  CHECK(tied_with(offers, {}, 3).empty());
+TEST_CASE("candidates tied in time are judged by the rest, and equal ones all stay") {
+  // Of the same mean, in other rounds: the second needs less, the third no more than the second. The last is slower.
+  std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
+                                  measured(14, 50, 1e-6, 1)};
+  CHECK(not_beaten(candidates(all)) == std::vector<bool>{false, true, true, false});
+  CHECK(picked(all, {}).best == std::size_t{0});
+  CHECK(picked(all, {}).ties == std::vector<std::size_t>{1, 2});
   CHECK(not_beaten({}).empty());
+  // What disturbs both sides of a round does not tie them.
+  for (Measurement* one : {&all[0], &all[3]})
+    for (std::size_t round = 0; round < 9; ++round) one->seconds[round] *= 1.0 + static_cast<double>(round);
+  CHECK(dominates(all[0], measured(10, 100, 1e-6, 1)) == false);
+  all[3].workspace_bytes = 100;
+  CHECK(dominates(all[0], all[3]));
 }
 
-TEST_CASE("determinism is worth something too") {
-  std::vector<Offer> offers = {offer(10, 0, 1e-6), offer(20, 0, 1e-6)};
-  CHECK(not_beaten(offers) == std::vector<bool>{true, false});
-  offers[0].deterministic = false;
-  CHECK(not_beaten(offers) == std::vector<bool>{true, true});
-  CHECK(fastest(offers, {}) == std::size_t{0});
-  CHECK(fastest(offers, {.deterministic = true}) == std::size_t{1});
+TEST_CASE("determinism is worth something too, and what was seen counts as much as what is declared") {
+  std::vector<Measurement> all = {measured(10, 0, 1e-6), measured(20, 0, 1e-6)};
+  CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, false});
+  bool& lost = GENERATE(true, false) ? all[0].deterministic : all[0].same_bits;
+  lost = false;
+  CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, true});
+  CHECK(picked(all, {}).best == std::size_t{0});
+  CHECK(picked(all, {.deterministic = true}).best == std::size_t{1});
 }
 
 TEST_CASE("the fastest is taken among those within every limit") {
-  const std::vector<Offer> offers = {offer(10, 1000, 1e-3), offer(20, 100, 1e-5), offer(30, 0, 1e-8),
-                                     offer(5, 0, infinite)};
-  CHECK(fastest(offers, {}) == std::size_t{3});
-  CHECK(fastest(offers, {.max_error = 1e-2}) == std::size_t{0});
-  CHECK(fastest(offers, {.workspace_bytes = 999, .max_error = 1e-2}) == std::size_t{1});
-  CHECK(fastest(offers, {.workspace_bytes = 1000, .max_error = 1e-3}) == std::size_t{0});
-  CHECK(fastest(offers, {.max_error = 1e-6}) == std::size_t{2});
-  CHECK_FALSE(fastest(offers, {.max_error = 1e-9}).has_value());
-  CHECK_FALSE(fastest({}, {}).has_value());
+  const std::vector<Measurement> all = {measured(10, 1000, 1e-3), measured(20, 100, 1e-5), measured(30, 0, 1e-8),
+                                        measured(5, 0, infinite)};
+  CHECK(picked(all, {}).best == std::size_t{3});
+  CHECK(picked(all, {.max_error = 1e-2}).best == std::size_t{0});
+  CHECK(picked(all, {.workspace_bytes = 999, .max_error = 1e-2}).best == std::size_t{1});
+  CHECK(picked(all, {.workspace_bytes = 1000, .max_error = 1e-3}).best == std::size_t{0});
+  CHECK(picked(all, {.max_error = 1e-6}).best == std::size_t{2});
+  CHECK_FALSE(picked(all, {.max_error = 1e-9}).best.has_value());
+  CHECK_FALSE(picked({}, {}).best.has_value());
   // What lies beyond a limit is no tie.
-  CHECK(tied_with({offer(10, 10, 0, 1), offer(10, 20, 0, 1)}, {.workspace_bytes = 10}, 0).empty());
+  CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_bytes = 10}).ties.empty());
+  // Of those that left the race the least median, and only where nobody else is within the limits.
+  std::vector<Measurement> left = {measured(90, 0, 1e-9), measured(50, 0, 1e-9), measured(60, 0, 1e-3)};
+  left[0].finished = left[1].finished = false;
+  CHECK(picked(left, {}).best == std::size_t{2});
+  CHECK(picked(left, {.max_error = 1e-6}).best == std::size_t{1});
 }

@@ -22,27 +22,36 @@ Told always(double seconds) {
   return [=](int) { return seconds; };
 }
 
-/// Sets the clock's times for a race of these, in the order in which they enter. All are within a factor of 4.
+/// Sets the clock's times for a race of these, in the order in which they enter. All are within a factor of 2.
 void tell(MachineLog& log, const std::vector<Told>& algorithms) {
   const std::size_t count = algorithms.size();
-  for (std::size_t round = 0; round <= race_rounds; ++round)
+  for (std::size_t round = 0; round <= RaceRules().rounds; ++round)
     for (std::size_t k = 0; k < count; ++k)
       log.device.seconds.push_back(algorithms[round % 2 == 0 ? k : count - 1 - k](static_cast<int>(round)));
 }
 
-/// Of so many, all take 5 and one takes 2.
+/// Of so many, all take 3 ms and one takes 2.
 std::vector<Told> one_fast(std::size_t count, std::size_t fast) {
-  std::vector<Told> told(count, always(5));
-  told[fast] = always(2);
+  std::vector<Told> told(count, always(3e-3));
+  told[fast] = always(2e-3);
   return told;
 }
 
-/// "a", "a tied" or "a refused", in the order of the timings.
-std::vector<std::string> words(const Measured& measured) {
+/// "a", "a taken", "a tied" or "a refused", the rule's pick first.
+std::vector<std::string> words(const LayerTuning& tuning) {
   std::vector<std::string> all;
-  for (const Timing& timing : measured.timings)
-    all.push_back(timing.algorithm + (timing.tied ? " tied" : timing.refused.empty() ? "" : " refused"));
+  for (const LayerTuning::Candidate& one : tuning.candidates)
+    all.push_back(one.algorithm + (one.refused.empty() ? "" : " refused"));
+  for (const std::size_t i : tuning.picked.ties) all[i] += " tied";
+  all[*tuning.picked.best] += " taken";
   return all;
+}
+
+/// Why the algorithm was refused, or nothing.
+std::string refusal(const LayerTuning& tuning, const std::string& algorithm) {
+  for (const LayerTuning::Candidate& one : tuning.candidates)
+    if (one.algorithm == algorithm) return one.refused;
+  return "no such algorithm";
 }
 
 }  // namespace
@@ -50,10 +59,10 @@ std::vector<std::string> words(const Measured& measured) {
 TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, in turns") {
   FakeBackend on;
   const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = true});
-  on.fake.workspace_status[2] = 3000;             // gemm, and fft in both gradients
-  tell(on.log, one_fast(7, 4));                   // forward: the fifth that runs is fft_tiling
-  tell(on.log, one_fast(5, 1));                   // params: algo_1
-  tell(on.log, std::vector<Told>(5, always(3)));  // data: all tied, the rule's algo_0 stays
+  on.fake.workspace_status[2] = 3000;                // gemm, and fft in both gradients
+  tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
+  tell(on.log, one_fast(5, 1));                      // params: algo_1
+  tell(on.log, std::vector<Told>(5, always(3e-3)));  // data: all tied, the rule's algo_0 stays
   std::vector<char> lent(1 << 20);
   const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"fft_tiling", "algo_1", "algo_0"});
@@ -61,20 +70,20 @@ TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that i
   CHECK(on.log.device.seconds.empty());
 
   REQUIRE(on.backend.measured().size() == 3);
-  const Measured& forward = on.backend.measured()[0];
+  const LayerTuning& forward = on.backend.measured()[0];
   CHECK(forward.pass == Pass::forward);
-  CHECK(words(forward) == std::vector<std::string>{"fft_tiling", "implicit_gemm", "implicit_precomp_gemm", "direct",
-                                                   "fft", "winograd", "winograd_nonfused", "gemm refused"});
-  CHECK(forward.timings[0].rounds == Rounds(race_rounds, 2));
-  CHECK(forward.timings[0].workspace_bytes == 600);
-  CHECK(forward.timings.back().refused.find("NOT_SUPPORTED") != std::string::npos);
-  CHECK(words(on.backend.measured()[2]) == std::vector<std::string>{"algo_0", "algo_1 tied", "fft_tiling tied",
-                                                                    "winograd tied", "winograd_nonfused tied",
-                                                                    "fft refused"});
+  CHECK(words(forward) == std::vector<std::string>{"implicit_gemm", "implicit_precomp_gemm", "gemm refused", "direct",
+                                                   "fft", "fft_tiling taken", "winograd", "winograd_nonfused"});
+  CHECK(forward.candidates[5].measured.seconds == Rounds(RaceRules().rounds, 2e-3));
+  CHECK(forward.candidates[5].measured.workspace_bytes == 600);
+  CHECK_THAT(forward.candidates[2].refused, Catch::Matchers::ContainsSubstring("NOT_SUPPORTED"));
+  CHECK(words(on.backend.measured()[2]) == std::vector<std::string>{"algo_0 taken", "algo_1 tied", "fft refused",
+                                                                    "fft_tiling tied", "winograd tied",
+                                                                    "winograd_nonfused tied"});
 
   int adding = 0;
   for (const std::string& call : on.fake.calls) adding += call.find("ConvolutionBackwardData(") == 0 ? 1 : 0;
-  CHECK(adding == 5 * (1 + static_cast<int>(race_rounds)));
+  CHECK(adding == 5 * (1 + static_cast<int>(RaceRules().rounds)));
   CHECK(on.log.device.allocations == 0);
 }
 
@@ -89,7 +98,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   inference.mode = Mode::inference;
   const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
-  CHECK_FALSE(on.backend.measured().at(0).timings.at(1).tied);
+  CHECK(on.backend.measured().at(0).picked.ties.empty());
 }
 
 TEST_CASE(
@@ -105,9 +114,9 @@ TEST_CASE(
     std::vector<char> lent(1 << 20);
     const Choice taken = on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()).choice;
     CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
-    const Measured& seen = on.backend.measured().at(0);
-    CHECK(words(seen).back() == "implicit_gemm refused");
-    CHECK(seen.timings.back().refused.find(std::to_string(status)) != std::string::npos);
+    const LayerTuning& seen = on.backend.measured().at(0);
+    CHECK(seen.candidates.front().by_rule);
+    CHECK_THAT(refusal(seen, "implicit_gemm"), Catch::Matchers::ContainsSubstring(std::to_string(status)));
 
     on.fake.status["ConvolutionForward"] = status;  // of all
     CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
@@ -133,7 +142,7 @@ TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   inference.mode = Mode::inference;
   std::vector<char> lent(1 << 20);
   on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
-  CHECK(words(on.backend.measured().at(0)).back() == "direct refused");
+  CHECK_FALSE(refusal(on.backend.measured().at(0), "direct").empty());
 }
 
 TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured") {
@@ -170,7 +179,7 @@ TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both si
 
 TEST_CASE("cudnn: a plan that asks for measurement takes what was measured") {
   Graph graph("one");
-  relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
+  relu(conv(graph.input({1, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3}));
   Options options;
   options.choice.measure = true;
   for (const auto& [fast, name] : {std::pair{6, "winograd"}, {9, "implicit_precomp_gemm+fused"}}) {

@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -9,8 +11,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "files.h"
+#include "io/new_file.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "support/catch.h"
@@ -224,6 +228,28 @@ TEST_CASE("a failed write leaves the old file and nothing else") {
   CHECK_THAT(message, ContainsSubstring((folder / "file").string()) && ContainsSubstring("could not be written"));
   CHECK(contents(folder / "file") == before);
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("what a killed writer left is removed by the next one, and what a living one writes is not") {
+  const Folder folder;
+  const auto files = [&] { return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()); };
+  const pid_t child = fork();
+  if (child == 0) {
+    NewFile left(folder / "file");
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(files() == 1);
+  NewFile one(folder / "file");
+  CHECK(files() == 1);
+  NewFile other(folder / "file");
+  CHECK(files() == 2);
+  other.keep();
+  one.write(std::as_bytes(std::span("one", 3)));
+  one.keep();
+  CHECK(files() == 1);
+  CHECK(contents(folder / "file") == "one");
 }
 
 TEST_CASE("what cannot be replaced is named") {

@@ -34,7 +34,8 @@ std::vector<std::string> with_measurement() {
 
 Graph net() {
   Graph graph("measured");
-  const Value x = relu(conv(graph.input({2, 3, 8, 8}), "stem", {.channels = 4, .kernel = 3, .pad = 1}));
+  const Value stem = conv(graph.input({2, 3, 8, 8}), "stem", {.channels = 4, .kernel = 3, .pad = 1});
+  const Value x = relu(batch_norm(stem, "norm"));  // folded in inference, so that measuring reads its state
   const Value y = relu(conv(x, "deep", {.channels = 6, .kernel = 3, .pad = 1}));
   fully_connected(max_pool(y, "pool", {.window = 2, .stride = 2}), "outputs", {.outputs = 5});
   return graph;

@@ -2,6 +2,7 @@
 
 #include "lamina/choice_cache.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -133,6 +134,46 @@ TEST_CASE("choices come back from their file, each under its own key") {
   unknown.unit += " ";
   CHECK_FALSE(cache.find(unknown).has_value());
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a file of an earlier form has no choices, and is replaced by what is measured") {
+  const Folder folder;
+  write(folder / "c.json", R"({"format":"lamina choices","format_version":0,"picks":{}})");
+  ChoiceCache cache(folder / "c.json");
+  CHECK(cache.entries().empty());
+  cache.remember(keys()[0], algorithms(0));
+  cache.save();
+  CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
+}
+
+TEST_CASE("a file that is read-only is asked, and what it lacks is measured and kept in memory") {
+  const Folder folder;
+  const InstructionSetKey known = set_keys()[0], unknown = set_keys()[1];
+  ChoiceCache made(folder / "c.json");
+  made.remember(known, "wide");
+  made.save();
+  const std::string before = contents(folder / "c.json");
+  const bool whole_folder = GENERATE(false, true);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(whole_folder ? 0555 : 0777));
+  std::filesystem::permissions(folder / "c.json", std::filesystem::perms(whole_folder ? 0666 : 0444));
+  const pid_t child = fork();
+  if (child == 0) {  // root may write everywhere
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(77);
+    try {
+      ChoiceCache cache(folder / "c.json");
+      const bool held = cache.find_or_measure(known, [] { return std::string("narrow"); }) == "wide" &&
+                        cache.find_or_measure(unknown, [] { return std::string("narrow"); }) == "narrow" &&
+                        cache.find(unknown) == "narrow";
+      _exit(held ? 0 : 1);
+    } catch (...) {
+      _exit(2);
+    }
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0777));
+  CHECK(status == 0);
+  CHECK(contents(folder / "c.json") == before);
 }
 
 TEST_CASE("saving keeps what others saved meanwhile, and replaces what was measured anew") {

@@ -1,14 +1,16 @@
 // Choices by timing, on algorithms that take the time they are told.
 
-#include "tune/measure.h"
+#include "tune/tune.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "support/cases/unit.h"
 #include "support/catch.h"
+#include "tune/measured_choices.h"
 #include "tune/race_backend.h"
 
 using namespace lamina;
@@ -65,11 +67,14 @@ int count(const RaceBackend& backend, const std::string& what) {
 
 Rounds rounds(const std::function<double(int)>& seconds) {
   Rounds made;
-  for (int run = 1; run <= static_cast<int>(race_rounds); ++run) made.push_back(seconds(run));
+  for (int run = 1; run <= static_cast<int>(RaceRules().rounds); ++run) made.push_back(seconds(run));
   return made;
 }
 
 }  // namespace
+
+/// As it is without a choice of rules.
+const int all_rounds = static_cast<int>(RaceRules().rounds);
 
 TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}, {"middle", always(1.5e-3)}});
@@ -131,14 +136,13 @@ TEST_CASE("one slow round out of nine decides nothing") {
   CHECK(winner({rounds(once_slow), rounds(always(2e-3))}) == 0);
   CHECK(winner({rounds(once_slow), rounds(always(1e-3))}) == 0);
   CHECK(winner({rounds(always(1))}) == 0);
-  CHECK(winner({{}}) == 0);
 }
 
 TEST_CASE("algorithms run in turns, so that none has the better half of the time") {
-  RaceBackend backend({{"a", always(1)}, {"b", always(1)}, {"c", always(1)}});
+  RaceBackend backend({{"a", always(1e-3)}, {"b", always(1e-3)}, {"c", always(1e-3)}});
   taken(backend, {.algorithm = {"", "a", "a"}, .measure = true});
   std::vector<std::string> expected;
-  for (std::size_t round = 0; round <= race_rounds; ++round)
+  for (std::size_t round = 0; round <= RaceRules().rounds; ++round)
     for (const char* name : round % 2 == 0 ? std::array{"a", "b", "c"} : std::array{"c", "b", "a"})
       expected.push_back(std::string("forward ") + name);
   CHECK(backend.log == expected);
@@ -184,10 +188,10 @@ TEST_CASE("what has nothing open is answered without memory, device or run") {
 
 TEST_CASE("a hopeless algorithm stops, but not one that is short, and never the rule's pick") {
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
-  RaceBackend backend({{"rule", always(3)}, {"fast", always(0.5)}, {"hopeless", always(13)}});
+  RaceBackend backend({{"rule", always(0.3)}, {"fast", always(0.05)}, {"hopeless", always(1.3)}});
   CHECK(taken(backend, forward)[0] == "fast");
   CHECK(count(backend, "forward hopeless") == 1);
-  CHECK(count(backend, "forward rule") == 1 + static_cast<int>(race_rounds));
+  CHECK(count(backend, "forward rule") == 1 + all_rounds);
   RaceBackend brief({{"rule", always(1e-3)}, {"brief", [](int run) { return run == 0 ? 9e-3 : 5e-4; }}});
   CHECK(taken(brief, forward)[0] == "brief");
 }
@@ -209,6 +213,44 @@ TEST_CASE("each algorithm finds the parameters as it prepared them") {
   CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
   // In backward races the forward pass is the rule's, which needs less.
   CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
+}
+
+TEST_CASE("what a folded batch norm reads while times are taken is bound, and gives numbers") {
+  const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
+  Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
+  folded.mode = Mode::inference;
+  const Spec spec = spec_of(*backend, folded);
+  const Memory lent(1 << 20);
+  int looks = 0;
+  TuningRules rules;
+  rules.look = [&](LayerTuning::Candidate& one, const Spec& unit, const Args& args) {
+    INFO(one.algorithm);
+    ++looks;
+    one.measured.runs_compared = 1;
+    REQUIRE(args.state.size() == unit.state.size());
+    for (std::int64_t k = 0; k < args.state[1].shape.count(); ++k) CHECK(args.state[1].as<float>()[k] > 0);
+    for (std::int64_t i = 0; i < args.y.shape.count(); ++i) REQUIRE(std::isfinite(args.y.as<float>()[i]));
+  };
+  const LayerTuning seen = tune(*backend, spec, Pass::forward, {}, lent.data, lent.bytes, rules);
+  CHECK(lent.wall_stands());
+  CHECK(seen.candidates.size() > 2);
+  CHECK(looks >= static_cast<int>(seen.candidates.size()));
+}
+
+TEST_CASE("an algorithm far behind on one image that would take too long does not run on the batch") {
+  Case batch = plain;
+  batch.x = {{8, 2, 5, 5}};
+  const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
+  RaceBackend backend({{"rule", always(1e-3)}, {"slow", always(0.2)}, {"fast", always(5e-4)}});
+  const Memory lent(1 << 16);
+  std::vector<LayerTuning> seen;
+  measure_in_turns(backend, spec_of(backend, batch), forward, lent.data, lent.bytes,
+                   [&](LayerTuning one) { seen.push_back(std::move(one)); });
+  CHECK(count(backend, "forward slow") == 1);
+  const LayerTuning::Candidate& slow = seen.at(0).candidates.at(1);
+  CHECK(slow.measured.of_one_image);
+  CHECK(slow.measured.seconds == Rounds{8 * 0.2});
+  CHECK(seen.at(0).candidates.at(*seen.at(0).picked.best).algorithm == "fast");
 }
 
 TEST_CASE("what was measured is kept in a file, and measured no more") {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tune/measure.h"
+#include "tune/tune.h"
 
 namespace lamina::test {
 namespace {

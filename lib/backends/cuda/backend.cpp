@@ -7,7 +7,7 @@
 #include "../conv_tail.h"
 #include "../lowering.h"
 #include "common.h"
-#include "tune/measure.h"
+#include "tune/measured_choices.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -168,7 +168,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
 MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, [&] {
     return measure_in_turns(*this, spec, choice, lent, lent_bytes,
-                            [this](Measured seen) { measured_.push_back(std::move(seen)); });
+                            [this](LayerTuning seen) { measured_.push_back(std::move(seen)); });
   });
 }
 

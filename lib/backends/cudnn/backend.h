@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "library/session.h"
-#include "tune/measure.h"
+#include "tune/measured_choices.h"
+#include "tune/tune.h"
 
 namespace lamina::cudnn {
 
@@ -36,12 +37,12 @@ class CudnnBackend final : public Backend {
   double peak_flops(DType) override;  ///< of the device, measured without the library
 
   /// Everything that measure() found, ties and refusals included, in order.
-  const std::vector<Measured>& measured() const { return measured_; }
+  const std::vector<LayerTuning>& measured() const { return measured_; }
 
  private:
   std::string name_;
   std::unique_ptr<Session> session_;
-  std::vector<Measured> measured_;
+  std::vector<LayerTuning> measured_;
   MeasuredChoices choices_;
 };
 

@@ -3,7 +3,7 @@
 
 #include "../../device/host_device.h"
 #include "runtime/common.h"
-#include "tune/measure.h"
+#include "tune/measured_choices.h"
 
 namespace lamina::eigen {
 

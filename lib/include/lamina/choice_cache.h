@@ -63,8 +63,9 @@ class LAMINA_API ChoiceCache {
     std::string taken;
   };
 
-  /// Reads the file; a missing file is an empty cache. Throws FileError, naming file and entry:
-  /// unreadable, not a regular file, not JSON, not of this format, of a later version of the format, a repeated key.
+  /// Reads the file. A missing file is an empty cache, and so is one of an earlier version of the format, which the
+  /// first save() replaces. Throws FileError, naming file and entry: unreadable, not a regular file, not JSON, not of
+  /// this format, of a later version of the format, a repeated key.
   explicit ChoiceCache(std::filesystem::path file);
 
   std::optional<Algorithms> find(const ChoiceKey&) const;
@@ -75,13 +76,14 @@ class LAMINA_API ChoiceCache {
   /// Throws FileError as the constructor does, and if the file cannot be written; the file is then unchanged.
   void save() const;
 
-  /// Fills what `asked` leaves open from the file, or else by `measure`, whose answer is remembered and saved.
-  /// An entry that names an algorithm unknown to the backend for this unit is measured again.
+  /// Fills what `asked` leaves open from the file, or else by `measure`, whose answer is remembered and, unless the
+  /// file or its folder is read-only, saved. An entry that names an algorithm unknown to the backend for this unit is
+  /// measured again.
   MeasuredChoice find_or_measure(Backend&, const Spec&, const Choice& asked,
                                  const std::function<MeasuredChoice()>& measure);
 
-  /// The instruction set in the file, or else the answer of `measure`, which is remembered and saved.
-  /// An entry that names a set outside the key is measured again.
+  /// The instruction set in the file, or else the answer of `measure`, which is remembered and saved
+  /// likewise. An entry that names a set outside the key is measured again.
   std::string find_or_measure(const InstructionSetKey&, const std::function<std::string()>& measure);
 
   /// Algorithms by the text of their keys.
@@ -89,6 +91,8 @@ class LAMINA_API ChoiceCache {
   const std::filesystem::path& file() const { return file_; }
 
  private:
+  void save_if_writable() const;
+
   std::filesystem::path file_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, InstructionSetEntry> instruction_sets_;

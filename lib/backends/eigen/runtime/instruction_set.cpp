@@ -13,6 +13,7 @@
 #include "../../../device/host_device.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
+#include "tune/race.h"
 
 namespace lamina::eigen {
 
@@ -78,10 +79,10 @@ bool runs_v3() {
 }
 #endif
 
-/// Of one register tile over a panel that stays in the first-level cache, the best of several runs.
-double multiply_adds_per_second(const InstructionSet& set) {
+/// Of a multiply-add, in one register tile over a panel that stays in the first-level cache.
+double seconds_per_multiply_add(const InstructionSet& set) {
   constexpr std::int64_t depth = 128;
-  constexpr int runs = 7, calls = 50;
+  constexpr int calls = 50;
   const MicroKernels<float>& kernels = set.f32;
   std::vector<float> a(static_cast<std::size_t>(kernels.rows * depth), 1.0F);
   std::vector<float> b(static_cast<std::size_t>(kernels.width() * depth), 1.0F);
@@ -95,14 +96,10 @@ double multiply_adds_per_second(const InstructionSet& set) {
                          .c = c.data(),
                          .ldc = kernels.width(),
                          .epilogue = {}};
-  double best = 0;
-  for (int run = 0; run < runs; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::max(best, static_cast<double>(calls * depth * kernels.rows * kernels.width()) / seconds.count());
-  }
-  return best;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) kernels.tile[0][kernels.vectors - 1](tile);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return seconds.count() / static_cast<double>(calls * depth * kernels.rows * kernels.width());
 }
 
 int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
@@ -151,16 +148,11 @@ const InstructionSet& fastest_instruction_set() {
       return **std::find_if(std::begin(sets), std::end(sets),
                             [](const InstructionSet* set) { return runs_here(*set); });
     }
-    const InstructionSet* best = all.front();
-    if (all.size() == 1) return *best;
-    double best_rate = multiply_adds_per_second(*best);
-    for (const InstructionSet* set : std::span(all).subspan(1)) {
-      const double rate = multiply_adds_per_second(*set);
-      if (rate <= worth_narrowing * best_rate) continue;
-      best = set;
-      best_rate = rate;
-    }
-    return *best;
+    if (all.size() == 1) return *all.front();
+    std::vector<Rounds> rounds;
+    for (Raced& one : race(all.size(), [&](std::size_t i) { return seconds_per_multiply_add(*all[i]); }))
+      rounds.push_back(std::move(one.rounds));
+    return *all[winner(rounds, worth_narrowing)];
   }();
   return fastest;
 }
