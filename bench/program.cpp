@@ -129,7 +129,6 @@ int run_rows(Workshop& workshop, const RunOptions& options) {
   for (const auto& [key, value] : options.context) benchmark::AddCustomContext(key, value);
   for (const auto& [key, value] : peak_facts(workshop)) benchmark::AddCustomContext(key, value);
 
-  catch_interrupts();
   runner.run(report);
   progress.clear();
 
@@ -186,18 +185,21 @@ struct Doer {
   const MakeBackend& make;
 
   int operator()(const RunOptions& options) const {
+    if (!options.list) catch_interrupts();
     check_files(options);
     check_cudnn_exists(options.cudnn);
     Workshop workshop(options, make);
     return options.list ? list_rows(workshop, options) : run_rows(workshop, options);
   }
   int operator()(const LedgerOptions& options) const {
+    catch_interrupts();
     check_files(options);
     Workshop workshop(options, make);
     ledgers(workshop, options, print_now);
     return status_of_interrupt();
   }
   int operator()(const FrontierOptions& options) const {
+    catch_interrupts();
     check_files(options);
     check_choice_file("--choices_out", options.choices_out);
     Workshop workshop(options, make);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "io/interrupt.h"
 #include "layers.h"
 #include "stopwatch.h"
 
@@ -36,7 +37,7 @@ double measured_product(Backend& backend, DType dtype) {
   plan.forward();
   double best = std::numeric_limits<double>::infinity();
   // An emulated device takes seconds, beside which noise is little.
-  for (int i = 0; i < product_tries && (i == 0 || best < 1); ++i)
+  for (int i = 0; i < product_tries && (i == 0 || (best < 1 && interrupted() == 0)); ++i)
     best = std::min(best, stopwatch.time([&] { plan.forward(); }).seconds);
   return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
 }
@@ -203,7 +204,7 @@ double Workshop::peak_bytes_per_second(const std::string& backend_name) {
   try {
     for (const DeviceInfo& device : devices()) {
       if (device.kind != kind || device.number != 0) continue;
-      const DeviceRates rates = measure(device);
+      const DeviceRates rates = measure(device, [] { return interrupted() != 0; });
       peak = std::max(rates.copy_bytes_per_second, rates.triad_bytes_per_second);
     }
   } catch (const Error&) {

@@ -67,7 +67,7 @@ class Workshop {
   double product_flops(const std::string& backend, DType);
   static std::string product_description();
   /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates; measured at
-  /// the first call. 0 where it cannot be measured.
+  /// the first call. 0 where it cannot be measured, or was interrupted.
   double peak_bytes_per_second(const std::string& backend);
 
  private:

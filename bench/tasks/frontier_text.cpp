@@ -194,7 +194,6 @@ void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& 
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
-  catch_interrupts();
   for (const Case& c : all) {
     if (interrupted() != 0) {
       fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));

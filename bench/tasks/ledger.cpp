@@ -46,11 +46,13 @@ struct Rates {
   double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
 };
 
-/// `product` is not measured where nobody wants it.
+/// `product` is not measured where nobody wants it. An interrupt leaves the rest at 0.
 Rates rates_of(Workshop& workshop, const Case& c, bool product) {
+  if (interrupted() != 0) return {};
   Rates rates{workshop.peak(c.backend, c.dtype)};
-  if (product && rates.units.in_registers) rates.product_flops = workshop.product_flops(c.backend, c.dtype);
-  rates.memory = workshop.peak_bytes_per_second(c.backend);
+  if (product && rates.units.in_registers && interrupted() == 0)
+    rates.product_flops = workshop.product_flops(c.backend, c.dtype);
+  if (interrupted() == 0) rates.memory = workshop.peak_bytes_per_second(c.backend);
   return rates;
 }
 
@@ -106,12 +108,13 @@ void ledgers(Workshop& workshop, const LedgerOptions& options, const Print& prin
   for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"})
     grid.columns.push_back({title, true});
 
-  catch_interrupts();
   bool first = true;
   const std::vector<Case> all = cases(workshop, options.networks);
+  fmt::print(stderr, "Measuring what the backends reach here\n");
+  for (const Case& c : all) rates_of(workshop, c, text);
   for (const Case& c : all) {
     const int passes = workshop.passes(c.backend);
-    const Rates rates = interrupted() == 0 ? rates_of(workshop, c, text) : Rates{};
+    const Rates rates = rates_of(workshop, c, text);
     const double peak = rates.units.flops, memory = rates.memory;
     Ledger ledger;
     if (interrupted() == 0) {

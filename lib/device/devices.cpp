@@ -78,8 +78,10 @@ std::vector<LibraryVersion> device_libraries(bool loaded) {
   return found;
 }
 
-DeviceRates measure(const DeviceInfo& device) {
-  return device.kind == DeviceInfo::Kind::gpu ? measure_cuda(device.number) : measure_host(device.cores);
+DeviceRates measure(const DeviceInfo& device, const std::function<bool()>& stop) {
+  if (device.kind == DeviceInfo::Kind::gpu) return measure_cuda(device.number);
+  return measure_host(
+      device.cores, stop ? stop : [] { return false; });
 }
 
 }  // namespace lamina

@@ -1,5 +1,7 @@
 // What the program keeps when it is interrupted: rows, ledgers, frontiers and their choices.
 
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@ namespace {
 
 /// What an interrupted program left: `said` is its standard error.
 struct Interrupted : Ended {
-  std::string printed;  ///< on standard output
+  std::string printed;   ///< on standard output
+  double seconds_after;  ///< of a processor, that it used after the signal
 };
 
 /// Seconds of a processor that a child has used.
@@ -80,6 +83,7 @@ Interrupted run_interrupted(std::vector<std::string> arguments, const std::strin
   std::array<char, 4096> line;
   std::string all;
   bool running = false;
+  double before = 0;
   while (std::fgets(line.data(), line.size(), lines) != nullptr) {
     all += line.data();
     if (running || all.find(sign) == std::string::npos) continue;
@@ -87,11 +91,13 @@ Interrupted run_interrupted(std::vector<std::string> arguments, const std::strin
     const auto latest = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!measured(child) && std::chrono::steady_clock::now() < latest)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    before = used_seconds(child);
     ::kill(child, signal);
   }
   std::fclose(lines);
   int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
+  rusage used{};
+  REQUIRE(::wait4(child, &status, 0, &used) == child);
   CAPTURE(all);
   REQUIRE(running);
   REQUIRE(WIFEXITED(status));
@@ -99,7 +105,10 @@ Interrupted run_interrupted(std::vector<std::string> arguments, const std::strin
   std::rewind(printed);
   while (std::fgets(line.data(), line.size(), printed) != nullptr) table += line.data();
   std::fclose(printed);
-  return {{WEXITSTATUS(status), all}, table};
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return {{WEXITSTATUS(status), all}, table, seconds(used.ru_utime) + seconds(used.ru_stime) - before};
 }
 
 }  // namespace
@@ -130,6 +139,35 @@ TEST_CASE("an interrupted ledger is that of the passes there are, and says which
                                 ContainsSubstring("The whole, timed without stamps: forward"));
   CHECK_THAT(ended.said, ContainsSubstring("Interrupted: mnist_mlp on eigen, batch 2 is of ") &&
                              ContainsSubstring("Interrupted: mnist_cnn on eigen, batch 2 is not measured\n"));
+}
+
+TEST_CASE("a ledger that is interrupted while it measures peaks ends within a second, however busy the machine is") {
+  const auto at_once = [](pid_t) { return true; };
+  const Interrupted ended =
+      run_interrupted({"ledger", "mnist_mlp", "--backend=eigen", "--passes=100"}, "Measuring", at_once, SIGINT);
+  CAPTURE(ended.said, ended.printed);
+  CHECK(ended.status == 130);
+  CHECK(ended.seconds_after < 1);
+  CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 16 is not measured\n"));
+}
+
+TEST_CASE("a signal before the first row, ledger or frontier is kept in mind as later ones are") {
+  const Folder folder;
+  const std::string out = folder.file("rows.json");
+  const std::string program = std::string("TERMINATED_AT_PEAK=1 ") + LAMINA_QUEUED_BENCH;
+  const Ended run =
+      run_program(program, "--backend=eigen --benchmark_filter=net/mnist_mlp/total --benchmark_out=" + out);
+  CAPTURE(run.said);
+  CHECK(run.status == 143);
+  REQUIRE(std::filesystem::exists(out));
+  CHECK(read(out)["context"]["interrupted"] == true);
+  CHECK(read(out)["benchmarks"].empty());
+  for (const char* subcommand : {"ledger", "frontier"}) {
+    const Ended ended = run_program(program, std::string(subcommand) + " mnist_mlp --backend=eigen");
+    CAPTURE(ended.said);
+    CHECK(ended.status == 143);
+    CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 16 is not measured\n"));
+  }
 }
 
 TEST_CASE("an interrupted frontier prints the lines that are measured, and its choices are of whole layers") {

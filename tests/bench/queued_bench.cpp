@@ -1,5 +1,8 @@
-// lamina_bench, its backends on a model of a device with a queue.
+// lamina_bench, its backends on a model of a device with a queue. With TERMINATED_AT_PEAK in the environment it gets
+// SIGTERM when it first measures a peak.
 
+#include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -9,6 +12,7 @@
 int main(int argc, char** argv) {
   return lamina::bench::run_program(argc, argv, [](const std::string&, const lamina::BackendOptions&) {
     auto backend = std::make_unique<lamina::test::QueuedBackend>();
+    if (std::getenv("TERMINATED_AT_PEAK") != nullptr) backend->at_peak = [] { std::raise(SIGTERM); };
     backend->device().reading = [] {
       lamina::DeviceState state;
       state.sm_mhz = 1755;
