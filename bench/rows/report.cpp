@@ -6,34 +6,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
-
-#include "library.h"
+#include <sstream>
 
 namespace lamina::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// JSON knows no NaN, which a coefficient of variation around zero is.
-void drop_what_is_no_number(benchmark::BenchmarkReporter::Run& run) {
-  std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
-  if (!std::isfinite(run.real_accumulated_time)) run.real_accumulated_time = 0;
-  if (!std::isfinite(run.cpu_accumulated_time)) run.cpu_accumulated_time = 0;
-}
-
-double aggregate(const std::string& name, const std::vector<double>& x) {
+double summary(const std::string& name, const std::vector<double>& x) {
   if (name == "mean") return mean(x);
   if (name == "median") return median(x);
   if (name == "stddev") return deviation(x);
   return mean(x) > 0 ? deviation(x) / mean(x) : 0;
-}
-
-/// Those that a run of the file is about: its own sample, or of an aggregate all.
-std::vector<Sample> samples_of(const Json& run, const std::vector<Sample>& all) {
-  if (run.value("run_type", "") != "iteration") return all;
-  const auto index = run.value("repetition_index", std::size_t{0});
-  return index < all.size() ? std::vector<Sample>{all[index]} : std::vector<Sample>{};
 }
 
 /// What a row is of, as fields.
@@ -50,6 +36,51 @@ Json fields_of(const RowKey& key) {
   return fields;
 }
 
+/// A run of a row as Google Benchmark writes it, under the row's own name: the library would append
+/// "/iterations:1/repeats:3/manual_time". Beside it stand the time that the processors spent in the samples, which the
+/// library cannot know, and what the row and its measurement are.
+Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row) {
+  const Group& group = *row.group;
+  std::vector<Sample> samples = group.samples[row.part];  // that the run is about: all of them, or its own
+  const bool aggregate = run.run_type == run.RT_Aggregate;
+  Json fields = {{"name", aggregate ? row.name + "_" + run.aggregate_name : row.name},
+                 {"family_index", run.family_index},
+                 {"per_family_instance_index", run.per_family_instance_index},
+                 {"run_name", row.name},
+                 {"run_type", aggregate ? "aggregate" : "iteration"},
+                 {"repetitions", run.repetitions}};
+  if (!aggregate) fields["repetition_index"] = run.repetition_index;
+  fields["threads"] = run.threads;
+  const bool ratio = run.aggregate_unit == benchmark::kPercentage;
+  if (aggregate) {
+    fields["aggregate_name"] = run.aggregate_name;
+    fields["aggregate_unit"] = ratio ? "percentage" : "time";
+  } else if (const auto index = static_cast<std::size_t>(run.repetition_index); index < samples.size()) {
+    samples = {samples[index]};
+  } else {
+    samples.clear();
+    fields["error_occurred"] = true;
+    fields["error_message"] = group.failure;
+  }
+  const auto number = [&](const std::string& name, double value) {
+    if (std::isfinite(value)) fields[name] = value;  // JSON has no NaN, as the variation of zeros is
+  };
+  const double cpu = summary(aggregate ? run.aggregate_name : "mean", cpu_seconds_of(samples));
+  fields["iterations"] = run.iterations;
+  fields["real_time"] = 0.0;
+  number("real_time", ratio ? run.real_accumulated_time : run.GetAdjustedRealTime());
+  fields["cpu_time"] = ratio ? cpu : cpu * benchmark::GetTimeUnitMultiplier(run.time_unit);
+  fields["time_unit"] = benchmark::GetTimeUnitString(run.time_unit);
+  for (const auto& [name, counter] : run.counters) number(name, counter.value);
+  if (!group.note.empty()) fields["label"] = group.note;
+  fields["key"] = fields_of(row.key);
+  if (!group.algorithm.empty()) fields["algorithm"] = group.algorithm;
+  if (const Launches launches = launches_of(samples); launches != Launches::none)
+    fields["launches"] = to_string(launches);
+  if (const std::string reasons = throttled_of(samples); !reasons.empty()) fields["throttled"] = reasons;
+  return fields;
+}
+
 /// What a row says of itself, and the median of the clocks that its device reported.
 std::string with_clock(const std::string& note, const std::vector<Sample>& samples) {
   std::vector<double> mhz;
@@ -62,18 +93,16 @@ std::string with_clock(const std::string& note, const std::vector<Sample>& sampl
 }  // namespace
 
 Report::Report(const std::vector<Row>& rows, ResultFile& file, Screen screen, Table* table, Progress& progress)
-    : file_(&file), screen_(screen), table_(table), progress_(&progress) {
-  for (const Row& row : rows) {
-    rows_[row.name] = &row;
-    name_width_ = std::max(name_width_, row.name.size());
-  }
-  json_.SetOutputStream(&text_);
+    : rows_(&rows), file_(&file), screen_(screen), table_(table), progress_(&progress) {
+  for (const Row& row : rows) name_width_ = std::max(name_width_, row.name.size());
 }
 
 bool Report::ReportContext(const Context& context) {
-  text_.str({});
-  json_.ReportContext(context);  // leaves the list of rows open
-  file_->document = Json::parse(text_.str() + "]}");
+  std::ostringstream text;  // some of it only the library knows
+  benchmark::JSONReporter json;
+  json.SetOutputStream(&text);
+  json.ReportContext(context);  // leaves the list of rows open
+  file_->document = Json::parse(text.str() + "]}");
   if (screen_ == Screen::console && table_ == nullptr)
     fmt::print("{:<{}} {:>12} {:>10} {:>11} {:>10} {:>7}\n", "row", name_width_, "median ms", "+- ms", "images/s",
                "GFLOP/s", "of peak");
@@ -82,71 +111,18 @@ bool Report::ReportContext(const Context& context) {
   return true;
 }
 
-Report::Run Report::documented(const Run& run, const Row& row) const {
-  Run copy = run;
-  // The library would append "/iterations:1/repeats:3/manual_time", which is of no use in a name that is joined by.
-  copy.run_name = {};
-  copy.run_name.function_name = row.name;
-  const std::vector<double> cpu = cpu_seconds_of(row.group->samples[row.part]);
-  if (!failed(run) && run.run_type == Run::RT_Iteration) {
-    const auto i = static_cast<std::size_t>(run.repetition_index);
-    if (i < cpu.size()) copy.cpu_accumulated_time = cpu[i];
-  } else if (run.run_type == Run::RT_Aggregate) {
-    const double value = aggregate(run.aggregate_name, cpu);
-    const bool is_time = run.aggregate_unit == benchmark::kTime;  // which the library divides by the iterations
-    copy.cpu_accumulated_time = is_time ? value * static_cast<double>(run.iterations) : value;
-  }
-  copy.report_label = row.group->note;
-  drop_what_is_no_number(copy);
-  return copy;
-}
-
-Json Report::as_json(const std::vector<Run>& runs) {
-  if (runs.empty()) return Json::array();
-  text_.str({});
-  json_.ReportRuns(runs);
-  const std::string text = text_.str();
-  const std::size_t first = text.find('{');  // behind the comma that follows an earlier row
-  return Json::parse(fmt::format("[{}]", text.substr(first)));
-}
-
-std::vector<Report::Run> Report::worth_keeping(const std::vector<Run>& runs, const Row& row) const {
-  const Group& group = *row.group;
-  const std::size_t measured = group.samples[row.part].size();
-  std::vector<Run> kept;
-  bool said = false;
-  for (const Run& run : runs) {
-    const bool aggregate = run.run_type == Run::RT_Aggregate;
-    if (aggregate && measured < static_cast<std::size_t>(run.repetitions)) continue;  // counts passes that never were
-    if (aggregate || static_cast<std::size_t>(run.repetition_index) < measured) {
-      kept.push_back(documented(run, row));
-      continue;
-    }
-    // Each later pass fails alike; and what an interrupt kept from running has nothing to tell.
-    if (said || group.failure.empty()) continue;
-    said = true;
-    kept.push_back(documented(run, row));
-    if (!failed(run)) set_failed(kept.back(), group.failure);
-  }
-  return kept;
-}
-
 void Report::ReportRuns(const std::vector<Run>& runs) {
   if (runs.empty()) return;
-  const auto found = rows_.find(runs.front().run_name.function_name);
-  if (found == rows_.end()) return;
-  const Row& row = *found->second;
-  const bool interrupted_before = row.group->samples[row.part].empty() && row.group->failure.empty();
-  if (interrupted_before) return;
+  const Row& row = (*rows_)[static_cast<std::size_t>(runs.front().family_index)];  // they were registered in this order
+  const auto measured = static_cast<std::int64_t>(row.group->samples[row.part].size());
+  const bool failed = !row.group->failure.empty();
+  if (measured == 0 && !failed) return;  // interrupted before
 
-  for (Json& run : as_json(worth_keeping(runs, row))) {
-    run["key"] = fields_of(row.key);
-    if (!row.group->algorithm.empty()) run["algorithm"] = row.group->algorithm;
-    const std::vector<Sample> samples = samples_of(run, row.group->samples[row.part]);
-    if (const Launches launches = launches_of(samples); launches != Launches::none)
-      run["launches"] = to_string(launches);
-    if (const std::string reasons = throttled_of(samples); !reasons.empty()) run["throttled"] = reasons;
-    file_->document["benchmarks"].push_back(std::move(run));
+  for (const Run& run : runs) {
+    const bool aggregate = run.run_type == Run::RT_Aggregate;
+    // Aggregates would count passes that never were. Each pass after the first failure fails alike.
+    const bool kept = aggregate ? measured >= run.repetitions : run.repetition_index < measured + (failed ? 1 : 0);
+    if (kept) file_->document["benchmarks"].push_back(fields_of(run, row));
   }
   file_->save_now_and_then();
   progress_->clear();

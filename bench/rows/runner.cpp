@@ -12,12 +12,9 @@
 #include "io/interrupt.h"
 #include "io/quantities.h"
 #include "lamina/error.h"
-#include "library.h"
 
 namespace lamina::bench {
 namespace {
-
-constexpr const char* not_run = "interrupted before it ran";
 
 /// The kind of an error, for the text of its row.
 std::string text_of(const std::exception& error) {
@@ -65,11 +62,7 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
     return;
   }
   if (index >= samples.size()) {
-    const std::string text = group.failure.empty() ? not_run : group.failure;
-    if (group.unsupported)
-      skip(state, text);
-    else
-      state.SkipWithError(text.c_str());
+    state.SkipWithError(group.failure.empty() ? "interrupted" : group.failure.c_str());
     return;
   }
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(samples[index].seconds);
