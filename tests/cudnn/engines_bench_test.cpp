@@ -73,10 +73,6 @@ double children_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-CudnnEngine engine(std::int64_t index, std::vector<std::string> notes, bool fallback = false) {
-  return {index, fallback, std::move(notes), {}, 0};
-}
-
 }  // namespace
 
 TEST_CASE("engines of all convolutions of the ten networks are there in seconds, strict ones without tensor cores") {

@@ -1,8 +1,8 @@
 // Convolution: which algorithm runs which pass.
 //
 //   winograd_4x4    a quarter of the multiplications, fused; 3x3 with stride 1
-//   gemm_1x1        a product that reads its factors directly from the tensors; 1x1 without padding. First if the
-//                   model of its steps is below implicit_gemm's (docs/algorithms/gemm_1x1.md)
+//   gemm_1x1        a product that reads its factors directly from the tensors; 1x1 without padding. First, except
+//                   for weight gradients of single pixels (docs/algorithms/gemm_1x1.md)
 //   implicit_gemm   a product whose factors are gathered from the image; the default
 //   im2col_gemm     a product by cuBLAS, after columns are written; 1x1 kernels need no columns. There is no good model
 //                   of cuBLAS: the rule takes it only if ours refuse, and measuring decides
