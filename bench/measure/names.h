@@ -25,7 +25,7 @@ struct Case {
 nets::Protocol protocol_of(const Case&, const Settings&);
 
 /// What a row is of: all that its time depends on but the machine, the versions and the number of threads. Its name is
-/// printed from this, and it stands beside the name in the JSON; nothing reads a name.
+/// printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
 struct RowKey {
   std::string what;  ///< "net", "layer", "setup"
   std::string network;
