@@ -48,7 +48,8 @@ TEST_CASE("ranks and intervals are those of the table that both languages check"
 }
 
 TEST_CASE("six samples are the fewest with an interval of the level") {
-  for (const auto& row : table().at("ranks")) {
+  const nlohmann::json all = table();
+  for (const auto& row : all.at("ranks")) {
     const auto samples = row.at("samples").get<std::size_t>();
     CHECK((interval_rank(samples) > 0) == (samples >= fewest_samples));
     CHECK((row.at("coverage") >= interval_level) == (samples >= fewest_samples));
@@ -57,7 +58,8 @@ TEST_CASE("six samples are the fewest with an interval of the level") {
 
 TEST_CASE("an interval holds the true median as often as the binomial distribution says") {
   std::mt19937_64 engine(11);
-  for (const auto& row : table().at("ranks")) {
+  const nlohmann::json all = table();
+  for (const auto& row : all.at("ranks")) {
     const auto samples = row.at("samples").get<std::size_t>();
     if (samples != 5 && samples != 6 && samples != 9 && samples != 17) continue;
     int held = 0;
