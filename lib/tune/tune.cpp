@@ -28,6 +28,8 @@ constexpr int runs_to_look_at = 3;      // of a short one, after the first
 
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
+const Lowered::Step* step_of(Lowered&&, Pass) = delete;  // the step is the lowered unit's
+
 const Lowered::Step* step_of(const Lowered& lowered, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.covers(pass)) return &step;
@@ -108,8 +110,8 @@ class Contest {
     if (names.front().empty()) {
       Candidate unasked;
       attempt(unasked, [&] {
-        if (const Lowered::Step* step = step_of(backend_.lower(tuning_.spec, choice_), pass_))
-          names.front() = step->algorithm;
+        const Lowered lowered = backend_.lower(tuning_.spec, choice_);
+        if (const Lowered::Step* step = step_of(lowered, pass_)) names.front() = step->algorithm;
       });
     }
     const std::string rule = names.front();
