@@ -4,6 +4,7 @@
 #
 # Takes the linker GNU ld and an objcopy, GNU's or LLVM's, objects in ELF, and a generator of one configuration.
 include_guard()
+include(${CMAKE_CURRENT_LIST_DIR}/precompile.cmake)
 
 # Objects of a link-time optimiser are no code yet; unique symbols are beyond objcopy's reach.
 set(lamina_joinable_flags -fno-lto $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
@@ -90,8 +91,9 @@ function(lamina_join_objects target objects symbol)
   lamina_join_command(join)
   set(all ${CMAKE_CURRENT_BINARY_DIR}/${objects}_all.o)
   set(joined ${CMAKE_CURRENT_BINARY_DIR}/${objects}.o)
-  add_custom_command(OUTPUT ${joined} BYPRODUCTS ${all} DEPENDS $<TARGET_OBJECTS:${objects}>
-                     COMMAND ${join} -o ${all} $<TARGET_OBJECTS:${objects}>
+  lamina_objects(parts ${objects})
+  add_custom_command(OUTPUT ${joined} BYPRODUCTS ${all} DEPENDS ${parts}
+                     COMMAND ${join} -o ${all} ${parts}
                      COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=${symbol} ${all} ${joined}
                      COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of ${objects}")
   add_custom_target(${objects}_joined DEPENDS ${joined})

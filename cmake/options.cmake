@@ -28,6 +28,8 @@ if(LAMINA_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(LAMINA_CCACHE_PROGRAM ccache)
   mark_as_advanced(LAMINA_CCACHE_PROGRAM)
   if(LAMINA_CCACHE_PROGRAM)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${LAMINA_CCACHE_PROGRAM})
+    # Without these it does not keep what is compiled with precompiled headers.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                    ${LAMINA_CCACHE_PROGRAM})
   endif()
 endif()

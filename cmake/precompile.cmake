@@ -1,0 +1,22 @@
+# Precompiled headers: half of what compiling a file takes is reading the standard library's. They are no substitute for
+# an #include: every file still names what it needs, and -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them.
+include_guard()
+set(lamina_standard_headers <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
+    <mutex> <numeric> <optional> <set> <span> <sstream> <stdexcept> <string> <string_view> <utility> <variant> <vector>)
+
+# lamina_precompile(<target> [<header>...]): the standard library's headers, and others in <>, are compiled once for all
+# files of the target. By names in <>, so that ccache serves build trees in different places.
+function(lamina_precompile target)
+  target_precompile_headers(${target} PRIVATE ${lamina_standard_headers} ${ARGN})
+  lamina_cache_precompiled(${target})
+endfunction()
+
+# Sets `objects` to what is compiled of a target, without its precompiled headers.
+function(lamina_objects objects target)
+  set(${objects} "$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.gch$>" PARENT_SCOPE)
+endfunction()
+
+# ccache knows what a file precompiled only by the text that the preprocessor would have made of it.
+function(lamina_cache_precompiled target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+endfunction()
