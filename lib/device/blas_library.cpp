@@ -106,7 +106,8 @@ std::string version_of(const BlasTable& table) {
   for (const int part : {0, 1, 2}) {
     int value = 0;
     if (table.cublasGetProperty(part, &value) != cublas_number::success) return "of an untold version";
-    text += (part == 0 ? "" : ".") + std::to_string(value);
+    if (part != 0) text += '.';
+    text += std::to_string(value);
   }
   return text;
 }
