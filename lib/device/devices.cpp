@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <thread>
 
-#include "blas_library.h"
+#include "blas/blas_library.h"
 #include "gpu.h"
-#include "host_device.h"
-#include "host_rates.h"
+#include "host/host_device.h"
+#include "host/host_rates.h"
 #include "lamina/error.h"
 
 namespace lamina {

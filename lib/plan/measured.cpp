@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "decisions/layout.h"
 #include "lamina/error.h"
-#include "layout.h"
 #include "support/unit_memory.h"
 
 namespace lamina::planner {

@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "bind.h"
-#include "initial.h"
+#include "decisions/layout.h"
 #include "lamina/error.h"
-#include "layout.h"
-#include "memory.h"
+#include "run/bind.h"
+#include "run/initial.h"
+#include "run/memory.h"
 #include "support/busy_guard.h"
 #include "support/near.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cudnn/host_machine.h"
+#include "cudnn/fakes/host_machine.h"
 #include "support/cases/unit.h"
 #include "support/unit_memory.h"
 

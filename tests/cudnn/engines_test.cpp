@@ -10,7 +10,7 @@
 #include <functional>
 #include <set>
 
-#include "fake_graph.h"
+#include "cudnn/fakes/fake_graph.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 

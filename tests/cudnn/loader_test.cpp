@@ -11,7 +11,7 @@
 #include "backends/cudnn/library/common.h"
 #include "backends/cudnn/library/status.h"
 #include "cudnn/bound.h"
-#include "cudnn/host_machine.h"
+#include "cudnn/fakes/host_machine.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 

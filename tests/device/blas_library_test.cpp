@@ -1,6 +1,6 @@
 // cuBLAS, opened at run time: invalid files, fake ones, and the real one if it is installed.
 
-#include "device/blas_library.h"
+#include "device/blas/blas_library.h"
 
 #include <filesystem>
 #include <string>

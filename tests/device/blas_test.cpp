@@ -1,6 +1,6 @@
 // Matrix products by cuBLAS's interface: the host's substitute against plain sums, and the arguments of library calls.
 
-#include "device/blas.h"
+#include "device/blas/blas.h"
 
 #include <cmath>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/host_blas.h"
+#include "device/blas/host_blas.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 

@@ -2,7 +2,7 @@
 
 #include <cublas_v2.h>
 
-#include "device/blas.h"
+#include "device/blas/blas.h"
 #include "support/catch.h"
 
 namespace lamina {

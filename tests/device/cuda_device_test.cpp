@@ -1,12 +1,12 @@
 // A GPU as a device: its answers without a GPU, and its work with one.
 
-#include "device/cuda_device.h"
+#include "device/cuda/cuda_device.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "device/cuda_peak.h"
+#include "device/cuda/cuda_peak.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "support/catch.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/host_device.h"
+#include "device/host/host_device.h"
 #include "lamina/error.h"
 #include "support/catch.h"
 

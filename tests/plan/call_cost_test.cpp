@@ -1,13 +1,13 @@
 // What calls cost at least: bytes counted by hand, and against the costs of single ops.
 
-#include "plan/call_cost.h"
+#include "plan/run/call_cost.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "lamina/nets.h"
-#include "plan/decisions.h"
+#include "plan/decisions/decisions.h"
 #include "support/backend.h"
 #include "support/catch.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/host_device.h"
+#include "device/host/host_device.h"
 
 namespace lamina::test {
 

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "../../device/blas_library.h"
-#include "../../device/cuda_device.h"
-#include "../../device/cuda_peak.h"
+#include "../../device/blas/blas_library.h"
+#include "../../device/cuda/cuda_device.h"
+#include "../../device/cuda/cuda_peak.h"
 #include "../../device/gpu.h"
 #include "../../device/math_environment.h"
 #include "lamina/error.h"

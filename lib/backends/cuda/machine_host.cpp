@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "../../../kernels/host/device_memory.h"
-#include "../../device/host_blas.h"
-#include "../../device/host_device.h"
+#include "../../device/blas/host_blas.h"
+#include "../../device/host/host_device.h"
 #include "lamina/error.h"
 #include "machine.h"
 

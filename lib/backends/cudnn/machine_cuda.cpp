@@ -7,9 +7,9 @@
 
 #include "../../../kernels/conv/conv_fold.h"
 #include "../../../kernels/dropout.h"
-#include "../../device/blas_library.h"
-#include "../../device/cuda_device.h"
-#include "../../device/cuda_peak.h"
+#include "../../device/blas/blas_library.h"
+#include "../../device/cuda/cuda_device.h"
+#include "../../device/cuda/cuda_peak.h"
 #include "lamina/error.h"
 #include "machine.h"
 

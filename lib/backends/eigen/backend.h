@@ -1,7 +1,7 @@
 #pragma once
 // The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
 
-#include "../../device/host_device.h"
+#include "../../device/host/host_device.h"
 #include "runtime/common.h"
 #include "tune/measured_choices.h"
 

@@ -14,7 +14,7 @@
 #include "../../../../kernels/bias.h"
 #include "../../../../kernels/gemm/im2col.h"
 #include "../../../../kernels/relu.h"
-#include "../../../device/blas.h"
+#include "../../../device/blas/blas.h"
 #include "conv.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -10,7 +10,7 @@
 #include <cpuid.h>
 #endif
 
-#include "../../../device/host_device.h"
+#include "../../../device/host/host_device.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "tune/race.h"

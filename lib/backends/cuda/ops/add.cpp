@@ -1,0 +1,71 @@
+// y = sum of the inputs, and ReLU of it if the unit's tail has one. Every input's gradient is dy itself, or dy where
+// y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
+
+#include "../../../../kernels/add.h"
+
+#include <vector>
+
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+template <class T>
+void forward(Stream stream, const Args& args, bool relu) {
+  const View<T> y = view<T>(args.y);
+  Operands<const T> x;
+  for (const Tensor& tensor : args.x) {
+    if (x.count == most_addends) {
+      add_forward(stream, x, y, false);
+      x.views[0] = view<const T>(args.y);
+      x.count = 1;
+    }
+    x.views[x.count++] = view<const T>(tensor);
+  }
+  add_forward(stream, x, y, relu);
+}
+
+template <class T>
+void backward(Stream stream, const Args& args, const std::vector<bool>& adds, bool relu) {
+  const View<const T> y = relu ? view<const T>(args.y) : View<const T>();
+  Operands<T> dx;
+  for (std::size_t i = 0; i < args.dx.size(); ++i) {
+    if (!args.dx[i] || (!relu && !adds[i] && same_place(args.dx[i], args.dy))) continue;
+    if (dx.count == most_addends) {
+      add_backward(stream, view<const T>(args.dy), y, dx);
+      dx.count = 0;
+    }
+    dx.adds[dx.count] = adds[i];
+    dx.views[dx.count++] = view<T>(args.dx[i]);
+  }
+  if (dx.count > 0) add_backward(stream, view<const T>(args.dy), y, dx);
+}
+
+}  // namespace
+
+Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
+  const bool relu = ends_in_relu(spec);
+  const bool one_launch = spec.x.size() <= most_addends;  // one launch reads all inputs before it writes
+  Lowered unit = empty_unit(spec);
+  std::vector<bool> adds(spec.x.size());
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = one_launch && same_pitch(spec, i);
+    unit.dx_is_dy[i] = one_launch && !relu;
+    unit.dx_may_alias_dy[i] = one_launch && same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+    adds[i] = adds_dx(spec, i);
+  }
+  unit.backward_reads_y = relu;
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto run_forward = [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); };
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", run_forward));
+    if (spec.mode == Mode::inference) return;
+    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", run_forward));
+    unit.steps.push_back(
+        launches(machine, {Pass::backward_data}, "direct",
+                 [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); }));
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

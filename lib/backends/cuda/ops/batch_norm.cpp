@@ -1,0 +1,124 @@
+// Batch normalisation, optionally with an Add and a ReLU after it: binds its kernels. Per channel, forward saves
+// the statistics and the exact factors of y.
+
+#include "../../../../kernels/batch_norm.h"
+
+#include <utility>
+#include <variant>
+
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+/// The ops after the normalisation.
+struct Tail {
+  bool add = false, relu = false;
+};
+
+Tail tail_of(const Spec& spec) {
+  Tail tail;
+  for (const Op& op : spec.tail) {
+    tail.add |= std::holds_alternative<Add>(op);
+    tail.relu |= std::holds_alternative<Relu>(op);
+  }
+  return tail;
+}
+
+NormMask mask_of(Tail tail) {
+  if (!tail.relu) return NormMask::none;
+  return tail.add ? NormMask::from_y : NormMask::from_x;
+}
+
+template <class T>
+NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
+  return {.scale = args.w[0].as<const T>(),
+          .shift = args.w[1].as<const T>(),
+          .running_mean = args.state[0].as<T>(),
+          .running_variance = args.state[1].as<T>(),
+          .epsilon = op.epsilon,
+          .momentum = op.momentum};
+}
+
+template <class T>
+void apply(Stream stream, const Args& args, Tail tail, const NormChannel<T>* channels) {
+  batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(), tail.relu,
+                   channels, view<T>(args.y));
+}
+
+template <class T>
+NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
+  const auto dw = [&](std::size_t i) { return i < args.dw.size() ? args.dw[i].as<T>() : nullptr; };
+  return {.dx = wanted(args, 0) ? view<T>(args.dx[0]) : View<T>(),
+          .dother = wanted(args, 1) ? view<T>(args.dx[1]) : View<T>(),
+          .adds_dx = adds_dx(spec, 0),
+          .adds_dother = adds_dx(spec, 1),
+          .dscale = dw(0),
+          .dshift = dw(1),
+          .adds_dw = spec.adds_dw};
+}
+
+template <class T>
+void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail tail, Machine& machine) {
+  const int count = spec.y.shape.c;
+  unit.prepared_bytes = static_cast<std::size_t>(count) * sizeof(NormChannel<T>);
+  const auto prepare = [op, count](Stream stream, const Args& args) {
+    batch_norm_from_running(stream, count, numbers_of<T>(args, op), static_cast<NormChannel<T>*>(args.prepared));
+  };
+  const auto forward = [tail](Stream stream, const Args& args) {
+    apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.prepared));
+  };
+  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+  unit.steps.push_back(launches(machine, {Pass::prepare}, "direct", prepare));
+}
+
+template <class T>
+void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail tail, Machine& machine) {
+  const Shape& shape = spec.y.shape;
+  const std::int64_t count = shape.n * shape.plane();
+  unit.saved_bytes = static_cast<std::size_t>(shape.c) * sizeof(NormChannel<T>);
+  const auto forward = [op, tail](Stream stream, const Args& args) {
+    auto* const channels = static_cast<NormChannel<T>*>(args.saved);
+    batch_norm_statistics(stream, view<const T>(args.x[0]), numbers_of<T>(args, op), channels, args.workspace);
+    apply<T>(stream, args, tail, channels);
+  };
+  unit.steps.push_back(
+      launches(machine, {Pass::forward}, "direct", forward, batch_norm_statistics_bytes(shape.c, count)));
+  const auto recompute = [tail](Stream stream, const Args& args) {
+    apply<T>(stream, args, tail, static_cast<const NormChannel<T>*>(args.saved));
+  };
+  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", recompute));
+  const auto backward = [spec, mask = mask_of(tail)](Stream stream, const Args& args) {
+    const View<const T> y = mask == NormMask::from_y ? view<const T>(args.y) : View<const T>();
+    batch_norm_backward(stream, mask, view<const T>(args.x[0]), y, view<const T>(args.dy),
+                        static_cast<const NormChannel<T>*>(args.saved), args.w[0].as<const T>(),
+                        gradients_of<T>(args, spec), args.workspace);
+  };
+  unit.steps.push_back(launches(machine, {Pass::backward_params, Pass::backward_data}, "direct", backward,
+                                batch_norm_backward_bytes<T>(shape.c, count)));
+}
+
+}  // namespace
+
+Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
+  const Tail tail = tail_of(spec);
+  Lowered unit = empty_unit(spec);
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = same_pitch(spec, i);
+    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+  }
+  unit.backward_reads_x[0] = true;
+  unit.backward_reads_y = tail.add && tail.relu;
+  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  with_type(spec.y.dtype, [&]<class T>() {
+    if (spec.mode == Mode::inference) {
+      emit_inference<T>(unit, spec, op, tail, machine);
+    } else {
+      emit_training<T>(unit, spec, op, tail, machine);
+    }
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,27 @@
+// The mean of each plane. Nothing is saved; backward reads only dy.
+
+#include "../../../../kernels/pool/global_average_pool.h"
+
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto forward = [](Stream stream, const Args& args) {
+      global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
+    };
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+    if (spec.mode == Mode::inference) return;
+    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
+    const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+      if (wanted(args, 0)) global_average_pool_backward(stream, view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    };
+    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,30 @@
+// Local response normalisation. Nothing is saved: backward recomputes the scale from x.
+
+#include "../../../../kernels/lrn.h"
+
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.backward_reads_x[0] = true;
+  unit.recompute_reads_x[0] = true;
+  const LrnNumbers numbers = {.size = op.size, .alpha = op.alpha, .beta = op.beta, .k = op.k};
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto forward = [numbers](Stream stream, const Args& args) {
+      lrn_forward(stream, numbers, view<const T>(args.x[0]), view<T>(args.y));
+    };
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+    if (spec.mode == Mode::inference) return;
+    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
+    const auto backward = [numbers, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+      if (wanted(args, 0))
+        lrn_backward(stream, numbers, view<const T>(args.x[0]), view<const T>(args.dy), view<T>(args.dx[0]), adds);
+    };
+    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,52 @@
+// The maximum of each window. In training the position of the first maximum in its window is saved: one byte, or four
+// if a window has more than 256 cells.
+
+#include "../../../../kernels/pool/max_pool.h"
+
+#include <cstdint>
+
+#include "../common.h"
+#include "windows_of.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+template <class T, class Place>
+void emit_steps(Lowered& unit, const Spec& spec, const Windows& windows, Machine& machine) {
+  const auto without_places = [windows](Stream stream, const Args& args) {
+    max_pool_forward<T, Place>(stream, windows, view<const T>(args.x[0]), view<T>(args.y), nullptr);
+  };
+  if (spec.mode == Mode::inference) {
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", without_places));
+    return;
+  }
+  unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(Place);
+  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", [windows](Stream stream, const Args& args) {
+    max_pool_forward(stream, windows, view<const T>(args.x[0]), view<T>(args.y), static_cast<Place*>(args.saved));
+  }));
+  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", without_places));
+  const auto backward = [windows, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+    if (!wanted(args, 0)) return;
+    max_pool_backward(stream, windows, view<const T>(args.dy), static_cast<const Place*>(args.saved),
+                      view<T>(args.dx[0]), adds);
+  };
+  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+}
+
+}  // namespace
+
+Lowered lower(const MaxPool& op, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const Windows windows = windows_of(op, spec);
+  with_type(spec.y.dtype, [&]<class T>() {
+    if (std::int64_t{windows.R} * windows.S <= 256) {
+      emit_steps<T, std::uint8_t>(unit, spec, windows, machine);
+    } else {
+      emit_steps<T, std::int32_t>(unit, spec, windows, machine);
+    }
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,80 @@
+// y = sum of the inputs. Every input's gradient is dy itself.
+
+#include "../library/common.h"
+
+namespace lamina::cudnn {
+namespace {
+
+struct Sum {
+  Session& session;
+  const Api& api;
+  DType dtype;
+  OpTensorDescriptor add;
+  std::vector<TensorDescriptor> x, dx;
+  TensorDescriptor y, dy;
+  std::vector<bool> adds;
+
+  Sum(const Spec& spec, Session& in)
+      : session(in),
+        api(in.api()),
+        dtype(spec.y.dtype),
+        add(api),
+        y(describe_value(api, spec.y)),
+        dy(describe_gradient(api, spec.y)) {
+    LAMINA_CUDNN(api, SetOpTensorDescriptor, add.get(), op_tensor::add, data_type_of(dtype), nan::propagate);
+    for (std::size_t i = 0; i < spec.x.size(); ++i) {
+      x.push_back(describe_value(api, spec.x[i]));
+      dx.push_back(describe_gradient(api, spec.x[i]));
+      adds.push_back(adds_dx(spec, i));
+    }
+  }
+
+  void forward(const Args& args) const {
+    // The library lets y alias the first factor, but not the second alone.
+    const std::size_t first = args.x[1].data == args.y.data ? 1 : 0, second = 1 - first;
+    LAMINA_CUDNN(api, OpTensor, session.handle(), add.get(), one(dtype), x[first].get(), args.x[first].data, one(dtype),
+                 x[second].get(), args.x[second].data, zero(dtype), y.get(), args.y.data);
+    for (std::size_t i = 2; i < x.size(); ++i)
+      LAMINA_CUDNN(api, AddTensor, session.handle(), one(dtype), x[i].get(), args.x[i].data, one(dtype), y.get(),
+                   args.y.data);
+  }
+
+  void backward(const Args& args) const {
+    for (const bool in_place : {false, true})  // the one that aliases dy comes last
+      for (std::size_t i = 0; i < dx.size(); ++i)
+        if (wanted(args, i) && same_place(args.dx[i], args.dy) == in_place) write(args, i, in_place);
+  }
+
+ private:
+  void write(const Args& args, std::size_t i, bool in_place) const {
+    static const float float_two = 2;
+    static const double double_two = 2;
+    const void* const two = dtype == DType::f64 ? static_cast<const void*>(&double_two) : &float_two;
+    if (!in_place)
+      LAMINA_CUDNN(api, TransformTensor, session.handle(), one(dtype), dy.get(), args.dy.data, beta(dtype, adds[i]),
+                   dx[i].get(), args.dx[i].data);
+    else if (adds[i])
+      LAMINA_CUDNN(api, ScaleTensor, session.handle(), dx[i].get(), args.dx[i].data, two);
+  }
+};
+
+}  // namespace
+
+Lowered lower(const Add&, const Spec& spec, const Choice&, Session& session) {
+  const auto sum = std::make_shared<const Sum>(spec, session);
+  Lowered unit = empty_unit(spec);
+  for (std::size_t i = 0; i < spec.x.size(); ++i) {
+    unit.y_may_alias_x[i] = i < 2 && same_pitch(spec, i);  // a third input is read after y was written
+    unit.dx_is_dy[i] = true;
+    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+    unit.recompute_reads_x[i] = true;
+  }
+  const auto forward = [sum](const Args& args) { sum->forward(args); };
+  unit.steps.push_back(step({Pass::forward}, "direct", forward));
+  if (spec.mode == Mode::inference) return unit;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward));
+  unit.steps.push_back(step({Pass::backward_data}, "direct", [sum](const Args& args) { sum->backward(args); }));
+  return unit;
+}
+
+}  // namespace lamina::cudnn

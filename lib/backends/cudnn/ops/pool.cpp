@@ -1,0 +1,118 @@
+// Pooling by the library, and what it lacks: windows that reach beyond the padding.
+
+#include "pool.h"
+
+#include <limits>
+
+#include "../library/status.h"
+
+namespace lamina::cudnn {
+namespace {
+
+bool looks_for_maxima(int mode) { return mode == pooling_mode::max_deterministic; }
+
+/// Rows or columns of the image that P windows cover, without the padding after it.
+int covered(int extent, int windows, int window, int stride, int pad) {
+  return std::max(extent, (windows - 1) * stride + window - 2 * pad);
+}
+
+}  // namespace
+
+Pooling::Pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& w)
+    : session_(session),
+      api_(session.api()),
+      dtype_(spec.y.dtype),
+      pooling_(api_),
+      x_(describe_value(api_, spec.x[0])),
+      y_(describe_value(api_, spec.y)),
+      dx_(describe_gradient(api_, spec.x[0])),
+      dy_(describe_gradient(api_, spec.y)) {
+  LAMINA_CUDNN(api_, SetPooling2dDescriptor, pooling_.get(), mode, nan::propagate, w.window.h, w.window.w, w.pad.h,
+               w.pad.w, w.stride.h, w.stride.w);
+  Shape padded = spec.x[0].shape;
+  padded.h = covered(padded.h, spec.y.shape.h, w.window.h, w.stride.h, w.pad.h);
+  padded.w = covered(padded.w, spec.y.shape.w, w.window.w, w.stride.w, w.pad.w);
+  if (padded == spec.x[0].shape) return;
+  if (mode == pooling_mode::average_with_padding)
+    refuse(op, "a window reaches beyond the padding, and the library would count those cells too");
+  if (!looks_for_maxima(mode)) return;
+  const Layout layout = spec.x[0].layout;
+  TensorDescriptor whole = describe(api_, padded, dtype_, layout, dense_pitch(padded, layout));
+  const Shape& x = spec.x[0].shape;
+  TensorDescriptor image(api_);
+  const int c = layout == Layout::nchw ? padded.h * padded.w : 1, pixel = layout == Layout::nchw ? 1 : padded.c;
+  LAMINA_CUDNN(api_, SetTensor4dDescriptorEx, image.get(), data_type_of(dtype_), x.n, x.c, x.h, x.w,
+               static_cast<int>(padded.image()), c, padded.w * pixel, pixel);
+  padded_.emplace(
+      Padded{std::move(whole), std::move(image), aligned(static_cast<std::size_t>(padded.count()) * size_of(dtype_))});
+}
+
+void Pooling::forward(const Args& args) {
+  if (padded_ && padded_->in_use) return forward_padded(args);
+  const Status status = need(api_, api_.PoolingForward, "cudnnPoolingForward")(
+      session_.handle(), pooling_.get(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_), y_.get(), args.y.data);
+  if (padded_ && refused(api_, status)) {
+    padded_->in_use = true;
+    return forward_padded(args);
+  }
+  check(api_, status, "cudnnPoolingForward", __FILE__, __LINE__);
+}
+
+void Pooling::copy_padded(const Args& args) const {
+  static const float float_least = -std::numeric_limits<float>::infinity();
+  static const double double_least = -std::numeric_limits<double>::infinity();
+  const void* const least = dtype_ == DType::f64 ? static_cast<const void*>(&double_least) : &float_least;
+  LAMINA_CUDNN(api_, SetTensor, session_.handle(), padded_->whole.get(), args.workspace, least);
+  LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), x_.get(), args.x[0].data, zero(dtype_),
+               padded_->image.get(), args.workspace);
+}
+
+void Pooling::forward_padded(const Args& args) const {
+  copy_padded(args);
+  LAMINA_CUDNN(api_, PoolingForward, session_.handle(), pooling_.get(), one(dtype_), padded_->whole.get(),
+               args.workspace, zero(dtype_), y_.get(), args.y.data);
+}
+
+void Pooling::backward(const Args& args, bool reads_values, bool adds) {
+  if (!wanted(args, 0)) return;
+  if (padded_ && padded_->in_use) return backward_padded(args, adds);
+  const void* const y = reads_values ? args.y.data : args.dy.data;
+  const void* const x = reads_values ? args.x[0].data : args.dx[0].data;
+  const Status status = need(api_, api_.PoolingBackward, "cudnnPoolingBackward")(
+      session_.handle(), pooling_.get(), one(dtype_), y_.get(), y, dy_.get(), args.dy.data, x_.get(), x,
+      beta(dtype_, adds), dx_.get(), args.dx[0].data);
+  if (padded_ && refused(api_, status)) {
+    padded_->in_use = true;
+    return backward_padded(args, adds);
+  }
+  check(api_, status, "cudnnPoolingBackward", __FILE__, __LINE__);
+}
+
+void Pooling::backward_padded(const Args& args, bool adds) const {
+  copy_padded(args);
+  void* const dx = static_cast<char*>(args.workspace) + padded_->x_bytes;
+  LAMINA_CUDNN(api_, PoolingBackward, session_.handle(), pooling_.get(), one(dtype_), y_.get(), args.y.data, dy_.get(),
+               args.dy.data, padded_->whole.get(), args.workspace, zero(dtype_), padded_->whole.get(), dx);
+  LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), padded_->image.get(), dx, beta(dtype_, adds),
+               dx_.get(), args.dx[0].data);
+}
+
+Lowered lower_pooling(const Op& op, const Spec& spec, Session& session, int mode, const Window& window) {
+  const auto pooling = std::make_shared<Pooling>(op, spec, session, mode, window);
+  const bool maxima = looks_for_maxima(mode), adds = adds_dx(spec, 0);
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  unit.backward_reads_x[0] = maxima;
+  unit.backward_reads_y = maxima;
+  const auto forward = [pooling](const Args& args) { pooling->forward(args); };
+  unit.steps.push_back(step({Pass::forward}, "direct", forward, pooling->forward_workspace_bytes()));
+  if (spec.mode == Mode::inference) return unit;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward, pooling->forward_workspace_bytes()));
+  unit.steps.push_back(step(
+      {Pass::backward_data}, "direct",
+      [pooling, maxima, adds](const Args& args) { pooling->backward(args, maxima, adds); },
+      pooling->backward_workspace_bytes()));
+  return unit;
+}
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,39 @@
+// y = max(x, 0). The gradient's mask is read from y, so x is not kept: y is passed in its place as well.
+
+#include "../library/common.h"
+
+namespace lamina::cudnn {
+
+Lowered lower(const Relu&, const Spec& spec, const Choice&, Session& session) {
+  struct Parts {
+    ActivationDescriptor relu;
+    TensorDescriptor x, y, dx, dy;
+  };
+  const Api& api = session.api();
+  const auto parts =
+      std::make_shared<Parts>(Parts{describe_relu(api), describe_value(api, spec.x[0]), describe_value(api, spec.y),
+                                    describe_gradient(api, spec.x[0]), describe_gradient(api, spec.y)});
+  const DType dtype = spec.y.dtype;
+  Lowered unit = empty_unit(spec);
+  unit.y_may_alias_x[0] = true;
+  unit.dx_may_alias_dy[0] = true;
+  unit.recompute_reads_x[0] = true;
+  unit.backward_reads_y = true;
+  const auto forward = [&session, &api, parts, dtype](const Args& args) {
+    LAMINA_CUDNN(api, ActivationForward, session.handle(), parts->relu.get(), one(dtype), parts->x.get(),
+                 args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
+  };
+  unit.steps.push_back(step({Pass::forward}, "direct", forward));
+  if (spec.mode == Mode::inference) return unit;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward));
+  const bool adds = adds_dx(spec, 0);
+  unit.steps.push_back(step({Pass::backward_data}, "direct", [&session, &api, parts, dtype, adds](const Args& args) {
+    if (wanted(args, 0))
+      LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->relu.get(), one(dtype), parts->y.get(),
+                   args.y.data, parts->dy.get(), args.dy.data, parts->x.get(), args.y.data, beta(dtype, adds),
+                   parts->dx.get(), args.dx[0].data);
+  }));
+  return unit;
+}
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,17 @@
+// GPUs in a build without CUDA: always none.
+
+#include "../gpu.h"
+#include "lamina/error.h"
+
+namespace lamina {
+namespace {
+constexpr const char* why = "this build has no CUDA in it; a build where CMake finds nvcc of CUDA 12 or later has";
+}
+
+std::string why_no_cuda() { return why; }
+std::vector<DeviceInfo> cuda_devices() { return {}; }
+DeviceInfo cuda_device_info(int) { throw DeviceError(why); }
+std::vector<LibraryVersion> cuda_versions() { return {}; }
+DeviceRates measure_cuda(int) { throw DeviceError(why); }
+
+}  // namespace lamina

@@ -1,0 +1,211 @@
+// The functions of the table: one template, instantiated for each entry point.
+
+#include "cudnn/fakes/fake.h"
+
+#include <sstream>
+#include <type_traits>
+
+namespace lamina::test {
+namespace {
+
+using namespace lamina::cudnn;
+
+Fake* current = nullptr;
+
+struct Object {
+  std::string text;
+};
+
+template <class T>
+constexpr bool is_object =
+    std::is_same_v<T, HandleObject*> || std::is_same_v<T, TensorObject*> || std::is_same_v<T, FilterObject*> ||
+    std::is_same_v<T, ConvolutionObject*> || std::is_same_v<T, PoolingObject*> ||
+    std::is_same_v<T, ActivationObject*> || std::is_same_v<T, LrnObject*> || std::is_same_v<T, OpTensorObject*>;
+
+template <class T>
+Object& object(T pointer) {
+  return *reinterpret_cast<Object*>(pointer);
+}
+
+template <class T>
+constexpr bool is_place_for_object = std::is_pointer_v<T>&& is_object<std::remove_pointer_t<T>>;
+
+Pass pass_of(const std::string& call) {
+  if (call.find("BackwardData") != std::string::npos) return Pass::backward_data;
+  return call.find("BackwardFilter") != std::string::npos ? Pass::backward_params : Pass::forward;
+}
+
+int algorithms_of(Pass pass) { return pass == Pass::forward ? 8 : pass == Pass::backward_data ? 6 : 7; }
+
+std::string type_text(int type) { return type == data_type::f64 ? "f64" : "f32"; }
+
+std::string join(const std::vector<std::string>& words, std::size_t first, std::size_t count, const char* between) {
+  std::string all;
+  for (std::size_t i = first; i < first + count; ++i) all += (i == first ? "" : between) + words[i];
+  return all;
+}
+
+/// The description of an object once it was set.
+std::string setting(const std::string& call, const std::vector<std::string>& words) {
+  if (call == "SetTensor4dDescriptorEx")
+    return type_text(std::stoi(words[1])) + " " + join(words, 2, 4, "x") + " / " + join(words, 6, 4, " ");
+  if (call == "SetFilter4dDescriptor")
+    return type_text(std::stoi(words[1])) + " filter " + join(words, 3, 4, "x") + (words[2] == "0" ? "" : " nhwc");
+  return call.substr(3) + " " + join(words, 1, words.size() - 1, " ");
+}
+
+template <class Tag, class Function>
+struct Entry;
+template <class Tag, class... P>
+struct Entry<Tag, Status(P...)> {
+  static Status call(P... p) { return current->answer(Tag::name, p...); }
+  static constexpr auto function = &call;
+};
+template <class Tag, class R, class... P>
+struct Entry<Tag, R(P...)> {
+  static constexpr std::add_pointer_t<R(P...)> function = nullptr;
+};
+
+#define LAMINA_TEST_TAG(entry, ...)             \
+  struct entry##Tag {                           \
+    static constexpr const char* name = #entry; \
+  };
+LAMINA_CUDNN_ENTRY_POINTS(LAMINA_TEST_TAG)
+
+const char* name_of(Status status) {
+  const bool old = current->api.version < 90000;
+  switch (status) {
+    case 0: return "CUDNN_STATUS_SUCCESS";
+    case 2: return old ? "CUDNN_STATUS_ALLOC_FAILED" : "CUDNN_UNKNOWN_STATUS";
+    case 3: return old ? "CUDNN_STATUS_BAD_PARAM" : "CUDNN_UNKNOWN_STATUS";
+    case 8: return old ? "CUDNN_STATUS_EXECUTION_FAILED" : "CUDNN_UNKNOWN_STATUS";
+    case 9: return old ? "CUDNN_STATUS_NOT_SUPPORTED" : "CUDNN_UNKNOWN_STATUS";
+    case 2000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_BAD_PARAM";
+    case 3000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_NOT_SUPPORTED";
+    case 4004: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
+    case 5000: return old ? "CUDNN_UNKNOWN_STATUS" : "CUDNN_STATUS_EXECUTION_FAILED";
+    default: return "CUDNN_UNKNOWN_STATUS";
+  }
+}
+
+}  // namespace
+
+AlgorithmResult result(int algorithm, std::size_t bytes, int math, int determinism, Status status) {
+  return {algorithm, status, -1, bytes, determinism, math, {}};
+}
+
+template <class T>
+std::string Fake::text(T value) const {
+  std::ostringstream out;
+  if constexpr (is_object<T>) {
+    out << (value == nullptr ? "null" : object(value).text);
+  } else if constexpr (std::is_same_v<T, const void*> || std::is_same_v<T, void*>) {
+    if (value == nullptr)
+      out << "null";
+    else if (const auto found = memory_.find(value); found != memory_.end())
+      out << found->second;
+    else if constexpr (std::is_same_v<T, void*>)
+      out << "memory";
+    else
+      out << (double_factors ? *static_cast<const double*>(value)
+                             : static_cast<double>(*static_cast<const float*>(value)));
+  } else if constexpr (std::is_pointer_v<T>) {
+    out << "to";
+  } else {
+    out << value;
+  }
+  return out.str();
+}
+
+template <class... P>
+Status Fake::answer(const std::string& call, P... p) {
+  if (call.starts_with("Destroy")) {
+    const auto destroy = [&](auto pointer) {
+      if constexpr (is_object<decltype(pointer)>) delete &object(pointer), --living;
+    };
+    (destroy(p), ...);
+    calls.push_back(call);
+    return ok;
+  }
+  if (count++ == fail_call) return fail_status;
+  [[maybe_unused]] int number = -1;  // the first argument that is one: of a convolution's run, its algorithm
+  const auto note = [&](auto argument) {
+    if constexpr (std::is_same_v<decltype(argument), int>)
+      if (number < 0) number = argument;
+  };
+  (note(p), ...);
+  if (call == fail_call_of && number == fail_algorithm) return fail_status;
+  if (const auto told = status.find(call); told != status.end()) return told->second;
+
+  Status outcome = ok;
+  const Pass pass = pass_of(call);
+  const auto act = [&](auto pointer) {
+    using T = decltype(pointer);
+    if constexpr (is_place_for_object<T>) {
+      *pointer = reinterpret_cast<std::remove_pointer_t<T>>(new Object{call == "Create" ? "handle" : "new"});
+      ++made, ++living;
+    } else if constexpr (std::is_same_v<T, int*>) {
+      *pointer = call.ends_with("MaxCount") ? algorithms_of(pass) : static_cast<int>(answers[pass].size());
+    } else if constexpr (std::is_same_v<T, AlgorithmResult*>) {
+      std::copy(answers[pass].begin(), answers[pass].end(), pointer);
+    }
+  };
+  (act(p), ...);
+
+  const std::vector<std::string> words = {text(p)...};
+  if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // a query for workspace: the algorithm comes before it
+    const int algorithm = std::stoi(words[words.size() - 2]);
+    const auto place = [&](auto pointer) {
+      if constexpr (std::is_same_v<decltype(pointer), std::size_t*>)
+        *pointer = workspace.contains(algorithm) ? workspace[algorithm] : 100 * static_cast<std::size_t>(algorithm + 1);
+    };
+    (place(p), ...);
+    if (workspace_status.contains(algorithm)) outcome = workspace_status[algorithm];
+  }
+  const auto set = [&](auto first, auto...) {
+    if constexpr (is_object<decltype(first)> && !std::is_same_v<decltype(first), HandleObject*>) {
+      const std::string said = setting(call, words);
+      if (call == "SetConvolutionGroupCount" || call == "SetConvolutionMathType") {
+        std::string& so_far = object(first).text;  // the last word of each kind is kept
+        if (const std::size_t at = so_far.find(", " + call.substr(3)); at != std::string::npos) {
+          const std::size_t end = so_far.find(", ", at + 2);
+          so_far.erase(at, end == std::string::npos ? end : end - at);
+        }
+        so_far += ", " + said;
+      } else if (call.starts_with("Set")) {
+        object(first).text = said;
+      }
+    }
+  };
+  set(p...);
+  calls.push_back(call + "(" + join(words, 0, words.size(), ", ") + ")");
+  return outcome;
+}
+
+Fake::Fake(std::size_t version) : before_(current) {
+  current = this;
+  api.version = version;
+#define LAMINA_TEST_FILL(entry, ...) api.entry = Entry<entry##Tag, __VA_ARGS__>::function;
+  LAMINA_CUDNN_ENTRY_POINTS(LAMINA_TEST_FILL)
+  api.GetVersion = [] { return current->api.version; };
+  api.GetErrorString = name_of;
+  if (version >= 90000)
+    api.GetLastErrorString = [](char* to, std::size_t size) {
+      current->last_error.copy(to, size - 1);
+      to[std::min(size - 1, current->last_error.size())] = 0;
+    };
+  api.GetCudartVersion = [] { return std::size_t{13010}; };
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    for (int i = 0; i < algorithms_of(pass); ++i)
+      answers[pass].push_back(result(i, 100, version < 8000 ? math_type::standard : math_type::fma));
+}
+
+Fake::~Fake() { current = before_; }
+
+std::vector<std::string> Fake::names() const {
+  std::vector<std::string> names;
+  for (const std::string& call : calls) names.push_back(call.substr(0, call.find('(')));
+  return names;
+}
+
+}  // namespace lamina::test

@@ -1,0 +1,84 @@
+// The host as the backend's machine.
+
+#include "cudnn/fakes/host_machine.h"
+
+#include <optional>
+
+namespace lamina::test {
+namespace {
+
+MachineLog* counting = nullptr;
+
+/// The host's function for a member of the table; it records its name.
+template <class Tag, class Function>
+struct Counted;
+template <class Tag, class... P>
+struct Counted<Tag, int (*)(P...)> {
+  static int call(P... p) {
+    counting->calls.emplace_back(Tag::name);
+    return counting->blas_status != 0 ? counting->blas_status : (host_blas().*Tag::member)(p...);
+  }
+};
+
+struct SetWorkspace {
+  static constexpr const char* name = "cublasSetWorkspace_v2";
+  static constexpr auto member = &BlasTable::cublasSetWorkspace_v2;
+};
+struct SetMathMode {
+  static constexpr const char* name = "cublasSetMathMode";
+  static constexpr auto member = &BlasTable::cublasSetMathMode;
+};
+struct Sgemm {
+  static constexpr const char* name = "cublasSgemm_v2";
+  static constexpr auto member = &BlasTable::cublasSgemm_v2;
+};
+
+/// The host's products; each call of a pass is recorded.
+BlasTable counted_blas() {
+  BlasTable table = host_blas();
+  table.cublasSetWorkspace_v2 = &Counted<SetWorkspace, decltype(table.cublasSetWorkspace_v2)>::call;
+  table.cublasSetMathMode = &Counted<SetMathMode, decltype(table.cublasSetMathMode)>::call;
+  table.cublasSgemm_v2 = &Counted<Sgemm, decltype(table.cublasSgemm_v2)>::call;
+  return table;
+}
+
+class HostMachine final : public cudnn::Machine {
+ public:
+  explicit HostMachine(MachineLog& log) : log_(log) {}
+  std::string unavailable() const override { return log_.unavailable; }
+  Device& device() override { return log_.device; }
+  cudnn::Stream stream() override { return nullptr; }
+  Blas& blas(int cuda_major, const std::string&) override {
+    log_.cuda_major = cuda_major;
+    counting = &log_;
+    if (!blas_) blas_.emplace(table_, nullptr);
+    return *blas_;
+  }
+  std::string describe_blas(int cuda_major, const std::string&) override {
+    return "cuBLAS " + std::to_string(cuda_major) + " of the host";
+  }
+  void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
+    log_.calls.emplace_back("advance");
+    *now = (*next)++;
+  }
+  void apply_dropout(const cudnn::Mask& mask, const std::uint64_t* step, const Tensor&, const Tensor&,
+                     bool adds) override {
+    log_.calls.push_back("apply key " + std::to_string(mask.key) + " below " + std::to_string(mask.threshold) + " at " +
+                         std::to_string(*step) + (adds ? " adds" : ""));
+  }
+  void fold(const cudnn::Fold& fold, void* w_to, void* bias_to) override {
+    log_.folds.push_back({fold, w_to, bias_to});
+  }
+  double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
+
+ private:
+  MachineLog& log_;
+  BlasTable table_ = counted_blas();
+  std::optional<Blas> blas_;
+};
+
+}  // namespace
+
+std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog& log) { return std::make_unique<HostMachine>(log); }
+
+}  // namespace lamina::test

@@ -1,0 +1,77 @@
+#pragma once
+// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a dropout and a fold
+// that are only recorded.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cudnn/backend.h"
+#include "cudnn/fakes/fake.h"
+#include "device/blas/blas.h"
+#include "device/blas/host_blas.h"
+#include "device/host/host_device.h"
+
+namespace lamina::test {
+
+/// The host's memory, with every call counted and a clock that a test sets.
+class CountingDevice final : public Device {
+ public:
+  int allocations = 0, waits = 0, copies = 0;
+  std::vector<double> seconds;  ///< what the next timings show, from the front; then 1
+
+  std::string describe() override { return host_.describe(); }
+  void* allocate(std::size_t bytes) override { return ++allocations, host_.allocate(bytes); }
+  void release(void* data) noexcept override { host_.release(data); }
+  void upload(void* to, const void* from, std::size_t bytes) override { ++copies, host_.upload(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { ++copies, host_.download(to, from, bytes); }
+  void fill(void* to, unsigned char byte, std::size_t bytes) override { ++copies, host_.fill(to, byte, bytes); }
+  void synchronize() override { ++waits; }
+  std::unique_ptr<Timer> timer() override { return std::make_unique<ToldTimer>(*this); }
+
+ private:
+  struct ToldTimer final : Timer {
+    explicit ToldTimer(CountingDevice& told) : device(told) {}
+    void start() override {}
+    void stop() override {}
+    double seconds() override {
+      if (device.seconds.empty()) return 1;
+      const double first = device.seconds.front();
+      device.seconds.erase(device.seconds.begin());
+      return first;
+    }
+    CountingDevice& device;
+  };
+  HostDevice host_{1};
+};
+
+/// What a HostMachine reports and records; outlives it.
+struct MachineLog {
+  CountingDevice device;
+  std::string unavailable;
+  std::vector<std::string> calls;  ///< of dropout and cuBLAS
+  struct Folded {
+    cudnn::Fold fold;
+    void *w_to, *bias_to;
+  };
+  std::vector<Folded> folds;
+  int cuda_major = 0;     ///< the version requested of cuBLAS
+  double peak_flops = 0;  ///< of the machine's units in f32; in f64 half of it
+  int blas_status = 0;    ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work
+};
+
+std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);
+
+/// A backend on a fake and the host.
+struct FakeBackend {
+  explicit FakeBackend(std::size_t version = 91900, const std::string& choice_cache = {})
+      : fake(version),
+        backend(
+            "cudnn", make_host_machine(log), [this]() -> const cudnn::Api& { return fake.api; }, choice_cache) {}
+
+  Fake fake;
+  MachineLog log;
+  cudnn::CudnnBackend backend;
+};
+
+}  // namespace lamina::test
