@@ -3,8 +3,7 @@ add_library(lamina_flags INTERFACE)
 target_compile_features(lamina_flags INTERFACE cxx_std_20)
 target_compile_options(lamina_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False on "a" + std::string: GCC bug 105329, the second where the standard library is precompiled.
-  target_compile_options(lamina_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(lamina_flags INTERFACE -Wno-restrict)  # false on "a" + std::string: GCC bug 105329
 endif()
 if(LAMINA_WERROR)
   target_compile_options(lamina_flags INTERFACE -Werror)
