@@ -1,6 +1,5 @@
 // The main function of every test binary.
 
-#define CATCH_CONFIG_RUNNER
-#include "support/catch.h"
+int run_cases(int argc, char* argv[]);  // runner.cpp
 
-int main(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }
+int main(int argc, char* argv[]) { return run_cases(argc, argv); }
