@@ -12,13 +12,13 @@
 #include <set>
 #include <utility>
 
+#include "context/context.h"
+#include "context/devices.h"
 #include "io/interrupt.h"
 #include "io/quantities.h"
 #include "io/result_file.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "measure/context.h"
-#include "measure/devices.h"
 #include "options/options.h"
 #include "race/serve/serve.h"
 #include "rows/progress.h"

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "context/build.h"
+#include "context/context.h"
 #include "device_sets.h"
 #include "io/grid.h"
 #include "io/result_file.h"
 #include "lamina/error.h"
-#include "measure/build.h"
-#include "measure/context.h"
 
 namespace lamina::bench {
 namespace {

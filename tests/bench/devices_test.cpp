@@ -1,6 +1,6 @@
 // The table of devices and their facts, of devices that are made up.
 
-#include "measure/devices.h"
+#include "context/devices.h"
 
 #include <map>
 #include <string>

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "bench/odd_backend.h"
+#include "bench/doubles/odd_backend.h"
 #include "io/files.h"
 #include "lamina/error.h"
 #include "measure/layer_run.h"

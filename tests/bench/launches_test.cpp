@@ -1,7 +1,7 @@
 // What rows on a device with a queue have of the host's launches, and what they report of the device: on a model.
 
+#include "bench/doubles/queued_backend.h"
 #include "bench/ended.h"
-#include "bench/queued_backend.h"
 #include "measure/stopwatch.h"
 #include "rows/rows.h"
 

@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "context/context.h"
 #include "io/quantities.h"
 #include "lamina/error.h"
-#include "measure/context.h"
 #include "measure/stopwatch.h"
 #include "rows/progress.h"
 #include "support/backend.h"

@@ -1,7 +1,7 @@
 // Frontiers whose networks cannot be planned: that is told, and nothing else is lost.
 
+#include "bench/doubles/odd_backend.h"
 #include "bench/ended.h"
-#include "bench/odd_backend.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "support/catch.h"

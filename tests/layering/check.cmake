@@ -59,10 +59,11 @@ set(bench ${public} ${support} ${tune} ${json} benchmark/.* CLI/.* fmt/.* ${posi
 allow(bench/io ${bench})
 allow(bench/options ${bench} "io/[a-z_]+\\.h")
 allow(bench/measure ${bench} "(io|options)/[a-z_]+\\.h")
+allow(bench/context ${bench} "(io|measure|options)/[a-z_]+\\.h")
 allow(bench/rows ${bench} "(io|measure|options)/[a-z_]+\\.h")
 allow(bench/race/serve ${bench} "measure/[a-z_]+\\.h")
-allow(bench/tasks ${bench} "(io|measure|options)/[a-z_]+\\.h")
-allow(bench ${bench} "bench/(io|measure|options|race/serve|rows|tasks)/[a-z_]+\\.h")
+allow(bench/tasks ${bench} "(context|io|measure|options)/[a-z_]+\\.h")
+allow(bench ${bench} "bench/(context|io|measure|options|race/serve|rows|tasks)/[a-z_]+\\.h")
 allow(tests .*)
 
 set(errors 0)

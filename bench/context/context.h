@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "workshop.h"
+#include "measure/workshop.h"
 
 namespace lamina::bench {
 

@@ -17,7 +17,7 @@ import zipfile
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.join(HERE, "../../bench")
+BENCH = os.path.join(HERE, "../../../bench")
 sys.path.insert(0, BENCH)
 import wheels
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/queued_backend.h"
+#include "bench/doubles/queued_backend.h"
 #include "program.h"
 
 int main(int argc, char** argv) {
