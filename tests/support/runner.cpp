@@ -1,5 +1,5 @@
-// Catch's own code, and the call that runs the cases of a test binary. Apart from main(), so that programs with a main()
-// of their own can link it.
+// Catch's own code, and the call that runs the cases of a test binary. Apart from main(), so that programs with a
+// main() of their own can link it.
 
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.h"
