@@ -7,12 +7,21 @@
 // lrn        size + 5 per x                         -                      size + 6 per x
 // softmax    5 per x                                -                      4 per x
 // relu, dropout   1 per x                           -                      1 per x
+// sigmoid    3 per x                                -                      3 per x
+// tanh       1 per x                                -                      3 per x
+// softmax cross entropy   4 per logit               -                      4 per logit
+// sigmoid cross entropy   8 per logit               -                      5 per logit
+// embedding  0                                      1 per y                -
+// lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
 // input, concat, slice   0                          -                      0
 //
-// Biases do not count, as in the published figures; an exponential or a power counts as one. Each line is derived
-// beside its number. Bytes are those of an op alone; a plan that fuses or aliases needs fewer.
+// Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
+// the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
+// as input its input product is a choice of rows and counts nothing. Each line is derived beside its number. Bytes are
+// those of an op alone; a plan that fuses or aliases needs fewer.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -47,12 +56,24 @@ double count(const std::vector<Shape>& shapes) {
   return sum;
 }
 
-bool has_products(const Op& op) {
-  return std::holds_alternative<Conv>(op) || std::holds_alternative<FullyConnected>(op);
+/// Sums of products, and how many products each has: per element of y, for an LSTM per gate of each step. Their number
+/// may exceed 64 bits, each of the factors does not.
+struct Products {
+  std::int64_t first, second, terms;
+  double count() const { return static_cast<double>(first) * static_cast<double>(second) * static_cast<double>(terms); }
+};
+
+Products products(const Op& op, const std::vector<Shape>& x, const Inferred& shapes) {
+  if (std::holds_alternative<Conv>(op) || std::holds_alternative<FullyConnected>(op))
+    return {shapes.y.count(), 1, shapes.params.front().image()};
+  const auto* lstm = std::get_if<Lstm>(&op);
+  if (lstm == nullptr) return {0, 0, 0};
+  const std::int64_t inputs = lstm->vocabulary == 0 ? shapes.params.front().c : 0;
+  return {std::int64_t{x[0].n} * x[0].h, 4 * std::int64_t{lstm->hidden}, inputs + lstm->hidden};
 }
 
-/// Products of a convolution or a fully connected op: each element of y is a sum over one filter.
-double products(const Inferred& shapes) { return count(shapes.y) * static_cast<double>(shapes.params.front().image()); }
+/// Hidden values of all steps of an LSTM.
+double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n) * x.h * op.hidden; }
 
 /// Elements that a pass reads and writes, by kind, and its arithmetic.
 struct Work {
@@ -65,8 +86,8 @@ struct Forward {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  double flops(const Conv&) const { return 2 * products(shapes); }
-  double flops(const FullyConnected&) const { return 2 * products(shapes); }
+  double flops(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
@@ -77,6 +98,16 @@ struct Forward {
   double flops(const Relu&) const { return count(x[0]); }
   double flops(const Dropout&) const { return count(x[0]); }
   double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
+  double flops(const Sigmoid&) const { return 3 * count(x[0]); }  // exponential, add, divide
+  double flops(const Tanh&) const { return count(x[0]); }
+  double flops(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
+  double flops(const SigmoidCrossEntropy&) const {
+    return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
+  }
+  double flops(const Embedding&) const { return 0; }
+  double flops(const Lstm& op) const {  // three gates 9, tanh 2, c 3, h 1
+    return 2 * products(op, x, shapes).count() + 15 * hidden_values(op, x[0]);
+  }
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
   double flops(const Concat&) const { return 0; }
   double flops(const Slice&) const { return 0; }
@@ -84,6 +115,10 @@ struct Forward {
   static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
 
   Work operator()(const Input&) const { return {}; }
+  Work operator()(const Embedding& op) const {
+    const std::int64_t rows = std::min<std::int64_t>(x[0].count(), op.vocabulary);
+    return {0, count(x) + count(shapes.y) + static_cast<double>(rows) * op.features, 0};
+  }
   template <class AnyOp>
   Work operator()(const AnyOp& op) const {
     return {flops(op), read(op) + count(shapes.y) + count(shapes.params), count(shapes.state)};
@@ -102,8 +137,13 @@ struct BackwardParams {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  Work operator()(const Conv&) const { return product(); }
-  Work operator()(const FullyConnected&) const { return product(); }
+  Work operator()(const Conv& op) const { return product(op); }
+  Work operator()(const FullyConnected& op) const { return product(op); }
+  Work operator()(const Embedding&) const { return {count(shapes.y), tensors(), 0}; }
+  /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
+  Work operator()(const Lstm& op) const {
+    return {2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]), tensors(), 0};
+  }
   Work operator()(const BatchNorm&) const {
     return {4 * count(x[0]), tensors(), 0};  // shift: 1; x - mean and a product added to scale: 3
   }
@@ -114,7 +154,10 @@ struct BackwardParams {
 
  private:
   double tensors() const { return count(x[0]) + count(shapes.y) + count(shapes.params); }
-  Work product() const { return {2 * products(shapes), tensors(), 0}; }
+  template <class WithProducts>
+  Work product(const WithProducts& op) const {
+    return {2 * products(op, x, shapes).count(), tensors(), 0};
+  }
 };
 
 /// Writes dx; each overload says what it reads. y and x of equal shape have the same count here.
@@ -123,8 +166,13 @@ struct BackwardData {
   const Inferred& shapes;
 
   Work operator()(const Input&) const { return {}; }
-  Work operator()(const Conv&) const { return product(); }
-  Work operator()(const FullyConnected&) const { return product(); }
+  Work operator()(const Conv& op) const { return product(op); }
+  Work operator()(const FullyConnected& op) const { return product(op); }
+  Work operator()(const Embedding&) const { return {}; }
+  Work operator()(const Lstm& op) const {
+    if (op.vocabulary != 0) return {};
+    return {2 * products(op, x, shapes).count(), dx_and_dy() + count(shapes.params[0]) + count(shapes.params[1]), 0};
+  }
   Work operator()(const MaxPool&) const { return {count(shapes.y), dx_and_dy(), 0}; }  // positions of the maxima: saved
   Work operator()(const AveragePool& op) const { return {Forward::cells(op.window) * count(shapes.y), dx_and_dy(), 0}; }
   Work operator()(const GlobalAveragePool&) const { return {count(x[0]), dx_and_dy(), 0}; }
@@ -138,13 +186,22 @@ struct BackwardData {
   Work operator()(const Softmax&) const {  // sum of y dy 2, y (dy - sum) 2; reads y
     return {4 * count(x[0]), count(shapes.y) + dx_and_dy(), 0};
   }
+  Work operator()(const Sigmoid&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }  // dy y (1 - y)
+  Work operator()(const Tanh&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // dy (1 - y y)
+  /// Subtract, exponential, divide, scale; reads logits and labels, writes the gradient of the logits.
+  Work operator()(const SoftmaxCrossEntropy&) const { return {4 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
+  /// Exponential, add, divide, subtract, scale.
+  Work operator()(const SigmoidCrossEntropy&) const { return {5 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
   Work operator()(const Add&) const { return {0, dx_and_dy(), 0}; }
   Work operator()(const Concat&) const { return {0, dx_and_dy(), 0}; }
   Work operator()(const Slice&) const { return {0, dx_and_dy(), 0}; }
 
  private:
   double dx_and_dy() const { return count(x) + count(shapes.y); }
-  Work product() const { return {2 * products(shapes), dx_and_dy() + count(shapes.params.front()), 0}; }
+  template <class WithProducts>
+  Work product(const WithProducts& op) const {
+    return {2 * products(op, x, shapes).count(), dx_and_dy() + count(shapes.params.front()), 0};
+  }
 };
 
 Work work(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
@@ -155,7 +212,7 @@ Work work(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pas
     case Pass::prepare: return {};
     case Pass::recompute: {
       Work forward = std::visit(Forward{x, shapes}, op);
-      forward.values -= count(shapes.params);
+      if (!std::holds_alternative<Embedding>(op)) forward.values -= count(shapes.params);
       forward.state = 0;
       return forward;
     }
@@ -173,8 +230,8 @@ Cost cost(const Op& op, const std::vector<Shape>& x, Pass pass, DType dtype) {
 
 std::int64_t multiply_adds(const Op& op, const std::vector<Shape>& x) {
   const Inferred shapes = infer(op, x);
-  if (!has_products(op)) return 0;
-  return ExactProduct().times(shapes.y.count()).times(shapes.params.front().image()).value();
+  const Products all = products(op, x, shapes);
+  return all.terms == 0 ? 0 : ExactProduct().times(all.first).times(all.second).times(all.terms).value();
 }
 
 }  // namespace lamina

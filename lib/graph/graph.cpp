@@ -2,6 +2,7 @@
 
 #include "lamina/graph.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -152,8 +153,35 @@ Value relu(Value x, std::string name) { return apply(Relu{}, {x}, std::move(name
 Value fully_connected(Value x, std::string name, FullyConnected op) { return apply(op, {x}, std::move(name)); }
 Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std::move(name)); }
 Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
+Value sigmoid(Value x, std::string name) { return apply(Sigmoid{}, {x}, std::move(name)); }
+Value tanh(Value x, std::string name) { return apply(Tanh{}, {x}, std::move(name)); }
+Value softmax_cross_entropy(Value logits, Value labels, std::string name, SoftmaxCrossEntropy op) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+Value sigmoid_cross_entropy(Value logits, Value labels, std::string name, SigmoidCrossEntropy op) {
+  return apply(op, {logits, labels}, std::move(name));
+}
+Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
+Value lstm(Value x, std::string name, Lstm op) { return apply(op, {x}, std::move(name)); }
 Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
 Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
+
+std::vector<std::int64_t> whole_numbers(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  std::vector<std::int64_t> numbers(nodes.size(), 0);
+  for (std::size_t reader = nodes.size(); reader-- > 0;) {
+    const Node& node = nodes[reader];
+    std::vector<Shape> x;
+    for (const int input : node.inputs) x.push_back(nodes[static_cast<std::size_t>(input)].shape);
+    const bool moves = std::holds_alternative<Slice>(node.op) || std::holds_alternative<Concat>(node.op);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::int64_t count = moves ? numbers[reader] : whole_numbers(node.op, x, i);
+      std::int64_t& least = numbers[static_cast<std::size_t>(node.inputs[i])];
+      if (count > 0) least = least == 0 ? count : std::min(least, count);
+    }
+  }
+  return numbers;
+}
 
 }  // namespace lamina

@@ -92,6 +92,41 @@ class Inference {
 
   Inferred operator()(const Softmax&) const { return result(only_input()); }
 
+  Inferred operator()(const Sigmoid&) const { return result(only_input()); }
+  Inferred operator()(const Tanh&) const { return result(only_input()); }
+
+  Inferred operator()(const SoftmaxCrossEntropy& op) const {
+    const Shape& logits = logits_of(op);
+    if (x_[1] != Shape{logits.n, 1, logits.h, logits.w})
+      fail("the labels do not have one channel and the logits' rows");
+    return result(loss_and_accuracy);
+  }
+
+  Inferred operator()(const SigmoidCrossEntropy& op) const {
+    if (logits_of(op) != x_[1]) fail("logits and labels differ in shape");
+    return result(loss_and_accuracy);
+  }
+
+  Inferred operator()(const Embedding& op) const {
+    const Shape& x = only_input();
+    check_ids(x, op.vocabulary);
+    at_least("features", op.features, 1);
+    return result({x.n, op.features, x.h, x.w}, {{op.vocabulary, op.features, 1, 1}});
+  }
+
+  Inferred operator()(const Lstm& op) const {
+    const Shape& x = only_input();
+    check_enumerator(op.steps, Steps::last, to_string(op_) + ": steps");
+    check_enumerator(op.gates, Gates::hard_sigmoid, to_string(op_) + ": gates");
+    at_least("hidden", op.hidden, 1);
+    if (op.hidden > largest / 4) fail("more than 2^31 - 1 rows of weights");
+    if (x.w != 1) fail("the steps of a sequence are rows, so there must be one column");
+    if (op.vocabulary != 0) check_ids(x, op.vocabulary);
+    const int channels = op.vocabulary != 0 ? op.vocabulary : x.c, rows = 4 * op.hidden;
+    return result({x.n, op.hidden, op.steps == Steps::last ? 1 : x.h, 1},
+                  {{rows, channels, 1, 1}, {rows, op.hidden, 1, 1}, {1, rows, 1, 1}});
+  }
+
   Inferred operator()(const Add&) const {
     takes(2, largest);
     for (const Shape& x : x_) {
@@ -122,6 +157,7 @@ class Inference {
   }
 
  private:
+  static constexpr Shape loss_and_accuracy{1, 2, 1, 1};
   static constexpr double largest_float = std::numeric_limits<float>::max();
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -141,6 +177,19 @@ class Inference {
   const Shape& only_input() const {
     takes(1, 1);
     return x_.front();
+  }
+
+  template <class Loss>
+  const Shape& logits_of(const Loss& op) const {
+    takes(2, 2);
+    in_range("clip", op.clip >= 0 && op.clip < 0.5, "at least 0 and below 0.5");
+    return x_.front();
+  }
+
+  void check_ids(const Shape& x, int vocabulary) const {
+    at_least("vocabulary", vocabulary, 1);
+    if (vocabulary > 1 << 24) fail("vocabulary is above 2^24; larger ids are not exact in f32");
+    if (x.c != 1) fail("ids have one channel, not " + std::to_string(x.c));
   }
 
   void at_least(const char* what, int number, int smallest) const {
@@ -215,5 +264,13 @@ class Inference {
 }  // namespace
 
 Inferred infer(const Op& op, const std::vector<Shape>& x) { return std::visit(Inference(op, x), op); }
+
+std::int64_t whole_numbers(const Op& op, const std::vector<Shape>& x, std::size_t i) {
+  if (const auto* it = std::get_if<Embedding>(&op)) return it->vocabulary;
+  if (const auto* it = std::get_if<Lstm>(&op)) return it->vocabulary;
+  if (i != 1) return 0;
+  if (std::holds_alternative<SoftmaxCrossEntropy>(op)) return x.front().c;
+  return std::holds_alternative<SigmoidCrossEntropy>(op) ? 2 : 0;
+}
 
 }  // namespace lamina

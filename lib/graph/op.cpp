@@ -40,6 +40,12 @@ struct Name {
   std::string_view operator()(const FullyConnected&) const { return "fully_connected"; }
   std::string_view operator()(const Dropout&) const { return "dropout"; }
   std::string_view operator()(const Softmax&) const { return "softmax"; }
+  std::string_view operator()(const Sigmoid&) const { return "sigmoid"; }
+  std::string_view operator()(const Tanh&) const { return "tanh"; }
+  std::string_view operator()(const SoftmaxCrossEntropy&) const { return "softmax_cross_entropy"; }
+  std::string_view operator()(const SigmoidCrossEntropy&) const { return "sigmoid_cross_entropy"; }
+  std::string_view operator()(const Embedding&) const { return "embedding"; }
+  std::string_view operator()(const Lstm&) const { return "lstm"; }
   std::string_view operator()(const Add&) const { return "add"; }
   std::string_view operator()(const Concat&) const { return "concat"; }
   std::string_view operator()(const Slice&) const { return "slice"; }
@@ -91,11 +97,31 @@ struct Numbers {
   void operator()(const Slice& op) const {
     phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
   }
+  void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
+  void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
+  void operator()(const Embedding& op) const {
+    phrase.always(std::to_string(op.vocabulary)).always(std::to_string(op.features));
+  }
+  void operator()(const Lstm& op) const {
+    phrase.always(std::to_string(op.hidden))
+        .unless_default(op.steps == Steps::all, "last step")
+        .unless_default(op.gates == Gates::logistic, "hard sigmoid")
+        .unless_default(!op.reverse, "reverse")
+        .unless_default(op.vocabulary == 0, "vocabulary " + std::to_string(op.vocabulary));
+  }
   void operator()(const GlobalAveragePool&) const {}
   void operator()(const Relu&) const {}
   void operator()(const Softmax&) const {}
+  void operator()(const Sigmoid&) const {}
+  void operator()(const Tanh&) const {}
   void operator()(const Add&) const {}
   void operator()(const Concat&) const {}
+
+ private:
+  template <class Loss>
+  void clip(const Loss& op) const {
+    phrase.unless_default(op.clip == 0, "clip " + shortest(op.clip));
+  }
 };
 
 std::vector<std::string_view> weight_and(bool bias) {
@@ -117,6 +143,8 @@ std::vector<std::string_view> parameter_names(const Op& op) {
   if (const auto* it = std::get_if<Conv>(&op)) return weight_and(it->bias);
   if (const auto* it = std::get_if<FullyConnected>(&op)) return weight_and(it->bias);
   if (std::holds_alternative<BatchNorm>(op)) return weight_and(true);
+  if (std::holds_alternative<Embedding>(op)) return weight_and(false);
+  if (std::holds_alternative<Lstm>(op)) return {"weight_ih_l0", "weight_hh_l0", "bias_l0"};
   return {};
 }
 

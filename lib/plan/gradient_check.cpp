@@ -1,4 +1,4 @@
-// Gradients against central differences that keep clear of the kinks of ReLU and max pooling.
+// Gradients against central differences that keep clear of the kinks of ReLU, max pooling and the losses.
 
 #include "lamina/gradient_check.h"
 
@@ -12,6 +12,7 @@
 
 #include "lamina/error.h"
 #include "lamina/random.h"
+#include "run/initial.h"
 
 namespace lamina {
 namespace {
@@ -76,6 +77,49 @@ struct Kinks {
   }
 };
 
+/// Kinks of the losses: where the accuracy jumps and where the clip begins.
+struct LossKinks {
+  Kinks& kinks;
+  const Values& logits;
+  const Shape& shape;
+
+  void side_of(double value, double border) {
+    kinks.sides.push_back(value > border ? 1 : 0);
+    kinks.near(std::abs(value - border));
+  }
+
+  /// `labels` chooses the probability that is clipped.
+  void softmax(double clip, const Values& labels) {
+    const std::int64_t plane = shape.plane();
+    for (std::int64_t row = 0; row < shape.n * plane; ++row) {
+      const auto at = [&](std::int64_t c) {
+        return logits[static_cast<std::size_t>((row / plane * shape.c + c) * plane + row % plane)];
+      };
+      std::int64_t winner = 0;
+      for (std::int64_t c = 1; c < shape.c; ++c)
+        if (at(c) > at(winner)) winner = c;
+      kinks.sides.push_back(static_cast<std::int32_t>(winner));
+      double sum = 0;
+      for (std::int64_t c = 0; c < shape.c; ++c) {
+        sum += std::exp(at(c) - at(winner));
+        if (c != winner) kinks.near(at(winner) - at(c));
+      }
+      const double label = labels[static_cast<std::size_t>(row)];
+      if (clip == 0 || !(label >= 0 && label < shape.c)) continue;
+      const double log_p = at(static_cast<std::int64_t>(label)) - at(winner) - std::log(sum);
+      side_of(log_p, std::log(clip));
+      side_of(log_p, std::log1p(-clip));
+    }
+  }
+
+  void sigmoid(double clip) {
+    for (const double x : logits) {
+      side_of(x, 0);
+      if (clip > 0) side_of(std::abs(x), std::log1p(-clip) - std::log(clip));
+    }
+  }
+};
+
 /// The plan under test with, where it keeps no values of its own, a twin that shows what lies before every kink.
 class Subject {
  public:
@@ -120,16 +164,19 @@ class Subject {
     Kinks kinks;
     const std::vector<Node>& nodes = plan_.graph().nodes();
     for (const Node& node : nodes) {
-      if (node.inputs.empty()) continue;
-      const auto* pool = std::get_if<MaxPool>(&node.op);
-      if (pool == nullptr && !std::holds_alternative<Relu>(node.op)) continue;
-      const Node& source = nodes[static_cast<std::size_t>(node.inputs.front())];
-      const bool is_input = std::holds_alternative<Input>(source.op);
-      const Values x = read(device_, is_input ? plan.input(source.name) : plan.value(source.name));
-      if (pool != nullptr)
-        kinks.add_winners(*pool, source.shape, node.shape, x);
-      else
-        kinks.add_signs(x);
+      const auto source = [&](std::size_t i) -> const Node& { return nodes[static_cast<std::size_t>(node.inputs[i])]; };
+      const auto values = [&](std::size_t i) {
+        const bool is_input = std::holds_alternative<Input>(source(i).op);
+        return read(device_, is_input ? plan.input(source(i).name) : plan.value(source(i).name));
+      };
+      if (const auto* pool = std::get_if<MaxPool>(&node.op))
+        kinks.add_winners(*pool, source(0).shape, node.shape, values(0));
+      else if (std::holds_alternative<Relu>(node.op))
+        kinks.add_signs(values(0));
+      else if (const auto* loss = std::get_if<SoftmaxCrossEntropy>(&node.op))
+        LossKinks{kinks, values(0), source(0).shape}.softmax(loss->clip, values(1));
+      else if (const auto* two = std::get_if<SigmoidCrossEntropy>(&node.op))
+        LossKinks{kinks, values(0), source(0).shape}.sigmoid(two->clip);
     }
     return kinks;
   }
@@ -176,8 +223,15 @@ class Check {
       : how_(how), options_(options), device_(backend.device()), subject_(graph, backend, options) {
     Plan& plan = subject_.plan();
     subject_.keep_state();
-    for (const Node& node : plan.graph().nodes())
-      if (std::holds_alternative<Input>(node.op)) variables_.push_back({node.name, true, {}, {}});
+    const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const Node& node = plan.graph().nodes()[i];
+      if (!std::holds_alternative<Input>(node.op)) continue;
+      if (numbers[i] == 0)
+        variables_.push_back({node.name, true, {}, {}});
+      else
+        set_whole_numbers(node, numbers[i]);
+    }
     for (const std::string& name : plan.parameter_names())
       variables_.push_back({name, false, read(device_, plan.parameter(name)), {}});
     leave_special_points();
@@ -197,6 +251,13 @@ class Check {
       subject_.set_input(variable.name, values);
     else
       subject_.set_parameter(variable.name, values);
+  }
+
+  /// Labels and ids have no gradient, and stay as they are drawn here.
+  void set_whole_numbers(const Node& input, std::int64_t count) {
+    Values values(static_cast<std::size_t>(input.shape.count()));
+    planner::fill_whole_numbers(values, count, key(input.name, "input"));
+    subject_.set_input(input.name, values);
   }
 
   std::uint64_t key(const std::string& name, std::string_view purpose) const {

@@ -201,6 +201,8 @@ Tensor Plan::input_gradient(std::string_view name) const {
   if (body().options.mode == Mode::inference || !body().options.input_gradient)
     throw UsageError("no gradient of input " + body().nodes[node].name +
                      "; make the plan with Mode::training and input_gradient = true");
+  if (!body().layout.units.wanted[node])
+    throw UsageError("input " + body().nodes[node].name + " is read as labels or ids, which have no gradient");
   return body().memory.gradient(node);
 }
 

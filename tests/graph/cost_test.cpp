@@ -88,10 +88,46 @@ TEST_CASE("elementwise ops and their gradients") {
   check(Relu{}, x, Pass::backward_data, 10, 30);
   check(Softmax{}, x, Pass::forward, 50, 20);
   check(Softmax{}, x, Pass::backward_data, 40, 30);
+  check(Sigmoid{}, x, Pass::forward, 30, 20);
+  check(Sigmoid{}, x, Pass::backward_data, 30, 30);
+  check(Tanh{}, x, Pass::forward, 10, 20);
+  check(Tanh{}, x, Pass::backward_data, 30, 30);
   check(Lrn{.size = 5}, x, Pass::forward, 100, 20);
   check(Lrn{.size = 5}, x, Pass::backward_data, 110, 30);
   check(Relu{}, x, Pass::backward_params, 0, 0);
   CHECK(cost(Lrn{.size = INT_MAX}, x, Pass::forward).flops == 10 * (2147483647.0 + 5));
+}
+
+TEST_CASE("a loss reads logits and labels twice and writes the gradient of the logits") {
+  const Shape logits{6, 5, 1, 1}, labels{6, 1, 1, 1};
+  check(SoftmaxCrossEntropy{}, {logits, labels}, Pass::forward, 4 * 30, 30 + 6 + 2);
+  check(SoftmaxCrossEntropy{}, {logits, labels}, Pass::backward_data, 4 * 30, 30 + 6 + 2 + 30);
+  check(SigmoidCrossEntropy{}, {labels, labels}, Pass::forward, 8 * 6, 6 + 6 + 2);
+  check(SigmoidCrossEntropy{}, {labels, labels}, Pass::backward_data, 5 * 6, 6 + 6 + 2 + 6);
+}
+
+TEST_CASE("an embedding reads no more rows than it has ids and writes the gradient of all") {
+  const std::vector<Shape> ids{{2, 1, 3, 1}};  // 6 ids
+  check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::forward, 0, 6 + 24 + 24);
+  check(Embedding{.vocabulary = 5, .features = 4}, ids, Pass::forward, 0, 6 + 24 + 20);
+  check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::recompute, 0, 6 + 24 + 24);
+  check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::backward_params, 24, 6 + 24 + 400);
+  check(Embedding{.vocabulary = 100, .features = 4}, ids, Pass::backward_data, 0, 0);
+}
+
+TEST_CASE("an LSTM multiplies at every step, and chooses rows where it gets ids") {
+  const Lstm op{.hidden = 5};
+  const std::vector<Shape> x{{2, 3, 7, 1}};  // 42 elements; y: 70; weights: 20 x 3 and 20 x 5; bias: 20
+  const double products = 2 * 7 * 20 * (3 + 5), hidden = 2 * 7 * 5;
+  CHECK(multiply_adds(op, x) == static_cast<std::int64_t>(products));
+  check(op, x, Pass::forward, 2 * products + 15 * hidden, 42 + 70 + 60 + 100 + 20);
+  check(op, x, Pass::backward_params, 2 * products + 21 * hidden, 42 + 70 + 60 + 100 + 20);
+  check(op, x, Pass::backward_data, 2 * products, 42 + 70 + 60 + 100);
+  const Lstm text{.hidden = 128, .steps = Steps::last, .vocabulary = 57};
+  CHECK(multiply_adds(text, {{1, 1, 40, 1}}) == 2'621'440);
+  CHECK(multiply_adds(Lstm{.hidden = 128}, {{1, 57, 40, 1}}) + 128 * 57 == 3'796'096);  // lstm_text with its last layer
+  check(text, {{1, 1, 40, 1}}, Pass::backward_data, 0, 0);
+  CHECK_THROWS_AS(multiply_adds(Lstm{.hidden = 1 << 28, .steps = Steps::last}, {{INT_MAX, 1, INT_MAX, 1}}), ShapeError);
 }
 
 TEST_CASE("a dropout reads its step, one word of eight bytes") {

@@ -80,6 +80,40 @@ TEST_CASE("every op has its function") {
         "fully_connected softmax ");
 }
 
+TEST_CASE("every op of a classifier of sequences has its function") {
+  Graph graph("sequences");
+  const Value ids = graph.input({2, 1, 7, 1}, "ids");
+  Value x = embedding(ids, "words", {.vocabulary = 50, .features = 3});
+  x = tanh(sigmoid(lstm(x, "lstm", {.hidden = 4, .steps = Steps::last})));
+  x = fully_connected(x, "fc", {.outputs = 1});
+  const Value loss = sigmoid_cross_entropy(x, graph.input({2, 1, 1, 1}, "labels"));
+  CHECK(loss.shape() == Shape{1, 2, 1, 1});
+  const Value other = softmax_cross_entropy(x, graph.input({2, 1, 1, 1}, "classes"), "loss", {.clip = 0.125});
+  CHECK(graph.nodes()[static_cast<std::size_t>(other.id())].op == Op{SoftmaxCrossEntropy{.clip = 0.125}});
+  std::string names;
+  for (const Node& node : graph.nodes()) names += std::string(op_name(node.op)) + ' ';
+  CHECK(names ==
+        "input embedding lstm sigmoid tanh fully_connected input sigmoid_cross_entropy input softmax_cross_entropy ");
+}
+
+TEST_CASE("a graph knows which of its values are read as labels and ids") {
+  Graph graph("sequences");
+  const Value ids = graph.input({2, 2, 7, 1}, "ids");
+  const Value part = slice(ids, "part", {.first = 1, .channels = 1});
+  const Value words = embedding(part, "words", {.vocabulary = 50, .features = 3});
+  const Value chars = embedding(part, "chars", {.vocabulary = 20, .features = 3});
+  const Value labels = graph.input({2, 1, 7, 1}, "labels");
+  softmax_cross_entropy(add(words, chars), concat({labels}));
+  const std::vector<std::int64_t> numbers = whole_numbers(graph);
+  const auto of = [&](const char* name) { return numbers[static_cast<std::size_t>(graph.find(name))]; };
+  CHECK(of("ids") == 20);  // of two readers the one that takes fewer
+  CHECK(of("part") == 20);
+  CHECK(of("words") == 0);
+  CHECK(of("labels") == 3);
+  CHECK(of("concat") == 3);
+  CHECK(of("softmax_cross_entropy") == 0);
+}
+
 TEST_CASE("a name that is taken is numbered where no parameters hang on it") {
   Graph graph("names");
   Value x = graph.input({1, 1, 2, 2});

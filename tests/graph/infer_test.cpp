@@ -95,7 +95,64 @@ TEST_CASE("elementwise ops keep the shape") {
   CHECK(y(Lrn{}, {x}) == x);
   CHECK(y(Softmax{}, {x}) == x);
   CHECK(y(Dropout{}, {x}) == x);
+  CHECK(y(Sigmoid{}, {x}) == x);
+  CHECK(y(Tanh{}, {x}) == x);
   CHECK(infer(Dropout{}, {x}).state == Shapes{{1, 1, 1, 1}});
+}
+
+TEST_CASE("a loss is one number with its accuracy, for labels that fit the logits") {
+  const Shape one{1, 2, 1, 1}, logits{8, 10, 3, 2}, labels{8, 1, 3, 2};
+  CHECK(y(SoftmaxCrossEntropy{}, {logits, labels}) == one);
+  CHECK(y(SigmoidCrossEntropy{}, {labels, labels}) == one);
+  CHECK(y(SigmoidCrossEntropy{}, {logits, logits}) == one);
+  CHECK_THROWS_AS(y(SoftmaxCrossEntropy{}, {logits, logits}), ShapeError);
+  CHECK_THROWS_AS(y(SoftmaxCrossEntropy{}, {logits, {8, 1, 2, 3}}), ShapeError);
+  CHECK_THROWS_AS(y(SoftmaxCrossEntropy{}, {logits, {4, 1, 3, 2}}), ShapeError);
+  CHECK_THROWS_AS(y(SoftmaxCrossEntropy{}, {logits}), ShapeError);
+  CHECK_THROWS_AS(y(SigmoidCrossEntropy{}, {logits, labels}), ShapeError);
+  for (const double clip : {-0.1, 0.5, not_a_number}) {
+    CHECK_THROWS_AS(y(SoftmaxCrossEntropy{clip}, {logits, labels}), ShapeError);
+    CHECK_THROWS_AS(y(SigmoidCrossEntropy{clip}, {logits, logits}), ShapeError);
+  }
+}
+
+TEST_CASE("an embedding has a row of features for each id") {
+  const Inferred shapes = infer(Embedding{.vocabulary = 20, .features = 5}, {{3, 1, 7, 2}});
+  CHECK(shapes.y == Shape{3, 5, 7, 2});
+  CHECK(shapes.params == Shapes{{20, 5, 1, 1}});
+  CHECK_THROWS_AS(y(Embedding{.vocabulary = 20, .features = 5}, {{3, 2, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Embedding{.vocabulary = 0, .features = 5}, {{3, 1, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Embedding{.vocabulary = 20, .features = 0}, {{3, 1, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Embedding{.vocabulary = (1 << 24) + 1, .features = 1}, {{3, 1, 7, 1}}), ShapeError);
+  CHECK(y(Embedding{.vocabulary = 1 << 24, .features = 1}, {{3, 1, 7, 1}}) == Shape{3, 1, 7, 1});
+}
+
+TEST_CASE("an LSTM has four rows of weights per hidden value and gives every step or the last") {
+  const Inferred shapes = infer(Lstm{.hidden = 5}, {{3, 4, 7, 1}});
+  CHECK(shapes.y == Shape{3, 5, 7, 1});
+  CHECK(shapes.params == Shapes{{20, 4, 1, 1}, {20, 5, 1, 1}, {1, 20, 1, 1}});
+  CHECK(y(Lstm{.hidden = 5, .steps = Steps::last, .reverse = true}, {{3, 4, 7, 1}}) == Shape{3, 5, 1, 1});
+  CHECK(infer(Lstm{.hidden = 5, .vocabulary = 9}, {{3, 1, 7, 1}}).params ==
+        Shapes{{20, 9, 1, 1}, {20, 5, 1, 1}, {1, 20, 1, 1}});
+  CHECK_THROWS_AS(y(Lstm{.hidden = 5}, {{3, 4, 7, 2}}), ShapeError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = 0}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = huge}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .vocabulary = 9}, {{3, 4, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .vocabulary = -1}, {{3, 1, 7, 1}}), ShapeError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .steps = static_cast<Steps>(77)}, {{3, 4, 7, 1}}), UsageError);
+  CHECK_THROWS_AS(y(Lstm{.hidden = 5, .gates = static_cast<Gates>(77)}, {{3, 4, 7, 1}}), UsageError);
+}
+
+TEST_CASE("labels and ids are whole numbers, other inputs are not") {
+  const Shape logits{8, 10, 3, 2}, labels{8, 1, 3, 2}, ids{8, 1, 7, 1};
+  CHECK(whole_numbers(SoftmaxCrossEntropy{}, {logits, labels}, 0) == 0);
+  CHECK(whole_numbers(SoftmaxCrossEntropy{}, {logits, labels}, 1) == 10);
+  CHECK(whole_numbers(SigmoidCrossEntropy{}, {logits, logits}, 0) == 0);
+  CHECK(whole_numbers(SigmoidCrossEntropy{}, {logits, logits}, 1) == 2);
+  CHECK(whole_numbers(Embedding{.vocabulary = 30, .features = 4}, {ids}, 0) == 30);
+  CHECK(whole_numbers(Lstm{.hidden = 4}, {ids}, 0) == 0);
+  CHECK(whole_numbers(Lstm{.hidden = 4, .vocabulary = 57}, {ids}, 0) == 57);
+  CHECK(whole_numbers(Add{}, {ids, ids}, 1) == 0);
 }
 
 TEST_CASE("joins and slices") {

@@ -63,6 +63,16 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Dropout{}}) == "dropout");
   CHECK(to_string(Op{Dropout{.rate = 0.25, .seed = 7}}) == "dropout(rate 0.25, seed 7)");
   CHECK(to_string(Op{Softmax{}}) == "softmax");
+  CHECK(to_string(Op{Sigmoid{}}) == "sigmoid");
+  CHECK(to_string(Op{Tanh{}}) == "tanh");
+  CHECK(to_string(Op{SoftmaxCrossEntropy{}}) == "softmax_cross_entropy");
+  CHECK(to_string(Op{SoftmaxCrossEntropy{.clip = 1e-7}}) == "softmax_cross_entropy(clip 1e-07)");
+  CHECK(to_string(Op{SigmoidCrossEntropy{.clip = 0.25}}) == "sigmoid_cross_entropy(clip 0.25)");
+  CHECK(to_string(Op{Embedding{.vocabulary = 20000, .features = 128}}) == "embedding(20000, 128)");
+  CHECK(to_string(Op{Lstm{.hidden = 64}}) == "lstm(64)");
+  CHECK(to_string(Op{Lstm{
+            .hidden = 128, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true, .vocabulary = 57}}) ==
+        "lstm(128, last step, hard sigmoid, reverse, vocabulary 57)");
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Concat{}}) == "concat");
   CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");
@@ -75,6 +85,8 @@ TEST_CASE("parameters and state are named as PyTorch names them") {
   CHECK(parameter_names(FullyConnected{1}) == Names{"weight", "bias"});
   CHECK(parameter_names(FullyConnected{.outputs = 1, .bias = false}) == Names{"weight"});
   CHECK(parameter_names(BatchNorm{}) == Names{"weight", "bias"});
+  CHECK(parameter_names(Embedding{.vocabulary = 1, .features = 1}) == Names{"weight"});
+  CHECK(parameter_names(Lstm{.hidden = 1}) == Names{"weight_ih_l0", "weight_hh_l0", "bias_l0"});
   CHECK(parameter_names(Relu{}).empty());
   CHECK(state_names(BatchNorm{}) == Names{"running_mean", "running_var"});
   CHECK(state_names(Dropout{}) == Names{"step"});

@@ -77,6 +77,12 @@ struct Describe {
   Described operator()(const FullyConnected& op) const { return {.type = "Linear", .bias = op.bias ? "yes" : "no"}; }
   Described operator()(const Dropout& op) const { return {.type = "Dropout", .extra = "p=" + text(op.rate)}; }
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
+  Described operator()(const Sigmoid&) const { return {.type = "Sigmoid"}; }
+  Described operator()(const Tanh&) const { return {.type = "Tanh"}; }
+  Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
+  Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
+  Described operator()(const Embedding&) const { return {.type = "Embedding"}; }
+  Described operator()(const Lstm&) const { return {.type = "LSTM"}; }
   Described operator()(const Add&) const { return {.type = "Add"}; }
   Described operator()(const Concat&) const { return {.type = "Concat"}; }
   Described operator()(const Slice& op) const {

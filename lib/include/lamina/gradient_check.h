@@ -25,13 +25,14 @@ struct GradientError {
 };
 
 /// Compares the gradients of L = <output, r>, for a random r, with central differences of fourth order
-/// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and input. Intended for f64.
+/// (L(-2h) - 8 L(-h) + 8 L(h) - L(2h)) / 12h, for every parameter and every input but labels and ids, which are drawn
+/// once. Intended for f64.
 /// Inputs are redrawn a few times to avoid kinks, parameter vectors are moved off 0 and 1, and parameter
 /// gradients are filled beforehand: with NaN where overwritten, with random numbers where added to.
-/// A kink is found by comparing the signs before every ReLU and the winners of every max pooling in an
-/// unfused twin of the plan. The step is halved until there is none. Running statistics and dropout steps are restored
-/// before each run.
-/// Throws what Plan throws, and UsageError in inference mode.
+/// A kink is found by comparing the signs before every ReLU, the winners of every max pooling and, of every cross
+/// entropy, the largest logits and what is clipped, in an unfused twin of the plan. The step is halved until there is
+/// none. Running statistics and dropout steps are restored before each run. Throws what Plan throws, and UsageError in
+/// inference mode.
 LAMINA_API std::vector<GradientError> check_gradients(const Graph&, Backend&, const Options&,
                                                       const GradientCheck& = {});
 

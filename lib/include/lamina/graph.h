@@ -1,6 +1,7 @@
 #pragma once
 // A network: ops joined, in an order in which they can run. Independent of devices and backends.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,7 +61,7 @@ class LAMINA_API Graph {
 
   /// Elements of all parameters (state is not counted). Throws ShapeError beyond 2^63 - 1.
   std::int64_t parameter_count() const;
-  /// Multiply-adds of one forward pass over the whole batch: convolutions and fully connected ops. Throws as above.
+  /// Multiply-adds of one forward pass over the whole batch, as lamina::multiply_adds counts. Throws as above.
   std::int64_t multiply_adds() const;
 
  private:
@@ -84,8 +85,18 @@ LAMINA_API Value relu(Value x, std::string name = {});
 LAMINA_API Value fully_connected(Value x, std::string name, FullyConnected op);
 LAMINA_API Value dropout(Value x, std::string name, Dropout op = {});
 LAMINA_API Value softmax(Value x, std::string name = {});
+LAMINA_API Value sigmoid(Value x, std::string name = {});
+LAMINA_API Value tanh(Value x, std::string name = {});
+LAMINA_API Value softmax_cross_entropy(Value logits, Value labels, std::string name = {}, SoftmaxCrossEntropy op = {});
+LAMINA_API Value sigmoid_cross_entropy(Value logits, Value labels, std::string name = {}, SigmoidCrossEntropy op = {});
+LAMINA_API Value embedding(Value ids, std::string name, Embedding op);
+LAMINA_API Value lstm(Value x, std::string name, Lstm op);
 LAMINA_API Value add(Value a, Value b, std::string name = {});
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
+
+/// By node: how many values it may hold if an op reads it as whole numbers, labels or ids, be it through Slice and
+/// Concat: 0, 1, ..., count - 1, the least count of several readers. 0 where none does.
+LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 
 }  // namespace lamina

@@ -4,6 +4,7 @@
 // Letters, here and everywhere: n, c, h, w are image, channel, row and column of an input; k, p, q those
 // of an output; r, s row and column of a window. H, W, C, N, K, P, Q, R, S are their extents.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -137,6 +138,87 @@ struct Softmax {
   bool operator==(const Softmax&) const = default;
 };
 
+/// y = 1 / (1 + exp(-x)). The gradient is computed from y: dx = dy y (1 - y).
+struct Sigmoid {
+  bool operator==(const Sigmoid&) const = default;
+};
+
+/// y = tanh(x). The gradient is computed from y: dx = dy (1 - y^2).
+struct Tanh {
+  bool operator==(const Tanh&) const = default;
+};
+
+/// The loss of a softmax, from logits, and its accuracy. A row is one pixel of one image.
+///
+/// x: logits N x C x H x W, labels N x 1 x H x W: the class of each row as a whole number     y: 1 x 2 x 1 x 1
+/// y[0] = mean over the rows of -log p, where p = softmax(logits)[label];
+/// y[1] = share of the rows whose largest logit, the first of equal ones, is the label.
+/// A row with the label -1 is ignored: neither y counts it, and its gradient is 0. If all are ignored, y is 0.
+/// With `clip`, p is limited to [clip, 1 - clip] in the loss, as Keras does, and a row whose p is outside has gradient
+/// 0. The gradient follows from dy[0] alone: dlogits = dy[0] (softmax(logits) - one-hot(label)) / rows. Labels have
+/// none. A label that is neither -1 nor a class makes y[0] and the gradient of its row NaN. It counts as wrong in y[1].
+/// ShapeError: labels do not fit the logits; clip negative, or not below 0.5.
+struct SoftmaxCrossEntropy {
+  double clip = 0;
+  bool operator==(const SoftmaxCrossEntropy&) const = default;
+};
+
+/// The loss of a sigmoid, from logits, and its accuracy. Every element is one decision.
+///
+/// x: logits, labels of the same shape: 0 or 1     y: 1 x 2 x 1 x 1
+/// y[0] = mean of max(x, 0) - x label + log(1 + exp(-|x|)); y[1] = share of x that are above 0 just if the label is 1.
+/// The label -1, other labels, and dy as in SoftmaxCrossEntropy: dlogits = dy[0] (sigmoid(x) - label) / decisions.
+/// With `clip`, the probability is limited to [clip, 1 - clip] in the loss, as Keras does: x is limited to
+/// +-log((1 - clip) / clip), and has gradient 0 outside.
+/// ShapeError: the shapes differ; clip negative, or not below 0.5.
+struct SigmoidCrossEntropy {
+  double clip = 0;
+  bool operator==(const SigmoidCrossEntropy&) const = default;
+};
+
+/// y[n,f,h,w] = weight[x[n,0,h,w], f]: each id is replaced by its row of a table.
+///
+/// x: N x 1 x H x W, whole numbers from 0 to below vocabulary     weight: vocabulary x features x 1 x 1
+/// y: N x features x H x W; a sequence is {images, features, steps, 1}
+/// Ids have no gradient. The gradient of the weight is dense: rows without an id get 0. Equal ids add in the order of
+/// n, h, w. An id that is out of range makes its y NaN and adds to no gradient; no memory outside the table is touched.
+/// ShapeError: x has several channels; vocabulary below 1 or above 2^24 (what f32 counts exactly), features below 1.
+struct Embedding {
+  int vocabulary;
+  int features;
+  bool operator==(const Embedding&) const = default;
+};
+
+/// How the gates i, f and o of an LSTM are limited to 0 to 1: 1 / (1 + exp(-a)), or min(max(0.2 a + 0.5, 0), 1), whose
+/// gradient is 0 outside +-2.5 (Keras' LSTM of 2017).
+enum class Gates : std::uint8_t { logistic, hard_sigmoid };
+
+/// What an LSTM gives: h of every step, or of the step that it computes last.
+enum class Steps : std::uint8_t { all, last };
+
+/// Long short-term memory, one layer in one direction. Steps run along h (`reverse`: from the last to the first):
+///
+///     [i f g o] = weight_ih x[t] + weight_hh h' + bias        i, f, o through the gate function, g through tanh
+///     c = f c' + i g        h = o tanh(c)                     h', c': of the step before, 0 at first
+///
+/// x: N x C x T x 1     weight_ih: 4 hidden x C x 1 x 1     weight_hh: 4 hidden x hidden x 1 x 1     the rows are
+/// bias: 1 x 4 hidden x 1 x 1     those of i, then f, g, o, as in PyTorch
+/// y: N x hidden x T x 1, h of step t at t also in reverse; with Steps::last N x hidden x 1 x 1
+/// With `vocabulary` not 0, x is N x 1 x T x 1 and holds ids below it: each is short for a vector of C = vocabulary
+/// channels with a 1 at the id and 0 elsewhere. The parameters are the same; ids have no gradient, and one that is out
+/// of range makes y NaN from its step on.
+/// The bias is the sum of PyTorch's bias_ih_l0 and bias_hh_l0: whoever reads such a file adds them. A bidirectional
+/// layer is two ops and a Concat.
+/// ShapeError: W is not 1, hidden below 1, vocabulary as in Embedding with C = 1.
+struct Lstm {
+  int hidden;
+  Steps steps = Steps::all;
+  Gates gates = Gates::logistic;
+  bool reverse = false;
+  int vocabulary = 0;
+  bool operator==(const Lstm&) const = default;
+};
+
 /// y = sum of the inputs (two or more, of equal shape).
 struct Add {
   bool operator==(const Add&) const = default;
@@ -155,8 +237,9 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
-                        Dropout, Softmax, Add, Concat, Slice>;
+using Op =
+    std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected, Dropout,
+                 Softmax, Sigmoid, Tanh, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);
@@ -174,7 +257,12 @@ struct Inferred {
 /// would be empty or beyond 2^31 - 1 elements per image.
 LAMINA_API Inferred infer(const Op&, const std::vector<Shape>& x);
 
-/// Last part of the names of an op's parameters and state: "weight", "bias"; "running_mean", "running_var"; "step".
+/// How many values input `i` may hold if it holds whole numbers, labels or ids: 0, 1, ..., count - 1. 0 if it may hold
+/// any numbers. An input of whole numbers has no gradient.
+LAMINA_API std::int64_t whole_numbers(const Op&, const std::vector<Shape>& x, std::size_t i);
+
+/// Last part of the names of an op's parameters and state: "weight", "bias"; "weight_ih_l0", "weight_hh_l0", "bias_l0";
+/// "running_mean", "running_var"; "step".
 LAMINA_API std::vector<std::string_view> parameter_names(const Op&);
 LAMINA_API std::vector<std::string_view> state_names(const Op&);
 
@@ -196,10 +284,11 @@ struct Cost {
 
 /// Arithmetic on shapes, for the op alone; throws what `infer` throws. For a convolution or a fully connected
 /// op each of the three passes costs 2 flops per multiply-add of forward; for other ops see the table at the head of
-/// lib/graph/cost.cpp. `recompute` costs what `forward` does, without parameters and state; `prepare` costs nothing.
+/// lib/graph/cost.cpp. Of an embedding's table only as many rows are read as there are ids. `recompute` costs what
+/// `forward` does, without parameters (but an embedding's rows) and state; `prepare` costs nothing.
 LAMINA_API Cost cost(const Op&, const std::vector<Shape>& x, Pass, DType = DType::f32);
 
-/// Multiply-adds of one forward pass of a convolution or a fully connected op, zero for every other. Exact.
+/// Multiply-adds of one forward pass of a convolution, a fully connected op or an LSTM, zero for every other. Exact.
 /// Throws ShapeError as `infer`, and beyond 2^63 - 1.
 LAMINA_API std::int64_t multiply_adds(const Op&, const std::vector<Shape>& x);
 

@@ -28,8 +28,8 @@ struct Options {
   std::map<std::string, Choice> choice_of{};  ///< by node name, if it differs; an unknown name is a UsageError
   bool fuse = true;
   Keep keep = Keep::all;
-  bool keep_values = false;  ///< for tests: no packing and no aliasing, so that every value can be read afterwards
-  bool input_gradient = false;
+  bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
+  bool input_gradient = false;  ///< of every input but labels and ids
   bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
   std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
 };
@@ -51,7 +51,8 @@ struct MemoryReport {
 LAMINA_API MemoryReport predict_memory(const Graph&, Backend&, const Options& = {});
 
 /// By node: whether the gradient of its value is wanted. It is wanted if the node or one before it has parameters
-/// or is an input whose gradient is requested. In inference no gradient is.
+/// or is an input whose gradient is requested, and if the output depends on it other than through labels and ids. In
+/// inference no gradient is.
 LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {});
 
 /// A unit of work: the nodes that run as one, and what a plan requests from its backend.
@@ -85,19 +86,19 @@ struct Call {
 /// A graph bound to memory of a backend's device.
 ///
 /// The constructor fills parameters with normal numbers of variance 2 / fan-in (batch norm: scale 1, shift 0; biases 0;
-/// running variance 1), and inputs and output gradients with standard normal numbers, from a counter-based generator
-/// seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at zero.
-/// The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as with
-/// make_backend. Any other backend must outlive the plan. On a moved-from plan every function but
-/// assignment throws UsageError.
-/// One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run nothing, while
-/// another of them runs. The plans of one backend also take turns. A caller with several threads makes a backend for
-/// each.
+/// running variance 1), inputs that are read as labels or ids with valid whole numbers, each as likely as the others
+/// (see whole_numbers), and other inputs and output gradients with standard normal numbers, from a counter-based
+/// generator seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at
+/// zero. The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as
+/// with make_backend. Any other backend must outlive the plan. On a moved-from plan every function but assignment
+/// throws UsageError. One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run
+/// nothing, while another of them runs. The plans of one backend also take turns. A caller with several threads makes a
+/// backend for each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
-  /// nothing, a node that nobody reads, unknown names, a max_error below 0 or NaN), Unsupported (by the backend),
-  /// OutOfMemory, DeviceError.
+  /// nothing, a node that nobody reads, in training parameters that only labels or ids depend on, unknown names, a
+  /// max_error below 0 or NaN), Unsupported (by the backend), OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -111,7 +112,7 @@ class LAMINA_API Plan {
   void backward(const std::function<void(std::size_t)>& before);
 
   Tensor input(std::string_view name = {}) const;           ///< empty: the only input
-  Tensor input_gradient(std::string_view name = {}) const;  ///< UsageError unless Options::input_gradient
+  Tensor input_gradient(std::string_view name = {}) const;  ///< UsageError unless wanted
   Tensor output() const;                                    ///< the value of the last node
   Tensor output_gradient() const;
   Tensor value(std::string_view node) const;      ///< valid until a later step reuses its bytes; see keep_values

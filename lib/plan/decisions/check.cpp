@@ -45,6 +45,15 @@ void check_readers(const Nodes& nodes) {
                        "; every node but the last, whose value is the output, must be read");
 }
 
+/// Parameters that matter for labels or ids alone would never get a gradient.
+void check_gradients_exist(const Nodes& nodes) {
+  const EachNode<bool> reached = reached_by_gradients(nodes);
+  for (const NodeId node : nodes.ids())
+    if (!reached[node] && !nodes[node].params.empty())
+      throw UsageError("graph " + nodes.graph().name() + ": the value of node " + nodes[node].name +
+                       " is read as labels or ids alone, which have no gradient, so its parameters cannot be trained");
+}
+
 /// Sizes are summed in 64 bits: what passes here is far from overflowing them, and what fails fits no machine.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
@@ -64,12 +73,14 @@ void check(const Nodes& nodes, const Options& options) {
                      " computes nothing: its last node must be an op, whose value is the output");
   check_readers(nodes);
   check_options(nodes, options);
-  if (options.mode == Mode::training)
+  if (options.mode == Mode::training) {
+    check_gradients_exist(nodes);
     for (const NodeId id : nodes.ids())
       if (const Node& node = nodes[id];
           std::holds_alternative<BatchNorm>(node.op) && std::int64_t{node.shape.n} * node.shape.plane() < 2)
         throw ShapeError("node " + node.name + ": batch_norm of " + to_string(node.shape) +
                          " has one value per channel, whose variance is unknown; training needs two or more");
+  }
   check_bytes(nodes, options);
 }
 

@@ -27,14 +27,13 @@ class Fuser {
     Unit unit;
     unit.nodes = {head};
     unit.spec.op = with_node_seed(head);
-    for (const NodeId x : nodes_.inputs(head)) read(unit, x);
+    read_inputs(unit, head);
     unit.spec.mode = options_.mode;
     unit.spec.adds_dw = options_.accumulate_parameters;
     end_at(unit, head);
     while (options_.fuse && readers_[unit.y()].size() == 1 && joins(unit, readers_[unit.y()][0])) {
       const NodeId next = readers_[unit.y()][0];
-      for (const NodeId x : nodes_.inputs(next))
-        if (x != unit.y()) read(unit, x);
+      read_inputs(unit, next);
       unit.nodes.push_back(next);
       unit.spec.tail.push_back(with_node_seed(next));
       end_at(unit, next);
@@ -55,11 +54,18 @@ class Fuser {
     return backend_.fuses(unit.spec, nodes_[next], static_cast<int>(operand));
   }
 
-  void read(Unit& unit, NodeId value) const {
-    unit.x.push_back(value);
-    unit.spec.x.push_back(dense(nodes_[value].shape, options_.dtype));
-    unit.spec.wants_dx.push_back(wanted_[value]);
-    unit.spec.adds_dx.push_back(false);
+  /// Adds what the node reads, except the value inside the unit.
+  void read_inputs(Unit& unit, NodeId node) const {
+    std::vector<Shape> shapes;
+    for (const NodeId value : nodes_.inputs(node)) shapes.push_back(nodes_[value].shape);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const NodeId value{nodes_[node].inputs[i]};
+      if (node != unit.nodes.front() && value == unit.y()) continue;
+      unit.x.push_back(value);
+      unit.spec.x.push_back(dense(shapes[i], options_.dtype));
+      unit.spec.wants_dx.push_back(wanted_[value] && whole_numbers(nodes_[node].op, shapes, i) == 0);
+      unit.spec.adds_dx.push_back(false);
+    }
   }
 
   /// What the unit has more, or otherwise, with this node as its last.

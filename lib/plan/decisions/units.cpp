@@ -19,6 +19,24 @@ bool Units::backward_is_view(UnitId unit) const {
   return std::holds_alternative<Concat>(u.spec.op) && gradient_view[u.x[0]].parent == u.y();
 }
 
+std::vector<NodeId> differentiable_inputs(const Nodes& nodes, NodeId node) {
+  std::vector<Shape> shapes;
+  for (const NodeId x : nodes.inputs(node)) shapes.push_back(nodes[x].shape);
+  std::vector<NodeId> inputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    if (whole_numbers(nodes[node].op, shapes, i) == 0) inputs.push_back(NodeId{nodes[node].inputs[i]});
+  return inputs;
+}
+
+EachNode<bool> reached_by_gradients(const Nodes& nodes) {
+  EachNode<bool> reached(nodes.size(), false);
+  reached[nodes.output()] = true;
+  for (const NodeId node : nodes.ids() | std::views::reverse)
+    if (reached[node])
+      for (const NodeId x : differentiable_inputs(nodes, node)) reached[x] = true;
+  return reached;
+}
+
 }  // namespace lamina::planner
 
 namespace lamina {
@@ -27,9 +45,12 @@ std::vector<bool> wanted_gradients(const Graph& graph, const Options& options) {
   const planner::Nodes nodes(graph);
   std::vector<bool> wanted(nodes.size(), false);
   if (options.mode == Mode::inference) return wanted;
+  const planner::EachNode<bool> reached = planner::reached_by_gradients(nodes);
   for (const planner::NodeId node : nodes.ids()) {
     wanted[index(node)] = nodes.is_input(node) ? options.input_gradient : !nodes[node].params.empty();
-    for (const planner::NodeId x : nodes.inputs(node)) wanted[index(node)] = wanted[index(node)] || wanted[index(x)];
+    for (const planner::NodeId x : planner::differentiable_inputs(nodes, node))
+      wanted[index(node)] = wanted[index(node)] || wanted[index(x)];
+    wanted[index(node)] = wanted[index(node)] && reached[node];
   }
   return wanted;
 }

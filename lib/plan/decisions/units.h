@@ -44,4 +44,11 @@ struct Units {
   bool backward_is_view(UnitId) const;  ///< likewise its gradients
 };
 
+/// The inputs of a node that may have a gradient: not labels and ids.
+std::vector<NodeId> differentiable_inputs(const Nodes&, NodeId);
+
+/// By node: whether the output's gradient reaches it, so that its own is defined: not where it is read as labels or ids
+/// alone.
+EachNode<bool> reached_by_gradients(const Nodes&);
+
 }  // namespace lamina::planner

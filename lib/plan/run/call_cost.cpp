@@ -2,8 +2,9 @@
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what these follow from: the
-//             input of convolution, fully connected, batch norm and LRN, the weight, the y of softmax, and y again
-//             where the unit ends in a ReLU and its backend reads the mask there
+//             input of convolution, fully connected, LSTM, batch norm and LRN, logits and labels, ids, the weight, the
+//             y of softmax, sigmoid and tanh, and y again where the unit ends in a ReLU and its backend reads the mask
+//             there; of an embedding's table only as many rows are read as there are ids
 
 #include "call_cost.h"
 
@@ -23,7 +24,7 @@ bool has(const std::vector<bool>& flags) { return std::ranges::find(flags, true)
 
 /// Whether the gradient of any input of the node is wanted.
 bool wants_dx(const Nodes& nodes, NodeId node, const EachNode<bool>& wanted) {
-  return std::ranges::any_of(nodes.inputs(node), [&](NodeId x) { return wanted[x]; });
+  return std::ranges::any_of(differentiable_inputs(nodes, node), [&](NodeId x) { return wanted[x]; });
 }
 
 enum class Part { value, gradient, parameter, parameter_gradient, state };
@@ -63,6 +64,13 @@ class Border {
   void touch_parameters(NodeId i, Part part, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) touch(part, i, k, nodes_[i].params[k], dtype());
   }
+  /// The rows of a table that ids choose.
+  void touch_rows(NodeId i) {
+    Shape rows = nodes_[i].params[0];
+    for (const NodeId x : nodes_.inputs(i))
+      rows.n = static_cast<int>(std::min<std::int64_t>(rows.n, nodes_[x].shape.count()));
+    touch(Part::parameter, i, 0, rows, dtype());
+  }
   void touch_state(NodeId i) {
     for (std::size_t k = 0; k < nodes_[i].state.size(); ++k)
       touch(Part::state, i, k, nodes_[i].state[k], state_dtype(nodes_[i].op, dtype()));
@@ -76,8 +84,9 @@ class Border {
       for (const NodeId x : nodes_.inputs(i))
         is<Slice>(nodes_[i].op) ? touch_value(x, nodes_[i].shape) : touch_value(x);
       touch_value(i);
+      if (is<Embedding>(nodes_[i].op)) touch_rows(i);
       if (!with_parameters) continue;
-      touch_parameters(i, Part::parameter, nodes_[i].params.size());
+      if (!is<Embedding>(nodes_[i].op)) touch_parameters(i, Part::parameter, nodes_[i].params.size());
       touch_state(i);
     }
   }
@@ -104,7 +113,10 @@ class Border {
       if (is<BatchNorm, Lrn>(nodes_[i].op)) touch_value(nodes_.inputs(i).front());
       if (is<BatchNorm>(nodes_[i].op)) touch_parameters(i, Part::parameter, 2);
       if (is<Conv, FullyConnected>(nodes_[i].op)) touch_parameters(i, Part::parameter, 1);
-      if (is<Softmax>(nodes_[i].op)) touch_value(i);
+      if (is<Lstm>(nodes_[i].op)) touch_parameters(i, Part::parameter, 2);
+      if (is<Softmax, Sigmoid, Tanh>(nodes_[i].op)) touch_value(i);
+      if (is<SoftmaxCrossEntropy, SigmoidCrossEntropy>(nodes_[i].op))
+        for (const NodeId x : nodes_.inputs(i)) touch_value(x);
       if (is<Dropout>(nodes_[i].op)) touch_state(i);
     }
   }

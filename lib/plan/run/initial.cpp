@@ -42,15 +42,30 @@ void fill_random(Device& device, const Tensor& tensor, std::uint64_t key) {
   fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_normal(out, key, first); });
 }
 
+/// Whole numbers below `count`; 0: normal numbers.
+void fill_input(Device& device, const Tensor& tensor, std::int64_t count, std::uint64_t key) {
+  if (count == 0) return fill_random(device, tensor, key);
+  fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_whole_numbers(out, count, key, first); });
+}
+
 }  // namespace
+
+void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t element = first + i, word = philox(key, element / 4, 0)[element % 4];
+    out[i] = static_cast<double>(word * static_cast<std::uint64_t>(count) >> 32);
+  }
+}
 
 void fill_initial(const Plan& plan) {
   Device& device = plan.backend().device();
   const Options& options = plan.options();
   const auto key = [&](const std::string& name) { return hash(name) ^ philox(options.seed, 0, 0)[0]; };
   const auto& nodes = plan.graph().nodes();
-  for (const Node& node : nodes) {
-    if (std::holds_alternative<Input>(node.op)) fill_random(device, plan.input(node.name), key(node.name));
+  const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = nodes[i];
+    if (std::holds_alternative<Input>(node.op)) fill_input(device, plan.input(node.name), numbers[i], key(node.name));
     const auto parts = parameter_names(node.op);
     for (std::size_t k = 0; k < node.params.size(); ++k) {
       const std::string name = node.name + "." + std::string(parts[k]);

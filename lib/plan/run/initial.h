@@ -1,11 +1,18 @@
 #pragma once
 // The numbers a plan starts with.
 
+#include <cstdint>
+#include <span>
+
 #include "lamina/plan.h"
 
 namespace lamina::planner {
 
 /// Fills parameters, state, inputs and the output gradient as Plan documents.
 void fill_initial(const Plan&);
+
+/// Numbers 0 to count - 1, each as likely as the others; count is at most 2^32. Element i of `out` is a function of key
+/// and first + i.
+void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first = 0);
 
 }  // namespace lamina::planner

@@ -56,7 +56,7 @@ Outcome run(Plan& plan) {
   }
   if (!plan.options().input_gradient) return outcome;
   for (const Node& node : plan.graph().nodes())
-    if (std::holds_alternative<Input>(node.op)) {
+    if (std::holds_alternative<Input>(node.op) && plan.gradient(node.name)) {
       outcome.names.push_back(node.name);
       outcome.gradients.push_back(read(device, plan.input_gradient(node.name)));
     }

@@ -17,6 +17,16 @@
 
 namespace lamina::test {
 namespace {
+/// Labels or ids, now and then the label that is ignored.
+Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, std::uint64_t key) {
+  Dice dice(key);
+  Values values(static_cast<std::size_t>(shape.count()));
+  const bool labels =
+      std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
+  for (double& value : values) value = labels && dice.chance(0.1) ? -1 : dice(0, static_cast<int>(count) - 1);
+  return values;
+}
+
 Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill) {
   if (std::holds_alternative<MaxPool>(op)) return permutation(shape, key);
   if (fill == Fill::integers) return integers(shape, key);
@@ -28,7 +38,10 @@ void draw_stage(Feed& feed, const Stage& stage, bool first, std::uint64_t key, F
     return fill == Fill::integers ? integers(shape, ++key) : normal(shape, ++key);
   };
   for (std::size_t i = first ? 0 : 1; i < stage.c.x.size(); ++i)
-    feed.x.push_back(draw_input(stage.c.op, stage.c.x[i], ++key, fill));
+    if (const std::int64_t count = whole_numbers(stage.c.op, stage.c.x, i); count > 0)
+      feed.x.push_back(draw_whole_numbers(stage.c.op, stage.c.x[i], count, ++key));
+    else
+      feed.x.push_back(draw_input(stage.c.op, stage.c.x[i], ++key, fill));
   const Inferred inferred = infer(stage.c.op, stage.c.x);
   for (const Shape& shape : inferred.params) feed.w.push_back(draw(shape));
   for (std::size_t i = 0; i < inferred.state.size(); ++i) {
@@ -54,7 +67,6 @@ bool clear_of_kinks(const std::vector<Stage>& stages, const Feed& feed) {
 }
 
 /// The algorithms that a choice selects.
-
 Algorithms algorithms_of(const Spec& spec, const Choice& choice) {
   Algorithms algorithms;
   for (const Lowered::Step& step : backend().lower(spec, choice).steps)

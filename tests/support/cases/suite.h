@@ -13,7 +13,7 @@ namespace lamina::test {
 enum class Fill : std::uint8_t { normal, integers };
 
 /// Suitable numbers for the case: a permutation for max pooling, distance from 0 for ReLU (also inside a chain),
-/// positive variances; random upstream gradients, never ones.
+/// positive variances, valid labels (some of them -1) and ids; random upstream gradients, never ones.
 Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal);
 
 /// The oracle's result: every op of the chain on its own, in f64.

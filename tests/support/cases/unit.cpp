@@ -280,15 +280,15 @@ std::optional<Spec> make_spec(const Backend& backend, const Case& c, const Condi
   spec.mode = c.mode;
   spec.adds_dw = conditions.adds;
   int extra = 3;
-  const auto append_input = [&](const Shape& shape) {
+  const auto append_input = [&](const Shape& shape, bool has_gradient) {
     spec.x.push_back(tensor_spec(shape, conditions, extra));
     extra += 4;
     const std::size_t i = spec.wants_dx.size();
-    const bool wants = c.mode == Mode::training && (conditions.wants.empty() || conditions.wants[i]);
+    const bool wants = has_gradient && c.mode == Mode::training && (conditions.wants.empty() || conditions.wants[i]);
     spec.wants_dx.push_back(wants);
     spec.adds_dx.push_back(wants && conditions.adds);
   };
-  for (const Shape& shape : c.x) append_input(shape);
+  for (std::size_t i = 0; i < c.x.size(); ++i) append_input(c.x[i], whole_numbers(c.op, c.x, i) == 0);
   const Inferred inferred = infer(c.op, c.x);
   spec.y = tensor_spec(inferred.y, conditions, 3);  // the pitch of the first x, so that the two may share memory
   append_parameters(spec, c.op, inferred, conditions);
@@ -299,7 +299,7 @@ std::optional<Spec> make_spec(const Backend& backend, const Case& c, const Condi
     Node node{"tail", link.op, std::vector<int>(shapes.size()), next.y, next.params, next.state};
     std::iota(node.inputs.begin(), node.inputs.end(), 0);
     if (!backend.fuses(spec, node, link.operand)) return std::nullopt;
-    for (std::size_t i = 1; i < shapes.size(); ++i) append_input(shapes[i]);
+    for (std::size_t i = 1; i < shapes.size(); ++i) append_input(shapes[i], true);
     spec.tail.push_back(link.op);
     spec.y = tensor_spec(next.y, conditions, 3);
     append_parameters(spec, link.op, next, conditions);

@@ -34,7 +34,7 @@ struct Conditions {
   Layout layout = Layout::nchw;
   bool pitched = false;       ///< gaps between images, in values and (others) in gradients
   bool adds = false;          ///< beta 1 for every gradient
-  std::vector<bool> wants{};  ///< per x: is dx wanted; empty: all
+  std::vector<bool> wants{};  ///< per x: is dx wanted; empty: all; never those of labels and ids
 };
 
 std::string to_string(const Conditions&);

@@ -205,6 +205,86 @@ struct OpBounds {
     if (training) bounds.dx[0].count = 5 * (x.c + 8);  // y, y again in the sum, the sum
     return bounds;
   }
+
+  /// y is one function of x, dx = dy y (1 - y) or dy (1 - y y): the difference is a sum of two terms.
+  template <class Factor>
+  Bounds elementwise(const Factor& factor) const {
+    const Result result = run_oracle(c, feed);
+    Bounds bounds = exact(result);
+    bounds.y.count = 8;
+    if (!training) return bounds;
+    for (std::size_t i = 0; i < feed.dy.size(); ++i) bounds.dx[0].terms[i] = std::abs(feed.dy[i]) * factor(result.y[i]);
+    bounds.dx[0].count = 3 * 8;
+    return bounds;
+  }
+  Bounds operator()(const Sigmoid&) const {
+    return elementwise([](double value) { return value * (1 + value); });
+  }
+  Bounds operator()(const Tanh&) const {
+    return elementwise([](double value) { return 1 + value * value; });
+  }
+
+  /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss, and those of its gradient.
+  struct Rows {
+    double count = 0, terms = 0;
+  };
+
+  Bounds loss(const Rows& rows, Bounds bounds, double chain) const {
+    bounds.y.terms[0] = rows.count > 0 ? rows.terms / rows.count : 0;
+    bounds.y.count = chain + rows.count + 8;
+    return bounds;
+  }
+
+  Bounds operator()(const SoftmaxCrossEntropy&) const {
+    Bounds bounds = exact(run_oracle(c, feed));
+    Rows rows;
+    for (const double label : feed.x[1]) rows.count += label >= 0 ? 1 : 0;
+    for (int n = 0; n < x.n; ++n)
+      for (std::int64_t place = 0; place < x.plane(); ++place) {
+        const double label = feed.x[1][static_cast<std::size_t>(n * x.plane() + place)];
+        if (!(label >= 0)) continue;
+        double largest = feed.x[0][at(n, 0, place)], smallest = largest, sum = 0;
+        for (int k = 0; k < x.c; ++k) {
+          largest = std::max(largest, feed.x[0][at(n, k, place)]);
+          smallest = std::min(smallest, feed.x[0][at(n, k, place)]);
+        }
+        for (int k = 0; k < x.c; ++k) sum += std::exp(feed.x[0][at(n, k, place)] - largest);
+        // The rounding of x - max is a relative error of exp(x - max).
+        const double spread = 1 + largest - smallest;
+        rows.terms += 2 * spread + std::log(sum);
+        for (int k = 0; k < x.c && training; ++k) {
+          const double p = std::exp(feed.x[0][at(n, k, place)] - largest) / sum;
+          bounds.dx[0].terms[at(n, k, place)] = std::abs(feed.dy[0]) * (p * spread + (k == label ? 1 : 0)) / rows.count;
+        }
+      }
+    if (training) bounds.dx[0].count = 3 * (x.c + 8);
+    return loss(rows, bounds, x.c + 8);
+  }
+
+  Bounds operator()(const SigmoidCrossEntropy&) const {
+    Bounds bounds = exact(run_oracle(c, feed));
+    Rows rows;
+    for (const double label : feed.x[1]) rows.count += label >= 0 ? 1 : 0;
+    for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
+      const double logit = feed.x[0][i], label = feed.x[1][i];
+      if (!(label >= 0)) continue;
+      rows.terms += std::max(logit, 0.0) + std::abs(logit * label) + std::log1p(std::exp(-std::abs(logit)));
+      if (training) bounds.dx[0].terms[i] = std::abs(feed.dy[0]) * (1 / (1 + std::exp(-logit)) + label) / rows.count;
+    }
+    if (training) bounds.dx[0].count = 3 * 8;
+    return loss(rows, bounds, 8);
+  }
+
+  Bounds operator()(const Embedding&) const {
+    Bounds bounds = exact(run_oracle(c, with_absolute_dy(feed)));
+    for (Bound& bound : bounds.dw) bound.count = static_cast<double>(x.count()) + 8;
+    return bounds;
+  }
+
+  Bounds operator()(const Lstm&) const {
+    FAIL("no bounds of an LSTM yet");
+    return {};
+  }
 };
 
 }  // namespace
