@@ -23,6 +23,8 @@ MeasuredChoice Backend::measure(const Spec&, const Choice&, void*, std::size_t) 
   throw Unsupported(std::string(name()) + ": picks algorithms by rule only; leave Choice::measure off or name one");
 }
 
+void Backend::update(const Update&) { throw Unsupported(std::string(name()) + ": updates no parameters"); }
+
 double Backend::peak_flops(DType) { return 0; }
 
 }  // namespace lamina

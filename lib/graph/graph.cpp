@@ -100,6 +100,10 @@ const Node& Graph::node(std::string_view name) const {
                    near_names(name, names));
 }
 
+Value Graph::value(std::string_view node_name) {
+  return {&body(), static_cast<int>(&node(node_name) - nodes().data())};
+}
+
 namespace {
 
 std::int64_t exact_sum(std::int64_t a, std::int64_t b, const std::string& graph, const char* of_what) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -12,8 +13,10 @@
 #include "run/bind.h"
 #include "run/initial.h"
 #include "run/memory.h"
+#include "run/update.h"
 #include "support/busy_guard.h"
 #include "support/near.h"
+#include "support/shortest.h"
 
 namespace lamina {
 
@@ -68,7 +71,9 @@ struct Plan::Body {
   planner::Memory memory;
   planner::Calls calls;
   Named parameters, state;
-  bool ready_for_backward = false;
+  std::vector<std::string> optimiser_names;  // of the optimiser's state: all of a parameter's, then the next one's
+  bool shares = false, ready_for_backward = false, has_gradients = false;
+  std::uint64_t updates = 0;
   std::atomic<bool> running{false};
 
   Body(const Graph& g, Backend& b, const Options& o)
@@ -78,16 +83,24 @@ struct Plan::Body {
         backend(&b),
         options(o),
         layout(planner::make_measured_layout(graph, b, o)),
-        memory(b.device(), layout, nodes, o),
+        memory(b.device(), layout, nodes, o, o.share != nullptr ? &o.share->body().memory : nullptr),
         calls(planner::bind(layout, memory, nodes, o.mode)) {
     for (const NodeId id : nodes.ids()) {
       const Node& node = nodes[id];
       parameters.add(id, node.name, lamina::parameter_names(node.op), node.params.size());
       state.add(id, node.name, lamina::state_names(node.op), node.state.size());
     }
+    for (const std::string& name : parameters.names)
+      for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
+    shares = o.share != nullptr;
+    options.share = nullptr;  // the other plan need not outlive this one
   }
 
   const EachUnit<Unit>& units() const { return layout.units.list; }
+
+  std::vector<std::string_view> optimiser_parts() const {
+    return options.optimiser ? lamina::state_names(*options.optimiser) : std::vector<std::string_view>{};
+  }
 
   BusyGuard turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
 
@@ -113,6 +126,24 @@ struct Plan::Body {
     if (!ready_for_backward) throw UsageError("backward() needs a forward() before it, one for each backward()");
     ready_for_backward = false;
     run(calls.forward, calls.bound.size(), before);
+    has_gradients = true;
+  }
+
+  void update(double learning_rate, double gradient_scale) {
+    if (!options.optimiser) throw UsageError("update() of a plan without Options::optimiser");
+    if (!(learning_rate >= 0) || !std::isfinite(learning_rate) || !std::isfinite(gradient_scale))
+      throw UsageError("update(" + shortest(learning_rate) + ", " + shortest(gradient_scale) +
+                       "): the rate should be at least 0, and both finite");
+    const BusyGuard mine = turn();
+    if (!has_gradients) throw UsageError("update() needs a backward() before it, at least one for each update()");
+    has_gradients = false;
+    Update rule = planner::update_of(*options.optimiser, learning_rate, updates + 1);
+    rule.gradient_scale = gradient_scale;
+    rule.clip_norm = options.clip_norm;
+    rule.clears_gradient = options.accumulate_parameters;
+    memory.place(rule);
+    backend->update(rule);
+    ++updates;
   }
 
   /// Throws UsageError with near names, as Graph::node does.
@@ -177,7 +208,7 @@ struct Plan::Body {
 
 Plan::Plan(const Graph& graph, Backend& backend, const Options& options)
     : body_(std::make_unique<Body>(graph, backend, options)) {
-  planner::fill_initial(*this);
+  planner::fill_initial(*this, body().shares);
   parameters_changed();
 }
 Plan::~Plan() = default;
@@ -191,6 +222,9 @@ Plan::Body& Plan::body() const {
 
 void Plan::forward() { body().forward(nullptr); }
 void Plan::backward() { body().backward(nullptr); }
+void Plan::update(double learning_rate, double gradient_scale) { body().update(learning_rate, gradient_scale); }
+std::uint64_t Plan::updates() const { return body().updates; }
+void Plan::set_updates(std::uint64_t now) { body().updates = now; }
 void Plan::forward(const std::function<void(std::size_t)>& before) { body().forward(&before); }
 void Plan::backward(const std::function<void(std::size_t)>& before) { body().backward(&before); }
 
@@ -237,6 +271,18 @@ Tensor Plan::state(std::string_view name) const {
   return body().memory.state(node, k);
 }
 
+Tensor Plan::optimiser_state(std::string_view name) const {
+  const auto dot = name.rfind('.');
+  const auto parts = body().optimiser_parts();
+  const auto part = std::ranges::find(parts, dot == name.npos ? name : name.substr(dot + 1));
+  if (part == parts.end() || dot == name.npos || !body().parameters.places.contains(std::string(name.substr(0, dot))))
+    throw UsageError("graph " + body().graph.name() + " has no optimiser's state " + std::string(name) + "; " +
+                     near_names(name, body().optimiser_names));
+  const auto [node, k] = body().find_named(name.substr(0, dot), false);
+  return body().memory.optimiser_state(node, k, static_cast<std::size_t>(part - parts.begin()));
+}
+
+std::vector<std::string> Plan::optimiser_state_names() const { return body().optimiser_names; }
 std::vector<std::string> Plan::parameter_names() const { return body().parameters.names; }
 std::vector<std::string> Plan::state_names() const { return body().state.names; }
 

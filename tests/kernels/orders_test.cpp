@@ -15,6 +15,7 @@
 #include "../../kernels/timing/delay.h"
 #include "../../kernels/timing/peak.h"
 #include "lamina/error.h"
+#include "lamina/plan.h"
 #include "support/backend.h"
 #include "support/cases/suite.h"
 #include "support/catch.h"
@@ -111,6 +112,37 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   host::set_thread_order(host::Order::ascending);
 }
 
+/// Two updates of a plan's parameters, which are then read back.
+Values updated(const std::shared_ptr<Backend>& backend, const Optimiser& optimiser, DType dtype) {
+  Graph graph("one layer");
+  fully_connected(graph.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
+  Options options;
+  options.dtype = dtype;
+  options.optimiser = optimiser;
+  options.clip_norm = 0.5;
+  Plan plan(graph, *backend, options);
+  for (int i = 0; i < 2; ++i) {
+    plan.forward();
+    plan.backward();
+    plan.update(0.1);
+  }
+  return read(backend->device(), plan.parameter("fc.weight"));
+}
+
+void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype) {
+  for (const Optimiser& optimiser :
+       std::vector<Optimiser>{Sgd{}, Sgd{.momentum = 0.9}, RmsProp{}, Adadelta{}, Adam{}}) {
+    INFO(to_string(optimiser) << " in " << to_string(dtype));
+    host::set_thread_order(host::Order::ascending);
+    const Values ascending = updated(backend, optimiser, dtype);
+    host::set_thread_order(host::Order::descending);
+    CHECK(updated(backend, optimiser, dtype) == ascending);
+    host::set_thread_order(host::Order::shuffled, 7);
+    CHECK(updated(backend, optimiser, dtype) == ascending);
+  }
+  host::set_thread_order(host::Order::ascending);
+}
+
 /// The names of the functions that are marked __global__ in the project's kernel files; each occurs once.
 std::set<std::string> kernels_written() {
   std::set<std::string> names;
@@ -135,12 +167,15 @@ std::set<std::string> minus(const std::set<std::string>& a, const std::set<std::
 
 }  // namespace
 
-TEST_CASE("every op has the same bits in every order of blocks and threads, and every kernel there is has run") {
+TEST_CASE(
+    "every op and every update has the same bits in every order of blocks and threads, and every kernel there is has "
+    "run") {
   const auto backend = make_backend("cuda-host");
   for (const Case& c : cases())
     for (const DType dtype : element_types())
       for (const bool adds : {false, true})
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
+  for (const DType dtype : element_types()) check_update_orders(backend, dtype);
 
   // These belong to no op: timing_test.cpp tests them.
   std::vector<float> out(lamina::cuda_host::peak_threads);

@@ -127,6 +127,7 @@ class CudaBackend final : public Backend {
     return choices_.measure(*this, spec, choice, lent, lent_bytes);
   }
 
+  void update(const Update& update) override { run_update(update, machine_); }
   double peak_flops(DType dtype) override { return machine_.peak_flops(dtype); }
 
  private:

@@ -83,6 +83,9 @@ Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 
+/// Of Backend::update.
+void run_update(const Update&, Machine&);
+
 /// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
 std::vector<std::string> fully_connected_algorithms(Pass);

@@ -181,6 +181,11 @@ MeasuredChoice CudnnBackend::measure(const Spec& spec, const Choice& choice, voi
   });
 }
 
+void CudnnBackend::update(const Update& update) {
+  data_type_of(update.dtype);
+  session_->machine().update(update);
+}
+
 double CudnnBackend::peak_flops(DType dtype) { return session_->machine().peak_flops(dtype); }
 
 }  // namespace lamina::cudnn

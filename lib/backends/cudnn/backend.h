@@ -34,6 +34,7 @@ class CudnnBackend final : public Backend {
   /// Every other unit has one algorithm only.
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
+  void update(const Update&) override;
   double peak_flops(DType) override;  ///< of the device, measured without the library
 
   /// Everything that measure() found, ties and refusals included, in order.

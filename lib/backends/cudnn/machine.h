@@ -54,6 +54,9 @@ class Machine {
   /// Writes the folded filter and bias. Enqueues.
   virtual void fold(const Fold&, void* w_to, void* bias_to) = 0;
 
+  /// Of Backend::update. Enqueues.
+  virtual void update(const Update&) = 0;
+
   /// Of Backend::peak_flops. Default: 0.
   virtual double peak_flops(DType) { return 0; }
 };

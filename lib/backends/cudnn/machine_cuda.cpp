@@ -7,9 +7,11 @@
 
 #include "../../../kernels/conv/conv_fold.h"
 #include "../../../kernels/dropout.h"
+#include "../../../kernels/update.h"
 #include "../../device/blas/blas_library.h"
 #include "../../device/cuda/cuda_device.h"
 #include "../../device/cuda/cuda_peak.h"
+#include "../update_numbers.h"
 #include "lamina/error.h"
 #include "machine.h"
 
@@ -67,6 +69,11 @@ class CudaMachine final : public Machine {
     fold_of<float>(fold, w_to, bias_to);
   }
 
+  void update(const Update& update) override {
+    if (update.dtype == DType::f64) return update_of<double>(update);
+    update_of<float>(update);
+  }
+
   double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
 
  private:
@@ -95,6 +102,14 @@ class CudaMachine final : public Machine {
     launch([&] {
       cuda::conv_fold<T>(device_.stream(), {norm, numbers(f.w), numbers(f.bias), f.filters, f.weights},
                          static_cast<T*>(w_to), static_cast<T*>(bias_to));
+    });
+  }
+
+  template <class T>
+  void update_of(const Update& u) {
+    launch([&] {
+      cuda::update<T>(device_.stream(), rule_of<cuda::UpdateRule>(u), numbers_of<cuda::UpdateNumbers>(u),
+                      row_of<cuda::UpdateRow<T>, T>(u));
     });
   }
 

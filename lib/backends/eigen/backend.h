@@ -25,6 +25,7 @@ class EigenBackend final : public Backend {
   bool takes_pitch(const Spec&) const override { return true; }
   Lowered lower(const Spec&, const Choice&) override;
   double peak_flops(DType) override;
+  void update(const Update& update) override { context_.set.update(update, pool_); }
 
   /// In turns; what came of it goes to the choice cache, which is asked first.
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;

@@ -32,6 +32,6 @@ std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
 
 extern const InstructionSet LAMINA_SET;
 const InstructionSet LAMINA_SET = {LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, register_sums_f32,
-                                   register_sums_f64, lower_op,          algorithms};
+                                   register_sums_f64, lower_op,          algorithms,        update};
 
 }  // namespace lamina::eigen

@@ -116,6 +116,38 @@ struct Lowered {
   std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, if any, read it
 };
 
+/// One update of `count` numbers in a row, all parameters of a plan, from their gradients. With G = gradient_scale g,
+/// scaled down once more by min(1, clip_norm / (norm of all G + 1e-6)) if clip_norm is above 0, and then
+/// G += weight_decay p and p *= shrink:
+///
+///     sgd        v = decay v + gain G;  u = nesterov ? decay v + gain G : v;  p -= rate u
+///     rmsprop    a = decay a + gain G^2;  p -= rate G / (sqrt(a) + epsilon)
+///     adadelta   a = decay a + gain G^2;  u = G sqrt(d + epsilon) / sqrt(a + epsilon);  p -= rate u;
+///                d = decay d + gain u^2
+///     adam       m = decay m + gain G;  v = decay2 v + gain2 G^2;  p -= rate m / (sqrt(v) root_scale + epsilon)
+///
+/// The first state is v, a or m, the second d or v. Without a first state, sgd is p -= rate gain G. No state may share
+/// memory with another tensor.
+struct Update {
+  enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
+  Rule rule = Rule::sgd;
+  bool nesterov = false;
+  bool clears_gradient = false;  ///< g becomes zero once it was read
+  double gradient_scale = 1, clip_norm = 0, weight_decay = 0, shrink = 1;
+  double rate = 0, decay = 0, gain = 1, decay2 = 0, gain2 = 0, epsilon = 0, root_scale = 1;
+
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+  void* p = nullptr;
+  void* g = nullptr;
+  void* first = nullptr;
+  void* second = nullptr;
+  double* sums = nullptr;  ///< room for the sums of norm_slices slices and the factor, if clip_norm is above 0
+
+  static constexpr int norm_slices = 1024;
+  static constexpr std::size_t norm_sums = norm_slices + 1;
+};
+
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time
   int device = 0;   ///< which of the backend's devices, counted from 0
@@ -152,6 +184,10 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// Times the candidates that `choice` leaves open, in memory that the plan lends, and names the fastest.
   /// Default: throws Unsupported.
   virtual MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
+
+  /// Updates parameters. Enqueues; does not wait, does not allocate. The same bits on every run.
+  /// Default: throws Unsupported.
+  virtual void update(const Update&);
 
   /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
   /// two. Measured at every call. 0: this backend cannot measure it. Throws Unsupported for a type that it lacks.

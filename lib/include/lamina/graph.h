@@ -57,6 +57,7 @@ class LAMINA_API Graph {
 
   const std::vector<Node>& nodes() const;
   const Node& node(std::string_view name) const;  ///< throws UsageError with near names
+  Value value(std::string_view node);             ///< to build on; throws UsageError with near names
   int find(std::string_view name) const;          ///< index of the node, or -1
 
   /// Elements of all parameters (state is not counted). Throws ShapeError beyond 2^63 - 1.

@@ -14,6 +14,7 @@
 #include "lamina/initialisers.h"
 #include "lamina/nets.h"
 #include "lamina/op.h"
+#include "lamina/optimiser.h"
 #include "lamina/plan.h"
 #include "lamina/random.h"
 #include "lamina/shape.h"

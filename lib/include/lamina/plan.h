@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,11 @@
 #include "lamina/api.h"
 #include "lamina/backend.h"
 #include "lamina/graph.h"
+#include "lamina/optimiser.h"
 
 namespace lamina {
+
+class Plan;
 
 /// What is kept until backward: everything it reads or, with `cheap`, only what is expensive to recompute.
 enum class Keep : std::uint8_t { all, cheap };
@@ -30,21 +34,27 @@ struct Options {
   Keep keep = Keep::all;
   bool keep_values = false;     ///< for tests: no packing and no aliasing, so that every value can be read afterwards
   bool input_gradient = false;  ///< of every input but labels and ids
-  bool accumulate_parameters = false;  ///< backward adds to parameter gradients instead of overwriting them
-  std::uint64_t seed = 0;              ///< of the numbers that the constructor draws
+  bool accumulate_parameters = false;    ///< backward adds to parameter gradients instead of overwriting them
+  std::uint64_t seed = 0;                ///< of the numbers that the constructor draws
+  std::optional<Optimiser> optimiser{};  ///< in training: what update() does
+  double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
+  /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
+  /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
+  const Plan* share = nullptr;
 };
 
 /// Sizes of what a plan holds, in bytes.
 struct MemoryReport {
   std::size_t parameters = 0;  ///< and their gradients, in training
   std::size_t state = 0;
-  std::size_t inputs = 0;  ///< inputs, output, and the gradients of both that are wanted
-  std::size_t arena = 0;   ///< one block for everything below, packed by lifetime
+  std::size_t optimiser = 0;  ///< the state of Options::optimiser
+  std::size_t inputs = 0;     ///< inputs, output, and the gradients of both that are wanted
+  std::size_t arena = 0;      ///< one block for everything below, packed by lifetime
   /// What is in the arena, each block counted once, and the largest workspace of a call. Their sum exceeds `arena`.
   std::size_t values = 0, gradients = 0, saved = 0, scratch = 0, workspace = 0;
   std::size_t prepared = 0;
   bool workspace_exact = true;  ///< false: an upper bound (a library without its device; measured picks)
-  std::size_t total() const { return parameters + state + inputs + arena + prepared; }
+  std::size_t total() const { return parameters + state + optimiser + inputs + arena + prepared; }
 };
 
 /// What `Plan` would allocate. Touches no device. Throws what `Plan` throws, except for DeviceError.
@@ -91,14 +101,15 @@ struct Call {
 /// generator seeded by Options::seed and the name: the same numbers on every backend. Parameter gradients start at
 /// zero. The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as
 /// with make_backend. Any other backend must outlive the plan. On a moved-from plan every function but assignment
-/// throws UsageError. One caller at a time: forward(), backward() and parameters_changed() throw UsageError, and run
-/// nothing, while another of them runs. The plans of one backend also take turns. A caller with several threads makes a
-/// backend for each.
+/// throws UsageError. One caller at a time: forward(), backward(), update() and parameters_changed() throw UsageError,
+/// and run nothing, while another of them runs. The plans of one backend also take turns. A caller with several threads
+/// makes a backend for each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes
   /// nothing, a node that nobody reads, in training parameters that only labels or ids depend on, unknown names, a
-  /// max_error below 0 or NaN), Unsupported (by the backend), OutOfMemory, DeviceError.
+  /// max_error below 0 or NaN, numbers of an optimiser out of range, a plan to share that lacks a parameter),
+  /// Unsupported (by the backend), OutOfMemory, DeviceError.
   Plan(const Graph&, Backend&, const Options& = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -106,6 +117,14 @@ class LAMINA_API Plan {
 
   void forward();   ///< enqueues; does not wait, does not allocate
   void backward();  ///< enqueues; UsageError in inference mode or without a forward since the last backward
+
+  /// Applies the gradients to all parameters at once, by Options::optimiser. The gradients are multiplied by
+  /// `gradient_scale` first (1 / k after k backward passes that were added up). With accumulate_parameters they are
+  /// zero afterwards. Enqueues; does not wait, does not allocate. Throws UsageError without an optimiser, without a
+  /// backward() since the last update(), and unless the rate is finite and at least 0.
+  void update(double learning_rate, double gradient_scale = 1);
+  std::uint64_t updates() const;        ///< so far
+  void set_updates(std::uint64_t now);  ///< when a run goes on: Adam's correction depends on it
 
   /// As above, with `before(i)` called ahead of calls()[i], and `before(end)` after the last, for timers.
   void forward(const std::function<void(std::size_t)>& before);
@@ -122,6 +141,8 @@ class LAMINA_API Plan {
   Tensor state(std::string_view name) const;         ///< "layer1.0.bn1.running_mean", "drop6.step"
   std::vector<std::string> parameter_names() const;  ///< in order of the graph
   std::vector<std::string> state_names() const;
+  Tensor optimiser_state(std::string_view name) const;  ///< "conv1.weight.velocity"
+  std::vector<std::string> optimiser_state_names() const;
 
   /// Call it after writing to parameters or state: it makes the prepared forms again.
   void parameters_changed();

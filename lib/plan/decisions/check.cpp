@@ -19,12 +19,26 @@ void check_choice(const Choice& choice, const std::string& whose) {
     throw UsageError(whose + ".max_error is " + shortest(choice.max_error) + "; give a bound from 0 on, or no_bound");
 }
 
+void check_training(const Options& options) {
+  if (options.optimiser) {
+    check_optimiser(*options.optimiser);
+    if (options.mode == Mode::inference)
+      throw UsageError("Options::optimiser: a plan in inference mode has no gradients; leave it out, or plan training");
+  }
+  if (!(options.clip_norm >= 0))
+    throw UsageError("Options::clip_norm is " + shortest(options.clip_norm) + "; give a norm above 0, or 0 for none");
+  if (options.share != nullptr && options.mode == Mode::training)
+    throw UsageError(
+        "Options::share: a training plan has its own parameters; share them with a plan in inference mode");
+}
+
 void check_options(const Nodes& nodes, const Options& options) {
   check_enumerator(options.mode, Mode::training, "Options::mode");
   check_enumerator(options.dtype, DType::u64, "Options::dtype");
   check_enumerator(options.layout, Layout::nhwc, "Options::layout");
   check_enumerator(options.keep, Keep::cheap, "Options::keep");
   check_choice(options.choice, "Options::choice");
+  check_training(options);
   for (const auto& [name, choice] : options.choice_of) {
     check_choice(choice, "Options::choice_of[\"" + name + "\"]");
     if (nodes.graph().find(name) >= 0) continue;
@@ -32,6 +46,34 @@ void check_options(const Nodes& nodes, const Options& options) {
     for (const NodeId node : nodes.ids()) names.push_back(nodes[node].name);
     throw UsageError("choice_of: graph " + nodes.graph().name() + " has no node " + name + "; " +
                      near_names(name, names));
+  }
+}
+
+/// Throws UsageError unless the other plan has every parameter and state of this graph, in the same form.
+void check_shared(const Nodes& nodes, const Backend& backend, const Options& options) {
+  if (options.share == nullptr) return;
+  const Plan& other = *options.share;
+  const auto fail = [&](const std::string& why) {
+    throw UsageError("graph " + nodes.graph().name() + " cannot share the parameters of the plan of " +
+                     other.graph().name() + ": " + why);
+  };
+  if (&other.backend() != &backend) fail("it runs on another backend");
+  if (other.options().dtype != options.dtype || other.options().layout != options.layout)
+    fail("its element type or its layout is another");
+  const auto same = [&](const std::string& name, const Tensor& there, const Shape& here) {
+    if (there.shape != here) fail(name + " is " + to_string(there.shape) + " there and " + to_string(here) + " here");
+  };
+  for (const NodeId id : nodes.ids()) {
+    const Node& node = nodes[id];
+    const auto parts = parameter_names(node.op), states = state_names(node.op);
+    for (std::size_t k = 0; k < node.params.size(); ++k) {
+      const std::string name = node.name + "." + std::string(parts[k]);
+      same(name, other.parameter(name), node.params[k]);
+    }
+    for (std::size_t k = 0; k < node.state.size(); ++k) {
+      const std::string name = node.name + "." + std::string(states[k]);
+      same(name, other.state(name), node.state[k]);
+    }
   }
 }
 
@@ -67,12 +109,13 @@ void check_bytes(const Nodes& nodes, const Options& options) {
 
 }  // namespace
 
-void check(const Nodes& nodes, const Options& options) {
+void check(const Nodes& nodes, const Backend& backend, const Options& options) {
   if (nodes.size() == 0 || nodes.is_input(nodes.output()))
     throw UsageError("graph " + nodes.graph().name() +
                      " computes nothing: its last node must be an op, whose value is the output");
   check_readers(nodes);
   check_options(nodes, options);
+  check_shared(nodes, backend, options);
   if (options.mode == Mode::training) {
     check_gradients_exist(nodes);
     for (const NodeId id : nodes.ids())

@@ -6,7 +6,7 @@
 namespace lamina::planner {
 
 /// Throws what Plan documents of a graph and options that cannot be planned.
-void check(const Nodes&, const Options&);
+void check(const Nodes&, const Backend&, const Options&);
 
 /// fuse: chains of nodes that the backend takes as one, in running order; who makes and reads each value; which
 /// gradients are wanted.

@@ -8,7 +8,7 @@
 namespace lamina::planner {
 
 Units make_units(const Nodes& nodes, const Backend& backend, const Options& options) {
-  check(nodes, options);
+  check(nodes, backend, options);
   Units units = fuse(nodes, backend, options);
   set_betas(units);
   set_views(units, nodes, backend, options);

@@ -13,7 +13,7 @@
 namespace lamina::planner {
 
 /// The buffers of a plan.
-enum class Room : std::uint8_t { none, parameters, parameter_gradients, state, inputs, arena, prepared };
+enum class Room : std::uint8_t { none, parameters, parameter_gradients, state, optimiser, inputs, arena, prepared };
 
 struct Location {
   Room room = Room::none;
@@ -31,11 +31,12 @@ struct PlanLayout {
   Lifetimes lives;
   Aliases aliases;
   EachNode<Location> value, gradient, remade;
-  EachNode<std::vector<Location>> parameter, parameter_gradient, state;  ///< as in Node
+  EachNode<std::vector<Location>> parameter, parameter_gradient, state;  ///< as in Node; empty if another plan's
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
   EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
-  std::size_t parameter_bytes = 0;                ///< of one of the two rooms: parameters or their gradients
+  std::size_t parameter_bytes = 0;                ///< of the room of parameters; their gradients take as much
+  std::size_t norm_offset = 0;                    ///< in the room of the optimiser, after its state
   MemoryReport memory;
 };
 

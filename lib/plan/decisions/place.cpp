@@ -62,6 +62,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   Row parameters(Room::parameters), gradients(Room::parameter_gradients), state(Room::state);
   layout.parameter = layout.parameter_gradient = layout.state = EachNode<std::vector<Location>>(nodes.size());
   for (const NodeId node : nodes.ids()) {
+    if (options.share != nullptr) continue;
     for (const Shape& w : nodes[node].params) {
       const std::size_t bytes = bytes_of(w, options.dtype);
       layout.parameter[node].push_back(parameters.take(bytes));
@@ -73,6 +74,11 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   layout.parameter_bytes = parameters.bytes();
   layout.memory.parameters = parameters.bytes() + gradients.bytes();
   layout.memory.state = state.bytes();
+  if (options.optimiser) {
+    layout.norm_offset = state_names(*options.optimiser).size() * layout.parameter_bytes;
+    const std::size_t sums = options.clip_norm > 0 ? aligned(Update::norm_sums * sizeof(double)) : 0;
+    layout.memory.optimiser = layout.norm_offset + sums;
+  }
 }
 
 /// Values or gradients: one block per root, for as long as any member of it lives.

@@ -48,6 +48,42 @@ void fill_input(Device& device, const Tensor& tensor, std::int64_t count, std::u
   fill(device, tensor, [&](std::span<double> out, std::uint64_t first) { fill_whole_numbers(out, count, key, first); });
 }
 
+/// The key of what has this name.
+std::uint64_t key(const Plan& plan, const std::string& name) {
+  return hash(name) ^ philox(plan.options().seed, 0, 0)[0];
+}
+
+void fill_parameters(const Plan& plan, const Node& node) {
+  Device& device = plan.backend().device();
+  const auto parts = parameter_names(node.op);
+  for (std::size_t k = 0; k < node.params.size(); ++k) {
+    const std::string name = node.name + "." + std::string(parts[k]);
+    const Tensor w = plan.parameter(name);
+    const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && k > 0;
+    if (std::holds_alternative<BatchNorm>(node.op))
+      fill_constant(device, w, k == 0 ? 1 : 0);
+    else if (vector)
+      fill_constant(device, w, 0);
+    else
+      fill(device, w, [&](std::span<double> out, std::uint64_t first) {
+        fill_he_normal(out, conv_fans(w.shape), key(plan, name), first);
+      });
+  }
+}
+
+void fill_state(const Plan& plan, const Node& node) {
+  Device& device = plan.backend().device();
+  const auto states = state_names(node.op);
+  for (std::size_t k = 0; k < node.state.size(); ++k) {
+    const Tensor state = plan.state(node.name + "." + std::string(states[k]));
+    if (state.dtype == DType::u64) {
+      device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
+    } else {
+      fill_constant(device, state, states[k] == "running_var" ? 1 : 0);
+    }
+  }
+}
+
 }  // namespace
 
 void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t key, std::uint64_t first) {
@@ -57,42 +93,21 @@ void fill_whole_numbers(std::span<double> out, std::int64_t count, std::uint64_t
   }
 }
 
-void fill_initial(const Plan& plan) {
+void fill_initial(const Plan& plan, bool shares) {
   Device& device = plan.backend().device();
-  const Options& options = plan.options();
-  const auto key = [&](const std::string& name) { return hash(name) ^ philox(options.seed, 0, 0)[0]; };
   const auto& nodes = plan.graph().nodes();
   const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = nodes[i];
-    if (std::holds_alternative<Input>(node.op)) fill_input(device, plan.input(node.name), numbers[i], key(node.name));
-    const auto parts = parameter_names(node.op);
-    for (std::size_t k = 0; k < node.params.size(); ++k) {
-      const std::string name = node.name + "." + std::string(parts[k]);
-      const Tensor w = plan.parameter(name);
-      const bool vector = w.shape == Shape{1, w.shape.c, 1, 1} && k > 0;
-      if (std::holds_alternative<BatchNorm>(node.op))
-        fill_constant(device, w, k == 0 ? 1 : 0);
-      else if (vector)
-        fill_constant(device, w, 0);
-      else
-        fill(device, w, [&](std::span<double> out, std::uint64_t first) {
-          fill_he_normal(out, conv_fans(w.shape), key(name), first);
-        });
-    }
-    const auto states = state_names(node.op);
-    for (std::size_t k = 0; k < node.state.size(); ++k) {
-      const Tensor state = plan.state(node.name + "." + std::string(states[k]));
-      if (state.dtype == DType::u64) {
-        device.fill(state.data, 0, static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype));
-      } else {
-        fill_constant(device, state, states[k] == "running_var" ? 1 : 0);
-      }
-    }
+    if (std::holds_alternative<Input>(node.op))
+      fill_input(device, plan.input(node.name), numbers[i], key(plan, node.name));
+    if (shares) continue;
+    fill_parameters(plan, node);
+    fill_state(plan, node);
   }
   const Node& last = nodes.back();
-  if (options.mode == Mode::training && plan.gradient(last.name))
-    fill_random(device, plan.output_gradient(), key(last.name + ".gradient"));
+  if (plan.options().mode == Mode::training && plan.gradient(last.name))
+    fill_random(device, plan.output_gradient(), key(plan, last.name + ".gradient"));
 }
 
 }  // namespace lamina::planner

@@ -8,8 +8,8 @@
 
 namespace lamina::planner {
 
-/// Fills parameters, state, inputs and the output gradient as Plan documents.
-void fill_initial(const Plan&);
+/// Fills inputs, the output gradient and, unless they are another plan's, parameters and state as Plan documents.
+void fill_initial(const Plan&, bool shares);
 
 /// Numbers 0 to count - 1, each as likely as the others; count is at most 2^32. Element i of `out` is a function of key
 /// and first + i.

@@ -3,17 +3,21 @@
 #include "memory.h"
 
 #include <cstddef>
+#include <string>
 
 namespace lamina::planner {
 
-Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, const Options& options)
+Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, const Options& options,
+               const Memory* share)
     : layout_(&layout),
       nodes_(nodes),
       dtype_(options.dtype),
       order_(options.layout),
-      parameters_(device, layout.parameter_bytes),
-      parameter_gradients_(device, layout.memory.parameters - layout.parameter_bytes),
-      state_(device, layout.memory.state),
+      lasting_(share != nullptr ? share->lasting_
+                                : std::make_shared<const Lasting>(
+                                      Lasting{{device, layout.parameter_bytes}, {device, layout.memory.state}})),
+      parameter_gradients_(device, options.share != nullptr ? 0 : layout.memory.parameters - layout.parameter_bytes),
+      optimiser_(device, layout.memory.optimiser),
       inputs_(device, layout.memory.inputs),
       arena_(device, layout.memory.arena),
       prepared_(device, layout.memory.prepared) {
@@ -21,6 +25,20 @@ Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, con
   device.fill(parameter_gradients_.data(), 0, parameter_gradients_.size_bytes());
   device.fill(inputs_.data(), nan, inputs_.size_bytes());
   device.fill(arena_.data(), nan, arena_.size_bytes());
+  if (options.optimiser) {  // an update covers the gaps between parameters as well
+    device.fill(lasting_->parameters.data(), 0, lasting_->parameters.size_bytes());
+    device.fill(optimiser_.data(), 0, optimiser_.size_bytes());
+  }
+  if (share == nullptr) return;
+  shared_parameter_ = shared_state_ = EachNode<std::vector<Tensor>>(nodes.size());
+  for (const NodeId id : nodes.ids()) {
+    const Node& node = nodes[id];
+    const auto parts = parameter_names(node.op), states = state_names(node.op);
+    for (std::size_t k = 0; k < node.params.size(); ++k)
+      shared_parameter_[id].push_back(options.share->parameter(node.name + "." + std::string(parts[k])));
+    for (std::size_t k = 0; k < node.state.size(); ++k)
+      shared_state_[id].push_back(options.share->state(node.name + "." + std::string(states[k])));
+  }
 }
 
 void* Memory::address(const Location& location) const {
@@ -29,9 +47,10 @@ void* Memory::address(const Location& location) const {
   };
   switch (location.room) {
     case Room::none: return nullptr;
-    case Room::parameters: return in(parameters_);
+    case Room::parameters: return in(lasting_->parameters);
     case Room::parameter_gradients: return in(parameter_gradients_);
-    case Room::state: return in(state_);
+    case Room::state: return in(lasting_->state);
+    case Room::optimiser: return in(optimiser_);
     case Room::inputs: return in(inputs_);
     case Room::arena: return in(arena_);
     case Room::prepared: return in(prepared_);
@@ -57,6 +76,7 @@ Tensor Memory::kept_value(NodeId i) const {
 Tensor Memory::gradient(NodeId i) const { return placed(layout_->gradient, layout_->aliases.gradient, i); }
 
 Tensor Memory::parameter(NodeId i, std::size_t k) const {
+  if (shared_parameter_.size() > 0) return shared_parameter_[i][k];
   return dense(layout_->parameter[i][k], nodes_[i].params[k], dtype_);
 }
 
@@ -66,7 +86,25 @@ Tensor Memory::parameter_gradient(NodeId i, std::size_t k) const {
 }
 
 Tensor Memory::state(NodeId i, std::size_t k) const {
+  if (shared_state_.size() > 0) return shared_state_[i][k];
   return dense(layout_->state[i][k], nodes_[i].state[k], state_dtype(nodes_[i].op, dtype_));
+}
+
+Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const {
+  const std::size_t offset = which * layout_->parameter_bytes + layout_->parameter[i][k].offset_bytes;
+  return dense({Room::optimiser, offset}, nodes_[i].params[k], dtype_);
+}
+
+void Memory::place(Update& all) const {
+  all.dtype = dtype_;
+  all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(dtype_));
+  all.p = address({Room::parameters, 0});
+  all.g = address({Room::parameter_gradients, 0});
+  if (layout_->norm_offset > 0) all.first = address({Room::optimiser, 0});
+  if (layout_->norm_offset > layout_->parameter_bytes)
+    all.second = address({Room::optimiser, layout_->parameter_bytes});
+  if (layout_->memory.optimiser > layout_->norm_offset)
+    all.sums = static_cast<double*>(address({Room::optimiser, layout_->norm_offset}));
 }
 
 }  // namespace lamina::planner

@@ -1,16 +1,19 @@
 #pragma once
 // The buffers of a plan, and the tensors in them.
 
+#include <memory>
 #include "../decisions/layout.h"
+
 #include "lamina/device.h"
 
 namespace lamina::planner {
 
-/// Owns the memory that a layout asks for. Parameter gradients start as zeros, inputs and the arena as NaN, so that a
-/// read of what was never written shows.
+/// Owns the memory that a layout asks for. Parameter gradients and the optimiser's state start as zeros, inputs and the
+/// arena as NaN, so that a read of what was never written shows. Parameters and state may be those of another memory,
+/// which then live as long as either.
 class Memory {
  public:
-  Memory(Device&, const PlanLayout&, const Nodes&, const Options&);
+  Memory(Device&, const PlanLayout&, const Nodes&, const Options&, const Memory* share);
 
   void* address(const Location&) const;
   Tensor value(NodeId) const;       ///< as forward leaves it
@@ -19,8 +22,14 @@ class Memory {
   Tensor parameter(NodeId, std::size_t k) const;
   Tensor parameter_gradient(NodeId, std::size_t k) const;  ///< null in inference
   Tensor state(NodeId, std::size_t k) const;
+  Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
+
+  void place(Update&) const;  ///< where its numbers are: all parameters in one row
 
  private:
+  struct Lasting {
+    Buffer parameters, state;
+  };
   Tensor dense(const Location&, const Shape&, DType) const;
   Tensor placed(const EachNode<Location>&, const Places&, NodeId) const;
 
@@ -28,7 +37,9 @@ class Memory {
   Nodes nodes_;
   DType dtype_;
   lamina::Layout order_;
-  Buffer parameters_, parameter_gradients_, state_, inputs_, arena_, prepared_;
+  std::shared_ptr<const Lasting> lasting_;
+  EachNode<std::vector<Tensor>> shared_parameter_, shared_state_;  // empty unless another memory's are used
+  Buffer parameter_gradients_, optimiser_, inputs_, arena_, prepared_;
 };
 
 }  // namespace lamina::planner

@@ -69,6 +69,7 @@ class HostMachine final : public cudnn::Machine {
   void fold(const cudnn::Fold& fold, void* w_to, void* bias_to) override {
     log_.folds.push_back({fold, w_to, bias_to});
   }
+  void update(const Update& update) override { log_.updates.push_back(update); }
   double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a dropout and a fold
-// that are only recorded.
+// The host as the backend's machine, for tests: memory that is counted, times that a test sets, a dropout, a fold
+// and an update that are only recorded.
 
 #include <memory>
 #include <string>
@@ -55,6 +55,7 @@ struct MachineLog {
     void *w_to, *bias_to;
   };
   std::vector<Folded> folds;
+  std::vector<Update> updates;
   int cuda_major = 0;     ///< the version requested of cuBLAS
   double peak_flops = 0;  ///< of the machine's units in f32; in f64 half of it
   int blas_status = 0;    ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work

@@ -51,6 +51,9 @@ Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 
+/// Of Backend::update, in the file update.cpp.
+void update(const Update&, Pool&);
+
 /// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
 std::vector<std::string> fully_connected_algorithms(const FullyConnected&, const Spec&, Pass);

@@ -17,6 +17,7 @@ struct InstructionSetKey;
 namespace lamina::eigen {
 
 struct Context;
+class Pool;
 
 /// What a set offers. The functions run on processors that have the set, and only there.
 struct InstructionSet {
@@ -29,6 +30,8 @@ struct InstructionSet {
   Lowered (*lower)(const Spec&, const Choice&, const Context&);
   /// Of a convolution or a fully connected op, best guess first.
   std::vector<std::string> (*algorithms)(const Spec&, Pass);
+  /// Of Backend::update.
+  void (*update)(const Update&, Pool&);
 
   template <class T>
   const MicroKernels<T>& of() const {

@@ -1,0 +1,157 @@
+// An optimiser's update. With G = gradient_scale g, scaled by min(1, clip_norm / (norm of all G + 1e-6)) if there is a
+// clip_norm, then G += weight_decay p and p *= shrink:
+//
+//     sgd        v = decay v + gain G;  u = nesterov ? decay v + gain G : v;  p -= rate u
+//     rmsprop    a = decay a + gain G^2;  p -= rate G / (sqrt(a) + epsilon)
+//     adadelta   a = decay a + gain G^2;  u = G sqrt(d + epsilon) / sqrt(a + epsilon);  p -= rate u;
+//                d = decay d + gain u^2
+//     adam       m = decay m + gain G;  v = decay2 v + gain2 G^2;  p -= rate m / (sqrt(v) root_scale + epsilon)
+//
+// A thread updates one pack of 16 bytes. Per element: two reads and one write, and one of each per state. The norm: a
+// block sums the squares of a slice in double, then one block adds the slices in order. The slices depend on the count
+// alone.
+
+#include "update.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "common/packs.h"
+#include "common/reduce.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr int norm_threads = 256;
+
+template <class T>
+struct Numbers {
+  bool nesterov, clears_gradient;
+  T scale, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
+
+  explicit Numbers(const UpdateNumbers& k)
+      : nesterov(k.nesterov),
+        clears_gradient(k.clears_gradient),
+        scale(static_cast<T>(k.gradient_scale)),
+        weight_decay(static_cast<T>(k.weight_decay)),
+        shrink(static_cast<T>(k.shrink)),
+        rate(static_cast<T>(k.rate)),
+        decay(static_cast<T>(k.decay)),
+        gain(static_cast<T>(k.gain)),
+        decay2(static_cast<T>(k.decay2)),
+        gain2(static_cast<T>(k.gain2)),
+        epsilon(static_cast<T>(k.epsilon)),
+        root_scale(static_cast<T>(k.root_scale)) {}
+};
+
+/// The new p of one element, and its new state. Without a velocity, sgd's decay is 0.
+template <UpdateRule rule, class T>
+__device__ T updated(const Numbers<T>& k, T p, T g, T& first, T& second) {
+  if constexpr (rule == UpdateRule::sgd) {
+    first = k.decay * first + k.gain * g;
+    return p - k.rate * (k.nesterov ? k.decay * first + k.gain * g : first);
+  } else if constexpr (rule == UpdateRule::rmsprop) {
+    first = k.decay * first + k.gain * (g * g);
+    return p - k.rate * g / (std::sqrt(first) + k.epsilon);
+  } else if constexpr (rule == UpdateRule::adadelta) {
+    first = k.decay * first + k.gain * (g * g);
+    const T u = g * (std::sqrt(second + k.epsilon) / std::sqrt(first + k.epsilon));
+    second = k.decay * second + k.gain * (u * u);
+    return p - k.rate * u;
+  } else {
+    first = k.decay * first + k.gain * g;
+    second = k.decay2 * second + k.gain2 * (g * g);
+    return p - k.rate * (first / (std::sqrt(second) * k.root_scale + k.epsilon));
+  }
+}
+
+template <UpdateRule rule, int states, int width, class T>
+__global__ void update_kernel(Extent extent, Numbers<T> k, T* p, T* g, T* first, T* second, const double* clip) {
+  const T scale = clip == nullptr ? k.scale : static_cast<T>(static_cast<double>(k.scale) * *clip);
+  for_each_pack<width>(extent, [&](int, std::int64_t i) {
+    Pack<T, width> value = load_pack<width>(static_cast<const T*>(p) + i);
+    Pack<T, width> gradient = load_pack<width>(static_cast<const T*>(g) + i);
+    Pack<T, width> a{}, b{};
+    if constexpr (states > 0) a = load_pack<width>(static_cast<const T*>(first) + i);
+    if constexpr (states > 1) b = load_pack<width>(static_cast<const T*>(second) + i);
+    for (int j = 0; j < width; ++j) {
+      const T scaled = scale * gradient.v[j] + k.weight_decay * value.v[j];
+      value.v[j] = updated<rule>(k, k.shrink * value.v[j], scaled, a.v[j], b.v[j]);
+      gradient.v[j] = T(0);
+    }
+    store_pack(p + i, value);
+    if constexpr (states > 0) store_pack(first + i, a);
+    if constexpr (states > 1) store_pack(second + i, b);
+    if (k.clears_gradient) store_pack(g + i, gradient);
+  });
+}
+
+/// The sum of squares of slice blockIdx.x.
+template <class T>
+__global__ void update_squares_kernel(const T* g, std::int64_t count, double* sums) {
+  const std::int64_t first = count * blockIdx.x / gridDim.x, last = count * (blockIdx.x + 1) / gridDim.x;
+  double sum = 0;
+  for (std::int64_t i = first + threadIdx.x; i < last; i += norm_threads) {
+    const double value = static_cast<double>(g[i]);
+    sum += value * value;
+  }
+  sum = reduce_block<norm_threads>(sum, Plus());
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/// The factor of the gradients, of all slices; one block.
+__global__ void update_clip_kernel(const double* sums, int slices, double scale, double clip_norm, double* factor) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < slices; i += norm_threads) sum += sums[i];
+  sum = reduce_block<norm_threads>(sum, Plus());
+  const double wanted = clip_norm / (std::sqrt(sum) * std::fabs(scale) + 1e-6);
+  if (threadIdx.x == 0) *factor = wanted > 1 ? 1 : wanted;  // a NaN stays
+}
+
+template <UpdateRule rule, int states, class T>
+void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
+  const auto fits = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
+  const bool wide = row.count % widest<T> == 0 && fits(row.p) && fits(row.g) && fits(row.first) && fits(row.second);
+  const auto go = [&](auto w) {
+    constexpr int width = decltype(w)::value;
+    const Extent extent{1, row.count};
+    launch(LAMINA_KERNEL(update_kernel<rule, states, width, T>), grid_of_packs(extent, width), pack_threads, 0, stream,
+           extent, Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
+  };
+  if (wide)
+    go(std::integral_constant<int, widest<T>>());
+  else
+    go(std::integral_constant<int, 1>());
+}
+
+}  // namespace
+
+template <class T>
+void update(Stream stream, UpdateRule rule, const UpdateNumbers& numbers, const UpdateRow<T>& row) {
+  if (row.count == 0) return;
+  const double* clip = nullptr;
+  if (numbers.clip_norm > 0) {
+    constexpr std::int64_t least = 1024;  // numbers of a slice
+    const auto slices = static_cast<int>(std::clamp<std::int64_t>(row.count / least, 1, row.slices));
+    double* const factor = row.sums + row.slices;
+    launch(LAMINA_KERNEL(update_squares_kernel<T>), static_cast<unsigned>(slices), norm_threads, 0, stream, row.g,
+           row.count, row.sums);
+    launch(LAMINA_KERNEL(update_clip_kernel), 1, norm_threads, 0, stream, row.sums, slices, numbers.gradient_scale,
+           numbers.clip_norm, factor);
+    clip = factor;
+  }
+  switch (rule) {
+    case UpdateRule::sgd:
+      if (row.first == nullptr) return launch_update<UpdateRule::sgd, 0>(stream, numbers, row, clip);
+      return launch_update<UpdateRule::sgd, 1>(stream, numbers, row, clip);
+    case UpdateRule::rmsprop: return launch_update<UpdateRule::rmsprop, 1>(stream, numbers, row, clip);
+    case UpdateRule::adadelta: return launch_update<UpdateRule::adadelta, 2>(stream, numbers, row, clip);
+    case UpdateRule::adam: return launch_update<UpdateRule::adam, 2>(stream, numbers, row, clip);
+  }
+}
+
+template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<float>&);
+template void update(Stream, UpdateRule, const UpdateNumbers&, const UpdateRow<double>&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,146 @@
+// An optimiser's update of all parameters of a plan. lamina/backend.h has the formulas.
+
+#include <cmath>
+
+#include "../runtime/elements.h"
+#include "../runtime/lanes.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t grain = 4096;  // elements; below it a thread is not worth waking
+
+/// The factors of the update in the type that it is computed in.
+template <class T>
+struct Factors {
+  T scale, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
+
+  Factors(const Update& u, double clip)
+      : scale(static_cast<T>(u.gradient_scale * clip)),
+        weight_decay(static_cast<T>(u.weight_decay)),
+        shrink(static_cast<T>(u.shrink)),
+        rate(static_cast<T>(u.rate)),
+        decay(static_cast<T>(u.decay)),
+        gain(static_cast<T>(u.gain)),
+        decay2(static_cast<T>(u.decay2)),
+        gain2(static_cast<T>(u.gain2)),
+        epsilon(static_cast<T>(u.epsilon)),
+        root_scale(static_cast<T>(u.root_scale)) {}
+};
+
+/// Elements [begin, end) of the row.
+template <class T>
+struct Part {
+  Factors<T> k;
+  T *p, *g, *first, *second;
+  std::int64_t begin, end;
+
+  T gradient(std::int64_t i) const { return k.scale * g[i] + k.weight_decay * p[i]; }
+
+  void plain_sgd() const {
+    const T rate = k.rate * k.gain;
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = begin; i < end; ++i) p[i] = k.shrink * p[i] - rate * gradient(i);
+  }
+
+  template <bool nesterov>
+  void sgd() const {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T gained = k.gain * gradient(i);
+      const T v = k.decay * first[i] + gained;
+      first[i] = v;
+      p[i] = k.shrink * p[i] - k.rate * (nesterov ? k.decay * v + gained : v);
+    }
+  }
+
+  void rmsprop() const {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T G = gradient(i);
+      const T a = k.decay * first[i] + k.gain * (G * G);
+      first[i] = a;
+      p[i] = k.shrink * p[i] - k.rate * G / (std::sqrt(a) + k.epsilon);
+    }
+  }
+
+  void adadelta() const {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T G = gradient(i);
+      const T a = k.decay * first[i] + k.gain * (G * G);
+      const T u = G * (std::sqrt(second[i] + k.epsilon) / std::sqrt(a + k.epsilon));
+      first[i] = a;
+      second[i] = k.decay * second[i] + k.gain * (u * u);
+      p[i] = k.shrink * p[i] - k.rate * u;
+    }
+  }
+
+  void adam() const {
+    LAMINA_INDEPENDENT
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T G = gradient(i);
+      const T m = k.decay * first[i] + k.gain * G;
+      const T v = k.decay2 * second[i] + k.gain2 * (G * G);
+      first[i] = m;
+      second[i] = v;
+      p[i] = k.shrink * p[i] - k.rate * (m / (std::sqrt(v) * k.root_scale + k.epsilon));
+    }
+  }
+};
+
+template <class T>
+void run_rule(const Update& u, const Part<T>& part) {
+  switch (u.rule) {
+    case Update::Rule::sgd:
+      if (part.first == nullptr) return part.plain_sgd();
+      return u.nesterov ? part.template sgd<true>() : part.template sgd<false>();
+    case Update::Rule::rmsprop: return part.rmsprop();
+    case Update::Rule::adadelta: return part.adadelta();
+    case Update::Rule::adam: return part.adam();
+  }
+}
+
+/// The factor that limits the norm of all gradients. Slices depend on the count alone, and so the sum's bits.
+template <class T>
+double clip_factor(const Update& u, Pool& pool) {
+  constexpr std::int64_t least = 1024;  // numbers of a slice
+  const std::int64_t slices = std::clamp<std::int64_t>(u.count / least, 1, Update::norm_slices);
+  const T* g = static_cast<const T*>(u.g);
+  pool.split(slices, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t slice = first; slice < last; ++slice) {
+      const std::int64_t begin = u.count * slice / slices, end = u.count * (slice + 1) / slices;
+      TwoSums sums;
+      sums.add(
+          end - begin,
+          [&](std::int64_t i, Double4& sum, Double4&) {
+            const Double4 values = load4(g + begin + i);
+            sum += values * values;
+          },
+          [&](std::int64_t i, double& sum, double&) {
+            const double value = static_cast<double>(g[begin + i]);
+            sum += value * value;
+          });
+      u.sums[slice] = sums.first();
+    }
+  });
+  double sum = 0;
+  for (std::int64_t slice = 0; slice < slices; ++slice) sum += u.sums[slice];
+  const double wanted = u.clip_norm / (std::sqrt(sum) * std::abs(u.gradient_scale) + 1e-6);
+  return wanted > 1 ? 1 : wanted;  // a NaN stays
+}
+
+}  // namespace
+
+void update(const Update& u, Pool& pool) {
+  with_type(u.dtype, [&]<class T>() {
+    const Factors<T> factors(u, u.clip_norm > 0 ? clip_factor<T>(u, pool) : 1);
+    const auto row = [](void* data) { return static_cast<T*>(data); };
+    pool.split(u.count, grain, [&](std::int64_t begin, std::int64_t end) {
+      run_rule<T>(u, {factors, row(u.p), row(u.g), row(u.first), row(u.second), begin, end});
+      if (u.clears_gradient) std::fill(row(u.g) + begin, row(u.g) + end, T(0));
+    });
+  });
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,32 @@
+#pragma once
+// An update as the kernels take it: for the backends that launch them. `Rule`, `Numbers` and `Row` are those of
+// kernels/update.h, for the device or for the host.
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+template <class Rule>
+Rule rule_of(const Update& update) {
+  switch (update.rule) {
+    case Update::Rule::sgd: return Rule::sgd;
+    case Update::Rule::rmsprop: return Rule::rmsprop;
+    case Update::Rule::adadelta: return Rule::adadelta;
+    case Update::Rule::adam: return Rule::adam;
+  }
+  return Rule::sgd;
+}
+
+template <class Numbers>
+Numbers numbers_of(const Update& u) {
+  return {u.nesterov, u.clears_gradient, u.gradient_scale, u.clip_norm, u.weight_decay, u.shrink, u.rate, u.decay,
+          u.gain,     u.decay2,          u.gain2,          u.epsilon,   u.root_scale};
+}
+
+template <class Row, class T>
+Row row_of(const Update& u) {
+  const auto row = [](void* data) { return static_cast<T*>(data); };
+  return {u.count, row(u.p), row(u.g), row(u.first), row(u.second), u.sums, Update::norm_slices};
+}
+
+}  // namespace lamina

@@ -1,0 +1,111 @@
+// Plans that share the parameters and state of another.
+
+#include <memory>
+#include <optional>
+
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/numbers/values.h"
+#include "train/backends.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+/// Layers with parameters, with running statistics, with a step, and one whose parameters are prepared in inference.
+Graph graph_of(int batch, int outputs = 3) {
+  Graph graph("of " + std::to_string(batch));
+  Value x = graph.input({batch, 2, 6, 6});
+  x = relu(batch_norm(conv(x, "conv", {.channels = 4, .kernel = 3, .pad = 1, .bias = false}), "bn"));
+  x = dropout(x, "drop");
+  fully_connected(x, "fc", {.outputs = outputs});
+  return graph;
+}
+
+Options sharing(const Plan& plan) {
+  Options options;
+  options.mode = Mode::inference;
+  options.dtype = plan.options().dtype;
+  options.share = &plan;
+  return options;
+}
+
+/// A few passes and updates, so that parameters and statistics are not those of the start.
+void train(Plan& plan) {
+  for (int i = 0; i < 3; ++i) {
+    plan.forward();
+    plan.backward();
+    plan.update(0.05);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an inference plan computes with the parameters and statistics of the plan that it shares, as they change") {
+  for (const std::string& name : training_backends()) {
+    const auto backend = make_or_skip(name);
+    Device& device = backend->device();
+    Options options;
+    options.dtype = DType::f64;
+    options.optimiser = Sgd{.momentum = 0.9};
+    Plan plan(graph_of(4), *backend, options);
+    Plan evaluation(graph_of(5), *backend, sharing(plan));
+    CHECK(evaluation.memory().parameters == 0);
+    CHECK(evaluation.memory().state == 0);
+    CHECK(evaluation.memory().total() == predict_memory(graph_of(5), *backend, sharing(plan)).total());
+    CHECK(evaluation.parameter("conv.weight").data == plan.parameter("conv.weight").data);
+    CHECK(evaluation.state("bn.running_var").data == plan.state("bn.running_var").data);
+
+    for (int round = 0; round < 2; ++round) {
+      train(plan);
+      Options own;
+      own.mode = Mode::inference;
+      own.dtype = DType::f64;
+      Plan copy(graph_of(5), *backend, own);
+      for (const std::string& p : plan.parameter_names())
+        write(device, copy.parameter(p), read(device, plan.parameter(p)));
+      for (const char* s : {"bn.running_mean", "bn.running_var"})
+        write(device, copy.state(s), read(device, plan.state(s)));
+      copy.parameters_changed();
+      evaluation.parameters_changed();
+      write(device, evaluation.input(), normal({5, 2, 6, 6}, 9));
+      write(device, copy.input(), normal({5, 2, 6, 6}, 9));
+      evaluation.forward();
+      copy.forward();
+      INFO(name << ", round " << round);
+      CHECK(read(device, evaluation.output()) == read(device, copy.output()));
+    }
+  }
+}
+
+TEST_CASE("shared parameters outlive the plan that they came from") {
+  const auto backend = make_backend("eigen");
+  auto plan = std::make_unique<Plan>(graph_of(2), *backend);
+  Plan evaluation(graph_of(2), *backend, sharing(*plan));
+  Plan second(graph_of(3), *backend, sharing(evaluation));
+  const Values weight = read(backend->device(), plan->parameter("fc.weight"));
+  plan.reset();
+  CHECK(read(backend->device(), evaluation.parameter("fc.weight")) == weight);
+  second.forward();
+  CHECK(read(backend->device(), second.parameter("fc.weight")) == weight);
+}
+
+TEST_CASE("what cannot be shared is an error that names it") {
+  const auto backend = make_backend("eigen"), other = make_backend("eigen");
+  Plan plan(graph_of(2), *backend);
+  CHECK_THROWS_WITH(predict_memory(graph_of(2, 7), *backend, sharing(plan)),
+                    Catch::Matchers::ContainsSubstring("fc.weight"));
+  CHECK_THROWS_AS(predict_memory(graph_of(2), *other, sharing(plan)), UsageError);
+  Options f64 = sharing(plan);
+  f64.dtype = DType::f64;
+  CHECK_THROWS_AS(predict_memory(graph_of(2), *backend, f64), UsageError);
+  Options training = sharing(plan);
+  training.mode = Mode::training;
+  CHECK_THROWS_AS(predict_memory(graph_of(2), *backend, training), UsageError);
+  Graph unknown("unknown");
+  fully_connected(unknown.input({2, 2, 1, 1}), "another", {.outputs = 2});
+  CHECK_THROWS_AS(predict_memory(unknown, *backend, sharing(plan)), UsageError);
+}
