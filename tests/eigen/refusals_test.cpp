@@ -114,7 +114,7 @@ TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
 
 TEST_CASE("eigen says what of it is Eigen's own") {
   CHECK_THAT(oracle().describe(), ContainsSubstring("Lamina") && ContainsSubstring("Eigen 3.") &&
-                                      ContainsSubstring("im2col_eigen, lrn and softmax"));
+                                      ContainsSubstring("im2col_eigen, lrn, softmax, sigmoid, tanh and losses"));
 }
 
 TEST_CASE("eigen runs every algorithm that it lists, and says which one runs") {

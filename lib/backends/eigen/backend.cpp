@@ -75,10 +75,7 @@ void check_names(const Op& op, const Choice& choice) {
 }
 
 /// Ops that not_yet.cpp refuses.
-bool not_yet(const Op& op) {
-  return holds<Sigmoid>(op) || holds<Tanh>(op) || holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op) ||
-         holds<Embedding>(op) || holds<Lstm>(op);
-}
+bool not_yet(const Op& op) { return holds<Lstm>(op); }
 
 bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
 
@@ -120,8 +117,9 @@ EigenBackend::EigenBackend(const BackendOptions& options)
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
   return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) +
-         "." + std::to_string(EIGEN_MINOR_VERSION) + " for im2col_eigen, lrn and softmax, instruction set " +
-         context_.set.name + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+         "." + std::to_string(EIGEN_MINOR_VERSION) +
+         " for im2col_eigen, lrn, softmax, sigmoid, tanh and losses, instruction set " + context_.set.name + ", " +
+         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {

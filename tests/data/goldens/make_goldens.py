@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Results and gradients of every op by PyTorch, on odd shapes, as safetensors files beside this script.
 
-usage: make_goldens.py        (with the distribution's python3-torch; the files say which version made them)
+usage: make_goldens.py [OP...]        (with the distribution's python3-torch; the files say which version made them)
 
-A file per op. Its tensors are named <case>.<f64|f32>.<tensor>: x0, x1, ..., the parameters weight and bias, the state
+A file per op; with arguments only those of these ops. Its tensors are named <case>.<f64|f32>.<tensor>: x0, x1, ..., the parameters weight and bias, the state
 before (running_mean, running_var) and after (running_mean_after, ...), dy, y, dx0, dx1, ..., dweight, dbias. The geometry
 of a case stands here and, under the same name, in tests/ops/goldens_test.cpp.
 """
@@ -11,6 +11,7 @@ of a case stands here and, under the same name, in tests/ops/goldens_test.cpp.
 import json
 import pathlib
 import struct
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -42,14 +43,20 @@ class Numbers:
     def __call__(self, *extents):
         return torch.randn(*extents, generator=self.generator, dtype=torch.float32).double()
 
+    def whole(self, first, end, *extents):
+        return torch.randint(first, end, extents, generator=self.generator).double()
+
 
 class Golden:
     """One case: inputs, parameters and state in f64, and a function that makes y."""
 
-    def __init__(self, op, name, x, function, weight=None, bias=None, state=None):
+    def __init__(self, op, name, x, function, weight=None, bias=None, state=None, whole=None):
+        """`whole`: by number of the input, the range (first, end) of its whole numbers; it has no gradient."""
         self.op, self.name, self.function = op, name, function
+        self.whole = whole or {}
         numbers = Numbers(op + name)
-        self.x = [numbers(*extents) for extents in x]
+        self.x = [numbers.whole(*self.whole[i], *extents) if i in self.whole else numbers(*extents)
+                  for i, extents in enumerate(x)]
         self.params = {}
         if weight:
             self.params["weight"] = numbers(*weight)
@@ -64,7 +71,7 @@ class Golden:
         out = {}
         dy64 = None
         for dtype, label in ((torch.float64, "f64"), (torch.float32, "f32")):
-            x = [t.to(dtype, copy=True).requires_grad_() for t in self.x]
+            x = [t.to(dtype, copy=True).requires_grad_(i not in self.whole) for i, t in enumerate(self.x)]
             params = {k: t.to(dtype, copy=True).requires_grad_() for k, t in self.params.items()}
             state = {k: t.to(dtype, copy=True) for k, t in self.state.items()}
             before = {k: t.clone() for k, t in state.items()}
@@ -76,7 +83,8 @@ class Golden:
             put = lambda name, tensor: out.__setitem__(f"{self.name}.{label}.{name}", tensor)
             for i, t in enumerate(x):
                 put(f"x{i}", t)
-                put(f"dx{i}", t.grad)
+                if i not in self.whole:
+                    put(f"dx{i}", t.grad)
             for k, t in params.items():
                 put(k, t)
                 put("d" + k, t.grad)
@@ -119,6 +127,40 @@ def fully_connected(name, x, outputs, bias=True):
                   weight=(outputs, inputs), bias=outputs if bias else None)
 
 
+def loss_and_accuracy(loss, right):
+    """One tensor, as our losses give it; the accuracy has no gradient."""
+    return torch.stack([loss, right.to(loss.dtype).mean()]).reshape(1, 2, 1, 1)
+
+
+def softmax_cross_entropy(name, x, clip=0, ignored=False):
+    def function(x0, x1):
+        labels = x1.detach()[:, 0].long()
+        counted = labels >= 0
+        right = (x0.argmax(1) == labels)[counted]
+        if clip == 0:
+            return loss_and_accuracy(F.cross_entropy(x0, labels, ignore_index=-1), right)
+        p = F.softmax(x0, 1).gather(1, labels.unsqueeze(1)).clamp(clip, 1 - clip)  # as Keras 2.1.1
+        return loss_and_accuracy(-p.log().mean(), right)
+    return Golden("softmax_cross_entropy", name, [x, (x[0], 1) + x[2:]], function,
+                  whole={1: (-1 if ignored else 0, x[1])})
+
+
+def sigmoid_cross_entropy(name, x, clip=0):
+    def function(x0, x1):
+        right = (x0 > 0) == (x1 == 1)
+        if clip == 0:
+            return loss_and_accuracy(F.binary_cross_entropy_with_logits(x0, x1), right)
+        p = torch.sigmoid(x0).clamp(clip, 1 - clip)  # as Keras 2.1.1: back to a logit, then the same loss
+        return loss_and_accuracy(F.binary_cross_entropy_with_logits((p / (1 - p)).log(), x1), right)
+    return Golden("sigmoid_cross_entropy", name, [x, x], function, whole={1: (0, 2)})
+
+
+def embedding(name, x, vocabulary, features):
+    return Golden("embedding", name, [x],
+                  lambda x0, weight: F.embedding(x0[:, 0].long(), weight[:, :, 0, 0]).permute(0, 3, 1, 2),
+                  weight=(vocabulary, features, 1, 1), whole={0: (0, vocabulary)})
+
+
 GOLDENS = [
     conv("plain", (2, 3, 7, 5), 4, (3, 3), padding=1),
     conv("strided", (2, 3, 9, 7), 4, (3, 3), bias=False, stride=2, padding=1),
@@ -156,6 +198,15 @@ GOLDENS = [
     fully_connected("no_bias", (2, 2, 3, 3), 7, bias=False),
     Golden("softmax", "vector", [(3, 11, 1, 1)], lambda x0: F.softmax(x0, 1)),
     Golden("softmax", "map", [(2, 5, 3, 4)], lambda x0: F.softmax(x0, 1)),
+    Golden("sigmoid", "map", [(2, 3, 5, 3)], torch.sigmoid),
+    Golden("tanh", "map", [(2, 3, 5, 3)], torch.tanh),
+    softmax_cross_entropy("vector", (7, 11, 1, 1)),
+    softmax_cross_entropy("map", (2, 5, 3, 4), ignored=True),
+    softmax_cross_entropy("clipped", (9, 4, 1, 1), clip=0.2),
+    sigmoid_cross_entropy("vector", (13, 1, 1, 1)),
+    sigmoid_cross_entropy("clipped", (3, 5, 1, 1), clip=0.3),
+    embedding("sequence", (3, 1, 7, 1), 9, 5),
+    embedding("vector", (11, 1, 1, 1), 6, 3),
     Golden("add", "two", [(2, 3, 5, 3)] * 2, torch.add),
     Golden("concat", "three", [(2, 3, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], lambda *x: torch.cat(x, 1)),
     Golden("slice", "middle", [(2, 7, 3, 3)], lambda x0: x0[:, 2:5]),
@@ -166,6 +217,8 @@ def main():
     torch.set_num_threads(1)
     files = {}
     for golden in GOLDENS:
+        if sys.argv[1:] and golden.op not in sys.argv[1:]:
+            continue
         files.setdefault(golden.op, {}).update(golden.tensors())
     for op, tensors in files.items():
         write(HERE / f"{op}.safetensors", tensors)

@@ -42,7 +42,8 @@ Lrn random_lrn(Dice& dice) {
 
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
-  switch (dice(0, 13)) {
+  const Shape one_channel{x.n, 1, x.h, x.w};
+  switch (dice(0, 17)) {
     case 0:
     case 1:
     case 2:
@@ -64,6 +65,10 @@ Case draw_case(Dice& dice) {
       for (int i = dice(1, 4); i > 0; --i) shapes.push_back({x.n, dice(1, 5), x.h, x.w});
       return {"random", Concat{}, shapes};
     }
+    case 13: return {"random", dice.chance(0.5) ? Op{Sigmoid{}} : Op{Tanh{}}, {x}};
+    case 14: return {"random", SoftmaxCrossEntropy{.clip = dice.chance(0.3) ? 0.2 : 0}, {x, one_channel}};
+    case 15: return {"random", SigmoidCrossEntropy{.clip = dice.chance(0.3) ? 0.3 : 0}, {x, x}};
+    case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);
       return {"random", Slice{.first = dice(0, x.c - channels), .channels = channels}, {x}};

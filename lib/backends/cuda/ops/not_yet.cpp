@@ -11,11 +11,6 @@ namespace {
 
 }  // namespace
 
-Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
-Lowered lower(const Tanh&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
-Lowered lower(const SoftmaxCrossEntropy&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
-Lowered lower(const SigmoidCrossEntropy&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
-Lowered lower(const Embedding&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
 Lowered lower(const Lstm&, const Spec& spec, const Choice&, Machine&) { refuse_for_now(spec); }
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,38 +1,10 @@
 // y = exp(x - max) / sum over the channels. One value per image: the channels lie together and are the vector.
 // Maps: chunks of pixels are the vector, and the channels are walked.
 
-#include <Eigen/Core>
-
-#include "../runtime/elements.h"
+#include "exponentials.h"
 
 namespace lamina::eigen {
 namespace {
-
-constexpr std::int64_t chunk = 64;  // elements
-
-/// Of fixed size and place, so that an exponential has the same bits wherever its argument lies in memory.
-template <class T>
-using Chunk = Eigen::Array<T, chunk, 1>;
-
-/// exp(x - largest) for up to a chunk of elements.
-template <class T, class Largest>
-void exponentials(const T* x, const Largest& largest, std::int64_t count, Chunk<T>& to) {
-  to.setZero();
-  std::copy_n(x, count, to.data());
-  to = (to - largest).exp();
-}
-
-/// Calls work(n, first pixel, pixels) for chunks that cover every pixel of every image once.
-template <class Work>
-void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), chunks = (plane + chunk - 1) / chunk;
-  pool.split(shape.n * chunks, 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) {
-      const std::int64_t first = i % chunks * chunk;
-      work(i / chunks, first, std::min(chunk, plane - first));
-    }
-  });
-}
 
 template <class T>
 void forward_vector(const T* x, T* y, std::int64_t channels) {

@@ -1,0 +1,24 @@
+#pragma once
+// Whole numbers that come as elements: labels and ids. They may hold anything.
+
+#include "launch.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+constexpr int ignored_label = -1, invalid_number = -2;
+
+/// The number from 0 to below `count` that an element holds, or invalid_number.
+template <class T>
+__device__ int whole_number(T element, int count) {
+  if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // also a NaN
+  const auto number = static_cast<std::int64_t>(element);
+  return number < count && static_cast<T>(number) == element ? static_cast<int>(number) : invalid_number;
+}
+
+/// Likewise the class of a label, or ignored_label.
+template <class T>
+__device__ int class_of(T label, int classes) {
+  return label == T(-1) ? ignored_label : whole_number(label, classes);
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

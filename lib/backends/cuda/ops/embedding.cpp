@@ -1,0 +1,36 @@
+// Ids as rows of a table. The gradient of the table is dense.
+
+#include "../../../../kernels/embedding.h"
+
+#include <limits>
+
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+Lowered lower(const Embedding& op, const Spec& spec, const Choice&, Machine& machine) {
+  Lowered unit = empty_unit(spec);
+  const std::int64_t ids = spec.x[0].shape.count();
+  if (ids > std::numeric_limits<int>::max())
+    throw Unsupported(std::string(Machine::backend_name()) + ": " + to_string(spec.op) + " of " + std::to_string(ids) +
+                      " ids; it takes fewer than 2^31");
+  unit.backward_reads_x[0] = true;
+  unit.recompute_reads_x[0] = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto forward = [rows = op.vocabulary](Stream stream, const Args& args) {
+      embedding_forward(stream, view<const T>(args.x[0]), args.w[0].as<const T>(), rows, view<T>(args.y));
+    };
+    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+    if (spec.mode == Mode::inference) return;
+    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
+    const auto backward = [rows = op.vocabulary, adds = spec.adds_dw](Stream stream, const Args& args) {
+      embedding_backward(stream, view<const T>(args.x[0]), view<const T>(args.dy),
+                         static_cast<PlaceOfRow*>(args.workspace), args.dw[0].as<T>(), rows, adds);
+    };
+    unit.steps.push_back(launches(machine, {Pass::backward_params}, "direct", backward,
+                                  static_cast<std::size_t>(ids) * sizeof(PlaceOfRow)));
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,24 @@
+#pragma once
+// Whole numbers that come as elements: labels and ids. They may hold anything.
+
+#include <cstdint>
+
+namespace lamina::eigen {
+
+constexpr std::int64_t ignored_label = -1, invalid_number = -2;
+
+/// The number from 0 to below `count` that an element holds, or invalid_number.
+template <class T>
+std::int64_t whole_number(T element, std::int64_t count) {
+  if (!(element >= 0 && element <= static_cast<T>(count))) return invalid_number;  // also a NaN
+  const auto number = static_cast<std::int64_t>(element);
+  return number < count && static_cast<T>(number) == element ? number : invalid_number;
+}
+
+/// Likewise the class of a label, or ignored_label.
+template <class T>
+std::int64_t class_of(T label, std::int64_t classes) {
+  return label == T(-1) ? ignored_label : whole_number(label, classes);
+}
+
+}  // namespace lamina::eigen

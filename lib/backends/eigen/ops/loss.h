@@ -1,0 +1,33 @@
+#pragma once
+// What the losses share: the mean loss and the accuracy from what became of each row.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "../runtime/elements.h"
+
+namespace lamina::eigen {
+
+/// Of some rows, or one.
+struct RowLoss {
+  double loss = 0;
+  std::int64_t right = 0, count = 0;  ///< ignored rows do not count
+};
+
+/// y = {mean loss, share of right rows}, in the order of the rows; returns 1 / their number, or 0 where none counts.
+template <class T>
+T put_loss(const Tensor& y, const RowLoss* rows, std::int64_t count) {
+  RowLoss sum;
+  for (std::int64_t i = 0; i < count; ++i) {
+    sum.loss += rows[i].loss;
+    sum.right += rows[i].right;
+    sum.count += rows[i].count;
+  }
+  const auto counted = static_cast<double>(sum.count);
+  y.as<T>()[0] = sum.count == 0 ? T(0) : static_cast<T>(sum.loss / counted);
+  y.as<T>()[1] = sum.count == 0 ? T(0) : static_cast<T>(static_cast<double>(sum.right) / counted);
+  return sum.count == 0 ? T(0) : static_cast<T>(1 / counted);
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,94 @@
+// Ids as rows of a table.
+
+#include <cmath>
+#include <limits>
+
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/cases/example.h"
+#include "support/cases/suite.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+Embedding table(int vocabulary, int features) { return {.vocabulary = vocabulary, .features = features}; }
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"sequences", table(7, 5), {{3, 1, 6, 1}}},
+      {"one id per image", table(7, 5), {{9, 1, 1, 1}}},
+      {"one row", table(1, 3), {{2, 1, 5, 1}}},
+      {"one feature", table(6, 1), {{2, 1, 5, 1}}},
+      {"maps of ids", table(20, 9), {{2, 1, 4, 6}}},
+      {"few of many rows", table(500, 3), {{2, 1, 5, 1}}},
+      {"long sequences", table(11, 70), {{2, 1, 150, 1}}},
+      {"inference", table(7, 5), {{3, 1, 6, 1}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+Result run(const Case& c, const Feed& feed, const Conditions& conditions) {
+  return run_unit(backend(), *make_spec(backend(), c, conditions), {}, feed);
+}
+
+}  // namespace
+
+TEST_CASE("embedding, by hand") {
+  const Case c{"", table(4, 2), {{1, 1, 3, 1}}};
+  check_example(c, {{{2, 0, 2}}, {{1, 2, 3, 4, 5, 6, 7, 8}}, {}, {10, 20, 30, 100, 200, 300}, {}, {}},
+                {{5, 1, 5, 6, 2, 6}, {}, {{20, 200, 0, 0, 40, 400, 0, 0}}, {}});
+}
+
+TEST_CASE("embedding, by hand: one id per image") {
+  const Case c{"", table(3, 2), {{3, 1, 1, 1}}};
+  check_example(c, {{{1, 1, 0}}, {{1, 2, 3, 4, 5, 6}}, {}, {10, 20, 1, 2, 7, 8}, {}, {}},
+                {{3, 4, 3, 4, 1, 2}, {}, {{7, 8, 11, 22, 0, 0}}, {}});
+}
+
+TEST_CASE("an id out of range gives NaN, adds to no gradient and touches nothing else") {
+  for (const double id : {3.0, -1.0, 0.5, 16777216.0, 1e30, -1e30, std::numeric_limits<double>::quiet_NaN(),
+                          std::numeric_limits<double>::infinity()})
+    for (const DType dtype : element_types())
+      for (const Shape& shape : {Shape{1, 1, 3, 1}, Shape{3, 1, 1, 1}}) {
+        INFO("id " << id << " in " << to_string(dtype) << ", ids " << to_string(shape));
+        const Feed feed{{{2, id, 0}}, {{1, 2, 3}}, {}, {10, 20, 40}, {}, {}};
+        const Result result = run({"", table(3, 1), {shape}}, feed, {.dtype = dtype});
+        CHECK(result.y[0] == 3);
+        CHECK(std::isnan(result.y[1]));
+        CHECK(result.y[2] == 1);
+        CHECK(result.dw[0] == Values{40, 0, 10});
+      }
+}
+
+TEST_CASE("a batch without a valid id has a gradient of zeros") {
+  const Feed feed{{{-1, 9, 9}}, {{1, 2, 3}}, {}, {10, 20, 40}, {}, {{5, 6, 7}}};
+  const Case c{"", table(3, 1), {{1, 1, 3, 1}}};
+  CHECK(run(c, feed, {}).dw[0] == Values{0, 0, 0});
+  CHECK(run(c, feed, {.adds = true}).dw[0] == Values{5, 6, 7});
+}
+
+TEST_CASE("an id that fills most of a batch, as padding does, adds all its gradients") {
+  const Case c{"", table(50, 3), {{4, 1, 300, 1}}};
+  Feed feed = make_feed(c, 3, Fill::integers);
+  for (std::size_t i = 0; i < feed.x[0].size(); ++i)
+    if (i % 5 != 0) feed.x[0][i] = 0;
+  const Result want = reference(c, feed);
+  for (const DType dtype : element_types()) CHECK(run(c, feed, {.dtype = dtype}).dw[0] == want.dw[0]);
+}
+
+TEST_CASE("embedding adds whole numbers exactly") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_integers(c);
+}
+
+TEST_CASE("embedding agrees with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("embedding has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}

@@ -1,0 +1,142 @@
+// Labels and ids in plans: they have no gradient, though they come from inputs.
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lamina/gradient_check.h"
+#include "lamina/plan.h"
+#include "support/backend.h"
+#include "support/cases/plans.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+/// ids, embedding, mean over the steps, a class per sequence, and its loss.
+Graph classifier() {
+  Graph graph("classifier");
+  const Value words = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 9, .features = 3});
+  const Value scores = fully_connected(global_average_pool(words), "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, graph.input({4, 1, 1, 1}, "labels"), "loss");
+  return graph;
+}
+
+std::vector<std::string> wanted_names(const Graph& graph, const Options& options) {
+  const std::vector<bool> wanted = wanted_gradients(graph, options);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) names.push_back(graph.nodes()[i].name);
+  return names;
+}
+
+const Spec& spec_of(const std::vector<PlannedUnit>& units, const Graph& graph, const char* node) {
+  for (const PlannedUnit& unit : units)
+    if (unit.nodes.front() == graph.find(node)) return unit.spec;
+  throw UsageError(std::string("no unit starts at ") + node);
+}
+
+}  // namespace
+
+TEST_CASE("labels and ids want no gradient, be the gradients of inputs requested or not") {
+  const Graph graph = classifier();
+  for (const bool input_gradient : {false, true})
+    CHECK(wanted_names(graph, {.input_gradient = input_gradient}) ==
+          std::vector<std::string>{"words", "global_average_pool", "fc", "loss"});
+  CHECK(wanted_names(graph, {.mode = Mode::inference}).empty());
+}
+
+TEST_CASE("the units of labels and ids are asked for no gradient of them") {
+  const Graph graph = classifier();
+  const std::vector<PlannedUnit> units = planned_units(graph, oracle(), {.input_gradient = true});
+  CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
+  CHECK(spec_of(units, graph, "fc").wants_dx == std::vector<bool>{true});
+  CHECK(spec_of(units, graph, "loss").wants_dx == std::vector<bool>{true, false});
+}
+
+TEST_CASE("an input that is read as ids and as numbers has the gradient of the numbers alone") {
+  Graph graph("both");
+  const Value x = graph.input({2, 1, 6, 1}, "x");
+  const Value words = embedding(x, "words", {.vocabulary = 9, .features = 1});
+  relu(add(words, x, "sum"), "last");
+  const Options options{.fuse = false, .input_gradient = true};
+  CHECK(wanted_names(graph, options) == std::vector<std::string>{"x", "words", "sum", "last"});
+  const std::vector<PlannedUnit> units = planned_units(graph, oracle(), options);
+  CHECK(spec_of(units, graph, "words").wants_dx == std::vector<bool>{false});
+  CHECK(spec_of(units, graph, "sum").wants_dx == std::vector<bool>{true, true});
+  CHECK(spec_of(units, graph, "sum").adds_dx == std::vector<bool>{false, false});  // nobody else writes x's
+}
+
+TEST_CASE("parts of labels want no gradient, nor does what leads to them alone") {
+  Graph graph("parts");
+  const Value labels = graph.input({4, 2, 1, 1}, "labels");
+  const Value scores = fully_connected(graph.input({4, 3, 1, 1}, "x"), "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, slice(labels, "part", {.first = 1, .channels = 1}), "loss");
+  CHECK(wanted_names(graph, {.input_gradient = true}) == std::vector<std::string>{"x", "fc", "loss"});
+  const std::vector<PlannedUnit> units = planned_units(graph, oracle(), {.input_gradient = true});
+  CHECK(spec_of(units, graph, "part").wants_dx == std::vector<bool>{false});
+}
+
+TEST_CASE("parameters that labels alone depend on cannot be trained") {
+  Graph graph("useless");
+  const Value x = graph.input({4, 3, 1, 1}, "x");
+  const Value labels = fully_connected(x, "teacher", {.outputs = 1});
+  softmax_cross_entropy(fully_connected(x, "fc", {.outputs = 5}), labels, "loss");
+  CHECK_THROWS_WITH(planned_units(graph, oracle()), Catch::Matchers::ContainsSubstring("teacher"));
+  CHECK_THROWS_AS(planned_units(graph, oracle()), UsageError);
+  CHECK_NOTHROW(planned_units(graph, oracle(), {.mode = Mode::inference}));
+}
+
+TEST_CASE("a plan fills labels and ids with valid numbers, the same on every backend and all of them in use") {
+  Graph graph("long");
+  const Value words = embedding(graph.input({40, 1, 30, 1}, "ids"), "words", {.vocabulary = 9, .features = 3});
+  const Value scores = fully_connected(words, "fc", {.outputs = 5});
+  softmax_cross_entropy(scores, graph.input({40, 1, 1, 1}, "labels"), "loss");
+  Plan plan(graph, backend(), {.dtype = DType::f64, .seed = 3}), other(graph, oracle(), {.seed = 3});
+  for (const auto& [name, count] : {std::pair{"ids", 9}, std::pair{"labels", 5}}) {
+    const Values values = read(backend().device(), plan.input(name));
+    CHECK(read(oracle().device(), other.input(name)) == values);
+    std::set<double> seen(values.begin(), values.end());
+    CHECK(seen.size() == static_cast<std::size_t>(count));
+    CHECK(*seen.begin() == 0);
+    CHECK(*seen.rbegin() == count - 1);
+    for (const double value : seen) CHECK(value == std::floor(value));
+  }
+}
+
+TEST_CASE("a plan with labels and ids trains in every way that a plan runs") {
+  for (const Options& options :
+       {Options{.dtype = DType::f64}, Options{.dtype = DType::f64, .input_gradient = true},
+        Options{.dtype = DType::f64, .keep = Keep::cheap}, Options{.dtype = DType::f64, .keep_values = true}}) {
+    Plan plan(classifier(), backend(), options), plain(classifier(), oracle(), {.dtype = DType::f64, .fuse = false});
+    check_same(run(plan), run(plain), 1e-12);
+    if (options.input_gradient) {
+      CHECK_THROWS_WITH(plan.input_gradient("labels"), Catch::Matchers::ContainsSubstring("labels"));
+      CHECK_THROWS_AS(plan.input_gradient("ids"), UsageError);
+    }
+  }
+}
+
+TEST_CASE("a network with a loss has the gradients of its differences") {
+  for (const double clip : {0.0, 0.22}) {
+    Graph graph("net");
+    Value x = graph.input({3, 2, 5, 5}, "x");
+    x = relu(conv(x, "conv", {.channels = 4, .kernel = 3}));
+    x = tanh(fully_connected(x, "fc", {.outputs = 4}));
+    softmax_cross_entropy(x, graph.input({3, 1, 1, 1}, "labels"), "loss", {.clip = clip});
+    for (const GradientError& error : check_gradients(graph, one_thread(), {.dtype = DType::f64})) {
+      INFO(error.tensor << " at step " << error.step);
+      CHECK(error.relative_error < 1e-7);
+    }
+  }
+  for (const GradientError& error : check_gradients(classifier(), one_thread(), {.dtype = DType::f64})) {
+    INFO(error.tensor << " at step " << error.step);
+    CHECK(error.tensor != "labels");
+    CHECK(error.relative_error < 1e-7);
+  }
+}
