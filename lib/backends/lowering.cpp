@@ -27,6 +27,19 @@ std::string refusal(const Candidate& candidate, const Lowered::Step& step, const
   return text.str();
 }
 
+/// Why the candidate is taken, where there are several; `refused` has what the limits say of those before it.
+std::string reason_of(const Candidate& taken, bool named, const std::vector<Candidate>& all,
+                      const std::string& refused) {
+  if (named) return "named";
+  if (all.size() == 1) return {};
+  if (!refused.empty()) return "rule: the first within the limits; " + refused;
+  if (!taken.reason.empty()) return "rule: " + taken.reason;
+  std::string others;
+  for (const Candidate& other : all)
+    if (&other != &taken) others += (others.empty() ? "" : ", ") + other.algorithm;
+  return "rule: before " + others;
+}
+
 }  // namespace
 
 void check_enumerators(const Spec& spec, const Choice& choice) {
@@ -67,7 +80,10 @@ Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, con
     Lowered::Step step = candidate.lower();
     step.max_error = candidate.max_error;
     const std::string reason = refusal(candidate, step, choice);
-    if (reason.empty()) return step;
+    if (reason.empty()) {
+      step.reason = reason_of(candidate, !named.empty(), candidates, reasons);
+      return step;
+    }
     reasons += (reasons.empty() ? "" : "; ") + reason;
   }
   const std::string where = unit + ", " + std::string(to_string(pass)) + ": ";

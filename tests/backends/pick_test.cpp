@@ -39,6 +39,16 @@ TEST_CASE("a step tells what its algorithm guarantees") {
   CHECK(taken({.algorithm = {"exact", "", ""}}).max_error == 1e-7);
 }
 
+TEST_CASE("a step tells why its algorithm is taken, where there are several") {
+  CHECK(taken({.algorithm = {"exact", "", ""}}).reason == "named");
+  CHECK_THAT(taken({}).reason, ContainsSubstring("rule") && ContainsSubstring("large, exact"));
+  CHECK_THAT(taken({.max_error = 1e-4}).reason, ContainsSubstring("limits") && ContainsSubstring("hasty guarantees"));
+  std::vector<Candidate> reasoned = candidates;
+  reasoned.front().reason = "there is no time";
+  CHECK_THAT(pick("unit", Pass::forward, {}, reasoned).reason, ContainsSubstring("there is no time"));
+  CHECK(pick("unit", Pass::forward, {}, {candidate("only", 0, 0)}).reason.empty());
+}
+
 TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {
   CHECK(taken({.algorithm = {"large", "", ""}}).algorithm == "large");
   CHECK_THROWS_AS(taken({.algorithm = {"hasty", "", ""}, .deterministic = true}), Unsupported);

@@ -103,6 +103,7 @@ struct Lowered {
     bool deterministic = true;    ///< the same bits on every run, as declared
     Math math = Math::strict;     ///< of its products
     double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is
+    std::string reason{};         ///< why this algorithm, for people: "named", or the rule's; empty: there is one only
     bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
   };
   std::vector<Step> steps;

@@ -69,6 +69,7 @@ LAMINA_API std::vector<bool> wanted_gradients(const Graph&, const Options& = {})
 struct PlannedUnit {
   std::vector<int> nodes;  ///< in order
   Spec spec;
+  Choice choice;
 };
 
 /// The units that `Plan` would lower, in forward order. Lowers nothing and touches no device.

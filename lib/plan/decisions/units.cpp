@@ -57,10 +57,13 @@ std::vector<bool> wanted_gradients(const Graph& graph, const Options& options) {
 
 std::vector<PlannedUnit> planned_units(const Graph& graph, const Backend& backend, const Options& options) {
   std::vector<PlannedUnit> planned;
-  for (planner::Unit& unit : planner::make_units(planner::Nodes(graph), backend, options).list) {
+  const planner::Nodes all(graph);
+  planner::Units units = planner::make_units(all, backend, options);
+  planner::set_choices(units, all, backend, options);
+  for (planner::Unit& unit : units.list) {
     std::vector<int> nodes;
     for (const planner::NodeId node : unit.nodes) nodes.push_back(static_cast<int>(node));
-    planned.push_back({std::move(nodes), std::move(unit.spec)});
+    planned.push_back({std::move(nodes), std::move(unit.spec), std::move(unit.choice)});
   }
   return planned;
 }

@@ -57,6 +57,17 @@ bool has_narrow_groups(const Conv& op, const Spec& spec) {
   return op.groups > 1 && (op.channels / op.groups < few || spec.x[0].shape.c / op.groups < few);
 }
 
+/// Why the rule has this algorithm first.
+std::string rule_text(const std::string& first, const Conv& op, const Spec& spec) {
+  if (first == winograd_4x4_name) return "by its model faster than implicit_gemm";
+  if (first == "direct") return "a product's tile would be mostly empty in groups of so few filters or channels";
+  if (first == "gemm_1x1") return "a 1x1 kernel: its product reads the tensors directly";
+  if (first != "implicit_gemm") return {};
+  const std::string refused = winograd_4x4_refusal(op, spec);
+  if (!refused.empty()) return "the default; " + refused;
+  return spec.y.dtype == DType::f32 ? "by its model faster than winograd_4x4" : "the default; winograd_4x4 is for f32";
+}
+
 /// The algorithms for this unit, best guess first. Throws Unsupported, with the reason, if `named` cannot run it.
 std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
                                      Machine* machine) {
@@ -90,6 +101,7 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
       // A weight gradient by im2col_gemm needs a launch for every image and group.
       return pass == Pass::backward_params ? c.algorithm != im2col_gemm_name : c.algorithm == "direct";
     });
+  if (!found.empty()) found.front().reason = rule_text(found.front().algorithm, op, spec);
   return found;
 }
 

@@ -196,13 +196,14 @@ class BackwardData {
   Taken taken_;
 };
 
-/// A step that keeps `body`.
+/// A step that keeps `body`; `named`: the choice names its algorithm.
 template <class Body>
-Lowered::Step keep(Pass pass, const Taken& taken, std::shared_ptr<Body> body) {
+Lowered::Step keep(Pass pass, const Taken& taken, bool named, std::shared_ptr<Body> body) {
   Lowered::Step kept = step(
       {pass}, taken.name, [body](const Args& args) { body->run(args); }, taken.workspace_bytes);
   kept.deterministic = taken.deterministic;
   kept.math = taken.math;
+  kept.reason = named ? "named" : "rule: the first of cuDNN's heuristic within the limits";
   return kept;
 }
 
@@ -220,11 +221,12 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
     ConvProblem problem(op, spec, pass, std::move(image), std::move(result), session);
     const bool adds = pass == Pass::backward_params ? unit.adds_dw : data && unit.adds;
     const Taken taken = take("cudnn: " + to_string(Op(op)), spec, problem, choice, adds, session);
+    const bool named = !choice.algorithm[static_cast<std::size_t>(pass)].empty();
     exact = exact && taken.exact;
     if (pass == Pass::forward)
-      return keep(pass, taken, std::make_shared<Forward>(unit, spec, std::move(problem), taken));
-    if (data) return keep(pass, taken, std::make_shared<BackwardData>(unit, std::move(problem), taken));
-    return keep(pass, taken, std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
+      return keep(pass, taken, named, std::make_shared<Forward>(unit, spec, std::move(problem), taken));
+    if (data) return keep(pass, taken, named, std::make_shared<BackwardData>(unit, std::move(problem), taken));
+    return keep(pass, taken, named, std::make_shared<BackwardParams>(unit, spec, std::move(problem), taken));
   });
   lowered.workspace_exact = exact;
   if (unit.folded) {

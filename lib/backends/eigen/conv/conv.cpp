@@ -59,6 +59,15 @@ double terms(const ConvProblem& c, Pass pass) {
 
 std::string unit_text(const Conv& op) { return "eigen: " + to_string(Op(op)); }
 
+/// Why the rule has this algorithm first.
+std::string rule_text(const std::string& first, const ConvProblem& c, DType dtype) {
+  if (first == "direct") return "a register tile would be mostly empty in groups of so few channels and filters";
+  if (first != "im2col_gemm") return "fewer multiplications, in f32 and with enough channels and filters";
+  const std::string refused = winograd_refusal(c, 2);
+  if (!refused.empty()) return "the default; Winograd " + refused;
+  return dtype == DType::f32 ? "too few channels or filters for Winograd" : "the default; Winograd is for f32";
+}
+
 /// Those that can do this pass, best guess first. Throws Unsupported where the choice names one that cannot, and
 /// UsageError for a name that one of them has elsewhere, with the reason.
 std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
@@ -89,6 +98,7 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
   if (!named.empty() || context == nullptr)  // never by rule
     found.push_back({im2col_eigen_name, context == nullptr ? no_bound : im2col_eigen_error(c, dtype, pass, *context),
                      [=, &c] { return im2col_eigen_step(c, dtype, pass, *context); }});
+  found.front().reason = rule_text(found.front().algorithm, c, dtype);
   return found;
 }
 
