@@ -49,11 +49,6 @@ EXPORT int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius)
   return check(device);
 }
 
-EXPORT int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
-  *millijoules = 7'000'000'000'250ULL;
-  return check(device);
-}
-
 #if defined(OLD)
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
   *reasons = 0x1;

@@ -27,7 +27,6 @@ TEST_CASE("a GPU's state is the clock of its multiprocessors, its temperature, i
   CHECK(state.power_w.value_or(0) == Approx(678.9));
   CHECK(state.throttled == "power cap, hardware thermal slowdown");
   CHECK(state.missing.empty());
-  CHECK(gpu.energy_joules().value_or(0) == Approx(7e9 + 0.25).epsilon(1e-15));
 }
 
 TEST_CASE("what a GPU or an older driver does not report is missing with its reason, and the rest is there") {
@@ -54,7 +53,6 @@ TEST_CASE(
     const DeviceState state = failure.gpu.read();
     CHECK(is_empty(state));
     for (const std::string& part : failure.says) CHECK_THAT(state.missing, ContainsSubstring(part));
-    CHECK_FALSE(failure.gpu.energy_joules());
   }
 }
 

@@ -59,7 +59,6 @@ std::string Nvml::open(const std::string& pci_bus_id, const std::string& library
   resolve(opened, "nvmlDeviceGetCurrentClocksEventReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
   if (table_.nvmlDeviceGetCurrentClocksEventReasons == nullptr)
     resolve(opened, "nvmlDeviceGetCurrentClocksThrottleReasons", table_.nvmlDeviceGetCurrentClocksEventReasons);
-  resolve(opened, "nvmlDeviceGetTotalEnergyConsumption", table_.nvmlDeviceGetTotalEnergyConsumption);
 
   // The library counts its users. This one never leaves, so that the library stays initialised.
   if (const int status = table_.nvmlInit_v2(); status != success) return "nvmlInit_v2: " + text_of(status);
@@ -104,14 +103,6 @@ DeviceState Nvml::read() const {
                [&] { return table_.nvmlDeviceGetCurrentClocksEventReasons(device_, &reasons); }))
     state.throttled = throttle_text(reasons);
   return state;
-}
-
-std::optional<double> Nvml::energy_joules() const {
-  unsigned long long millijoules = 0;
-  if (!failure_.empty() || table_.nvmlDeviceGetTotalEnergyConsumption == nullptr ||
-      table_.nvmlDeviceGetTotalEnergyConsumption(device_, &millijoules) != success)
-    return {};
-  return 1e-3 * static_cast<double>(millijoules);
 }
 
 }  // namespace lamina

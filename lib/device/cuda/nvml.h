@@ -2,7 +2,6 @@
 // Clock, temperature and power of a GPU by NVIDIA's management library, opened at run time. Nothing links it, and none
 // of its headers is needed. It only reads: no clock, limit or mode is ever set.
 
-#include <optional>
 #include <string>
 
 #include "lamina/device.h"
@@ -23,9 +22,6 @@ class Nvml {
   /// GA100, so it says little about a short pass.
   DeviceState read() const;
 
-  /// Energy of the GPU since the driver was loaded; empty if it is not reported.
-  std::optional<double> energy_joules() const;
-
  private:
   struct Table {
     int (*nvmlInit_v2)() = nullptr;
@@ -35,7 +31,6 @@ class Nvml {
     int (*nvmlDeviceGetPowerUsage)(void* device, unsigned* milliwatts) = nullptr;
     /// ...ThrottleReasons before driver 535; the same bits.
     int (*nvmlDeviceGetCurrentClocksEventReasons)(void* device, unsigned long long* reasons) = nullptr;
-    int (*nvmlDeviceGetTotalEnergyConsumption)(void* device, unsigned long long* millijoules) = nullptr;
     const char* (*nvmlErrorString)(int status) = nullptr;
   };
 
