@@ -146,11 +146,11 @@ TEST_CASE("a header beyond the file may be cut off, and one that is too long is 
   const auto file = folder / "net.safetensors";
   const std::uint64_t longest = 100'000'000;
   write(file, length_bytes(longest + 1));
-  CHECK_THROWS_WITH(read_safetensors(file), file.string() +
-                                                ": a header of 100000001 bytes does not fit into the file: "
-                                                "it is cut off, or no safetensors file");
+  CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring(file.string()) && ContainsSubstring("100000001 bytes") &&
+                                                ContainsSubstring("cut off"));
   std::filesystem::resize_file(file, longest + 100);  // a hole: it uses no disk space
-  CHECK_THROWS_WITH(read_safetensors(file), file.string() + ": a header of 100000001 bytes is longer than 100 MB");
+  CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring("100000001 bytes") && ContainsSubstring("100 MB") &&
+                                                !ContainsSubstring("cut off"));
 }
 
 TEST_CASE("a hostile file is a FileError that names file and tensor") {
