@@ -17,6 +17,7 @@
 #include "build.h"
 #include "devices.h"
 #include "io/quantities.h"
+#include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
@@ -39,7 +40,7 @@ std::string value_of(const char* path, const std::string& key) {
   return {};
 }
 
-/// Mean of what the processors report as their clock now; nothing where the system does not tell.
+/// Mean of what the processors report as their clock now; "not known" where the system has none.
 std::string clock_MHz() {
   std::ifstream file("/proc/cpuinfo");
   double sum = 0;
@@ -49,7 +50,7 @@ std::string clock_MHz() {
     sum += std::strtod(line.c_str() + line.find(':') + 1, nullptr);
     ++count;
   }
-  return count > 0 ? fmt::format("{:.0f}", sum / count) : "not told";
+  return count > 0 ? fmt::format("{:.0f}", sum / count) : "not known";
 }
 
 std::string utc_now() {
@@ -86,7 +87,7 @@ void add_versions(Facts& facts) {
   facts.emplace_back("nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                                   NLOHMANN_JSON_VERSION_PATCH));
 #if defined(__GLIBC__)
-  char glibc[64] = "not told";
+  char glibc[64] = "not known";
   confstr(_CS_GNU_LIBC_VERSION, glibc, sizeof glibc);
   facts.emplace_back("libc", fmt::format("{}, built against glibc {}.{}", glibc, __GLIBC__, __GLIBC_MINOR__));
 #endif
@@ -114,9 +115,9 @@ void add_machine(Facts& facts) {
 }
 
 /// Which readings of a GPU are in the rows, or why not; of a processor nothing.
-void add_readings(Facts& facts, Workshop& workshop, const std::string& backend) {
+void add_readings(Facts& facts, Backends& backends, const std::string& backend) {
   try {
-    Device& device = workshop.usable_backend(backend).device();
+    Device& device = backends.usable(backend).device();
     if (device.longest_hold() <= 0) return;
     const std::string missing = device.state().missing;
     facts.emplace_back("readings_" + backend,
@@ -129,30 +130,30 @@ void add_readings(Facts& facts, Workshop& workshop, const std::string& backend) 
 
 }  // namespace
 
-Facts lasting_facts(Workshop& workshop) {
+Facts lasting_facts(Backends& backends) {
   Facts facts;
   add_machine(facts);
   for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
-  for (const std::string& name : workshop.backend_names()) {
+  for (const std::string& name : backends.names()) {
     try {
-      workshop.opened(name);  // timed, before a description opens the library
+      backends.opened(name);  // timed, before a description opens the library
     } catch (const Error&) {
       // Said below.
     }
     const auto add = [&](const char* kind, auto&& describe) {
       try {
-        facts.emplace_back(kind + name, describe(workshop.backend(name)));
+        facts.emplace_back(kind + name, describe(backends.at(name)));
       } catch (const Error& error) {
         facts.emplace_back(kind + name, error.what());
       }
     };
     add("backend_", [](Backend& backend) { return backend.describe(); });
     add("device_", [](Backend& backend) { return backend.device().describe(); });
-    add_readings(facts, workshop, name);
+    add_readings(facts, backends, name);
   }
-  if (!workshop.left_out().empty())
-    facts.emplace_back("left_out", fmt::format("{}", fmt::join(workshop.left_out(), "; ")));
+  if (!backends.left_out().empty())
+    facts.emplace_back("left_out", fmt::format("{}", fmt::join(backends.left_out(), "; ")));
   facts.emplace_back("launches",
                      "of a GPU's rows: hidden (layers: the queue is held until all is enqueued, and that is checked), "
                      "included (networks, as a user sees them; a layer whose launches could not be hidden) or replayed "
@@ -167,9 +168,10 @@ Facts lasting_facts(Workshop& workshop) {
 Facts passing_facts(const std::string& when) {
   double load[3] = {0, 0, 0};
   const bool known = getloadavg(load, 3) == 3;
-  return {{"time_" + when, utc_now()},
-          {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not told"},
-          {"clock_MHz_" + when, clock_MHz()}};
+  return {
+      {"time_" + when, utc_now()},
+      {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not known"},
+      {"clock_MHz_" + when, clock_MHz()}};
 }
 
 }  // namespace lamina::bench

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/workshop.h"
+#include "measure/backends.h"
 
 namespace lamina::bench {
 
@@ -14,7 +14,7 @@ using Facts = std::vector<Fact>;
 
 /// Known before anything runs: processor, memory, GPUs, system, compiler and flags, versions of every library in the
 /// headers and at run time, commit, how it will be timed.
-Facts lasting_facts(Workshop&);
+Facts lasting_facts(Backends&);
 
 /// What changes meanwhile: load average, clock of the processors, time; each key ends in "_" and `when`.
 Facts passing_facts(const std::string& when);

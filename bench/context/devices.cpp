@@ -24,20 +24,20 @@ std::string title(const DeviceInfo& device) {
 }
 
 /// What the device reaches, or, below the table, why that is not known.
-MeasuredDevice measured(const DeviceInfo& device, Workshop& workshop, std::string& notes) {
+MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& peaks, std::string& notes) {
   MeasuredDevice result{device};
   DeviceRates& rates = result.rates;
   try {
     rates = measure(device);
     result.units_flops = rates.units_flops;
     if (device.kind == DeviceInfo::Kind::processor) {
-      if (const Peak& peak = workshop.peak("eigen", DType::f32); peak.in_registers) {
+      if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
         result.units_flops = peak.flops;
-        notes += fmt::format("Units of {}: {}, {}\n", title(device), workshop.backend("eigen").describe(),
-                             peak.description());
+        notes +=
+            fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description());
       }
-      rates.matrix_flops = workshop.product_flops("eigen", DType::f32);
-      rates.matrix_by = fmt::format("backend eigen, {}", Workshop::product_description());
+      rates.matrix_flops = peaks.product_flops("eigen", DType::f32);
+      rates.matrix_by = fmt::format("backend eigen, {}", Peaks::product_description());
     }
     if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
   } catch (const Error& error) {
@@ -48,33 +48,33 @@ MeasuredDevice measured(const DeviceInfo& device, Workshop& workshop, std::strin
 
 }  // namespace
 
-Grid device_grid(const std::vector<MeasuredDevice>& all) {
-  Grid grid;
-  for (const char* name : {"device", "name", "architecture"}) grid.columns.push_back({name});
+TextTable device_columns(const std::vector<MeasuredDevice>& all) {
+  TextTable table;
+  for (const char* name : {"device", "name", "architecture"}) table.columns.push_back({name});
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
                            "triad GB/s", "units TFLOP/s", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
-    grid.columns.push_back({name, true});
+    table.columns.push_back({name, true});
   for (const auto& [device, rates, units_flops] : all)
-    grid.rows.push_back({title(device), device.name, device.architecture,
-                         amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
-                         count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
-                         amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
-                         amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
-                         amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
-                         amount(rates.matrix_flops, tera, 3), amount(rates.tf32_matrix_flops, tera, 3)});
-  return grid;
+    table.rows.push_back({title(device), device.name, device.architecture,
+                          amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
+                          count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
+                          amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
+                          amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
+                          amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
+                          amount(rates.matrix_flops, tera, 3), amount(rates.tf32_matrix_flops, tera, 3)});
+  return table;
 }
 
-std::string device_table(Workshop& workshop, Format format) {
+std::string device_table(Backends& backends, Peaks& peaks, Format format) {
   std::string notes;
   std::vector<MeasuredDevice> all;
-  for (const DeviceInfo& device : devices()) all.push_back(measured(device, workshop, notes));
-  const Grid grid = device_grid(all);
-  if (format == Format::csv) return grid.csv();
+  for (const DeviceInfo& device : devices()) all.push_back(measured(device, backends, peaks, notes));
+  const TextTable table = device_columns(all);
+  if (format == Format::csv) return table.csv();
   if (const std::string why = why_no_gpu(); !why.empty()) notes += fmt::format("GPU: {}\n", why);
   for (const LibraryVersion& library : device_libraries(true))
     notes += fmt::format("{}: {}\n", library.name, library.version);
-  return grid.text() +
+  return table.text() +
          "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
 }
 

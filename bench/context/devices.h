@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "context.h"
-#include "io/grid.h"
+#include "io/text_table.h"
 #include "lamina/devices.h"
+#include "measure/peaks.h"
 
 namespace lamina::bench {
 
@@ -17,16 +18,16 @@ struct MeasuredDevice {
 };
 
 /// A row for each; what is 0 is an empty cell.
-Grid device_grid(const std::vector<MeasuredDevice>&);
+TextTable device_columns(const std::vector<MeasuredDevice>&);
 
 /// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
 /// below the table says why.
-std::string device_table(Workshop&, Format);
+std::string device_table(Backends&, Peaks&, Format);
 
 /// A GPU's properties: "gpu_0" and one line.
 Fact gpu_fact(const DeviceInfo&);
 
-/// Properties only, and versions that are told without opening a library.
+/// Properties only, and versions that are known without opening a library.
 Facts device_facts();
 
 }  // namespace lamina::bench

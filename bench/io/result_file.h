@@ -23,7 +23,7 @@ class ResultFile {
   nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
                                      {"benchmarks", nlohmann::ordered_json::array()}};
 
-  /// Writes the file unless that was done within the last second. A failure is told of on standard error, once, and
+  /// Writes the file unless that was done within the last second. A failure is reported on standard error, once, and
   /// remembered.
   void save_now_and_then();
   /// Writes the file. Throws FileError.

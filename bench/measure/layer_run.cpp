@@ -10,22 +10,17 @@
 #include <cstring>
 
 #include "lamina/error.h"
-#include "support/warm_up.h"
+#include "tune/tune.h"
 
 namespace lamina::bench {
-namespace {
-
-constexpr double short_seconds = 0.01;  // a hundred times what it takes to wake a sleeping thread
-constexpr int runs_for_bits = 3;
-
-}  // namespace
 
 SharedReference no_reference_yet() { return std::make_shared<std::optional<Reference>>(); }
 
 LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options, Pass pass,
                    const SharedReference& shared)
     : pass_(pass), plan_(graph, backend, options), stopwatch_(plan_, true) {
-  const auto call = std::find_if(plan_.calls().begin(), plan_.calls().end(), [&](const Call& c) { return covered(c); });
+  const auto call =
+      std::find_if(plan_.calls().begin(), plan_.calls().end(), [&](const Call& c) { return covers(c, pass_); });
   if (call == plan_.calls().end())
     throw Unsupported(fmt::format("nothing to run: {} of {} is a view in the plan", to_string(pass), graph.name()));
   facts_.algorithm = call->algorithm;
@@ -35,52 +30,24 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
   facts_.guaranteed_error = call->max_error;
   facts_.tied = call->tied;
 
-  first_ = timed();
-  is_short_ = first_.seconds < short_seconds;
-  first_bits_ = bits_of(plan_.backend().device(), results());
-  facts_.runs_compared = 1;
+  const double seconds = stopwatch_.pass(pass_).seconds;
+  Device& device = plan_.backend().device();
   if (has_reference(graph.nodes().back().op)) {
-    Device& device = plan_.backend().device();
     if (!*shared) *shared = reference_of(device, graph.nodes().back().op, pass_, args());
     facts_.error = error_of(device, pass_, args(), **shared);
   }
-  if (Device& device = plan_.backend().device(); device.longest_hold() > 0) {
-    warm_up(device, [this] { enqueue(); });  // the device was idle while the host summed the reference
-    first_ = timed();
-    is_short_ = first_.seconds < short_seconds;
-  }
-  for (int i = 0; is_short_ && i < runs_for_bits; ++i) {
-    timed();
-    look_at_bits();
-  }
-}
-
-bool LayerRun::covered(const Call& call) const {
-  return std::find(call.passes.begin(), call.passes.end(), pass_) != call.passes.end();
+  look(true, seconds);
 }
 
 Sample LayerRun::run() {
-  const Sample sample = timed();
-  if (!is_short_) look_at_bits();
+  const Sample sample = stopwatch_.pass(pass_);
+  look(false, sample.seconds);
   return sample;
 }
 
 void LayerRun::enqueue() {
   plan_.forward();
   if (pass_ != Pass::forward) plan_.backward();
-}
-
-/// Sums the calls that cover the pass. The processor's time is that of the whole half.
-Sample LayerRun::timed() {
-  const bool backward = pass_ != Pass::forward;
-  if (backward) plan_.forward();
-  const double cpu_start = cpu_seconds();
-  const std::vector<double> seconds = backward ? stopwatch_.backward() : stopwatch_.forward();
-  Sample sample{0, cpu_seconds() - cpu_start, stopwatch_.launches(), plan_.backend().device().state()};
-  const std::size_t first = backward ? plan_.forward_calls() : 0;
-  for (std::size_t i = 0; i < seconds.size(); ++i)
-    if (covered(plan_.calls()[first + i])) sample.seconds += seconds[i];
-  return sample;
 }
 
 std::vector<Tensor> LayerRun::results() const {
@@ -95,9 +62,14 @@ std::vector<Tensor> LayerRun::results() const {
   return tensors;
 }
 
-void LayerRun::look_at_bits() {
-  ++facts_.runs_compared;
-  facts_.same_bits = facts_.same_bits && bits_of(plan_.backend().device(), results()) == first_bits_;
+void LayerRun::look(bool first, double seconds) {
+  look_at_run(
+      plan_.backend().device(), first, seconds, [this] { enqueue(); },
+      [this] {
+        const std::uint64_t bits = bits_of(plan_.backend().device(), results());
+        if (facts_.runs_compared++ == 0) first_bits_ = bits;
+        facts_.same_bits = facts_.same_bits && bits == first_bits_;
+      });
 }
 
 Args LayerRun::args() const {
@@ -111,7 +83,7 @@ Args LayerRun::args() const {
   return args;
 }
 
-std::unique_ptr<LayerRun> open_layer(Backend& backend, const Case& c, const Graph& graph, const Node& node, Pass pass,
+std::unique_ptr<LayerRun> open_layer(Backend& backend, const Config& c, const Graph& graph, const Node& node, Pass pass,
                                      const NamedAlgorithm& algorithm, const Choice& demands,
                                      const SharedReference& reference) {
   try {
@@ -125,7 +97,7 @@ std::unique_ptr<LayerRun> open_layer(Backend& backend, const Case& c, const Grap
 
 std::string to_string(const LayerFacts& facts) {
   std::string text = fmt::format("{}, {}", to_string(facts.math), facts.deterministic ? "deterministic" : "any order");
-  text += fmt::format(", {} bits in {} runs", facts.same_bits ? "same" : "other", facts.runs_compared);
+  text += fmt::format(", {} in {} runs", facts.same_bits ? "bit-identical" : "not bit-identical", facts.runs_compared);
   if (facts.error) text += fmt::format(", error {:.1e} of the terms", facts.error->of_terms);
   if (!facts.tied.empty()) text += fmt::format(", tied with {}", fmt::join(facts.tied, ", "));
   return text;

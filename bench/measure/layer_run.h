@@ -37,36 +37,31 @@ struct LayerFacts {
 
 class LayerRun {
  public:
-  /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. A pass
-  /// so short that looking at its result would disturb the next one is run three times more, for its bits; of a longer
-  /// one each timed run is looked at. Throws Unsupported where there is nothing to run, and what Plan throws.
+  /// Makes a plan of the graph, of one node, and runs it once, to warm up; on a GPU until its clock has settled. The
+  /// results of runs are compared as the tuner does it: of a short pass those of the first runs only. Throws
+  /// Unsupported where there is nothing to run, and what Plan throws.
   LayerRun(Backend&, const Graph& graph, const Options&, Pass, const SharedReference&);
 
-  Sample run();                                   ///< one timed run
-  const Sample& first() const { return first_; }  ///< the one that warmed up, or the first after it on a GPU
+  Sample run();  ///< one timed run
   const LayerFacts& facts() const { return facts_; }
   const Plan& plan() const { return plan_; }
 
  private:
-  bool covered(const Call&) const;
   void enqueue();
-  Sample timed();
   std::vector<Tensor> results() const;
-  Args args() const;  ///< what the pass read and wrote
-  void look_at_bits();
+  Args args() const;                      ///< what the pass read and wrote
+  void look(bool first, double seconds);  ///< at the bits of a timed run, as look_at_run() has it
 
   Pass pass_;
   Plan plan_;
   CallStopwatch stopwatch_;
-  Sample first_;
   std::uint64_t first_bits_ = 0;
-  bool is_short_ = false;
   LayerFacts facts_;
 };
 
 /// The named algorithm on a layer of the network, under the demands. Throws what LayerRun throws, and Unsupported for
 /// an algorithm that the backend does not know for the layer.
-std::unique_ptr<LayerRun> open_layer(Backend&, const Case&, const Graph&, const Node&, Pass, const NamedAlgorithm&,
+std::unique_ptr<LayerRun> open_layer(Backend&, const Config&, const Graph&, const Node&, Pass, const NamedAlgorithm&,
                                      const Choice& demands, const SharedReference&);
 
 /// "strict, deterministic, error 1.2e-07 of the terms": what a row says of itself.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "lamina/error.h"
 
@@ -12,7 +13,7 @@ namespace lamina::bench {
 namespace {
 
 /// A convolution that every algorithm for convolutions ought to take.
-Graph plain_convolution(const Case& c) {
+Graph plain_convolution(const Config& c) {
   Graph graph("plain");
   const Value x = graph.input({c.batch, 64, 56, 56});
   conv(x, "plain", {.channels = 64, .kernel = 3, .pad = 1});
@@ -26,6 +27,18 @@ void add_new(std::vector<NamedAlgorithm>& list, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+std::string layers_text(const Graph& graph, const std::vector<int>& nodes) {
+  std::vector<std::string_view> names;
+  for (const int node : nodes) names.emplace_back(graph.nodes()[static_cast<std::size_t>(node)].name);
+  return fmt::format("{}", fmt::join(names, " + "));
+}
+
+std::string passes_text(const std::vector<Pass>& passes) {
+  std::vector<std::string_view> names;
+  for (const Pass pass : passes) names.push_back(to_string(pass));
+  return fmt::format("{}", fmt::join(names, " + "));
+}
 
 std::vector<DistinctLayer> distinct_layers(const Graph& graph) {
   std::vector<DistinctLayer> found;
@@ -51,7 +64,7 @@ Graph alone(const Graph& graph, const Node& node) {
   return one;
 }
 
-Spec spec_of(const Backend& backend, const Graph& graph, const Node& node, const Case& c, bool wants_dx) {
+Spec spec_of(const Backend& backend, const Graph& graph, const Node& node, const Config& c, bool wants_dx) {
   Options options;
   options.dtype = c.dtype;
   options.layout = c.layout;
@@ -59,12 +72,12 @@ Spec spec_of(const Backend& backend, const Graph& graph, const Node& node, const
   return planned_units(alone(graph, node), backend, options).front().spec;
 }
 
-std::vector<NamedAlgorithm> algorithms_of(Workshop& workshop, const Case& c, const Graph& graph, const Node& node,
+std::vector<NamedAlgorithm> algorithms_of(Backends& backends, const Config& c, const Graph& graph, const Node& node,
                                           Pass pass) {
   std::vector<NamedAlgorithm> list;
   const bool wants_dx = pass == Pass::backward_data;
   try {
-    const Backend& backend = workshop.backend(c.backend);
+    const Backend& backend = backends.at(c.backend);
     add_new(list, backend.algorithms(spec_of(backend, graph, node, c, wants_dx), pass), true);
     for (const DistinctLayer& other : distinct_layers(graph))
       if (other.first().op.index() == node.op.index())
@@ -79,7 +92,8 @@ std::vector<NamedAlgorithm> algorithms_of(Workshop& workshop, const Case& c, con
   return list;
 }
 
-Options layer_options(const Case& c, const Node& node, Pass pass, const std::string& algorithm, const Choice& demands) {
+Options layer_options(const Config& c, const Node& node, Pass pass, const std::string& algorithm,
+                      const Choice& demands) {
   Options options;
   options.dtype = c.dtype;
   options.layout = c.layout;

@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "workshop.h"
+#include "backends.h"
+#include "config.h"
+#include "costs.h"
+#include "lamina/plan.h"
 
 namespace lamina::bench {
 
@@ -15,14 +18,18 @@ struct DistinctLayer {
   int count() const { return static_cast<int>(nodes.size()); }
 };
 
+/// "bn1 + relu"
+std::string layers_text(const Graph&, const std::vector<int>& nodes);
+std::string passes_text(const std::vector<Pass>&);
+
 /// In order of the first nodes. The graph must outlive them.
 std::vector<DistinctLayer> distinct_layers(const Graph&);
 
-/// A node and its inputs as a graph of its own; the inputs are x0, x1, ...
+/// A node and its inputs as a separate graph; the inputs are x0, x1, ...
 Graph alone(const Graph&, const Node&);
 
 /// The unit of work that a plan of the one node will ask its backend for. Throws what planned_units does.
-Spec spec_of(const Backend&, const Graph&, const Node&, const Case&, bool wants_dx);
+Spec spec_of(const Backend&, const Graph&, const Node&, const Config&, bool wants_dx);
 
 /// An algorithm, and whether the backend says that it can do the layer.
 struct NamedAlgorithm {
@@ -30,11 +37,11 @@ struct NamedAlgorithm {
   bool listed = true;
 };
 
-/// Those that the backend lists for the layer and pass and, behind them, those that it lists for other layers of the
+/// Those that the backend lists for the layer and pass and, after them, those that it lists for other layers of the
 /// network with the same kind of op (for a plain 3x3 convolution, too). One, "none", where the backend was not built.
-std::vector<NamedAlgorithm> algorithms_of(Workshop&, const Case&, const Graph&, const Node&, Pass);
+std::vector<NamedAlgorithm> algorithms_of(Backends&, const Config&, const Graph&, const Node&, Pass);
 
 /// Of a plan of the layer by itself: the named algorithm for one pass, under the demands; the other passes by rule.
-Options layer_options(const Case&, const Node&, Pass, const std::string& algorithm, const Choice& demands);
+Options layer_options(const Config&, const Node&, Pass, const std::string& algorithm, const Choice& demands);
 
 }  // namespace lamina::bench

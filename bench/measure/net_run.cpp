@@ -2,12 +2,30 @@
 
 #include "net_run.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 #include "lamina/lamina.h"
-#include "workshop.h"
 
 namespace lamina::bench {
+namespace {
+
+/// Fills a tensor with standard normal numbers of the sequence of `key`, on the host, and uploads them: image by image,
+/// so that they take little memory.
+void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
+  std::vector<double> numbers(static_cast<std::size_t>(tensor.shape.image()));
+  Tensor image = tensor;
+  image.shape.n = 1;
+  const std::int64_t between = tensor.layout == Layout::nchw ? tensor.pitch : tensor.pitch * tensor.shape.plane();
+  for (std::int64_t n = 0; n < tensor.shape.n; ++n) {
+    image.data = tensor.as<char>() + n * between * static_cast<std::int64_t>(size_of(tensor.dtype));
+    fill_normal(numbers, key, static_cast<std::uint64_t>(n * tensor.shape.image()));
+    upload(device, image, std::span<const double>(numbers));
+  }
+}
+
+}  // namespace
 
 NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded,
                const std::filesystem::path& weights)

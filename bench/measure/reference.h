@@ -30,7 +30,7 @@ bool has_reference(const Op&);
 /// every time, as many as make 4096 or cost 2^27 products, but at least 256.
 Reference make_reference(const Op&, const Shape& x, Pass, const Operands&);
 
-/// How far a result lies from the reference.
+/// How far a result is from the reference.
 struct ErrorFound {
   double of_terms = 0;    ///< greatest |computed - exact| / (sum of |terms|): what Choice::max_error limits
   double of_largest = 0;  ///< greatest |computed - exact| / greatest |exact|

@@ -27,7 +27,6 @@ struct Sample {
 };
 
 double mean(const std::vector<double>&);
-double median(std::vector<double>);
 double deviation(const std::vector<double>&);  ///< with n - 1; 0 for fewer than two
 
 std::vector<double> seconds_of(const std::vector<Sample>&);

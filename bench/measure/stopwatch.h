@@ -26,13 +26,19 @@ class Stopwatch {
   std::unique_ptr<Timer> timer_;
 };
 
-/// Times every call of a plan's pass by itself, on timers made beforehand.
+/// Whether the call covers the pass.
+bool covers(const Call&, Pass);
+
+/// Times every call of a plan's pass separately, on timers made beforehand.
 class CallStopwatch {
  public:
   /// With `hide`, launches are hidden where the device has a queue and the calls are few enough.
   explicit CallStopwatch(Plan&, bool hide = false);
-  std::vector<double> forward();                   ///< seconds of each of forward's calls, in order
-  std::vector<double> backward();                  ///< seconds of each of backward's calls
+  std::vector<double> forward();   ///< seconds of each of forward's calls, in order
+  std::vector<double> backward();  ///< seconds of each of backward's calls
+  /// One pass: its calls' seconds, and the processor's time of the whole half of the plan. Before a backward pass comes
+  /// a forward, untimed.
+  Sample pass(Pass);
   Launches launches() const { return launches_; }  ///< of the last pass
 
  private:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lamina/choice_cache.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -49,9 +50,9 @@ void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, con
 
 }  // namespace
 
-CLI::Option* add_passes(CLI::App& app, Settings& settings) {
+CLI::Option* add_passes(CLI::App& app, int& passes) {
   return app
-      .add_option("--passes,--benchmark_repetitions", settings.passes,
+      .add_option("--passes,--benchmark_repetitions", passes,
                   "Timed passes, after one to warm up; default: 10 on a GPU, 3 on a processor")
       ->check(counts())
       ->group(what);
@@ -62,6 +63,7 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks) {
       ->delimiter(',')
       ->type_name("NET ...")
       ->required();
+  app.parse_complete_callback([&networks] { check_once("the list of networks", networks, as_it_is); });
 }
 
 void add_format(CLI::App& app, Format& format) {
@@ -74,110 +76,127 @@ void add_screen(CLI::App& app, Screen& screen) {
       ->group("Rows");
 }
 
-void add_size(CLI::App& app, Settings& settings) {
-  app.add_option("--image", settings.image,
+void add_size(CLI::App& app, NetSettings& net) {
+  app.add_option("--image", net.image,
                  "Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "
                  "own")
       ->check(counts())
       ->group(what);
-  app.add_option("--width_divisor", settings.width_divisor, "Divides every hidden width: narrow networks for trials")
+  app.add_option("--width_divisor", net.width_divisor, "Divides every hidden width: narrow networks for trials")
       ->check(counts())
       ->group(what);
-  add_optional(app, "--softmax,!--no_softmax", settings.softmax, "End in a softmax; default: as published");
+  add_optional(app, "--softmax,!--no_softmax", net.softmax, "End in a softmax; default: as published");
 }
 
-void add_dtype(CLI::App& app, Settings& settings) {
-  choose<DType>(add_list(app, "--dtype", settings.dtypes, "Element types; default: f32"),
-                {{"f32", DType::f32}, {"f64", DType::f64}});
-}
-
-void add_batch(CLI::App& app, Settings& settings) {
-  add_list(app, "--batch", settings.batches, "Images per pass; default: 16")->check(counts());
-  choose<Layout>(add_list(app, "--layout", settings.layouts, "Layouts of tensors; default: nchw"),
+void add_batch(CLI::App& app, ConfigSettings& configs) {
+  add_list(app, "--batch", configs.batches, "Images per pass; default: 16")->check(counts());
+  choose<Layout>(add_list(app, "--layout", configs.layouts, "Layouts of tensors; default: nchw"),
                  {{"nchw", Layout::nchw}, {"nhwc", Layout::nhwc}});
 }
 
-void add_cudnn(CLI::App& app, Settings& settings) {
-  app.add_option("--cudnn", settings.cudnn, "Directory of the cuDNN to load; bench/race/versions compares several")
+void add_cudnn(CLI::App& app, std::string& directory) {
+  app.add_option("--cudnn", directory, "Directory of the cuDNN to load; bench/race/versions compares several")
       ->type_name("DIR")
       ->group(what);
 }
 
-void add_processor(CLI::App& app, Settings& settings) {
-  app.add_option("--threads", settings.threads, "Of a processor's backend; default: all")->check(counts())->group(what);
-  app.add_option("--instruction_set", settings.instruction_set,
+void add_processor(CLI::App& app, BackendSettings& backends) {
+  app.add_option("--threads", backends.threads, "Of a processor's backend; default: all")->check(counts())->group(what);
+  app.add_option("--instruction_set", backends.instruction_set,
                  "Of eigen: generic, x86-64-v2, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(what);
-  app.add_option("--choice_cache", settings.choice_cache,
+  app.add_option("--choice_cache", backends.choice_cache,
                  "File that measured choices are kept in and taken from: the instruction set of eigen and, with "
                  "--measure, algorithms")
       ->type_name("FILE")
       ->group(what);
 }
 
-void add_plan(CLI::App& app, Settings& settings, const char* max_error) {
-  add_list(app, "--backend", settings.backends, "Default: every one that can run here (cuda-host only by name)");
-  add_batch(app, settings);
-  add_dtype(app, settings);
-  add_size(app, settings);
-  add_processor(app, settings);
-  add_cudnn(app, settings);
+void add_plan(CLI::App& app, PlanningSettings& settings, const char* max_error) {
+  auto& [backends, net, configs, plan] = settings;
+  add_list(app, "--backend", backends.names,
+           "Default: every one that can run here (cuda-host only by name); of describe: none");
+  add_batch(app, configs);
+  choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"),
+                {{"f32", DType::f32}, {"f64", DType::f64}});
+  add_size(app, net);
+  add_processor(app, backends);
+  add_cudnn(app, backends.cudnn);
   choose<Keep>(
-      app.add_option("--keep", settings.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)"),
+      app.add_option("--keep", plan.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)"),
       {{"all", Keep::all}, {"cheap", Keep::cheap}})
       ->group(what);
-  app.add_flag("!--unfused", settings.fuse, "Every op by itself")->group(what);
-  add_optional(app, "--input_gradient,!--no_input_gradient", settings.input_gradient,
+  app.add_flag("!--unfused", plan.fuse, "Every op by itself")->group(what);
+  add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
                "Compute the image's gradient; default: as published");
-  add_optional(app, "--accumulate,!--no_accumulate", settings.accumulate,
+  add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,
                "Add to parameter gradients; default: as published");
-  add_bytes(app, "--memory_limit", settings.memory_limit, 1, "Beyond it a plan is out of memory: 4GiB, 500MB")
+  add_bytes(app, "--memory_limit", backends.memory_limit, 1, "Beyond it a plan is out of memory: 4GiB, 500MB")
       ->group(what);
   constexpr const char* algorithms = "Which algorithms";
   auto* math = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
-      "--math", [&settings](int number) { settings.choice.math = static_cast<Math>(number); },
+      "--math", [&choice = plan.choice](int number) { choice.math = static_cast<Math>(number); },
       "Of products; default: strict");
   choose<Math>(math, {{"strict", Math::strict}, {"tf32", Math::tf32}})->group(algorithms);
-  app.add_flag("--deterministic", settings.choice.deterministic, "Only those with the same bits on every run")
+  app.add_flag("--deterministic", plan.choice.deterministic, "Only those with the same bits on every run")
       ->group(algorithms);
-  app.add_option("--max_error", settings.choice.max_error, max_error)
+  app.add_option("--max_error", plan.choice.max_error, max_error)
       ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
       ->group(algorithms);
-  add_bytes(app, "--workspace_limit", settings.choice.workspace_limit, 0, "Of one call, 0 or as 64MiB; default: 1GiB")
+  add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0, "Of one call, 0 or as 64MiB; default: 1GiB")
       ->group(algorithms);
 }
 
-void add_choices(CLI::App& app, Settings& settings) {
+void add_choices(CLI::App& app, PlanSettings& plan) {
   constexpr const char* algorithms = "Which algorithms";
-  auto* measure = app.add_flag("--measure", settings.choice.measure,
+  auto* measure = app.add_flag("--measure", plan.choice.measure,
                                "Of whole networks: by timing them when a plan is made, not by rule");
   auto* choices =
-      app.add_option("--choices", settings.choices, "A file that `frontier --choices_out` wrote: algorithms by layer");
+      app.add_option("--choices", plan.choices, "A file that `frontier --choices_out` wrote: algorithms by layer");
   measure->group(algorithms)->excludes(choices);
   choices->check(CLI::ExistingFile)->group(algorithms);
 }
 
-void check(const Settings& settings) {
-  check_once("--backend", settings.backends, as_it_is);
-  check_once("--batch", settings.batches, as_it_is);
-  check_once("--dtype", settings.dtypes, by_name);
-  check_once("--layout", settings.layouts, by_name);
-  if (settings.cudnn.find(',') != std::string::npos)
+void check_cudnn_exists(const std::string& directory) {
+  if (directory.find(',') != std::string::npos)
     throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
-  const bool eigen = settings.backends.empty() ||
-                     std::find(settings.backends.begin(), settings.backends.end(), "eigen") != settings.backends.end();
-  if (!settings.instruction_set.empty() && !eigen)
-    throw UsageError(
-        "--instruction_set is of eigen, which --backend does not name; name it too, or leave out the "
-        "set");
-  if (!settings.choice_cache.empty() && !settings.instruction_set.empty() && !settings.choice.measure)
+  if (!directory.empty() && !std::filesystem::exists(directory))
+    throw UsageError(fmt::format("--cudnn={}: there is no such directory", directory));
+}
+
+void check_choice_file(const char* flag, const std::filesystem::path& file) {
+  if (file.empty()) return;
+  try {
+    ChoiceCache{file};
+  } catch (const FileError& error) {
+    throw FileError(fmt::format("{}={}", flag, error.what()));
+  }
+}
+
+void check(const BackendSettings& backends, bool measures) {
+  check_once("--backend", backends.names, as_it_is);
+  check_cudnn_exists(backends.cudnn);
+  const auto& names = backends.names;
+  if (!backends.instruction_set.empty() && !names.empty() &&
+      std::find(names.begin(), names.end(), "eigen") == names.end())
+    throw UsageError("--instruction_set is of eigen, which --backend does not name; name it too, or leave out the set");
+  if (!backends.choice_cache.empty() && !backends.instruction_set.empty() && !measures)
     throw UsageError(
         "--choice_cache keeps what is measured, and --instruction_set leaves nothing to measure: give --measure too, or"
         " leave out one of them");
+  const std::filesystem::path folder = backends.choice_cache.parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    throw UsageError(fmt::format("--choice_cache={}: there is no folder {}; make it first",
+                                 backends.choice_cache.string(), folder.string()));
+  check_choice_file("--choice_cache", backends.choice_cache);
 }
 
-void check_networks(const std::vector<std::string>& networks) {
-  check_once("the list of networks", networks, as_it_is);
+void check(const PlanningSettings& settings) {
+  check(settings.backends, settings.plan.choice.measure);
+  check_once("--batch", settings.configs.batches, as_it_is);
+  check_once("--dtype", settings.configs.dtypes, by_name);
+  check_once("--layout", settings.configs.layouts, by_name);
+  check_choice_file("--choices", settings.plan.choices);
 }
 
 }  // namespace lamina::bench

@@ -1,16 +1,18 @@
 #pragma once
-// The flags that several subcommands share, each said once.
+// The flags that several subcommands share, each defined once.
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "options.h"
+#include "io/text_table.h"
+#include "settings.h"
 
 namespace lamina::bench {
 
-/// Lets an option take the names of values, which help shows.
+/// Lets an option take the names of values, which --help shows.
 template <class T>
 CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string, T>>& known) {
   std::vector<std::string> names;
@@ -24,28 +26,29 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
 }
 
-CLI::Option* add_passes(CLI::App&, Settings&);
+CLI::Option* add_passes(CLI::App&, int& passes);
 void add_networks(CLI::App&, std::vector<std::string>& networks);
 void add_format(CLI::App&, Format&);
 void add_screen(CLI::App&, Screen&);
 /// --image, --width_divisor, --softmax.
-void add_size(CLI::App&, Settings&);
-void add_dtype(CLI::App&, Settings&);
+void add_size(CLI::App&, NetSettings&);
 /// --batch, --layout.
-void add_batch(CLI::App&, Settings&);
+void add_batch(CLI::App&, ConfigSettings&);
 /// --cudnn.
-void add_cudnn(CLI::App&, Settings&);
+void add_cudnn(CLI::App&, std::string& directory);
 /// --threads, --instruction_set, --choice_cache.
-void add_processor(CLI::App&, Settings&);
-/// What a plan is made with: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
+void add_processor(CLI::App&, BackendSettings&);
+/// What plans are made of and on: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
 /// `max_error` says what that flag means.
-void add_plan(CLI::App&, Settings&, const char* max_error);
+void add_plan(CLI::App&, PlanningSettings&, const char* max_error);
 /// --measure and --choices, which exclude each other.
-void add_choices(CLI::App&, Settings&);
+void add_choices(CLI::App&, PlanSettings&);
 
-/// Throws UsageError for flags of which each is right, and not together; and for what a list names twice.
-void check(const Settings&);
-/// As `check`, of networks.
-void check_networks(const std::vector<std::string>&);
+/// Throws UsageError for flags of which each is right, and not together, for what a list names twice, and for a folder
+/// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
+void check(const BackendSettings&, bool measures = false);
+void check(const PlanningSettings&);
+void check_choice_file(const char* flag, const std::filesystem::path&);
+void check_cudnn_exists(const std::string& directory);
 
 }  // namespace lamina::bench

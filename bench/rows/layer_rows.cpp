@@ -50,29 +50,30 @@ std::vector<NamedAlgorithm> with_default(std::vector<NamedAlgorithm> named) {
   return named;
 }
 
-void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, const Graph& graph,
-                 const DistinctLayer& layer, Pass pass) {
+/// Of one layer and pass, by each algorithm.
+void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& options, const Config& c,
+                 const Graph& graph, const DistinctLayer& layer, Pass pass) {
   const Node& node = layer.first();
   const Cost work = cost(node.op, input_shapes(graph, node), pass, c.dtype);
   const SharedReference reference = no_reference_yet();
-  for (const NamedAlgorithm& algorithm : with_default(algorithms_of(workshop, c, graph, node, pass))) {
-    auto group = std::make_shared<Group>();
-    group->title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);
-    group->facts = c;
-    group->parts = {std::string(to_string(pass))};
-    group->work = {{static_cast<double>(c.batch), work.flops, work.bytes}};
-    group->layers = layer.count();
+  for (const NamedAlgorithm& algorithm : with_default(algorithms_of(session.backends, c, graph, node, pass))) {
+    Group group;
+    group.title = fmt::format("{} of {}, {} by {}", node.name, c.network, to_string(pass), algorithm.name);
+    group.config = c;
+    group.parts = {std::string(to_string(pass))};
+    group.work = {{static_cast<double>(c.batch), work.flops, work.bytes}};
+    group.layers = layer.count();
     const double passes = pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
-    group->flops_per_pass = algorithm.listed ? passes * work.flops : 0;
-    group->open = [&workshop, c, pass, algorithm, reference, name = node.name] {
-      const Graph whole = workshop.graph(c);
+    group.flops_per_pass = algorithm.listed ? passes * work.flops : 0;
+    group.open = [&session, c, pass, algorithm, reference, name = node.name] {
+      const Graph whole = session.plans.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
-      return std::make_unique<LayerMeasurement>(open_layer(workshop.usable_backend(c.backend), c, whole,
-                                                           whole.node(name), pass, asked, workshop.settings().choice,
+      return std::make_unique<LayerMeasurement>(open_layer(session.backends.usable(c.backend), c, whole,
+                                                           whole.node(name), pass, asked, session.plans.choice(),
                                                            reference));
     };
-    for (Row& row : rows_of(group, [&](std::string_view part) {
-           return layer_key(c, node.name, part, algorithm.name, workshop.settings());
+    for (Row& row : rows_of(std::move(group), [&](std::string_view part) {
+           return layer_key(c, node.name, part, algorithm.name, options);
          }))
       rows.push_back(std::move(row));
   }
@@ -80,13 +81,14 @@ void append_rows(std::vector<Row>& rows, Workshop& workshop, const Case& c, cons
 
 }  // namespace
 
-std::vector<Row> layer_rows(Workshop& workshop, const Case& c) {
-  const Graph graph = workshop.graph(c);
+std::vector<Row> layer_rows(Session& session, const RunOptions& options, const Config& c) {
+  const Graph graph = session.plans.graph(c);
   std::vector<Row> rows;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
-    append_rows(rows, workshop, c, graph, layer, Pass::forward);
-    append_rows(rows, workshop, c, graph, layer, Pass::backward_data);
-    if (!layer.first().params.empty()) append_rows(rows, workshop, c, graph, layer, Pass::backward_params);
+    const auto append = [&](Pass pass) { append_rows(rows, session, options, c, graph, layer, pass); };
+    append(Pass::forward);
+    append(Pass::backward_data);
+    if (!layer.first().params.empty()) append(Pass::backward_params);
   }
   return rows;
 }

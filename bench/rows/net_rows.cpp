@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "measure/costs.h"
 #include "measure/net_run.h"
 #include "rows.h"
 #include "support/warm_up.h"
@@ -11,9 +12,9 @@ namespace {
 
 class NetMeasurement final : public Measurement {
  public:
-  NetMeasurement(Workshop& workshop, const Case& c, Mode mode)
-      : run_(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, mode),
-             workshop.settings().cuda_graph, workshop.settings().weights) {
+  NetMeasurement(Session& session, const RunOptions& options, const Config& c, Mode mode)
+      : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
+             options.cuda_graph, options.weights) {
     warm_up(run_.plan().backend().device(), [this] { run_.untimed(); });
   }
 
@@ -38,38 +39,37 @@ class NetMeasurement final : public Measurement {
   NetRun run_;
 };
 
-std::vector<Row> rows_of_mode(Workshop& workshop, const Case& c, Mode mode, const Graph& graph) {
+std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const Config& c, Mode mode,
+                              const Graph& graph) {
   const bool training = mode == Mode::training;
-  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.settings()).input_gradient);
+  const GraphCost cost = graph_cost(graph, c.dtype, session.plans.protocol(c.network).input_gradient);
   const double images = c.batch;
   const Work forward = {images, cost.forward.flops}, backward = {images, cost.backward.flops};
-  const Work total = {images, forward.flops + backward.flops};
 
-  auto group = std::make_shared<Group>();
-  group->title = fmt::format("{} on {}{}", c.network, c.backend, training ? "" : ", inference");
-  group->facts = c;
+  Group group;
+  group.title = fmt::format("{} on {}{}", c.network, c.backend, training ? "" : ", inference");
+  group.config = c;
   if (training) {
-    group->parts = {"forward", "backward", "total"};
-    group->work = {forward, backward, total};
+    group.parts = {"forward", "backward", "total"};
+    group.work = {forward, backward, {images, forward.flops + backward.flops}};
   } else {
-    group->parts = {"inference"};
-    group->work = {forward};
+    group.parts = {"inference"};
+    group.work = {forward};
   }
-  group->flops_per_pass = group->work.back().flops;
-  group->open = [&workshop, c, mode] {
-    if (workshop.settings().cuda_graph)
-      workshop.usable_backend(c.backend).device().capture([] {});  // or refuses, before any work
-    return std::make_unique<NetMeasurement>(workshop, c, mode);
+  group.flops_per_pass = group.work.back().flops;
+  group.open = [&session, &options, c, mode] {
+    if (options.cuda_graph) session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
+    return std::make_unique<NetMeasurement>(session, options, c, mode);
   };
-  return bench::rows_of(group, [&](std::string_view part) { return net_key(c, part, workshop.settings()); });
+  return rows_of(std::move(group), [&](std::string_view part) { return net_key(c, part, options); });
 }
 
 }  // namespace
 
-std::vector<Row> net_rows(Workshop& workshop, const Case& c) {
-  const Graph graph = workshop.graph(c);
-  std::vector<Row> rows = rows_of_mode(workshop, c, Mode::training, graph);
-  for (Row& row : rows_of_mode(workshop, c, Mode::inference, graph)) rows.push_back(std::move(row));
+std::vector<Row> net_rows(Session& session, const RunOptions& options, const Config& c) {
+  const Graph graph = session.plans.graph(c);
+  std::vector<Row> rows = rows_of_mode(session, options, c, Mode::training, graph);
+  for (Row& row : rows_of_mode(session, options, c, Mode::inference, graph)) rows.push_back(std::move(row));
   return rows;
 }
 

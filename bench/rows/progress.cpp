@@ -19,21 +19,18 @@ constexpr double guessed_share_of_peak = 0.5;  // until there are times of our o
 
 }  // namespace
 
-int passes_with_warm_up(const Workshop& workshop, const Group& group) {
-  return workshop.passes(group.facts.backend) + 1;
-}
-
-Progress::Progress(Workshop& workshop, const std::vector<Row>& rows) : terminal_(isatty(STDERR_FILENO) == 1) {
+Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) : terminal_(isatty(STDERR_FILENO) == 1) {
   std::set<const Group*> seen;
   const bool first_calls = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.group->first_calls; });
   for (const Row& row : rows) {
     const Group& group = *row.group;
     if (!seen.insert(&group).second) continue;
-    const double flops = group.flops_per_pass * passes_with_warm_up(workshop, group);
+    const std::string& backend = group.config.backend;
+    const double flops = group.flops_per_pass * (1 + passes_on(backend, passes));  // one pass warms up
     total_ += flops;
     if (first_calls) continue;  // which measuring a peak would be
-    const double peak = workshop.peak_flops(group.facts.backend, group.facts.dtype);
-    if (peak > 0) guessed_seconds_of_[group.facts.backend] += flops / (guessed_share_of_peak * peak);
+    const double peak = peaks.of(backend, group.config.dtype).flops;
+    if (peak > 0) guessed_seconds_of_[backend] += flops / (guessed_share_of_peak * peak);
   }
   group_count_ = seen.size();
   double seconds = 0;
@@ -54,7 +51,7 @@ void check_duration(const Progress& progress) {
   const double others = progress.guessed_seconds() - seconds;
   throw UsageError(fmt::format(
       "the rows of cuda-host, which emulates a GPU, for tests, would take about {}{}: give a narrower "
-      "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run, if it is meant",
+      "--benchmark_filter, a smaller --batch, --image or a --width_divisor; or --long_run to run them anyway",
       seconds_text(seconds), others >= 1 ? fmt::format(", and all others about {}", seconds_text(others)) : ""));
 }
 

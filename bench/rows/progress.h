@@ -12,13 +12,13 @@ namespace lamina::bench {
 
 class Progress {
  public:
-  /// What lies ahead. Measures the peak of each backend that takes part, for a first guess.
-  Progress(Workshop&, const std::vector<Row>& rows);
+  /// `passes`: as asked. Measures the peak of each backend that takes part, for a first guess.
+  Progress(Peaks&, const std::vector<Row>& rows, int passes);
 
   double guessed_seconds() const { return left_seconds(); }
   double guessed_seconds_of(const std::string& backend) const;  ///< of its rows alone, at the start; 0: not known
-  void show(const Row&, int pass,
-            int passes);  ///< pass 0 warms up; a line that is written over (terminal), or one per group
+  /// A line that is written over (terminal), or one per group; pass 0 warms up.
+  void show(const Row&, int pass, int passes);
   void pass_done(const Group&);
   void group_failed(const Group&, int passes_left);
   void clear() const;  ///< before other text is written
@@ -37,8 +37,5 @@ class Progress {
 
 /// Throws UsageError where the rows of cuda-host, an emulator, would take more than an hour: a filter may be missing.
 void check_duration(const Progress&);
-
-/// Passes of a group with the one that warms up.
-int passes_with_warm_up(const Workshop&, const Group&);
 
 }  // namespace lamina::bench

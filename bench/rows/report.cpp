@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "tune/statistics.h"
+
 namespace lamina::bench {
 namespace {
 
@@ -17,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 double summary(const std::string& name, const std::vector<double>& x) {
   if (name == "mean") return mean(x);
-  if (name == "median") return median(x);
+  if (name == "median") return median_interval(x).middle;
   if (name == "stddev") return deviation(x);
   return mean(x) > 0 ? deviation(x) / mean(x) : 0;
 }
@@ -39,9 +41,8 @@ Json fields_of(const RowKey& key) {
 /// A run of a row as Google Benchmark writes it, under the row's own name: the library would append
 /// "/iterations:1/repeats:3/manual_time". Beside it stand the time that the processors spent in the samples, which the
 /// library cannot know, and what the row and its measurement are.
-Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row) {
-  const Group& group = *row.group;
-  std::vector<Sample> samples = group.samples[row.part];  // that the run is about: all of them, or its own
+Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
+  std::vector<Sample> samples = outcome.samples[row.part];  // that the run is about: all of them, or its own
   const bool aggregate = run.run_type == run.RT_Aggregate;
   Json fields = {{"name", aggregate ? row.name + "_" + run.aggregate_name : row.name},
                  {"family_index", run.family_index},
@@ -60,7 +61,7 @@ Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row) {
   } else {
     samples.clear();
     fields["error_occurred"] = true;
-    fields["error_message"] = group.failure;
+    fields["error_message"] = outcome.failure;
   }
   const auto number = [&](const std::string& name, double value) {
     if (std::isfinite(value)) fields[name] = value;  // JSON has no NaN, as the variation of zeros is
@@ -72,9 +73,9 @@ Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row) {
   fields["cpu_time"] = ratio ? cpu : cpu * benchmark::GetTimeUnitMultiplier(run.time_unit);
   fields["time_unit"] = benchmark::GetTimeUnitString(run.time_unit);
   for (const auto& [name, counter] : run.counters) number(name, counter.value);
-  if (!group.note.empty()) fields["label"] = group.note;
+  if (!outcome.note.empty()) fields["label"] = outcome.note;
   fields["key"] = fields_of(row.key);
-  if (!group.algorithm.empty()) fields["algorithm"] = group.algorithm;
+  if (!outcome.algorithm.empty()) fields["algorithm"] = outcome.algorithm;
   if (const Launches launches = launches_of(samples); launches != Launches::none)
     fields["launches"] = to_string(launches);
   if (const std::string reasons = throttled_of(samples); !reasons.empty()) fields["throttled"] = reasons;
@@ -87,14 +88,14 @@ std::string with_clock(const std::string& note, const std::vector<Sample>& sampl
   for (const Sample& sample : samples)
     if (sample.state.sm_mhz) mhz.push_back(*sample.state.sm_mhz);
   if (mhz.empty()) return note;
-  return fmt::format("{}{}{:.0f} MHz", note, note.empty() ? "" : ", ", median(mhz));
+  return fmt::format("{}{}{:.0f} MHz", note, note.empty() ? "" : ", ", median_interval(mhz).middle);
 }
 
 }  // namespace
 
-Report::Report(const std::vector<Row>& rows, ResultFile& file, Screen screen, Table* table, Progress& progress)
-    : rows_(&rows), file_(&file), screen_(screen), table_(table), progress_(&progress) {
-  for (const Row& row : rows) name_width_ = std::max(name_width_, row.name.size());
+Report::Report(const Runner& runner, ResultFile& file, Screen screen, Table* table, Progress& progress)
+    : runner_(&runner), file_(&file), screen_(screen), table_(table), progress_(&progress) {
+  for (const Row& row : runner.rows()) name_width_ = std::max(name_width_, row.name.size());
 }
 
 bool Report::ReportContext(const Context& context) {
@@ -113,48 +114,49 @@ bool Report::ReportContext(const Context& context) {
 
 void Report::ReportRuns(const std::vector<Run>& runs) {
   if (runs.empty()) return;
-  const Row& row = (*rows_)[static_cast<std::size_t>(runs.front().family_index)];  // they were registered in this order
-  const auto measured = static_cast<std::int64_t>(row.group->samples[row.part].size());
-  const bool failed = !row.group->failure.empty();
+  // They were registered in this order.
+  const Row& row = runner_->rows()[static_cast<std::size_t>(runs.front().family_index)];
+  const Outcome& outcome = runner_->outcomes().at(row.group.get());
+  const auto measured = static_cast<std::int64_t>(outcome.samples[row.part].size());
+  const bool failed = !outcome.failure.empty();
   if (measured == 0 && !failed) return;  // interrupted before
 
   for (const Run& run : runs) {
     const bool aggregate = run.run_type == Run::RT_Aggregate;
     // Aggregates would count passes that never were. Each pass after the first failure fails alike.
     const bool kept = aggregate ? measured >= run.repetitions : run.repetition_index < measured + (failed ? 1 : 0);
-    if (kept) file_->document["benchmarks"].push_back(fields_of(run, row));
+    if (kept) file_->document["benchmarks"].push_back(fields_of(run, row, outcome));
   }
   file_->save_now_and_then();
   progress_->clear();
   // The library reports the passes, and then what it computed from them.
-  if (runs.front().run_type == Run::RT_Iteration) show(row);
+  if (runs.front().run_type == Run::RT_Iteration) show(row, outcome);
 }
 
-void Report::show(const Row& row) {
+void Report::show(const Row& row, const Outcome& outcome) {
   if (screen_ == Screen::json) return;
-  const Group& group = *row.group;
   if (table_ != nullptr) {
-    fmt::print("{}", table_->take(row));
+    fmt::print("{}", table_->take(row, outcome));
     std::fflush(stdout);
     return;
   }
-  const std::vector<double> seconds = seconds_of(group.samples[row.part]);
-  if (!group.failure.empty() || seconds.empty()) {
-    std::string& before = refused_[group.facts.backend];  // a backend that cannot run says so once
-    const bool again = group.unsupported && group.failure == before;
-    fmt::print("{:<{}} {}\n", row.name, name_width_, again ? "Unsupported, as above" : group.failure);
-    if (group.unsupported) before = group.failure;
+  const std::vector<double> seconds = seconds_of(outcome.samples[row.part]);
+  if (!outcome.failure.empty() || seconds.empty()) {
+    std::string& before = refused_[row.group->config.backend];  // a backend that cannot run says so once
+    const bool again = outcome.unsupported && outcome.failure == before;
+    fmt::print("{:<{}} {}\n", row.name, name_width_, again ? "Unsupported, as above" : outcome.failure);
+    if (outcome.unsupported) before = outcome.failure;
   } else {
-    const double middle = median(seconds);
-    const std::string note = with_clock(group.note, group.samples[row.part]);
-    const Work& work = group.work[row.part];
+    const double middle = median_interval(seconds).middle;
+    const std::string note = with_clock(outcome.note, outcome.samples[row.part]);
+    const Work& work = row.work();
     const auto or_blank = [](double value, const char* format) {
       return value > 0 && std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
     };
     fmt::print("{:<{}} {:>12.3f} {:>10.3f} {:>11} {:>10} {:>7}{}{}\n", row.name, name_width_, 1e3 * middle,
                1e3 * deviation(seconds), or_blank(work.images / middle, "{:.1f}"),
                or_blank(1e-9 * work.flops / middle, "{:.1f}"),
-               or_blank(group.peak_flops > 0 ? 100 * work.flops / middle / group.peak_flops : 0, "{:.0f} %"),
+               or_blank(outcome.peak_flops > 0 ? 100 * work.flops / middle / outcome.peak_flops : 0, "{:.0f} %"),
                note.empty() ? "" : "  ", note);
   }
   std::fflush(stdout);

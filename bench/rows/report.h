@@ -9,24 +9,23 @@
 
 #include "io/result_file.h"
 #include "progress.h"
-#include "rows.h"
+#include "runner.h"
 #include "table.h"
 
 namespace lamina::bench {
 
 class Report final : public benchmark::BenchmarkReporter {
  public:
-  /// `rows` are those that were registered, in that order. With a table, its lines are shown instead of one line per
-  /// row.
-  Report(const std::vector<Row>& rows, ResultFile& file, Screen screen, Table* table, Progress& progress);
+  /// With a table, its lines are shown instead of one line per row.
+  Report(const Runner&, ResultFile&, Screen, Table*, Progress&);
 
   bool ReportContext(const Context&) override;
   void ReportRuns(const std::vector<Run>&) override;
 
  private:
-  void show(const Row&);
+  void show(const Row&, const Outcome&);
 
-  const std::vector<Row>* rows_;
+  const Runner* runner_;
   std::map<std::string, std::string> refused_;  ///< by backend: the last refusal shown
   std::size_t name_width_ = 0;
   ResultFile* file_;

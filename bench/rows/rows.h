@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "measure/names.h"
 #include "measure/samples.h"
-#include "measure/workshop.h"
-#include "options/options.h"
+#include "measure/session.h"
+#include "names.h"
+#include "options.h"
 
 namespace lamina::bench {
 
@@ -33,18 +33,33 @@ class Measurement {
   virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
 };
 
-/// Rows that one pass feeds: forward, backward and total of a network.
+/// What is measured as one, and whose passes feed a row for each part: forward, backward and total of a network.
 struct Group {
   std::string title;  ///< of its rows, for people: "resnet50 on eigen"
-  Case facts;
+  Config config;
   std::vector<std::string> parts;
   std::vector<Work> work;     ///< by part
   double flops_per_pass = 0;  ///< of the whole pass, for the time it will take
   bool first_calls = false;   ///< of a process: nothing may run before that is not such a group
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
   std::function<std::unique_ptr<Measurement>()> open;
+};
+
+struct Row {
+  std::string name;  ///< of the key
+  std::shared_ptr<const Group> group;
+  std::size_t part;
+  RowKey key{};
+
+  const Work& work() const { return group->work[part]; }
+};
+
+/// What came of measuring a group.
+struct Outcome {
+  explicit Outcome(std::size_t parts = 0) : samples(parts) {}
 
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
+  std::vector<double> bytes{};               ///< by part, as the plan's calls tell; empty: as Work has them
   MemoryReport memory{};
   std::map<std::string, double> counters{};  ///< of the measurement
   std::string note, algorithm;
@@ -53,26 +68,21 @@ struct Group {
   bool unsupported = false;  ///< and that is rightly so
 };
 
-struct Row {
-  std::string name;  ///< of the key
-  std::shared_ptr<Group> group;
-  std::size_t part;
-  RowKey key{};
-};
+/// By group.
+using Outcomes = std::map<const Group*, Outcome>;
 
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
-/// before the others; touches no device.
-/// Needs `workshop` alive while rows run.
-std::vector<Row> all_rows(Workshop& workshop);
+/// before the others; touches no device. Needs session and options alive while rows run.
+std::vector<Row> all_rows(Session&, const RunOptions&);
 
 /// Throws UsageError for a file, of weights or of choices, that none of the rows would look at.
-void check_files_are_used(const std::vector<Row>&, const Settings&);
+void check_files_are_used(const std::vector<Row>&, const RunOptions&);
 
-std::vector<Row> net_rows(Workshop&, const Case&);
-std::vector<Row> layer_rows(Workshop&, const Case&);
-std::vector<Row> setup_rows(Workshop&, const Case&);
+std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
+std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
+std::vector<Row> setup_rows(Session&, const RunOptions&, const Config&);
 
 /// Makes a row of each part.
-std::vector<Row> rows_of(const std::shared_ptr<Group>&, const std::function<RowKey(std::string_view part)>& key);
+std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);
 
 }  // namespace lamina::bench

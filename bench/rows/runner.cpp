@@ -33,19 +33,21 @@ std::string text_of(const std::exception& error) {
 
 }  // namespace
 
-Runner::Runner(Workshop& workshop, std::vector<Row> rows, Progress& progress)
-    : workshop_(&workshop), rows_(std::move(rows)), progress_(&progress) {}
+Runner::Runner(Session& session, std::vector<Row> rows, int passes, Progress& progress)
+    : session_(&session), rows_(std::move(rows)), passes_(passes), progress_(&progress) {
+  for (const Row& row : rows_) outcomes_.emplace(row.group.get(), row.group->parts.size());
+}
 
 void Runner::run(benchmark::BenchmarkReporter& reporter) {
-  for (const Row& row : rows_) {
-    auto index = std::make_shared<std::size_t>(0);
-    benchmark::RegisterBenchmark(row.name.c_str(),
-                                 [this, &row, index](benchmark::State& state) { repetition(row, (*index)++, state); })
+  for (const Row& row : rows_)
+    // The library calls the function once for each repetition, and does not say for which.
+    benchmark::RegisterBenchmark(
+        row.name.c_str(),
+        [this, &row, index = std::size_t{0}](benchmark::State& state) mutable { repetition(row, index++, state); })
         ->Iterations(1)
-        ->Repetitions(workshop_->passes(row.group->facts.backend))
+        ->Repetitions(passes_on(row.group->config.backend, passes_))
         ->UseManualTime()
         ->Unit(row.group->layers > 0 ? benchmark::kMicrosecond : benchmark::kMillisecond);
-  }
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
   measurement_.reset();
   open_ = nullptr;
@@ -53,8 +55,8 @@ void Runner::run(benchmark::BenchmarkReporter& reporter) {
 
 void Runner::repetition(const Row& row, std::size_t index, benchmark::State& state) {
   measure(row, index);
-  Group& group = *row.group;
-  const std::vector<Sample>& samples = group.samples[row.part];
+  const Outcome& outcome = outcomes_.at(row.group.get());
+  const std::vector<Sample>& samples = outcome.samples[row.part];
   const bool failed_later = index >= samples.size() && !samples.empty();
   if (failed_later) {
     // Some passes failed and others did not, which the library cannot take (1.7 ends the process). The report knows.
@@ -62,7 +64,7 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
     return;
   }
   if (index >= samples.size()) {
-    state.SkipWithError(group.failure.empty() ? "interrupted" : group.failure.c_str());
+    state.SkipWithError(outcome.failure.empty() ? "interrupted" : outcome.failure.c_str());
     return;
   }
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(samples[index].seconds);
@@ -70,10 +72,11 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
 }
 
 void Runner::measure(const Row& row, std::size_t index) {
-  Group& group = *row.group;
-  const std::string& backend = group.facts.backend;
-  const int passes = workshop_->passes(backend);
-  if (group.samples[row.part].size() > index || !group.failure.empty() || interrupted() != 0) return;
+  const Group& group = *row.group;
+  Outcome& outcome = outcomes_.at(&group);
+  const std::string& backend = group.config.backend;
+  const int passes = passes_on(backend, passes_);
+  if (outcome.samples[row.part].size() > index || !outcome.failure.empty() || interrupted() != 0) return;
   try {
     if (const auto lost = lost_.find(backend); lost != lost_.end())
       throw DeviceError(fmt::format("the device of {} failed before: {}", backend, lost->second));
@@ -83,24 +86,23 @@ void Runner::measure(const Row& row, std::size_t index) {
       open_ = nullptr;
       measurement_ = group.open();
       open_ = &group;
-      group.memory = measurement_->memory();
-      const std::vector<double> bytes = measurement_->bytes();
-      for (std::size_t part = 0; part < bytes.size(); ++part) group.work[part].bytes = bytes[part];
-      if (!group.first_calls) group.peak_flops = workshop_->peak_flops(backend, group.facts.dtype);
+      outcome.memory = measurement_->memory();
+      outcome.bytes = measurement_->bytes();
+      if (!group.first_calls) outcome.peak_flops = session_->peaks.of(backend, group.config.dtype).flops;
       progress_->pass_done(group);
       if (interrupted() != 0) return;
     }
     progress_->show(row, static_cast<int>(index) + 1, passes);
     const std::vector<Sample> pass = measurement_->pass();
-    for (std::size_t part = 0; part < pass.size(); ++part) group.samples[part].push_back(pass[part]);
-    group.memory = measurement_->memory();
-    group.counters = measurement_->counters();
-    group.note = measurement_->note();
-    group.algorithm = measurement_->algorithm();
+    for (std::size_t part = 0; part < pass.size(); ++part) outcome.samples[part].push_back(pass[part]);
+    outcome.memory = measurement_->memory();
+    outcome.counters = measurement_->counters();
+    outcome.note = measurement_->note();
+    outcome.algorithm = measurement_->algorithm();
     progress_->pass_done(group);
   } catch (const std::exception& error) {
-    group.failure = text_of(error);
-    group.unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
+    outcome.failure = text_of(error);
+    outcome.unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
     measurement_.reset();
     open_ = nullptr;
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
@@ -108,43 +110,47 @@ void Runner::measure(const Row& row, std::size_t index) {
         dynamic_cast<const DeviceError*>(&error) != nullptr && dynamic_cast<const OutOfMemory*>(&error) == nullptr;
     if (!device_failed || lost_.contains(backend)) return;
     try {
-      workshop_->backend(backend).device().synchronize();
+      session_->backends.at(backend).device().synchronize();
     } catch (const std::exception& again) {
       lost_[backend] = again.what();
     }
   }
 }
 
-void Runner::count(const Row& row, const Sample& sample, benchmark::State& state) {
-  const Group& group = *row.group;
-  const Work& work = group.work[row.part];
+void Runner::count(const Row& row, const Sample& sample, benchmark::State& state) const {
+  const Outcome& outcome = outcomes_.at(row.group.get());
+  const Work& work = row.work();
   const auto rate = [&](const char* name, double amount) {
     if (amount > 0 && sample.seconds > 0) state.counters[name] = amount / sample.seconds;
   };
   rate("images_per_second", work.images);
   rate("flops_per_second", work.flops);
-  rate("bytes_per_second", work.bytes);
-  if (group.peak_flops > 0) rate("share_of_peak", work.flops / group.peak_flops);
-  state.counters["arena_MiB"] = static_cast<double>(group.memory.arena) / mebibyte;
-  state.counters["workspace_MiB"] = static_cast<double>(group.memory.workspace) / mebibyte;
-  state.counters["plan_MiB"] = static_cast<double>(group.memory.total()) / mebibyte;
-  if (group.layers > 0) state.counters["layers"] = group.layers;
+  rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
+  if (outcome.peak_flops > 0) rate("share_of_peak", work.flops / outcome.peak_flops);
+  const auto mebibytes = [&](const char* name, std::size_t bytes) {
+    state.counters[name] = static_cast<double>(bytes) / mebibyte;
+  };
+  mebibytes("arena_MiB", outcome.memory.arena);
+  mebibytes("workspace_MiB", outcome.memory.workspace);
+  mebibytes("plan_MiB", outcome.memory.total());
+  if (row.group->layers > 0) state.counters["layers"] = row.group->layers;
   const auto reading = [&](const char* name, const std::optional<double>& value) {
     if (value) state.counters[name] = *value;
   };
   reading("sm_mhz", sample.state.sm_mhz);
   reading("temperature_c", sample.state.temperature_c);
   reading("power_w", sample.state.power_w);
-  for (const auto& [name, value] : group.counters) state.counters[name] = value;
+  for (const auto& [name, value] : outcome.counters) state.counters[name] = value;
 }
 
 bool Runner::any_failed() const {
-  return std::any_of(rows_.begin(), rows_.end(),
-                     [](const Row& row) { return !row.group->failure.empty() && !row.group->unsupported; });
+  return std::any_of(outcomes_.begin(), outcomes_.end(),
+                     [](const auto& each) { return !each.second.failure.empty() && !each.second.unsupported; });
 }
 
 bool Runner::any_measured() const {
-  return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.group->samples[row.part].empty(); });
+  return std::any_of(rows_.begin(), rows_.end(),
+                     [&](const Row& row) { return !outcomes_.at(row.group.get()).samples[row.part].empty(); });
 }
 
 }  // namespace lamina::bench

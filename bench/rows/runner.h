@@ -1,10 +1,8 @@
 #pragma once
 // Runs rows under Google Benchmark: one iteration by as many repetitions as there are passes.
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,11 +18,13 @@ namespace lamina::bench {
 
 class Runner {
  public:
-  Runner(Workshop&, std::vector<Row>, Progress&);
+  /// `passes`: as asked.
+  Runner(Session&, std::vector<Row>, int passes, Progress&);
 
   void run(benchmark::BenchmarkReporter&);
 
   const std::vector<Row>& rows() const { return rows_; }
+  const Outcomes& outcomes() const { return outcomes_; }
   bool any_failed() const;    ///< a row that was not rightly refused
   bool any_measured() const;  ///< a row with at least one sample
 
@@ -32,12 +32,14 @@ class Runner {
   void repetition(const Row&, std::size_t index, benchmark::State&);
   /// Makes sure that the group has sample `index`, or a failure.
   void measure(const Row&, std::size_t index);
-  void count(const Row&, const Sample&, benchmark::State&);
+  void count(const Row&, const Sample&, benchmark::State&) const;
 
-  Workshop* workshop_;
+  Session* session_;
   std::vector<Row> rows_;
+  int passes_;
   Progress* progress_;
-  Group* open_ = nullptr;  ///< whose measurement is alive
+  Outcomes outcomes_;
+  const Group* open_ = nullptr;  ///< whose measurement is alive
   std::unique_ptr<Measurement> measurement_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
 };

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "measure/costs.h"
 #include "measure/stopwatch.h"
 #include "rows.h"
 
@@ -14,18 +15,18 @@ namespace {
 
 class SetupMeasurement final : public Measurement {
  public:
-  SetupMeasurement(Workshop& workshop, const Case& c)
-      : workshop_(&workshop),
-        case_(c),
-        opened_(workshop.opened(c.backend)),
-        stopwatch_(workshop.backend(c.backend).device()) {}
+  SetupMeasurement(Session& session, const Config& c)
+      : session_(&session),
+        config_(c),
+        opened_(session.backends.opened(c.backend)),
+        stopwatch_(session.backends.at(c.backend).device()) {}
 
   std::vector<Sample> pass() override {
     plan_.reset();
     std::optional<Graph> graph;
-    const Sample built = stopwatch_.time([&] { graph.emplace(workshop_->graph(case_)); });
+    const Sample built = stopwatch_.time([&] { graph.emplace(session_->plans.graph(config_)); });
     const Sample planned = stopwatch_.time([&] {
-      plan_.emplace(*graph, workshop_->backend(case_.backend), workshop_->plan_options(case_, Mode::training));
+      plan_.emplace(*graph, session_->backends.at(config_.backend), session_->plans.options(config_, Mode::training));
     });
     const Sample first = stopwatch_.time([&] {
       plan_->forward();
@@ -37,8 +38,8 @@ class SetupMeasurement final : public Measurement {
   MemoryReport memory() const override { return plan_ ? plan_->memory() : MemoryReport{}; }
 
  private:
-  Workshop* workshop_;
-  Case case_;
+  Session* session_;
+  Config config_;
   Sample opened_;
   Stopwatch stopwatch_;
   std::optional<Plan> plan_;
@@ -46,19 +47,18 @@ class SetupMeasurement final : public Measurement {
 
 }  // namespace
 
-std::vector<Row> setup_rows(Workshop& workshop, const Case& c) {
-  const Graph graph = workshop.graph(c);
-  const GraphCost cost = graph_cost(graph, c.dtype, protocol_of(c, workshop.settings()).input_gradient);
-  auto group = std::make_shared<Group>();
-  group->title = fmt::format("setup of {} on {}", c.network, c.backend);
-  group->facts = c;
-  group->first_calls = true;
-  group->parts = {"device", "graph", "plan", "first_pass"};
-  group->work.resize(group->parts.size());
-  group->flops_per_pass = cost.forward.flops + cost.backward.flops;
-  group->work.back() = {static_cast<double>(c.batch), group->flops_per_pass, 0};
-  group->open = [&workshop, c] { return std::make_unique<SetupMeasurement>(workshop, c); };
-  return rows_of(group, [&](std::string_view part) { return setup_key(c, part, workshop.settings()); });
+std::vector<Row> setup_rows(Session& session, const RunOptions& options, const Config& c) {
+  const GraphCost cost = graph_cost(session.plans.graph(c), c.dtype, session.plans.protocol(c.network).input_gradient);
+  Group group;
+  group.title = fmt::format("setup of {} on {}", c.network, c.backend);
+  group.config = c;
+  group.first_calls = true;
+  group.parts = {"device", "graph", "plan", "first_pass"};
+  group.work.resize(group.parts.size());
+  group.flops_per_pass = cost.forward.flops + cost.backward.flops;
+  group.work.back() = {static_cast<double>(c.batch), group.flops_per_pass, 0};
+  group.open = [&session, c] { return std::make_unique<SetupMeasurement>(session, c); };
+  return rows_of(std::move(group), [&](std::string_view part) { return setup_key(c, part, options); });
 }
 
 }  // namespace lamina::bench

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "io/grid.h"
 #include "io/quantities.h"
+#include "io/text_table.h"
 #include "published.h"
 
 namespace lamina::bench {
@@ -37,53 +37,53 @@ std::string streamed(const std::vector<std::string>& c) {
   return line + "\n";
 }
 
-const std::vector<Grid::Column>& columns() {
-  static const std::vector<Grid::Column> titles = {{"network"},           {"backend"},        {"forward ms", true},
-                                                   {"backward ms", true}, {"total ms", true}, {"+- ms", true},
-                                                   {"images/s", true},    {"MiB", true},      {"note"}};
+const std::vector<TextTable::Column>& columns() {
+  static const std::vector<TextTable::Column> titles = {{"network"},           {"backend"},        {"forward ms", true},
+                                                        {"backward ms", true}, {"total ms", true}, {"+- ms", true},
+                                                        {"images/s", true},    {"MiB", true},      {"note"}};
   return titles;
 }
 
 /// "eigen f32 nchw batch 16"
-std::string backend_text(const Case& c) {
+std::string backend_text(const Config& c) {
   return fmt::format("{} {} {} batch {}", c.backend, to_string(c.dtype), to_string(c.layout), c.batch);
 }
 
-Grid grid_of(const std::vector<TableLine>& lines) {
-  Grid grid{columns(), {}};
-  for (const TableLine& line : lines) grid.rows.push_back(cells(line));
-  return grid;
+TextTable text_table(const std::vector<TableLine>& lines) {
+  TextTable table{columns(), {}};
+  for (const TableLine& line : lines) table.rows.push_back(cells(line));
+  return table;
 }
 
 }  // namespace
 
 std::string Table::header() const {
   std::vector<std::string> titles;
-  for (const Grid::Column& column : columns()) titles.push_back(column.title);
+  for (const TextTable::Column& column : columns()) titles.push_back(column.title);
   return streamed(titles);
 }
 
-std::string Table::take(const Row& row) {
+std::string Table::take(const Row& row, const Outcome& outcome) {
   const Group& group = *row.group;
   if (group.parts.back() != "total" || taken_.contains(&group)) return {};
   const bool complete = row.part + 1 == group.parts.size();
-  if (!complete && group.failure.empty()) return {};
+  if (!complete && outcome.failure.empty()) return {};
   taken_.insert(&group);
 
   TableLine line;
-  line.network = group.facts.network;
-  line.backend = backend_text(group.facts);
-  line.note = group.failure;
-  const std::vector<double> total = seconds_of(group.samples[2]);
+  line.network = group.config.network;
+  line.backend = backend_text(group.config);
+  line.note = outcome.failure;
+  const std::vector<double> total = seconds_of(outcome.samples[2]);
   if (!total.empty()) {
-    line.forward_ms = 1e3 * mean(seconds_of(group.samples[0]));
-    line.backward_ms = 1e3 * mean(seconds_of(group.samples[1]));
+    line.forward_ms = 1e3 * mean(seconds_of(outcome.samples[0]));
+    line.backward_ms = 1e3 * mean(seconds_of(outcome.samples[1]));
     line.total_ms = 1e3 * mean(total);
     line.deviation_ms = 1e3 * deviation(total);
-    line.images_per_second = group.facts.batch / mean(total);
+    line.images_per_second = group.config.batch / mean(total);
     line.passes = static_cast<int>(total.size());
   }
-  line.peak_MiB = static_cast<double>(group.memory.total()) / mebibyte;
+  line.peak_MiB = static_cast<double>(outcome.memory.total()) / mebibyte;
   lines_.push_back(line);
   return streamed(cells(line));
 }
@@ -112,8 +112,8 @@ void Table::add_published() {
   lines_ = std::move(joined);
 }
 
-std::string Table::text() const { return grid_of(lines_).text(); }
-std::string Table::markdown() const { return grid_of(lines_).markdown(); }
+std::string Table::text() const { return text_table(lines_).text(); }
+std::string Table::markdown() const { return text_table(lines_).markdown(); }
 
 nlohmann::ordered_json Table::json() const {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();

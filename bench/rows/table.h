@@ -27,7 +27,7 @@ class Table {
 
   /// Takes the rows as they finish; gives the line of the network when its total (or its failure) is known, else
   /// nothing.
-  std::string take(const Row&);
+  std::string take(const Row&, const Outcome&);
 
   /// The published times of the networks that are in the table.
   void add_published();

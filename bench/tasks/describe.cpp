@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "io/grid.h"
+#include <cstdint>
+#include <utility>
+
+#include "lamina/nets.h"
+#include "measure/costs.h"
 
 namespace lamina::bench {
 namespace {
@@ -12,7 +16,7 @@ namespace {
 /// "3x64x7x7": without the images.
 std::string image_text(const Shape& s) { return fmt::format("{}x{}x{}", s.c, s.h, s.w); }
 
-/// What stands between the parentheses of "conv(64, 7x7, stride 2x2)".
+/// What is between the parentheses of "conv(64, 7x7, stride 2x2)".
 std::string geometry(const Op& op) {
   const std::string text = to_string(op);
   const std::size_t open = text.find('(');
@@ -22,29 +26,31 @@ std::string geometry(const Op& op) {
 }  // namespace
 
 std::string list_networks(Format format) {
-  Grid grid;
-  grid.columns = {{"network"}, {"image", true}, {"smallest", true}, {"channels", true}, {"classes", true}, {"source"}};
+  TextTable table;
+  table.columns = {{"network"}, {"image", true},    {"smallest", true}, {"channels", true}, {"classes", true},
+                   {"softmax"}, {"input_gradient"}, {"accumulate"},     {"source"}};
+  const auto yes = [](bool value) { return std::string(value ? "yes" : "no"); };
   for (const nets::Info& info : nets::list())
-    grid.rows.push_back({std::string(info.name), fmt::format("{}", info.image), fmt::format("{}", info.smallest_image),
-                         fmt::format("{}", info.channels), fmt::format("{}", info.classes), std::string(info.source)});
-  return grid.print(format);
+    table.rows.push_back({std::string(info.name), fmt::format("{}", info.image), fmt::format("{}", info.smallest_image),
+                          fmt::format("{}", info.channels), fmt::format("{}", info.classes), yes(info.protocol.softmax),
+                          yes(info.protocol.input_gradient), yes(info.protocol.accumulate), std::string(info.source)});
+  return table.print(format);
 }
 
 std::string describe(const DescribeOptions& options) {
-  const Workshop workshop(options);
-  const bool text = options.format == Format::text;
-  Grid grid;
-  if (!text) grid.columns.push_back({"network"});
-  for (const char* title : {"name", "op", "geometry", "output"}) grid.columns.push_back({title});
-  for (const char* title : {"parameters", "multiply_adds", "bytes"}) grid.columns.push_back({title, true});
-
+  TextTables tables(
+      options.format, {{"network"}},
+      {{"name"}, {"op"}, {"geometry"}, {"output"}, {"parameters", true}, {"multiply_adds", true}, {"bytes", true}});
   std::string all;
   for (const std::string& network : options.networks) {
-    const Case one_image{std::string(nets::info(network).name), "", options.dtypes.front(), Layout::nchw, 1};
-    const Graph graph = workshop.graph(one_image);
-    const auto row = [&](std::vector<std::string> cells) {
-      if (!text) cells.insert(cells.begin(), one_image.network);
-      grid.rows.push_back(std::move(cells));
+    const nets::Info& info = nets::info(network);
+    const Graph graph =
+        build({std::string(info.name), "", options.configs.dtypes.front(), Layout::nchw, 1}, options.net);
+    const auto add = [&](std::string name, std::string op, std::string what, const Shape& output,
+                         std::int64_t parameters, std::int64_t products, std::int64_t bytes) {
+      tables.add({std::string(info.name)},
+                 {std::move(name), std::move(op), std::move(what), image_text(output), fmt::format("{}", parameters),
+                  fmt::format("{}", products), fmt::format("{}", bytes)});
     };
     std::int64_t bytes = 0;
     for (const Node& node : graph.nodes()) {
@@ -53,24 +59,20 @@ std::string describe(const DescribeOptions& options) {
       if (!node.inputs.empty()) {
         const std::vector<Shape> x = input_shapes(graph, node);
         products = multiply_adds(node.op, x);
-        moved = static_cast<std::int64_t>(cost(node.op, x, Pass::forward, one_image.dtype).bytes);
+        moved = static_cast<std::int64_t>(cost(node.op, x, Pass::forward, options.configs.dtypes.front()).bytes);
       }
       bytes += moved;
-      row({node.name, std::string(op_name(node.op)), geometry(node.op), image_text(node.shape),
-           fmt::format("{}", parameters), fmt::format("{}", products), fmt::format("{}", moved)});
+      add(node.name, std::string(op_name(node.op)), geometry(node.op), node.shape, parameters, products, moved);
     }
-    row({"total", "", fmt::format("{} layers", graph.nodes().size() - 1), image_text(graph.nodes().back().shape),
-         fmt::format("{}", graph.parameter_count()), fmt::format("{}", graph.multiply_adds()),
-         fmt::format("{}", bytes)});
-    if (!text) continue;
-    all += fmt::format(
-        "{}{}: {}\n\n{}\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
-        "at a batch of one.\n",
-        all.empty() ? "" : "\n", one_image.network, nets::info(network).source, grid.text(),
-        to_string(one_image.dtype));
-    grid.rows.clear();
+    add("total", "", fmt::format("{} layers", graph.nodes().size() - 1), graph.nodes().back().shape,
+        graph.parameter_count(), graph.multiply_adds(), bytes);
+    if (options.format == Format::text)
+      all += fmt::format(
+          "{}{}: {}\n\n{}\nPer image. Bytes: what a forward pass in {} reads and writes, every tensor once, "
+          "at a batch of one.\n",
+          all.empty() ? "" : "\n", info.name, info.source, tables.take(), to_string(options.configs.dtypes.front()));
   }
-  return text ? all : grid.csv();
+  return options.format == Format::text ? all : tables.take();
 }
 
 }  // namespace lamina::bench

@@ -1,11 +1,23 @@
 #pragma once
-// What can be said of networks without running them: their layers, and the memory they would take.
+// What can be said of networks without running them: layers, algorithms, and the memory they would take.
 
 #include <string>
+#include <vector>
 
-#include "measure/workshop.h"
+#include "io/text_table.h"
+#include "measure/session.h"
 
 namespace lamina::bench {
+
+struct DescribeOptions : PlanningSettings {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+};
+
+struct MemoryOptions : PlanningSettings {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+};
 
 /// The networks there are: what each was made for, the smallest image it takes, and where it is from.
 std::string list_networks(Format);
@@ -14,7 +26,11 @@ std::string list_networks(Format);
 /// Throws UsageError for an unknown network.
 std::string describe(const DescribeOptions&);
 
+/// Which algorithm each backend takes for each layer and pass of a training pass, and why: the only one, by rule,
+/// named, or measured. Unless it measures, it touches no device. Throws UsageError, Unsupported.
+std::string describe_algorithms(Session&, const DescribeOptions&);
+
 /// Memory that training and inference take, by kind, and the largest batch that fits under the memory limit.
-std::string describe_memory(Workshop&, const MemoryOptions&);
+std::string describe_memory(Session&, const MemoryOptions&);
 
 }  // namespace lamina::bench

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lamina/error.h"
+#include "measure/costs.h"
+#include "measure/plans.h"
 
 namespace lamina::bench {
 namespace {
@@ -64,7 +66,7 @@ struct Child {
 };
 
 [[noreturn]] void fail(const char* call) {
-  throw Error(fmt::format("cannot ask cuDNN in a process of its own: {}: {}", call, std::strerror(errno)));
+  throw Error(fmt::format("cannot ask cuDNN in a separate process: {}: {}", call, std::strerror(errno)));
 }
 
 Child start(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions,
@@ -129,14 +131,13 @@ EngineView view_of(const Child& child, std::size_t convolutions) {
 
 }  // namespace
 
-std::vector<Convolution> distinct_convolutions(const Workshop& workshop, const std::vector<std::string>& networks) {
-  const Settings& settings = workshop.settings();
+std::vector<Convolution> distinct_convolutions(const EnginesOptions& options) {
   std::vector<Convolution> found;
-  for (const std::string& network : networks)
-    for (const int batch : settings.batches)
-      for (const Layout layout : settings.layouts) {
-        const Case c{std::string(nets::info(network).name), "", DType::f32, layout, batch};
-        const Graph graph = workshop.graph(c);
+  for (const std::string& network : options.networks)
+    for (const int batch : options.configs.batches)
+      for (const Layout layout : options.configs.layouts) {
+        const Config c{std::string(nets::info(network).name), "", DType::f32, layout, batch};
+        const Graph graph = build(c, options.net);
         for (const Node& node : graph.nodes()) {
           if (!std::holds_alternative<Conv>(node.op)) continue;
           Conv conv = std::get<Conv>(node.op);

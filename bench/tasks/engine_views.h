@@ -1,15 +1,29 @@
 #pragma once
 // The convolutions of networks, and what cuDNN's heuristics answer for them: once as they are by default (TF32), once
-// with TF32 forbidden (strict), each asked in a process of its own.
+// with TF32 forbidden (strict), each asked in a separate process.
 
 #include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "io/text_table.h"
 #include "lamina/cudnn_engines.h"
-#include "measure/workshop.h"
+#include "lamina/op.h"
+#include "options/settings.h"
 
 namespace lamina::bench {
+
+struct EnginesOptions {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+  std::string device{};  ///< a known set of properties, or a file
+  std::filesystem::path out{};
+  Screen screen = Screen::console;
+  std::string cudnn{};  ///< directory of the one to ask; empty: the system's
+  NetSettings net{};
+  ConfigSettings configs{};
+};
 
 /// A convolution (its bias apart) that networks have, once for all of them.
 struct Convolution {
@@ -24,8 +38,8 @@ struct Convolution {
   std::vector<Use> uses{};
 };
 
-/// Of the networks, at all batches and layouts of the settings, each once.
-std::vector<Convolution> distinct_convolutions(const Workshop&, const std::vector<std::string>& networks);
+/// Of the networks, at all batches and layouts of the options, each once.
+std::vector<Convolution> distinct_convolutions(const EnginesOptions&);
 
 constexpr std::array<Pass, 3> engine_passes = {Pass::forward, Pass::backward_data, Pass::backward_params};
 

@@ -10,9 +10,9 @@
 #include "context/build.h"
 #include "context/context.h"
 #include "device_sets.h"
-#include "io/grid.h"
 #include "io/result_file.h"
 #include "lamina/error.h"
+#include "lamina/nets.h"
 
 namespace lamina::bench {
 namespace {
@@ -100,7 +100,7 @@ struct Tally {
 };
 
 std::string legend() {
-  std::string text = "Engines in order of preference, and behind the bar the fallback list's; letters: ";
+  std::string text = "Engines in order of preference, after the bar those of the fallback list; letters: ";
   const char* separator = "";
   for (const Mark& mark : marks) {
     text += fmt::format("{}{} {}", separator, mark.letter, mark.meaning);
@@ -112,18 +112,18 @@ std::string legend() {
 std::string table(const std::string& network, int batch, Layout layout, const std::vector<Convolution>& convolutions,
                   const EngineViews& views) {
   constexpr std::size_t most = 6;
-  Grid grid{{{"layer"},
-             {"layers", true},
-             {"input"},
-             {"conv"},
-             {"pass"},
-             {"tf32"},
-             {"configs", true},
-             {"MiB", true},
-             {"strict"},
-             {"configs", true},
-             {"MiB", true}},
-            {}};
+  TextTable table{{{"layer"},
+                   {"layers", true},
+                   {"input"},
+                   {"conv"},
+                   {"pass"},
+                   {"tf32"},
+                   {"configs", true},
+                   {"MiB", true},
+                   {"strict"},
+                   {"configs", true},
+                   {"MiB", true}},
+                  {}};
   Tally tf32, strict;
   int differ = 0;
   for (std::size_t i = 0; i < convolutions.size(); ++i) {
@@ -142,17 +142,17 @@ std::string table(const std::string& network, int batch, Layout layout, const st
           by_notes == nullptr ? without.empty() : !without.empty() && by_notes->index == without.front().index;
       if (!same) differ += use->layers;
       const bool first = pass == 0;
-      grid.rows.push_back({first ? use->layer : "", first ? fmt::format("{}", use->layers) : "",
-                           first ? fmt::format("{}x{}x{}", each.x.c, each.x.h, each.x.w) : "",
-                           first ? conv_text(each) : "", std::string(to_string(engine_passes[pass])),
-                           ranking(with, most), counts(with), workspace(with), ranking(without, most), counts(without),
-                           workspace(without)});
+      table.rows.push_back({first ? use->layer : "", first ? fmt::format("{}", use->layers) : "",
+                            first ? fmt::format("{}x{}x{}", each.x.c, each.x.h, each.x.w) : "",
+                            first ? conv_text(each) : "", std::string(to_string(engine_passes[pass])),
+                            ranking(with, most), counts(with), workspace(with), ranking(without, most), counts(without),
+                            workspace(without)});
     }
   }
   return fmt::format(
       "{}, batch {}, {}\n\n{}\n{}{}Picked from the tf32 list by notes alone, {} of {} strict engines would be "
       "others.\n",
-      network, batch, to_string(layout), grid.text(), tf32.text("tf32"), strict.text("strict"), differ, strict.all);
+      network, batch, to_string(layout), table.text(), tf32.text("tf32"), strict.text("strict"), differ, strict.all);
 }
 
 // ---- CSV and JSON ----
@@ -165,20 +165,20 @@ std::string knobs_text(const CudnnEngine& engine) {
 }
 
 std::string csv(const std::vector<Convolution>& convolutions, const EngineViews& views) {
-  Grid grid{{{"network"},
-             {"batch"},
-             {"layout"},
-             {"layer"},
-             {"layers"},
-             {"pass"},
-             {"math"},
-             {"rank"},
-             {"list"},
-             {"engine"},
-             {"notes"},
-             {"knobs"},
-             {"workspace_bytes"}},
-            {}};
+  TextTable table{{{"network"},
+                   {"batch"},
+                   {"layout"},
+                   {"layer"},
+                   {"layers"},
+                   {"pass"},
+                   {"math"},
+                   {"rank"},
+                   {"list"},
+                   {"engine"},
+                   {"notes"},
+                   {"knobs"},
+                   {"workspace_bytes"}},
+                  {}};
   for (std::size_t i = 0; i < convolutions.size(); ++i)
     for (const Convolution::Use& use : convolutions[i].uses)
       for (std::size_t pass = 0; pass < engine_passes.size(); ++pass)
@@ -186,14 +186,14 @@ std::string csv(const std::vector<Convolution>& convolutions, const EngineViews&
           const EngineView& view = math == Math::tf32 ? views.tf32 : views.strict;
           int rank = 0;
           for (const CudnnEngine& e : view.engines[i][pass])
-            grid.rows.push_back({use.network, fmt::format("{}", convolutions[i].x.n),
-                                 std::string(to_string(convolutions[i].layout)), use.layer,
-                                 fmt::format("{}", use.layers), std::string(to_string(engine_passes[pass])),
-                                 std::string(to_string(math)), fmt::format("{}", ++rank), e.fallback ? "fallback" : "a",
-                                 fmt::format("{}", e.index), fmt::format("{}", fmt::join(e.notes, " ")), knobs_text(e),
-                                 fmt::format("{}", e.workspace_bytes)});
+            table.rows.push_back(
+                {use.network, fmt::format("{}", convolutions[i].x.n), std::string(to_string(convolutions[i].layout)),
+                 use.layer, fmt::format("{}", use.layers), std::string(to_string(engine_passes[pass])),
+                 std::string(to_string(math)), fmt::format("{}", ++rank), e.fallback ? "fallback" : "a",
+                 fmt::format("{}", e.index), fmt::format("{}", fmt::join(e.notes, " ")), knobs_text(e),
+                 fmt::format("{}", e.workspace_bytes)});
         }
-  return grid.csv();
+  return table.csv();
 }
 
 ordered_json to_json(const Engines& engines) {
@@ -285,7 +285,7 @@ std::string ranking(const Engines& engines, std::size_t most) {
 std::string cudnn_engines(const EnginesOptions& options) {
   const std::string properties = device_properties(options.device);
   if (!options.out.empty()) check_writable(options.out);
-  const std::vector<Convolution> convolutions = distinct_convolutions(Workshop(options), options.networks);
+  const std::vector<Convolution> convolutions = distinct_convolutions(options);
   const EngineViews views = ask(options, properties, convolutions);
 
   const bool json_wanted = !options.out.empty() || options.screen == Screen::json;
@@ -299,8 +299,8 @@ std::string cudnn_engines(const EnginesOptions& options) {
                                  views.tf32.version, views.tf32.directory, options.device, convolutions.size(),
                                  std::max(views.tf32.seconds, views.strict.seconds));
   for (const std::string& network : options.networks)
-    for (const int batch : options.batches)
-      for (const Layout layout : options.layouts)
+    for (const int batch : options.configs.batches)
+      for (const Layout layout : options.configs.layouts)
         text += table(std::string(nets::info(network).name), batch, layout, convolutions, views) + "\n";
   text += legend() + caution + "\n";
   if (views.left_out > 0)

@@ -2,9 +2,9 @@
 // Which engines cuDNN would choose for the convolutions of networks, on a device that need not be there.
 
 #include <string>
+#include <vector>
 
 #include "engine_views.h"
-#include "measure/workshop.h"
 
 namespace lamina::bench {
 
@@ -13,7 +13,7 @@ namespace lamina::bench {
 const CudnnEngine* first_strict(const std::vector<CudnnEngine>&);
 
 /// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70
-/// 25n". Those of the fallback list stand behind a bar. `most` in all, then "..".
+/// 25n". A bar comes before those of the fallback list. `most` in all, then "..".
 std::string ranking(const std::vector<CudnnEngine>&, std::size_t most);
 
 /// Tables of all networks, batches and layouts that the options name, as text or CSV, or the JSON, as the options say;

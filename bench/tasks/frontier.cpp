@@ -18,19 +18,19 @@ namespace {
 struct Interrupted {};
 
 /// Under which everything is measured: limits decide only between what was.
-Choice demands_of(const Settings& settings) {
+Choice demands_of(const Choice& limits) {
   Choice demands;
-  demands.math = settings.choice.math;
-  demands.workspace_limit = std::max(demands.workspace_limit, settings.choice.workspace_limit);
+  demands.math = limits.math;
+  demands.workspace_limit = std::max(demands.workspace_limit, limits.workspace_limit);
   return demands;
 }
 
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
-std::string algorithm_by_rule(Workshop& workshop, const Case& c, const Graph& graph, const Node& node, Pass pass) {
-  Choice choice = workshop.settings().choice;
+std::string algorithm_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
+  Choice choice = session.plans.choice();
   choice.max_error = no_bound;
   try {
-    Backend& backend = workshop.backend(c.backend);
+    Backend& backend = session.backends.at(c.backend);
     for (const Lowered::Step& step : backend.lower(spec_of(backend, graph, node, c, true), choice).steps)
       if (step.covers(pass)) return step.algorithm;
   } catch (const Unsupported&) {
@@ -85,9 +85,9 @@ struct Contested {
   Cost work;
 };
 
-std::vector<Contested> contested(Workshop& workshop, const Case& c, const Graph& graph) {
+std::vector<Contested> contested(Session& session, const Config& c, const Graph& graph) {
   const std::vector<bool> wanted =
-      wanted_gradients(graph, {.input_gradient = protocol_of(c, workshop.settings()).input_gradient});
+      wanted_gradients(graph, {.input_gradient = session.plans.protocol(c.network).input_gradient});
   const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
   std::vector<Contested> lines;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
@@ -105,26 +105,27 @@ std::vector<Contested> contested(Workshop& workshop, const Case& c, const Graph&
 
 }  // namespace
 
-double guessed_seconds(Workshop& workshop, const Case& c, const TuningRules& rules) {
+double guessed_seconds(Session& session, const Config& c, const TuningRules& rules) {
   constexpr double share_of_peak = 0.5;
-  const double peak = workshop.peak_flops(c.backend, c.dtype);
+  const double peak = session.peaks.of(c.backend, c.dtype).flops;
   if (peak <= 0) return 0;
-  const Graph graph = workshop.graph(c);
+  const Graph graph = session.plans.graph(c);
   double flops = 0;
-  for (const Contested& line : contested(workshop, c, graph)) {
-    const double algorithms = static_cast<double>(algorithms_of(workshop, c, graph, *line.node, line.pass).size());
+  for (const Contested& line : contested(session, c, graph)) {
+    const double algorithms =
+        static_cast<double>(algorithms_of(session.backends, c, graph, *line.node, line.pass).size());
     const double passes = line.pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
     flops += line.work.flops * passes * algorithms * static_cast<double>(rules.race.rounds + 1);
   }
   return flops / (share_of_peak * peak);
 }
 
-Frontier make_frontier(Workshop& workshop, const Case& c, const TuningRules& rules,
+Frontier make_frontier(Session& session, const Config& c, const TuningRules& rules,
                        const std::function<void(const std::string&)>& progress) {
-  const Graph graph = workshop.graph(c);
-  const std::vector<Contested> lines = contested(workshop, c, graph);
-  Backend& backend = workshop.backend(c.backend);
-  const Choice demands = demands_of(workshop.settings());
+  const Graph graph = session.plans.graph(c);
+  const std::vector<Contested> lines = contested(session, c, graph);
+  Backend& backend = session.backends.at(c.backend);
+  const Choice demands = demands_of(session.plans.choice());
   Frontier frontier{c, {}, lines.size()};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto& [node, layers, pass, work] = lines[i];
@@ -133,8 +134,8 @@ Frontier make_frontier(Workshop& workshop, const Case& c, const TuningRules& rul
     const Spec spec = spec_of(backend, graph, *node, c, true);
     Looks looks(backend.device());
     TuningRules line_rules = rules;
-    line_rules.rule = algorithm_by_rule(workshop, c, graph, *node, pass);
-    for (const NamedAlgorithm& known : algorithms_of(workshop, c, graph, *node, pass))
+    line_rules.rule = algorithm_by_rule(session, c, graph, *node, pass);
+    for (const NamedAlgorithm& known : algorithms_of(session.backends, c, graph, *node, pass))
       line_rules.further.push_back(known.name);
     line_rules.even_alone = true;
     line_rules.before_run = [] {

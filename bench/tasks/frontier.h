@@ -2,17 +2,26 @@
 // Every algorithm of every convolution and fully connected layer of a network, measured in turns: which are worth
 // having, and the fastest network that can be put together of them under limits.
 
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/print.h"
-#include "measure/cases.h"
-#include "measure/workshop.h"
+#include "io/text_table.h"
+#include "measure/session.h"
 #include "pareto.h"
 
 namespace lamina::bench {
+
+struct FrontierOptions : PlanningSettings {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+  int passes = 0;                       ///< samples of each algorithm; 0: as the tuner does
+  std::filesystem::path choices_out{};  ///< of the picks; empty: none
+};
 
 struct FrontierLine {
   std::string node;  ///< the first of the layer's
@@ -24,7 +33,7 @@ struct FrontierLine {
 };
 
 struct Frontier {
-  Case facts;
+  Config config;
   std::vector<FrontierLine> lines;  ///< in order of the network, per layer forward, backward_data, backward_params
   std::size_t lines_in_all = 0;     ///< more than there are: the measuring was interrupted
   std::string cut_layer{};          ///< at which, its first node: not all of its passes are there; empty: at none
@@ -33,12 +42,12 @@ struct Frontier {
 };
 
 /// How long measuring will take at half the peak, or 0 where that is not known. Slow algorithms come on top.
-double guessed_seconds(Workshop&, const Case&, const TuningRules&);
+double guessed_seconds(Session&, const Config&, const TuningRules&);
 
 /// Has every line tuned, each layer by itself: what the tuner measures, with the error against sums in f64 and the bits
 /// of each algorithm beside it. Limits decide only between what was measured. `progress` is called with each line
 /// before it is measured. Interrupted, the run that has begun is finished, and the lines before are kept.
-Frontier make_frontier(Workshop&, const Case&, const TuningRules&,
+Frontier make_frontier(Session&, const Config&, const TuningRules&,
                        const std::function<void(const std::string&)>& progress);
 
 /// The network of the fastest choices.
@@ -53,11 +62,11 @@ struct FastestNet {
 FastestNet fastest_net(const Frontier&, const Limits&);
 
 /// By node, the choice that the picks amount to.
-std::map<std::string, Choice> choices_of(Workshop&, const Frontier&, const FastestNet&);
+std::map<std::string, Choice> choices_of(Session&, const Frontier&, const FastestNet&);
 
 /// Why the network cannot be planned with these choices, with the layers that have no choice of algorithms and need
 /// more workspace than the limit, or fail with any; empty where it can.
-std::string why_not_planned(Workshop&, const Case&, const std::map<std::string, Choice>& choices);
+std::string why_not_planned(Session&, const Config&, const std::map<std::string, Choice>& choices);
 
 /// The whole network planned with the picks and planned by rule, raced against each other.
 struct WholeNet {
@@ -65,15 +74,15 @@ struct WholeNet {
   Interval ratio;           ///< of the picks' times over the rule's
   std::size_t samples = 0;  ///< of each; 0: it was interrupted, and there are no times
 };
-WholeNet time_whole(Workshop&, const Case&, const std::map<std::string, Choice>& choices, int samples);
+WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
 
 /// Adds the picks to a file that --choices reads, and tells for how many layers there are any; of the layer at which
 /// measuring was interrupted there is none, and without any the file is left alone. Throws FileError.
-std::size_t save_choices(Workshop&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
+std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured, and then adds its choices to --choices_out. Interrupted, prints what there is. Beside CSV, standard error
-/// is told where there is no fastest network, or none that can be planned.
-void frontiers(Workshop&, const FrontierOptions&, const Print&);
+/// says where there is no fastest network, or none that can be planned.
+void frontiers(Session&, const FrontierOptions&, const Print&);
 
 }  // namespace lamina::bench

@@ -55,14 +55,14 @@ FastestNet fastest_net(const Frontier& frontier, const Limits& limits) {
   return net;
 }
 
-std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& frontier, const FastestNet& net) {
-  const Graph graph = workshop.graph(frontier.facts);
+std::map<std::string, Choice> choices_of(Session& session, const Frontier& frontier, const FastestNet& net) {
+  const Graph graph = session.plans.graph(frontier.config);
   std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
   std::map<std::string, Choice> choices;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const auto found = by_layer.find(layer.first().name);
     if (found == by_layer.end()) continue;
-    Choice choice = workshop.settings().choice;
+    Choice choice = session.plans.choice();
     choice.max_error = no_bound;  // held by measurement
     choice.algorithm = found->second;
     for (const Node* node : layer.nodes) choices[node->name] = choice;
@@ -70,10 +70,10 @@ std::map<std::string, Choice> choices_of(Workshop& workshop, const Frontier& fro
   return choices;
 }
 
-std::string why_not_planned(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices) {
-  const Graph graph = workshop.graph(c);
-  Backend& backend = workshop.backend(c.backend);
-  Options options = workshop.plan_options(c, Mode::training);
+std::string why_not_planned(Session& session, const Config& c, const std::map<std::string, Choice>& choices) {
+  const Graph graph = session.plans.graph(c);
+  Backend& backend = session.backends.at(c.backend);
+  Options options = session.plans.options(c, Mode::training);
   options.choice.max_error = no_bound;
   options.choice_of = choices;
   std::string why;
@@ -103,14 +103,14 @@ std::string why_not_planned(Workshop& workshop, const Case& c, const std::map<st
   return why;
 }
 
-WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::string, Choice>& choices, int samples) {
-  Backend& backend = workshop.backend(c.backend);
-  Options by_rule = workshop.plan_options(c, Mode::training);
+WholeNet time_whole(Session& session, const Config& c, const std::map<std::string, Choice>& choices, int samples) {
+  Backend& backend = session.backends.at(c.backend);
+  Options by_rule = session.plans.options(c, Mode::training);
   by_rule.choice.max_error = no_bound;
   by_rule.choice_of.clear();
   Options picked = by_rule;
   picked.choice_of = choices;
-  Plan plans[] = {Plan(workshop.graph(c), backend, by_rule), Plan(workshop.graph(c), backend, picked)};
+  Plan plans[] = {Plan(session.plans.graph(c), backend, by_rule), Plan(session.plans.graph(c), backend, picked)};
   Stopwatch stopwatch(backend.device());
   const auto pass = [&](std::size_t i) -> std::optional<double> {
     if (interrupted() != 0) return std::nullopt;
@@ -128,17 +128,17 @@ WholeNet time_whole(Workshop& workshop, const Case& c, const std::map<std::strin
   return {median_interval(its), median_interval(ruled), ratio_interval(ruled, its), its.size()};
 }
 
-std::size_t save_choices(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+std::size_t save_choices(Session& session, const Frontier& frontier, const FastestNet& net,
                          const std::filesystem::path& file) {
-  const Case& c = frontier.facts;
-  const Graph graph = workshop.graph(c);
+  const Config& c = frontier.config;
+  const Graph graph = session.plans.graph(c);
   const std::map<std::string, Algorithms> by_layer = algorithms_by_layer(frontier, net);
   if (by_layer.empty()) return 0;
   ChoiceCache cache(file);
   for (const auto& [node, algorithms] : by_layer) {
-    Backend& backend = workshop.backend(c.backend);
+    Backend& backend = session.backends.at(c.backend);
     const Spec spec = spec_of(backend, graph, graph.node(node), c, true);
-    cache.remember(choice_key(backend, spec, workshop.settings().choice), algorithms);
+    cache.remember(choice_key(backend, spec, session.plans.choice()), algorithms);
   }
   cache.save();
   return by_layer.size();

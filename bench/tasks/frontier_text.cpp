@@ -9,12 +9,10 @@
 #include <map>
 
 #include "frontier.h"
-#include "io/grid.h"
 #include "io/interrupt.h"
 #include "io/quantities.h"
 #include "io/result_file.h"
 #include "lamina/error.h"
-#include "measure/cases.h"
 
 namespace lamina::bench {
 namespace {
@@ -36,8 +34,8 @@ std::string remark(const LayerTuning& tuning, std::size_t i, const LayerTuning::
   if (!within(one.measured, limits)) parts.emplace_back("beyond the limits");
   if (one.by_rule) parts.emplace_back("by rule");
   if (!one.measured.finished) parts.emplace_back("slow");
-  if (!one.measured.same_bits) parts.emplace_back("other bits on another run");
-  if (!one.measured.deterministic) parts.emplace_back("declared not deterministic");
+  if (!one.measured.same_bits) parts.emplace_back("not bit-identical");
+  if (!one.measured.deterministic) parts.emplace_back("declared nondeterministic");
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -69,7 +67,7 @@ std::vector<std::string> cells(const FrontierLine& line, const Candidate& one) {
   return text;
 }
 
-std::vector<Grid::Column> columns() {
+std::vector<TextTable::Column> columns() {
   return {{"layer"},         {"layers", true},
           {"pass"},          {"algorithm"},
           {"ms", true},      {"interval"},
@@ -80,8 +78,9 @@ std::vector<Grid::Column> columns() {
 }
 
 /// Of one frontier: lines with what none beats, or with everything.
-void add_rows(Grid& grid, const Frontier& frontier, const FastestNet& net, const Limits& limits, bool everything) {
-  const Case& c = frontier.facts;
+void add_rows(TextTables& tables, const Frontier& frontier, const FastestNet& net, const Limits& limits,
+              bool everything) {
+  const Config& c = frontier.config;
   for (std::size_t l = 0; l < frontier.lines.size(); ++l) {
     const FrontierLine& line = frontier.lines[l];
     const std::vector<Candidate>& all = line.tuning.candidates;
@@ -90,8 +89,7 @@ void add_rows(Grid& grid, const Frontier& frontier, const FastestNet& net, const
       if (!everything && !stays[i]) continue;
       std::vector<std::string> row = cells(line, all[i]);
       row.push_back(remark(line.tuning, i, net.picks[l], limits, stays[i]));
-      if (everything) row.insert(row.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
-      grid.rows.push_back(std::move(row));
+      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(row));
     }
   }
 }
@@ -122,15 +120,15 @@ std::string limits_text(const Limits& limits) {
 }
 
 std::string not_planned_text(const Frontier& frontier, const std::string& why) {
-  return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.facts), why);
+  return fmt::format("But {} cannot be planned with these limits: {}.\n", to_string(frontier.config), why);
 }
 
-std::string whole_text(Workshop& workshop, const Frontier& frontier, const FastestNet& net,
+std::string whole_text(Session& session, const Frontier& frontier, int passes, const FastestNet& net,
                        const std::map<std::string, Choice>& choices) {
   if (net.as_by_rule) return "That is what the backend takes by rule.\n";
-  const int samples = std::max(3, workshop.passes(frontier.facts.backend));
+  const int samples = std::max(3, passes_on(frontier.config.backend, passes));
   try {
-    const WholeNet whole = time_whole(workshop, frontier.facts, choices, samples);
+    const WholeNet whole = time_whole(session, frontier.config, choices, samples);
     if (whole.samples == 0) return "The whole network was not timed with these choices: interrupted.\n";
     const bool is_tied = whole.ratio.low <= 1 && whole.ratio.high >= 1;
     return fmt::format(
@@ -168,60 +166,59 @@ std::string summary(const Frontier& frontier, const FastestNet& net, const Limit
   return text + ".\n";
 }
 
-void save_and_tell(Workshop& workshop, const Frontier& frontier, const FastestNet& net, bool planned,
+void save_and_tell(Session& session, const Frontier& frontier, const FastestNet& net, bool planned,
                    const std::string& file) {
-  const std::size_t layers = save_choices(workshop, frontier, net, file);
-  fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.facts),
+  const std::size_t layers = save_choices(session, frontier, net, file);
+  fmt::print(stderr, "{} choice{} of {} added to {}{}{}\n", layers, layers == 1 ? "" : "s", to_string(frontier.config),
              file, layers == 0 ? ", which stays as it was" : "",
              planned ? "" : "; this network cannot be planned with them");
 }
 
 }  // namespace
 
-void frontiers(Workshop& workshop, const FrontierOptions& options, const Print& print) {
+void frontiers(Session& session, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
-  const Limits limits{options.choice.workspace_limit, options.choice.max_error, options.choice.deterministic};
+  const Choice& demands = options.plan.choice;
+  const Limits limits{demands.workspace_limit, demands.max_error, demands.deterministic};
   if (!options.choices_out.empty()) check_writable(options.choices_out);
-  Grid grid{columns(), {}};
-  if (!text) grid.columns.insert(grid.columns.begin(), {{"network"}, {"backend"}, {"batch", true}});
+  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}}, columns());
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const std::vector<Case> all = cases(workshop, options.networks);
+  const std::vector<Config> all = configs(session.backends, options.configs, options.networks);
   double seconds = 0;
-  for (const Case& c : all) seconds += guessed_seconds(workshop, c, rules);
+  for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)
     fmt::print(stderr, "{} of each algorithm: at least about {} in all, more where some are slow\n",
                rules.race.rounds == 1 ? std::string("One sample") : fmt::format("Up to {} samples", rules.race.rounds),
                seconds_text(seconds));
-  for (const Case& c : all) {
+  for (const Config& c : all) {
     if (interrupted() != 0) {
       fmt::print(stderr, "Interrupted: {} is not measured\n", to_string(c));
       continue;
     }
-    const Frontier frontier = make_frontier(workshop, c, rules, [&](const std::string& what) {
+    const Frontier frontier = make_frontier(session, c, rules, [&](const std::string& what) {
       fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", what, terminal ? "" : "\n");
       std::fflush(stderr);
     });
     if (terminal) fmt::print(stderr, "\r\033[K");
     const FastestNet net = fastest_net(frontier, limits);
     const bool first = &c == all.data();
-    add_rows(grid, frontier, net, limits, !text);
+    add_rows(tables, frontier, net, limits, !text);
     if (text)
       print(fmt::format("{}{}, {}, {} math, medians of up to {} samples\n\n{}\n{}{}", first ? "" : "\n", to_string(c),
-                        to_string(c.dtype), to_string(options.choice.math), rules.race.rounds, grid.text(),
+                        to_string(c.dtype), to_string(demands.math), rules.race.rounds, tables.take(),
                         refusals(frontier), summary(frontier, net, limits)));
     else
-      print(grid.csv(first));
-    grid.rows.clear();
+      print(tables.take());
     const bool whole = frontier.complete() && net.missing.empty();
     if (!text && !whole) fmt::print(stderr, "{}", summary(frontier, net, limits));
-    const auto choices = whole ? choices_of(workshop, frontier, net) : std::map<std::string, Choice>();
-    const std::string why = whole ? why_not_planned(workshop, frontier.facts, choices) : "";
+    const auto choices = whole ? choices_of(session, frontier, net) : std::map<std::string, Choice>();
+    const std::string why = whole ? why_not_planned(session, frontier.config, choices) : "";
     if (!why.empty() && text) print(not_planned_text(frontier, why));
     if (!why.empty() && !text) fmt::print(stderr, "{}", not_planned_text(frontier, why));
-    if (!options.choices_out.empty()) save_and_tell(workshop, frontier, net, why.empty(), options.choices_out.string());
-    if (text && whole && why.empty()) print(whole_text(workshop, frontier, net, choices));
+    if (!options.choices_out.empty()) save_and_tell(session, frontier, net, why.empty(), options.choices_out.string());
+    if (text && whole && why.empty()) print(whole_text(session, frontier, options.passes, net, choices));
   }
 }
 

@@ -9,33 +9,15 @@
 #include <cstdio>
 #include <numeric>
 
-#include "io/grid.h"
 #include "io/interrupt.h"
-#include "measure/cases.h"
+#include "measure/layers.h"
 #include "measure/stopwatch.h"
+#include "tune/statistics.h"
 
 namespace lamina::bench {
 namespace {
 
-std::string layers_of(const Call& call, const Graph& graph) {
-  std::string text;
-  for (const int n : call.nodes) {
-    if (!text.empty()) text += " + ";
-    text += graph.nodes()[static_cast<std::size_t>(n)].name;
-  }
-  return text;
-}
-
-std::string passes_of(const Call& call) {
-  std::string text;
-  for (const Pass pass : call.passes) {
-    if (!text.empty()) text += " + ";
-    text += to_string(pass);
-  }
-  return text;
-}
-
-std::string passes_text(int passes, int asked) {
+std::string medians_text(int passes, int asked) {
   const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
 }
@@ -47,12 +29,12 @@ struct Rates {
 };
 
 /// `product` is not measured where nobody wants it. An interrupt leaves the rest at 0.
-Rates rates_of(Workshop& workshop, const Case& c, bool product) {
+Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   if (interrupted() != 0) return {};
-  Rates rates{workshop.peak(c.backend, c.dtype)};
+  Rates rates{peaks.of(c.backend, c.dtype)};
   if (product && rates.units.in_registers && interrupted() == 0)
-    rates.product_flops = workshop.product_flops(c.backend, c.dtype);
-  if (interrupted() == 0) rates.memory = workshop.peak_bytes_per_second(c.backend);
+    rates.product_flops = peaks.product_flops(c.backend, c.dtype);
+  if (interrupted() == 0) rates.memory = peaks.bytes_per_second(c.backend);
   return rates;
 }
 
@@ -65,8 +47,8 @@ double Ledger::sum() const {
                          [](double seconds, const LedgerEntry& entry) { return seconds + entry.seconds; });
 }
 
-Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
-  Plan plan(workshop.graph(c), workshop.usable_backend(c.backend), workshop.plan_options(c, Mode::training));
+Ledger make_ledger(Session& session, const Config& c, int passes) {
+  Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, Mode::training));
   Stopwatch whole(plan.backend().device());
   CallStopwatch by_call(plan);
   plan.forward();
@@ -86,12 +68,12 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   Ledger ledger;
   ledger.passes = static_cast<int>(forward.size());
   if (forward.empty()) return ledger;
-  ledger.forward_seconds = median(forward);
-  ledger.backward_seconds = median(backward);
+  ledger.forward_seconds = median_interval(forward).middle;
+  ledger.backward_seconds = median_interval(backward).middle;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
-    ledger.entries.push_back({layers_of(call, plan.graph()), passes_of(call), call.algorithm, median(calls[i]),
-                              call.cost.flops, call.cost.bytes});
+    ledger.entries.push_back({layers_text(plan.graph(), call.nodes), passes_text(call.passes), call.algorithm,
+                              median_interval(calls[i]).middle, call.cost.flops, call.cost.bytes});
   }
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
@@ -100,26 +82,30 @@ Ledger make_ledger(Workshop& workshop, const Case& c, int passes) {
   return ledger;
 }
 
-void ledgers(Workshop& workshop, const LedgerOptions& options, const Print& print) {
+void ledgers(Session& session, const LedgerOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
-  Grid grid;
-  if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
-  for (const char* title : {"layer", "pass", "algorithm"}) grid.columns.push_back({title});
-  for (const char* title : {"ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"})
-    grid.columns.push_back({title, true});
-
+  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
+                    {{"layer"},
+                     {"pass"},
+                     {"algorithm"},
+                     {"ms", true},
+                     {"% of sum", true},
+                     {"GFLOP/s", true},
+                     {"% of peak", true},
+                     {"GB/s", true},
+                     {"% of memory", true}});
   bool first = true;
-  const std::vector<Case> all = cases(workshop, options.networks);
+  const std::vector<Config> all = configs(session.backends, options.configs, options.networks);
   fmt::print(stderr, "Measuring what the backends reach here\n");
-  for (const Case& c : all) rates_of(workshop, c, text);
-  for (const Case& c : all) {
-    const int passes = workshop.passes(c.backend);
-    const Rates rates = rates_of(workshop, c, text);
+  for (const Config& c : all) rates_of(session.peaks, c, text);
+  for (const Config& c : all) {
+    const int passes = passes_on(c.backend, options.passes);
+    const Rates rates = rates_of(session.peaks, c, text);
     const double peak = rates.units.flops, memory = rates.memory;
     Ledger ledger;
     if (interrupted() == 0) {
       fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
-      ledger = make_ledger(workshop, c, passes);
+      ledger = make_ledger(session, c, passes);
     }
     if (ledger.passes < passes)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
@@ -127,8 +113,7 @@ void ledgers(Workshop& workshop, const LedgerOptions& options, const Print& prin
     if (ledger.passes == 0) continue;
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
-      if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
-      grid.rows.push_back(std::move(cells));
+      tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));
     };
     double flops = 0;
     for (const LedgerEntry& entry : ledger.entries) {
@@ -146,26 +131,23 @@ void ledgers(Workshop& workshop, const LedgerOptions& options, const Print& prin
          fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
          fmt::format("{:.1f}", 1e-9 * bandwidth), memory > 0 ? percent(bandwidth / memory) : ""});
     if (!text) {
-      print(grid.csv(first));
-      first = false;
-      grid.rows.clear();
+      print(tables.take());
       continue;
     }
     std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, rates.units.description());
     if (rates.units.in_registers)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops,
-                             Workshop::product_description());
+                             Peaks::product_description());
     print(fmt::format(
         "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
         "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
-        first ? "" : "\n", to_string(c), to_string(c.dtype), passes_text(ledger.passes, passes), grid.text(),
+        first ? "" : "\n", to_string(c), to_string(c.dtype), medians_text(ledger.passes, passes), tables.take(),
         1e3 * ledger.forward_seconds, 1e3 * ledger.backward_seconds, 100 * sum / ledger.whole(), reached, 1e-9 * memory,
         1e-9 * ledger.moved.forward.bytes, 1e-9 * ledger.moved.backward.bytes, 1e-9 * ledger.alone.forward.bytes,
         1e-9 * ledger.alone.backward.bytes));
     first = false;
-    grid.rows.clear();
   }
 }
 

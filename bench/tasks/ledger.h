@@ -2,12 +2,20 @@
 // Where a network's time goes: every call of its plan timed by itself, and their sum against the whole.
 
 #include <string>
+#include <vector>
 
 #include "io/print.h"
-#include "measure/cases.h"
-#include "measure/workshop.h"
+#include "io/text_table.h"
+#include "measure/costs.h"
+#include "measure/session.h"
 
 namespace lamina::bench {
+
+struct LedgerOptions : PlanningSettings {
+  std::vector<std::string> networks{};
+  Format format = Format::text;
+  int passes = 0;  ///< 0: 10 on a GPU, 3 on a processor
+};
 
 struct LedgerEntry {
   std::string layers;  ///< "conv1", "bn1 + relu"
@@ -27,10 +35,10 @@ struct Ledger {
 };
 
 /// Interrupted, the pass that runs is the last.
-Ledger make_ledger(Workshop&, const Case&, int passes);
+Ledger make_ledger(Session&, const Config&, int passes);
 
 /// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. Interrupted, prints what there is, and says on standard error what is missing.
-void ledgers(Workshop&, const LedgerOptions&, const Print&);
+void ledgers(Session&, const LedgerOptions&, const Print&);
 
 }  // namespace lamina::bench

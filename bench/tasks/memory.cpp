@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include "describe.h"
-#include "io/grid.h"
 #include "io/quantities.h"
-#include "measure/cases.h"
+#include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
@@ -24,12 +23,12 @@ struct Largest {
 
 class Predictor {
  public:
-  Predictor(Workshop& workshop, Case c, Mode mode) : workshop_(&workshop), case_(std::move(c)), mode_(mode) {}
+  Predictor(Session& session, Config config, Mode mode) : session_(&session), config_(std::move(config)), mode_(mode) {}
 
   MemoryReport at(int batch) {
-    case_.batch = batch;
-    return predict_memory(workshop_->graph(case_), workshop_->backend(case_.backend),
-                          workshop_->plan_options(case_, mode_));
+    config_.batch = batch;
+    return predict_memory(session_->plans.graph(config_), session_->backends.at(config_.backend),
+                          session_->plans.options(config_, mode_));
   }
 
   Largest largest_under(std::size_t limit) {
@@ -62,8 +61,8 @@ class Predictor {
   }
 
  private:
-  Workshop* workshop_;
-  Case case_;
+  Session* session_;
+  Config config_;
   Mode mode_;
 };
 
@@ -77,54 +76,47 @@ std::string text_of(const Largest& largest, std::size_t limit) {
 
 }  // namespace
 
-std::string describe_memory(Workshop& workshop, const MemoryOptions& options) {
+std::string describe_memory(Session& session, const MemoryOptions& options) {
+  using Report = MemoryReport;
+  static constexpr std::pair<const char*, std::size_t Report::*> kinds[] = {{"parameters", &Report::parameters},
+                                                                            {"state", &Report::state},
+                                                                            {"inputs", &Report::inputs},
+                                                                            {"arena", &Report::arena},
+                                                                            {"arena: values", &Report::values},
+                                                                            {"arena: gradients", &Report::gradients},
+                                                                            {"arena: saved", &Report::saved},
+                                                                            {"arena: scratch", &Report::scratch},
+                                                                            {"arena: workspace", &Report::workspace},
+                                                                            {"prepared", &Report::prepared}};
   const bool text = options.format == Format::text;
-  const bool limited = options.memory_limit != std::numeric_limits<std::size_t>::max();
-  Grid grid;
-  if (!text) grid.columns = {{"network"}, {"backend"}, {"batch", true}};
-  grid.columns.push_back({"MiB"});
-  grid.columns.push_back({"training", true});
-  grid.columns.push_back({"inference", true});
-
+  const std::size_t limit = options.backends.memory_limit;
+  const bool limited = limit != std::numeric_limits<std::size_t>::max();
+  TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
+                    {{"MiB"}, {"training", true}, {"inference", true}});
   std::string all;
-  for (const Case& c : cases(workshop, options.networks)) {
-    Predictor training(workshop, c, Mode::training), inference(workshop, c, Mode::inference);
-    const MemoryReport a = training.at(c.batch), b = inference.at(c.batch);
-    const auto row = [&](const char* kind, std::size_t MemoryReport::*part) {
-      std::vector<std::string> cells = {kind, mib(a.*part), mib(b.*part)};
-      if (!text) cells.insert(cells.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
-      grid.rows.push_back(std::move(cells));
+  for (const Config& c : configs(session.backends, options.configs, options.networks)) {
+    Predictor training(session, c, Mode::training), inference(session, c, Mode::inference);
+    const Report a = training.at(c.batch), b = inference.at(c.batch);
+    const auto add = [&](const char* kind, std::string of_training, std::string of_inference) {
+      tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
+                 {kind, std::move(of_training), std::move(of_inference)});
     };
-    row("parameters", &MemoryReport::parameters);
-    row("state", &MemoryReport::state);
-    row("inputs", &MemoryReport::inputs);
-    row("arena", &MemoryReport::arena);
-    row("arena: values", &MemoryReport::values);
-    row("arena: gradients", &MemoryReport::gradients);
-    row("arena: saved", &MemoryReport::saved);
-    row("arena: scratch", &MemoryReport::scratch);
-    row("arena: workspace", &MemoryReport::workspace);
-    row("prepared", &MemoryReport::prepared);
-    std::vector<std::string> total = {"total", mib(a.total()), mib(b.total())};
-    if (!text) total.insert(total.begin(), {c.network, c.backend, fmt::format("{}", c.batch)});
-    grid.rows.push_back(std::move(total));
-    if (limited && !text) {
-      const auto largest = [&](Predictor& p) { return fmt::format("{}", p.largest_under(options.memory_limit).batch); };
-      grid.rows.push_back(
-          {c.network, c.backend, fmt::format("{}", c.batch), "largest batch", largest(training), largest(inference)});
-    }
+    for (const auto& [kind, part] : kinds) add(kind, mib(a.*part), mib(b.*part));
+    add("total", mib(a.total()), mib(b.total()));
+    if (!text && limited)
+      add("largest batch", fmt::format("{}", training.largest_under(limit).batch),
+          fmt::format("{}", inference.largest_under(limit).batch));
     if (!text) continue;
-    all += fmt::format("{}{} on {}, batch {}, {}{}\n\n{}\n", all.empty() ? "" : "\n", c.network, c.backend, c.batch,
-                       to_string(c.dtype), options.keep == Keep::cheap ? ", keeping what is dear" : "", grid.text());
+    all +=
+        fmt::format("{}{}, {}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
+                    options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "", tables.take());
     all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
     if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
     if (limited)
-      all += fmt::format("Training: {}.\nInference: {}.\n",
-                         text_of(training.largest_under(options.memory_limit), options.memory_limit),
-                         text_of(inference.largest_under(options.memory_limit), options.memory_limit));
-    grid.rows.clear();
+      all += fmt::format("Training: {}.\nInference: {}.\n", text_of(training.largest_under(limit), limit),
+                         text_of(inference.largest_under(limit), limit));
   }
-  return text ? all : grid.csv();
+  return text ? all : tables.take();
 }
 
 }  // namespace lamina::bench

@@ -16,8 +16,11 @@ namespace {
 std::string refusal(const Candidate& candidate, const Lowered::Step& step, const Choice& choice) {
   std::ostringstream text;
   if (candidate.max_error > choice.max_error) {
-    text << candidate.algorithm << " guarantees a relative error of " << candidate.max_error << ", not "
-         << choice.max_error;
+    text << candidate.algorithm << " guarantees ";
+    if (candidate.max_error == no_bound)
+      text << "no bound on its error";
+    else
+      text << "a relative error of " << candidate.max_error << ", not " << choice.max_error;
   } else if (choice.deterministic && !step.deterministic) {
     text << candidate.algorithm << " may give other bits on another run";
   } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {

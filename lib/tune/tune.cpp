@@ -211,20 +211,14 @@ class Contest {
     }
   }
 
-  /// One timed run, and the looks at what it left: at a first one, and of a short one at some more then, as looking
-  /// would disturb the run after it.
+  /// One timed run, and the looks at what it left.
   double timed_and_seen(Candidate& one, const Lowered& lowered, const Args& args) {
     if (rules_.before_run) rules_.before_run();
     const double seconds = timed(lowered, args);
-    if (!rules_.look) return seconds;
-    const bool first = one.measured.runs_compared == 0, is_short = seconds < short_seconds;
-    if (first || !is_short) rules_.look(one, tuning_.spec, args);
-    if (!first) return seconds;
-    for (int i = 0; is_short && i < runs_to_look_at; ++i) {
-      lamina::run(lowered, args, pass_);
-      rules_.look(one, tuning_.spec, args);
-    }
-    lamina::warm_up(device_, [&] { lamina::run(lowered, args, pass_); });  // it was idle while the host looked
+    if (rules_.look)
+      look_at_run(
+          device_, one.measured.runs_compared == 0, seconds, [&] { lamina::run(lowered, args, pass_); },
+          [&] { rules_.look(one, tuning_.spec, args); });
     return seconds;
   }
 
@@ -331,6 +325,18 @@ LayerTuning::Picked pick(const std::vector<Candidate>& candidates,
   for (std::size_t k = 0; k < places.size(); ++k)
     if (k != best && !beats(rounds[best], rounds[k])) picked.ties.push_back(places[k]);
   return picked;
+}
+
+void look_at_run(Device& device, bool first, double seconds, const std::function<void()>& run,
+                 const std::function<void()>& look) {
+  const bool is_short = seconds < short_seconds;
+  if (first || !is_short) look();
+  if (!first) return;
+  for (int i = 0; is_short && i < runs_to_look_at; ++i) {
+    run();
+    look();
+  }
+  warm_up(device, run);  // it was idle while the host looked
 }
 
 LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent,

@@ -78,6 +78,12 @@ LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* le
 /// The bytes that tune() needs for each of the algorithms that the backend does not refuse, ascending.
 LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, const Choice&);
 
+/// Looks at what a timed run left, outside of what is timed: after the first run, and after each further one that is
+/// not short. Looking would disturb a short run that comes after it: so right after the first, three more are run and
+/// looked at at once, and then the device is warmed up again.
+LAMINA_API void look_at_run(Device&, bool first, double seconds, const std::function<void()>& run,
+                            const std::function<void()>& look);
+
 /// Backend::measure, for every pass of the unit that `choice` leaves open.
 ///
 /// The answer names an algorithm for each pass that the unit has. A unit that has one algorithm for every open pass is

@@ -28,7 +28,7 @@ TEST_CASE("the devices are a table, measured, with what is missing below it") {
   REQUIRE_THAT(run_bench("devices --format=csv").said, ContainsSubstring("device,name,architecture,GiB,"));
 }
 
-TEST_CASE("rows of GPUs are listed without one, and say why they cannot run") {
+TEST_CASE("rows for a GPU are listed on a machine without one, and fail with the reason") {
   for (const std::string backend : {"cuda", "cudnn"}) {
     CAPTURE(backend);
     const Ended listed =
@@ -161,12 +161,16 @@ TEST_CASE("the networks there are can be listed") {
   std::vector<std::string> names;
   for (const lamina::test::CsvRow& row : lamina::test::read_csv(stream, "networks")) {
     names.push_back(row.at("network"));
-    CHECK(std::to_string(lamina::nets::info(names.back()).smallest_image) == row.at("smallest"));
+    const lamina::nets::Info& info = lamina::nets::info(names.back());
+    CHECK(std::to_string(info.smallest_image) == row.at("smallest"));
+    CHECK((row.at("softmax") == "yes") == info.protocol.softmax);
+    CHECK((row.at("input_gradient") == "yes") == info.protocol.input_gradient);
+    CHECK((row.at("accumulate") == "yes") == info.protocol.accumulate);
   }
   CHECK(names.size() == lamina::nets::list().size());
 }
 
-TEST_CASE("hours of an emulated GPU are not begun unless they are meant") {
+TEST_CASE("a run that would take hours on an emulated GPU needs --long_run") {
   try {
     lamina::make_backend("cuda-host");
   } catch (const lamina::Unsupported&) {
@@ -235,7 +239,7 @@ TEST_CASE("a memory limit below need is a failed row beside others") {
   REQUIRE(measured == std::map<std::string, int>{{"net/mnist_mlp/inference/eigen/f32/nchw/batch:2", 2}});
 }
 
-TEST_CASE("results that cannot be written are said before anything runs, or at the end") {
+TEST_CASE("a result file that cannot be written is an error before anything runs, or at the end") {
   const Ended folder = run_bench("--benchmark_filter=net/mnist_mlp --benchmark_out=/proc/none/rows.json");
   REQUIRE(folder.status == 1);
   REQUIRE_THAT(folder.said, ContainsSubstring("/proc/none") && !ContainsSubstring("net/mnist_mlp/total"));

@@ -3,6 +3,7 @@
 #include "tasks/describe.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -46,9 +47,9 @@ std::string line(std::string name, std::string output, const std::string& parame
   return name + ": " + output + ", " + parameters + ", " + products;
 }
 
-MemoryReport predicted(Workshop& workshop, int batch, Mode mode) {
-  const Case c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, batch};
-  return predict_memory(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, mode));
+MemoryReport predicted(Session& session, int batch, Mode mode) {
+  const Config c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, batch};
+  return predict_memory(session.plans.graph(c), session.backends.at("eigen"), session.plans.options(c, mode));
 }
 
 }  // namespace
@@ -89,38 +90,78 @@ TEST_CASE("described totals equal the table of networks") {
 TEST_CASE("an unknown network is an error with near names") {
   REQUIRE_THROWS_WITH(describe(csv_of<DescribeOptions>({"resnet5"})), ContainsSubstring("resnet50"));
   const auto options = csv_of<MemoryOptions>({"resnet5"});
-  Workshop workshop(options);
-  REQUIRE_THROWS_AS(describe_memory(workshop, options), UsageError);
+  Session session(options);
+  REQUIRE_THROWS_AS(describe_memory(session, options), UsageError);
 }
 
 TEST_CASE("described memory is what the planner predicts, and the largest batch is the largest") {
   auto options = csv_of<MemoryOptions>({"mnist_cnn"});
-  options.memory_limit = 64 << 20;
-  Workshop workshop(options);
+  options.backends.memory_limit = 64 << 20;
+  Session session(options);
   std::map<std::string, CsvRow> by_kind;
-  for (const CsvRow& row : rows_of(describe_memory(workshop, options))) by_kind[row.at("MiB")] = row;
+  for (const CsvRow& row : rows_of(describe_memory(session, options))) by_kind[row.at("MiB")] = row;
 
   const auto bytes = [&](const char* kind, const char* mode) {
     return std::stod(by_kind.at(kind).at(mode)) * mebibyte;
   };
-  const MemoryReport training = predicted(workshop, 16, Mode::training);
+  const MemoryReport training = predicted(session, 16, Mode::training);
   REQUIRE(bytes("total", "training") == Approx(static_cast<double>(training.total())).margin(0.006 * mebibyte));
   REQUIRE(bytes("arena", "training") == Approx(static_cast<double>(training.arena)).margin(0.006 * mebibyte));
   REQUIRE(bytes("parameters", "inference") ==
-          Approx(static_cast<double>(predicted(workshop, 16, Mode::inference).parameters)).margin(0.006 * mebibyte));
+          Approx(static_cast<double>(predicted(session, 16, Mode::inference).parameters)).margin(0.006 * mebibyte));
 
   for (const Mode mode : {Mode::training, Mode::inference}) {
     const int largest = std::stoi(by_kind.at("largest batch").at(mode == Mode::training ? "training" : "inference"));
     CAPTURE(largest);
-    REQUIRE(predicted(workshop, largest, mode).total() <= options.memory_limit);
-    REQUIRE(predicted(workshop, largest + 1, mode).total() > options.memory_limit);
+    REQUIRE(predicted(session, largest, mode).total() <= options.backends.memory_limit);
+    REQUIRE(predicted(session, largest + 1, mode).total() > options.backends.memory_limit);
   }
 }
 
-TEST_CASE("a limit below one image is said to be that") {
+TEST_CASE("a limit below one image is reported as too small for one image") {
   auto options = csv_of<MemoryOptions>({"mnist_cnn"});
   options.format = Format::text;
-  options.memory_limit = 1 << 20;
-  Workshop workshop(options);
-  REQUIRE_THAT(describe_memory(workshop, options), ContainsSubstring("not even one image fits in 1.00 MiB"));
+  options.backends.memory_limit = 1 << 20;
+  Session session(options);
+  REQUIRE_THAT(describe_memory(session, options), ContainsSubstring("not even one image fits in 1.00 MiB"));
+}
+
+namespace {
+
+/// The algorithms of eigen for a network, by layer and pass.
+std::map<std::string, CsvRow> algorithms(const char* network, PlanSettings plan) {
+  auto options = csv_of<DescribeOptions>({network});
+  options.backends.names = {"eigen"};
+  options.configs.batches = {2};
+  options.net.width_divisor = 2;
+  options.plan = std::move(plan);
+  Session session(options);
+  std::map<std::string, CsvRow> found;
+  for (const CsvRow& row : rows_of(describe_algorithms(session, options)))
+    found[row.at("layer") + ", " + row.at("pass")] = row;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("each layer and pass has its algorithm and why it is taken: the only one, by rule, within limits, measured") {
+  const auto by_rule = algorithms("resnet18", {});
+  const CsvRow& square = by_rule.at("layer1.0.conv1, forward");
+  CHECK(square.at("algorithm") == "winograd_4x4");
+  CHECK_THAT(square.at("reason"), ContainsSubstring("rule"));
+  const CsvRow& strided = by_rule.at("conv1, backward_params");
+  CHECK(strided.at("algorithm") == "im2col_gemm");
+  CHECK_THAT(strided.at("reason"), ContainsSubstring("rule") && ContainsSubstring("7x7"));
+  CHECK_THAT(by_rule.at("maxpool, forward").at("reason"), ContainsSubstring("only"));
+
+  PlanSettings plan;
+  plan.choice.max_error = 1e-6;
+  const CsvRow limited = algorithms("resnet18", plan).at("layer1.0.conv1, forward");
+  CHECK(limited.at("algorithm") == "direct");
+  CHECK_THAT(limited.at("reason"), ContainsSubstring("limits") && ContainsSubstring("winograd_4x4"));
+
+  plan = {};
+  plan.choice.measure = true;
+  const auto measured = algorithms("mnist_mlp", plan);
+  CHECK_THAT(measured.at("dense_1 + relu_1, forward").at("reason"), ContainsSubstring("measured"));
 }

@@ -47,21 +47,21 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
   processor.cores = 2;
   DeviceRates of_gpu = rates(4012.3e9, 0, 51.234e12);
   of_gpu.tf32_matrix_flops = 372.5e12;
-  const Grid grid = device_grid({{processor, rates(21.5e9, 18.3e9, 97e9), 108e9}, {large(), of_gpu, 65.4e12}});
+  const TextTable table = device_columns({{processor, rates(21.5e9, 18.3e9, 97e9), 108e9}, {large(), of_gpu, 65.4e12}});
   std::vector<std::string> titles;
-  for (const Grid::Column& column : grid.columns) titles.push_back(column.title);
+  for (const TextTable::Column& column : table.columns) titles.push_back(column.title);
   CHECK(titles == std::vector<std::string>{"device", "name", "architecture", "GiB", "SMs", "cores", "peak fp32 TFLOP/s",
                                            "tf32", "fp16", "peak GB/s", "copy GB/s", "triad GB/s", "units TFLOP/s",
                                            "matrix TFLOP/s", "tf32 matrix TFLOP/s"});
-  REQUIRE(grid.rows.size() == 2);
-  CHECK(grid.rows[0] == std::vector<std::string>{"processor", "Small", "x86_64", "1.5", "", "2", "", "", "", "", "21.5",
-                                                 "18.3", "0.108", "0.097", ""});
-  CHECK(grid.rows[1] == std::vector<std::string>{"gpu 3", "NVIDIA Large", "sm_90", "141.0", "132", "16896", "66.9",
-                                                 "494.7", "989.4", "4917", "4012.3", "", "65.400", "51.234",
-                                                 "372.500"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0] == std::vector<std::string>{"processor", "Small", "x86_64", "1.5", "", "2", "", "", "", "",
+                                                  "21.5", "18.3", "0.108", "0.097", ""});
+  CHECK(table.rows[1] == std::vector<std::string>{"gpu 3", "NVIDIA Large", "sm_90", "141.0", "132", "16896", "66.9",
+                                                  "494.7", "989.4", "4917", "4012.3", "", "65.400", "51.234",
+                                                  "372.500"});
 }
 
-TEST_CASE("a GPU is a fact of the context, without what is not known of it") {
+TEST_CASE("a GPU is a fact of the context, which leaves out what is not known") {
   const Fact known = gpu_fact(large());
   CHECK(known.first == "gpu_3");
   for (const char* part : {"NVIDIA Large, sm_90, ", ", 132 SMs, 16896 CUDA cores, peak fp32 66.9 TFLOP/s",

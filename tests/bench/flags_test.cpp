@@ -26,14 +26,14 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
     refused(task + " --weights=/dev/null", "run would");
   }
   refused("networks --benchmark_out=rows.json", "run, engines would");
-  refused("networks --batch=2", "run, ledger, frontier, memory, engines would");
-  refused("describe alexnet --backend=eigen", "run, ledger, frontier, memory would");
+  refused("networks --batch=2", "run, ledger, frontier, memory, describe, engines would");
+  refused("devices --backend=eigen", "run, ledger, frontier, memory, describe would");
   refused("devices --image=64", "devices takes no --image");
   refused("memory alexnet --passes=3", "run, ledger, frontier would");
-  refused("frontier alexnet --choices=/dev/null", "run, ledger, memory would");
+  refused("frontier alexnet --choices=/dev/null", "run, ledger, memory, describe would");
   refused("--format=csv", "ledger, frontier, memory, describe, networks, devices, engines would");
   refused("--device=h200", "engines would");
-  refused("frontier alexnet --measure", "run, ledger, memory would");
+  refused("frontier alexnet --measure", "run, ledger, memory, describe would");
   refused("ledger alexnet --pases=3", "--passes");
   refused("run alexnet", "alexnet");
 }
@@ -126,7 +126,7 @@ TEST_CASE("files that no picked row would look at are refused") {
   refused("--benchmark_filter=^layer/mnist_mlp/ --choices=" + choices, "rows layer/... name their algorithms");
 }
 
-TEST_CASE("how many choices of a file hold for a network is told, and that none does fails its rows") {
+TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {
   const Folder folder;
   const std::string file = folder.file("c.json");
   const std::string small = " --backend=eigen --batch=2 --passes=1";

@@ -39,28 +39,28 @@ Graph one_product() {
 }
 
 LayerFacts facts_of(Backend& backend, const Graph& graph, Pass pass, const std::string& algorithm) {
-  const Case c{"alexnet", "eigen"};
+  const Config c{"alexnet", "eigen"};
   return LayerRun(backend, graph, layer_options(c, graph.nodes().back(), pass, algorithm, {}), pass, no_reference_yet())
       .facts();
 }
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_data, Pass::backward_params};
 
-/// A workshop of small networks on an Odd backend under the name of eigen.
+/// Small networks on an Odd backend under the name of eigen.
 struct Shop {
-  Workshop workshop;
+  Session session;
   Odd* odd;
 
-  explicit Shop(Settings options = {}, Backend& inner = test::oracle())
-      : workshop((options.batches = {2}, options.width_divisor = 8, options)) {
+  explicit Shop(PlanningSettings options = {}, Backend& inner = test::oracle())
+      : session((options.configs.batches = {2}, options.net.width_divisor = 8, options)) {
     auto made = std::make_unique<Odd>(inner);
     odd = made.get();
-    workshop.put("eigen", std::move(made));
+    session.backends.put("eigen", std::move(made));
   }
-  static Case facts() { return {"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 2}; }
+  static Config config() { return {"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 2}; }
   Frontier frontier(
       std::size_t rounds = 3, const std::function<void()>& at_each_line = [] {}) {
-    return make_frontier(workshop, facts(), {.race = {.rounds = rounds}}, [&](const std::string&) { at_each_line(); });
+    return make_frontier(session, config(), {.race = {.rounds = rounds}}, [&](const std::string&) { at_each_line(); });
   }
 };
 
@@ -94,14 +94,14 @@ TEST_CASE("an error of one in a thousand is measured as that, and none as none")
   }
 }
 
-TEST_CASE("what a row says of itself names the algorithms that noise could have picked as well") {
+TEST_CASE("a row's note names the algorithms that are tied with its own") {
   LayerFacts facts;
-  CHECK(to_string(facts) == "strict, deterministic, same bits in 0 runs");
+  CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs");
   facts.tied = {"direct", "gemm"};
-  CHECK(to_string(facts) == "strict, deterministic, same bits in 0 runs, tied with direct, gemm");
+  CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs, tied with direct, gemm");
 }
 
-TEST_CASE("results that change from run to run are seen, and so are those that do not") {
+TEST_CASE("results that change from run to run are distinguished from those that do not") {
   Odd odd;
   for (const Pass pass : passes) {
     CAPTURE(to_string(pass));
@@ -120,7 +120,7 @@ TEST_CASE("results that change from run to run are seen, and so are those that d
   }
 }
 
-TEST_CASE("an algorithm that finds no room at some run is out with the reason, and the frontier goes on") {
+TEST_CASE("an algorithm that runs out of memory leaves with the reason, and the frontier goes on") {
   for (const int room : {0, 1, 2, 3, 4, 5, 6}) {
     CAPTURE(room);
     Shop shop;
@@ -149,33 +149,33 @@ TEST_CASE("an algorithm that finds no room at some run is out with the reason, a
     for (const LayerTuning::Candidate& tried : line.tuning.candidates) CHECK_FALSE(tried.by_rule);
 }
 
-TEST_CASE("an algorithm that some layers can do has rows for all, and where it cannot they say why") {
+TEST_CASE("an algorithm that some layers support has rows for all layers, and the others say why not") {
   Shop shop;
   shop.odd->only_3x3 = true;
-  const Case c{"resnet50", "eigen", DType::f32, Layout::nchw, 1};
+  const Config c{"resnet50", "eigen", DType::f32, Layout::nchw, 1};
   int refused = 0, run = 0;
   std::set<std::string> names;
-  for (const Row& row : layer_rows(shop.workshop, c)) {
+  for (const Row& row : layer_rows(shop.session, {}, c)) {
     CHECK(names.insert(row.name).second);
-    if (row.name.find("/eigen/odd/") == std::string::npos) continue;
+    if (row.key.algorithm != "odd") continue;
     CAPTURE(row.name);
-    if (row.name.find("/layer1.0.conv1/") != std::string::npos) {
+    if (row.key.layer == "layer1.0.conv1") {
       ++refused;
       CHECK_THROWS_AS(row.group->open(), Unsupported);
       CHECK_THROWS_WITH(row.group->open(), ContainsSubstring("needs a 3x3 window"));
     }
-    if (row.name.find("/layer1.0.conv2/") != std::string::npos) ++run;
+    if (row.key.layer == "layer1.0.conv2") ++run;
   }
   CHECK(refused == 3);
   CHECK(run == 3);
 }
 
-TEST_CASE("a layer's row tells workspace, determinism and error") {
+TEST_CASE("a layer's row has its workspace, determinism and error") {
   Shop shop;
   shop.odd->workspace = 3 << 20;
   shop.odd->deterministic = false;
-  for (const Row& row : layer_rows(shop.workshop, Shop::facts())) {
-    if (row.name.find("/eigen/odd/") == std::string::npos) continue;
+  for (const Row& row : layer_rows(shop.session, {}, Shop::config())) {
+    if (row.key.algorithm != "odd") continue;
     const auto measurement = row.group->open();
     const std::map<std::string, double> counters = measurement->counters();
     CAPTURE(row.name);
@@ -186,14 +186,14 @@ TEST_CASE("a layer's row tells workspace, determinism and error") {
     CHECK(counters.at("error") < counters.at("guaranteed_error"));
     CHECK(counters.at("error_of_largest") > 0);
     CHECK(counters.at("error_elements") > 0);
-    CHECK_THAT(measurement->note(), ContainsSubstring("strict") && ContainsSubstring("same bits"));
+    CHECK_THAT(measurement->note(), ContainsSubstring("strict") && ContainsSubstring("bit-identical"));
   }
 }
 
 TEST_CASE("a frontier has every convolution and fully connected layer, pass and algorithm") {
   Shop shop;
   const Frontier frontier = shop.frontier();
-  const Graph graph = shop.workshop.graph(Shop::facts());
+  const Graph graph = shop.session.plans.graph(Shop::config());
   int layers = 0, expected = 0;
   for (const Node& node : graph.nodes()) expected += has_reference(node.op);
   for (const FrontierLine& line : frontier.lines) {
@@ -232,7 +232,7 @@ TEST_CASE("an algorithm that is far slower is sampled once, and not picked") {
   }
 }
 
-TEST_CASE("an algorithm far behind that would take too long runs on one image only") {
+TEST_CASE("an algorithm that is far slower, and would take too long, runs on one image only") {
   Shop shop;
   shop.odd->workspace = 12345678;
   int images = 0;
@@ -240,7 +240,7 @@ TEST_CASE("an algorithm far behind that would take too long runs on one image on
     images = std::max(images, args.x[0].shape.n);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
   };
-  const Frontier frontier = make_frontier(shop.workshop, Shop::facts(),
+  const Frontier frontier = make_frontier(shop.session, Shop::config(),
                                           {.race = {.rounds = 1}, .longest_seconds = 0.05}, [](const std::string&) {});
   CHECK(images == 1);
   for (const FrontierLine& line : frontier.lines) {
@@ -254,7 +254,7 @@ TEST_CASE("an algorithm far behind that would take too long runs on one image on
   }
 }
 
-TEST_CASE("an algorithm for which the device has no room is refused with what it lacks, and the others run") {
+TEST_CASE("an algorithm that needs more memory than there is is refused with the bytes, and the others run") {
   Shop roomy;
   BackendOptions limited;
   limited.threads = 1;
@@ -298,7 +298,7 @@ TEST_CASE("limits decide what is picked") {
   CHECK(none.missing.size() == frontier.lines.size());
 }
 
-TEST_CASE("what wavers is not picked where determinism is asked for, whatever it declares") {
+TEST_CASE("an algorithm whose results change is not picked where determinism is asked for, whatever it declares") {
   Shop shop;
   shop.odd->after = [run = 0](const Args& args) mutable {
     if (++run % 2 == 0) return;
@@ -312,55 +312,54 @@ TEST_CASE("what wavers is not picked where determinism is asked for, whatever it
   CHECK_FALSE(within(odd.measured, {.deterministic = true}));
 }
 
-TEST_CASE("picks that were saved are what a network is planned with, and only under the same demands") {
+TEST_CASE("a network is planned with its saved picks, and only under the same demands") {
   const test::Folder folder;
-  Settings options;
-  options.choices = folder / "choices.json";
+  PlanningSettings options;
+  options.plan.choices = folder / "choices.json";
   Shop shop;
   const Frontier frontier = shop.frontier();
   FastestNet net = fastest_net(frontier, {});
   for (std::size_t i = 0; i < frontier.lines.size(); ++i)  // whatever was fastest: direct
     for (std::size_t t = 0; t < frontier.lines[i].tuning.candidates.size(); ++t)
       if (frontier.lines[i].tuning.candidates[t].algorithm == "direct") net.picks[i].best = t;
-  save_choices(shop.workshop, frontier, net, options.choices);
+  save_choices(shop.session, frontier, net, options.plan.choices);
 
   Shop same(options);
-  const Options planned = same.workshop.plan_options(Shop::facts(), Mode::training);
-  CHECK(planned.choice_of == choices_of(shop.workshop, frontier, net));
-  const Plan plan(same.workshop.graph(Shop::facts()), *same.odd, planned);
+  const Options planned = same.session.plans.options(Shop::config(), Mode::training);
+  CHECK(planned.choice_of == choices_of(shop.session, frontier, net));
+  const Plan plan(same.session.plans.graph(Shop::config()), *same.odd, planned);
   for (const Call& call : plan.calls()) CHECK(call.algorithm == "direct");
-  CHECK(to_string(net_key(Shop::facts(), "total", options)).ends_with("/choices"));
 
-  options.choice.workspace_limit = 5;
+  options.plan.choice.workspace_limit = 5;
   Shop other(options);
-  CHECK_THROWS_WITH(other.workshop.plan_options(Shop::facts(), Mode::training),
+  CHECK_THROWS_WITH(other.session.plans.options(Shop::config(), Mode::training),
                     ContainsSubstring("no choice for cifar10_cnn") && ContainsSubstring("lamina_bench frontier"));
-  test::write(options.choices, "{");
+  test::write(options.plan.choices, "{");
   Shop corrupt(options);
-  CHECK_THROWS_AS(corrupt.workshop.plan_options(Shop::facts(), Mode::training), FileError);
+  CHECK_THROWS_AS(corrupt.session.plans.options(Shop::config(), Mode::training), FileError);
 }
 
 TEST_CASE("a whole network is timed with its picks and by rule") {
   Shop shop;
   const Frontier frontier = shop.frontier(1);
   const WholeNet whole =
-      time_whole(shop.workshop, Shop::facts(), choices_of(shop.workshop, frontier, fastest_net(frontier, {})), 2);
+      time_whole(shop.session, Shop::config(), choices_of(shop.session, frontier, fastest_net(frontier, {})), 2);
   CHECK(whole.picked.middle > 0);
   CHECK(whole.by_rule.middle > 0);
 }
 
-TEST_CASE("a limit that other layers than convolutions cannot hold is told with their names and needs") {
-  Settings options;
-  options.choice.workspace_limit = 0;
+TEST_CASE("a limit that other layers than convolutions exceed is reported with their names and needs") {
+  PlanningSettings options;
+  options.plan.choice.workspace_limit = 0;
   Shop tight(options);
   const Frontier frontier = tight.frontier(1);
   const FastestNet net = fastest_net(frontier, {.workspace_bytes = 0});
   REQUIRE(net.missing.empty());
-  CHECK_THAT(why_not_planned(tight.workshop, frontier.facts, choices_of(tight.workshop, frontier, net)),
+  CHECK_THAT(why_not_planned(tight.session, frontier.config, choices_of(tight.session, frontier, net)),
              ContainsSubstring("node max_pooling2d_1: ") &&
                  ContainsSubstring(" bytes of workspace, the limit is 0. Layers ") &&
                  ContainsSubstring("need: max_pooling2d_1 "));
   Shop roomy;
   const Frontier again = roomy.frontier(1);
-  CHECK(why_not_planned(roomy.workshop, again.facts, choices_of(roomy.workshop, again, net)).empty());
+  CHECK(why_not_planned(roomy.session, again.config, choices_of(roomy.session, again, net)).empty());
 }

@@ -129,7 +129,7 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
   REQUIRE_FALSE(result["benchmarks"].empty());
 }
 
-TEST_CASE("an interrupted ledger is that of the passes there are, and says which networks it lacks") {
+TEST_CASE("an interrupted ledger has the passes that ran, and names the networks that did not run") {
   const Interrupted ended =
       run_interrupted({"ledger", "mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"},
                       "[1/2] mnist_mlp", has_passes(), SIGTERM);
@@ -151,7 +151,7 @@ TEST_CASE("a ledger that is interrupted while it measures peaks ends within a se
   CHECK_THAT(ended.said, ContainsSubstring("mnist_mlp on eigen, batch 16 is not measured\n"));
 }
 
-TEST_CASE("a signal before the first row, ledger or frontier is kept in mind as later ones are") {
+TEST_CASE("a signal before the first row, ledger or frontier counts as a later one does") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const std::string program = std::string("TERMINATED_AT_PEAK=1 ") + LAMINA_QUEUED_BENCH;

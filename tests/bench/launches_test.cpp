@@ -11,30 +11,26 @@ using namespace lamina::test;
 
 namespace {
 
-const Case mlp = {"mnist_mlp", "queued", DType::f32, Layout::nchw, 1};
+const Config mlp = {"mnist_mlp", "queued", DType::f32, Layout::nchw, 1};
 constexpr const char* passes[] = {"forward", "backward_data", "backward_params"};
 
 /// Rows of a network on a modelled device.
 struct Model {
-  explicit Model(bool graph = false) : workshop(options(graph)) {
+  explicit Model(bool graph = false) : session(options) {
+    options.cuda_graph = graph;
     auto made = std::make_unique<QueuedBackend>();
     backend = made.get();
-    workshop.put("queued", std::move(made));
-  }
-  static Settings options(bool graph) {
-    Settings options;
-    options.batches = {1};
-    options.cuda_graph = graph;
-    return options;
+    session.backends.put("queued", std::move(made));
   }
   std::unique_ptr<Measurement> open(const std::string& part, bool layer) {
-    for (const Row& row : layer ? layer_rows(workshop, mlp) : net_rows(workshop, mlp))
+    for (const Row& row : layer ? layer_rows(session, options, mlp) : net_rows(session, options, mlp))
       if (row.group->parts[row.part] == part) return row.group->open();
     FAIL("there is no such row");
     return nullptr;
   }
 
-  Workshop workshop;
+  RunOptions options;
+  Session session;
   QueuedBackend* backend;
 };
 
@@ -67,11 +63,11 @@ TEST_CASE("a layer whose launches no delay hides says that they are included") {
   }
 }
 
-TEST_CASE("a network's time is what its user sees, launches included, and as a graph that is replayed its own") {
+TEST_CASE("a network's time includes its launches, unless it is replayed as a graph") {
   Model plain;
   const double kernels = [&] {
-    const Graph graph = plain.workshop.graph(mlp);
-    Plan plan(graph, plain.workshop.backend("queued"), plain.workshop.plan_options(mlp, Mode::training));
+    const Graph graph = plain.session.plans.graph(mlp);
+    Plan plan(graph, plain.session.backends.at("queued"), plain.session.plans.options(mlp, Mode::training));
     return static_cast<double>(plan.forward_calls());
   }();
   plain.backend->host_seconds = 2e-3;  // slower than the device
@@ -135,7 +131,7 @@ TEST_CASE("of samples that differ the launches are included, and every reason fo
   CHECK(throttled_of({Sample{}}).empty());
 }
 
-TEST_CASE("the JSON of a row has its launches and the device's readings, and the context what they mean") {
+TEST_CASE("the JSON of a row has its launches and the device's readings, and the context explains them") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const auto run = [&](const std::string& more) {
@@ -173,7 +169,7 @@ TEST_CASE("the JSON of a row has its launches and the device's readings, and the
   for (const auto& row : graphs.at("benchmarks")) CHECK(row.at("launches") == "replayed");
 }
 
-TEST_CASE("rows of a processor have nothing to say of launches and readings") {
+TEST_CASE("rows of a processor have no launches and no readings") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   const Ended ended = run_bench("--backend=eigen --batch=1 --passes=1 --benchmark_out=" + out +

@@ -1,6 +1,6 @@
 // Names of rows, and the filter that picks from them.
 
-#include "measure/names.h"
+#include "rows/names.h"
 
 #include <algorithm>
 #include <set>
@@ -15,19 +15,19 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const Case resnet50{"resnet50", "eigen"};
+const Config resnet50{"resnet50", "eigen"};
 
-std::vector<std::string> names_of(const Settings& options) {
-  Workshop workshop(options);
+std::vector<std::string> names_of(const RunOptions& options) {
+  Session session(options);
   std::vector<std::string> names;
-  for (const Row& row : all_rows(workshop)) names.push_back(row.name);
+  for (const Row& row : all_rows(session, options)) names.push_back(row.name);
   return names;
 }
 
 }  // namespace
 
-TEST_CASE("a row's name tells the defaults by their absence") {
-  const Settings options;
+TEST_CASE("a row's name leaves out the defaults") {
+  const RunOptions options;
   REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
   REQUIRE(to_string(layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options)) ==
           "layer/resnet50/layer1.0.conv1/backward_data/eigen/direct/f32/nchw/batch:16");
@@ -35,27 +35,27 @@ TEST_CASE("a row's name tells the defaults by their absence") {
 }
 
 TEST_CASE("what differs from the default is in the name") {
-  Settings options;
-  options.image = 224;
+  RunOptions options;
+  options.net.image = 224;
   REQUIRE(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen/f32/nchw/batch:16");
-  options.image = 64;
+  options.net.image = 64;
   options.cuda_graph = true;
-  options.keep = Keep::cheap;
-  options.fuse = false;
-  options.accumulate = true;  // as published
-  options.softmax = true;     // not as published
-  options.input_gradient = false;
-  const Case other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
+  options.plan.keep = Keep::cheap;
+  options.plan.fuse = false;
+  options.plan.accumulate = true;  // as published
+  options.net.softmax = true;      // not as published
+  options.plan.input_gradient = false;
+  const Config other{"resnet50", "eigen", DType::f64, Layout::nhwc, 3};
   REQUIRE(to_string(net_key(other, "total", options)) ==
           "net/resnet50/total/eigen/f64/nhwc/batch:3/image:64/graph/recompute/unfused/softmax:1");
   REQUIRE(to_string(net_key({"vgg16", "eigen"}, "total", options)) ==
           "net/vgg16/total/eigen/f32/nchw/batch:16/image:64/graph/recompute/unfused/input_gradient:0");
 }
 
-TEST_CASE("an instruction set that is forced is in the names of eigen's rows, which it is of") {
-  Settings options;
-  options.instruction_set = "x86-64-v3";
-  options.width_divisor = 8;
+TEST_CASE("a forced instruction set is in the names of eigen's rows only") {
+  RunOptions options;
+  options.backends.instruction_set = "x86-64-v3";
+  options.net.width_divisor = 8;
   const std::string forced = "/f32/nchw/batch:16/instruction_set:x86-64-v3/width_divisor:8";
   CHECK(to_string(net_key(resnet50, "total", options)) == "net/resnet50/total/eigen" + forced);
   CHECK(to_string(setup_key(resnet50, "plan", options)) == "setup/resnet50/plan/eigen" + forced);
@@ -65,10 +65,10 @@ TEST_CASE("an instruction set that is forced is in the names of eigen's rows, wh
         "net/resnet50/total/cuda-host/f32/nchw/batch:16/width_divisor:8");
 }
 
-TEST_CASE("that algorithms were measured is in the name of a network's rows") {
-  Settings options;
-  options.choice.measure = true;
-  options.choice.deterministic = true;
+TEST_CASE("the name of a network's row says that its algorithms were measured") {
+  RunOptions options;
+  options.plan.choice.measure = true;
+  options.plan.choice.deterministic = true;
   REQUIRE(to_string(net_key(resnet50, "total", options)) ==
           "net/resnet50/total/eigen/f32/nchw/batch:16/deterministic/measured");
   REQUIRE(to_string(setup_key(resnet50, "plan", options)) ==
@@ -78,20 +78,24 @@ TEST_CASE("that algorithms were measured is in the name of a network's rows") {
 }
 
 TEST_CASE("the protocol is the published one unless a flag says otherwise") {
-  Settings options;
-  REQUIRE_FALSE(protocol_of(resnet50, options).input_gradient);
-  REQUIRE(protocol_of({"vgg16", "eigen"}, options).input_gradient);
-  REQUIRE(protocol_of({"vgg16", "eigen"}, options).softmax);
-  options.input_gradient = true;
-  options.accumulate = false;
-  REQUIRE(protocol_of(resnet50, options).input_gradient);
-  REQUIRE_FALSE(protocol_of(resnet50, options).accumulate);
+  PlanningSettings settings;
+  {
+    const Session published(settings);
+    REQUIRE_FALSE(published.plans.protocol("resnet50").input_gradient);
+    REQUIRE(published.plans.protocol("vgg16").input_gradient);
+    REQUIRE(published.plans.protocol("vgg16").softmax);
+  }
+  settings.plan.input_gradient = true;
+  settings.plan.accumulate = false;
+  const Session asked(settings);
+  REQUIRE(asked.plans.protocol("resnet50").input_gradient);
+  REQUIRE_FALSE(asked.plans.protocol("resnet50").accumulate);
 }
 
-TEST_CASE("every row has a name of its own") {
-  Settings options;
-  options.dtypes = {DType::f32, DType::f64};
-  options.batches = {1, 16};
+TEST_CASE("no two rows have the same name") {
+  RunOptions options;
+  options.configs.dtypes = {DType::f32, DType::f64};
+  options.configs.batches = {1, 16};
   const std::vector<std::string> names = names_of(options);
   REQUIRE(std::set<std::string>(names.begin(), names.end()).size() == names.size());
 }
@@ -117,18 +121,18 @@ TEST_CASE("a filter that matches nothing is an error that names the nearest rows
   REQUIRE_THROWS_WITH(pick(names, "conv5_4.*vgg19.*winogard"), ContainsSubstring("nearest"));
 }
 
-TEST_CASE("a filter that is no expression is an error") {
+TEST_CASE("a filter that is not a regular expression is an error") {
   REQUIRE_THROWS_WITH(pick({"net/a"}, "net/(a"), ContainsSubstring("no regular expression"));
 }
 
-TEST_CASE("names tell limits, math and choices that are not the default") {
-  Settings options;
-  options.choice.deterministic = true;
-  options.choice.max_error = 1e-6;
-  options.choice.workspace_limit = 1 << 20;
-  options.choice.math = Math::tf32;
-  options.choices = "c.json";
-  const Case c{"resnet50", "eigen"};
+TEST_CASE("names have the limits, math and choices that are not the default") {
+  RunOptions options;
+  options.plan.choice.deterministic = true;
+  options.plan.choice.max_error = 1e-6;
+  options.plan.choice.workspace_limit = 1 << 20;
+  options.plan.choice.math = Math::tf32;
+  options.plan.choices = "c.json";
+  const Config c{"resnet50", "eigen"};
   CHECK(to_string(net_key(c, "total", options)) ==
         "net/resnet50/total/eigen/tf32/nchw/batch:16/deterministic/max_error:1e-06/workspace_limit:1048576/choices");
   CHECK(to_string(layer_key(c, "conv1", "forward", "direct", options)) ==
@@ -137,9 +141,9 @@ TEST_CASE("names tell limits, math and choices that are not the default") {
 }
 
 TEST_CASE("a key has the facts of its row as fields, and its name is printed from them") {
-  Settings options;
-  options.image = 64;
-  options.choice.deterministic = true;
+  RunOptions options;
+  options.net.image = 64;
+  options.plan.choice.deterministic = true;
   RowKey key = layer_key(resnet50, "layer1.0.conv1", "backward_data", "direct", options);
   CHECK((key.what == "layer" && key.network == "resnet50" && key.layer == "layer1.0.conv1"));
   CHECK((key.part == "backward_data" && key.backend == "eigen" && key.algorithm == "direct" && key.batch == 16));

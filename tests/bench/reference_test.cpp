@@ -80,7 +80,7 @@ TEST_CASE("of a large result there is a sample: the corners, and as many others,
   CHECK(large_reference().exact == reference.exact);
 }
 
-TEST_CASE("where an element takes many products, fewer are taken, and not fewer than 256") {
+TEST_CASE("a sample has fewer elements where each takes many products, but at least 256") {
   const Conv op{.channels = 8, .kernel = 3, .pad = 1, .bias = false};
   const Shape x{2, 8, 600, 600};  // 720000 products for an element of the weight's gradient
   const Operands operands{numbers(x.count(), 1), {}, {}, numbers(x.count(), 2)};

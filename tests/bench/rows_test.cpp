@@ -13,6 +13,7 @@
 #include "context/context.h"
 #include "io/quantities.h"
 #include "lamina/error.h"
+#include "measure/costs.h"
 #include "measure/stopwatch.h"
 #include "rows/progress.h"
 #include "support/backend.h"
@@ -24,34 +25,33 @@ using namespace lamina::bench;
 using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("one pass feeds the forward, backward and total rows of a network") {
-  Workshop workshop{Settings{}};
-  const std::vector<Row> rows = net_rows(workshop, {"resnet18", "eigen"});
+  Session session;
+  const std::vector<Row> rows = net_rows(session, {}, {"resnet18", "eigen"});
   REQUIRE(rows.size() == 4);
   REQUIRE(rows[0].group == rows[2].group);
   REQUIRE(rows[0].group != rows[3].group);
-  REQUIRE(rows[2].group->work[2].flops == rows[0].group->work[0].flops + rows[0].group->work[1].flops);
+  REQUIRE(rows[2].work().flops == rows[0].work().flops + rows[1].work().flops);
 }
 
 TEST_CASE("the distinct layers of a network stand for all of its layers") {
-  Workshop workshop{Settings{}};
+  Session session;
   for (const char* network : {"alexnet", "resnet50", "inception_v1", "mnist_mlp"}) {
-    const Case c{network, "eigen"};
+    const Config c{network, "eigen"};
     std::map<std::string, int> layers;  // by node: the rows of one node differ in pass and algorithm
-    for (const Row& row : layer_rows(workshop, c)) {
+    for (const Row& row : layer_rows(session, {}, c)) {
       REQUIRE(row.group->layers >= 1);
-      const std::size_t start = row.name.find('/', 6) + 1;
-      layers[row.name.substr(start, row.name.find('/', start) - start)] = row.group->layers;
+      layers[row.key.layer] = row.group->layers;
     }
     int sum = 0;
     for (const auto& [node, count] : layers) sum += count;
     CAPTURE(network);
-    REQUIRE(sum == static_cast<int>(workshop.graph(c).nodes().size()) - 1);
+    REQUIRE(sum == static_cast<int>(session.plans.graph(c).nodes().size()) - 1);
   }
 }
 
 TEST_CASE("a forward pass counts two operations for every multiply-add, and some more") {
-  Workshop workshop{Settings{}};
-  const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
+  Session session;
+  const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const double products = 2.0 * 15'470'264'320;
   const GraphCost cost = graph_cost(graph, DType::f32, true);
   REQUIRE(cost.forward.flops > products);
@@ -61,8 +61,8 @@ TEST_CASE("a forward pass counts two operations for every multiply-add, and some
 }
 
 TEST_CASE("an image gradient that nobody wants is not counted") {
-  Workshop workshop{Settings{}};
-  const Graph graph = workshop.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
+  Session session;
+  const Graph graph = session.plans.graph({"vgg16", "eigen", DType::f32, Layout::nchw, 1});
   const Node& first = graph.nodes()[1];
   const double with = graph_cost(graph, DType::f32, true).backward.flops;
   const double without = graph_cost(graph, DType::f32, false).backward.flops;
@@ -70,11 +70,11 @@ TEST_CASE("an image gradient that nobody wants is not counted") {
 }
 
 TEST_CASE("rows of a layer give times on a backend that runs") {
-  Settings options;
-  options.batches = {2};
-  Workshop workshop(options);
+  RunOptions options;
+  options.configs.batches = {2};
+  Session session(options);
   std::set<std::string> passes;
-  for (const Row& row : layer_rows(workshop, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 2})) {
+  for (const Row& row : layer_rows(session, {}, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 2})) {
     CAPTURE(row.name);
     const std::vector<Sample> samples = row.group->open()->pass();
     REQUIRE(samples.size() == 1);
@@ -84,18 +84,17 @@ TEST_CASE("rows of a layer give times on a backend that runs") {
   REQUIRE(passes == std::set<std::string>{"forward", "backward_data", "backward_params"});
 }
 
-TEST_CASE("where a layer has a choice of algorithms, a row is that of the backend's own, which it tells") {
-  Settings options;
-  options.batches = {1};
-  Workshop workshop(options);
-  const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 1};
+TEST_CASE("where a layer has a choice of algorithms, one row is by the backend's pick, and names it") {
+  RunOptions options;
+  options.configs.batches = {1};
+  Session session(options);
+  const Config c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 1};
   std::map<std::string, std::set<std::string>> algorithms;  // by node and pass
   std::map<std::string, std::string> picked;
-  for (const Row& row : layer_rows(workshop, c)) {
-    const std::size_t backend = row.name.find("/eigen/"), end = row.name.find('/', backend + 7);
-    const std::string layer = row.name.substr(0, backend), algorithm = row.name.substr(backend + 7, end - backend - 7);
-    algorithms[layer].insert(algorithm);
-    if (algorithm == "default") picked[layer] = row.group->open()->algorithm();
+  for (const Row& row : layer_rows(session, {}, c)) {
+    const std::string layer = row.key.layer + ", " + row.key.part;
+    algorithms[layer].insert(row.key.algorithm);
+    if (row.key.algorithm == "default") picked[layer] = row.group->open()->algorithm();
   }
   REQUIRE_FALSE(picked.empty());
   for (const auto& [layer, names] : algorithms) {
@@ -109,10 +108,10 @@ TEST_CASE("where a layer has a choice of algorithms, a row is that of the backen
 }
 
 TEST_CASE("the calls of a pass sum to the pass") {
-  Settings options;
-  Workshop workshop(options);
-  const Case c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 4};
-  Plan plan(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, Mode::training));
+  RunOptions options;
+  Session session(options);
+  const Config c{"cifar10_cnn", "eigen", DType::f32, Layout::nchw, 4};
+  Plan plan(session.plans.graph(c), session.backends.at("eigen"), session.plans.options(c, Mode::training));
   CallStopwatch by_call(plan);
   Stopwatch stopwatch(plan.backend().device());
   double best = 0;  // other processes may take the processor between two calls, but hardly every time
@@ -154,20 +153,20 @@ class SlowToOpen final : public test::WrappedBackend {
 }  // namespace
 
 TEST_CASE("rows of first calls come before all others, and no peak is measured before they ran") {
-  Settings options;
-  options.backends = {"eigen"};
-  options.batches = {1};
-  Workshop workshop(options);
-  std::vector<Row> rows = all_rows(workshop);
-  const auto is_setup = [](const Row& row) { return row.name.starts_with("setup/"); };
+  RunOptions options;
+  options.backends.names = {"eigen"};
+  options.configs.batches = {1};
+  Session session(options);
+  std::vector<Row> rows = all_rows(session, options);
+  const auto is_setup = [](const Row& row) { return row.key.what == "setup"; };
   CHECK(std::is_partitioned(rows.begin(), rows.end(), is_setup));
   CHECK(rows.front().name == "setup/alexnet/device/eigen/f32/nchw/batch:1");
-  std::erase_if(rows, [](const Row& row) { return row.name.find("/mnist_mlp/") == std::string::npos; });
-  const Progress progress(workshop, rows);
-  CHECK(workshop.peaks().empty());
+  std::erase_if(rows, [](const Row& row) { return row.key.network != "mnist_mlp"; });
+  const Progress progress(session.peaks, rows, 0);
+  CHECK(session.peaks.known().empty());
   std::erase_if(rows, is_setup);
-  const Progress later(workshop, rows);
-  CHECK(workshop.peaks().size() == 1);
+  const Progress later(session.peaks, rows, 0);
+  CHECK(session.peaks.known().size() == 1);
 }
 
 namespace {
@@ -185,59 +184,55 @@ class Rated final : public test::WrappedBackend {
 }  // namespace
 
 TEST_CASE("the peak is what a backend measures of its units, or a large product's rate where it measures nothing") {
-  Workshop workshop{Settings{}};
-  workshop.put("rated", std::make_unique<Rated>(7e9));
-  workshop.put("unrated", std::make_unique<Rated>(0));
-  const Peak &f32 = workshop.peak("rated", DType::f32), &f64 = workshop.peak("rated", DType::f64);
+  Session session;
+  session.backends.put("rated", std::make_unique<Rated>(7e9));
+  session.backends.put("unrated", std::make_unique<Rated>(0));
+  const Peak &f32 = session.peaks.of("rated", DType::f32), &f64 = session.peaks.of("rated", DType::f64);
   CHECK(f32.in_registers);
   CHECK(f32.flops == 7e9);
   CHECK(f64.flops == 21e9);
   CHECK_THAT(f32.description(), ContainsSubstring("registers"));
-  const double product = workshop.product_flops("unrated", DType::f32);
+  const double product = session.peaks.product_flops("unrated", DType::f32);
   CHECK(product > 0);
-  CHECK(workshop.peak_flops("unrated", DType::f32) == product);  // measured once
-  CHECK_FALSE(workshop.peak("unrated", DType::f32).in_registers);
-  CHECK(workshop.peaks().at("unrated/f32").description() == Workshop::product_description());
-  CHECK(workshop.peak_flops("unrated", DType::f16) == 0);
+  CHECK(session.peaks.of("unrated", DType::f32).flops == product);  // measured once
+  CHECK_FALSE(session.peaks.of("unrated", DType::f32).in_registers);
+  CHECK(session.peaks.known().at("unrated/f32").description() == Peaks::product_description());
+  CHECK(session.peaks.of("unrated", DType::f16).flops == 0);
 }
 
-TEST_CASE("hours of cuda-host are refused as what they are, and hours of another backend are not") {
-  Workshop workshop{Settings{}};
+TEST_CASE("hours of cuda-host are refused, and hours of another backend are not") {
+  Session session;
   std::vector<Row> rows;
   for (const char* backend : {"eigen", "cuda-host"})
-    for (Row& row : net_rows(workshop, {"mnist_mlp", backend})) rows.push_back(std::move(row));
-  const auto put = [&](double eigen_flops, double emulator_flops) {
-    workshop = Workshop{Settings{}};
-    workshop.put("eigen", std::make_unique<Rated>(eigen_flops));
-    workshop.put("cuda-host", std::make_unique<Rated>(emulator_flops));
+    for (Row& row : net_rows(session, {}, {"mnist_mlp", backend})) rows.push_back(std::move(row));
+  const auto progress = [&](double eigen_flops, double emulator_flops) {
+    Session rated;
+    rated.backends.put("eigen", std::make_unique<Rated>(eigen_flops));
+    rated.backends.put("cuda-host", std::make_unique<Rated>(emulator_flops));
+    return Progress(rated.peaks, rows, 0);
   };
-  put(1e9, 1e9);
-  const double work = 1e9 * Progress(workshop, rows).guessed_seconds_of("eigen");  // seconds at a peak of one a second
-  put(work / 36000, 1e12);
-  const Progress slow_eigen(workshop, rows);
+  const double work = 1e9 * progress(1e9, 1e9).guessed_seconds_of("eigen");  // seconds at a peak of one a second
+  const Progress slow_eigen = progress(work / 36000, 1e12);
   CHECK(slow_eigen.guessed_seconds() == Approx(36000).epsilon(0.01));
   CHECK(slow_eigen.guessed_seconds_of("eigen") == Approx(36000));
   CHECK_NOTHROW(check_duration(slow_eigen));
-  put(work / 600, work / 7200);
-  const Progress slow_emulator(workshop, rows);
+  const Progress slow_emulator = progress(work / 600, work / 7200);
   CHECK(slow_emulator.guessed_seconds_of("cuda-host") == Approx(7200));
   CHECK_THROWS_AS(check_duration(slow_emulator), UsageError);
   CHECK_THROWS_WITH(check_duration(slow_emulator), ContainsSubstring("cuda-host") && ContainsSubstring("2 h") &&
-                                                       ContainsSubstring("all others about 10 min") &&
-                                                       ContainsSubstring("--long_run"));
-  put(work / 600, work / 3000);
-  CHECK_NOTHROW(check_duration(Progress(workshop, rows)));
+                                                       ContainsSubstring("10 min") && ContainsSubstring("--long_run"));
+  CHECK_NOTHROW(check_duration(progress(work / 600, work / 3000)));
 }
 
-TEST_CASE("setup: opening library and device is timed once, whoever opens them, and told by every pass") {
-  Settings options;
-  options.backends = {"eigen"};
-  options.batches = {1};
-  Workshop workshop(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
-  const std::vector<Row> rows = setup_rows(workshop, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
+TEST_CASE("setup: opening library and device is timed once, whoever opens them, and reported by every pass") {
+  RunOptions options;
+  options.backends.names = {"eigen"};
+  options.configs.batches = {1};
+  Session session(options, [](const std::string&, const BackendOptions&) { return std::make_unique<SlowToOpen>(); });
+  const std::vector<Row> rows = setup_rows(session, options, {"mnist_mlp", "eigen", DType::f32, Layout::nchw, 1});
   CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
   const double both = 2 * std::chrono::duration<double>(wait).count();
-  if (GENERATE(false, true)) lasting_facts(workshop);  // which describe what is open
+  if (GENERATE(false, true)) lasting_facts(session.backends);  // which describe what is open
   const std::unique_ptr<Measurement> measurement = rows.front().group->open();
   const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
   REQUIRE(first.size() == 4);
@@ -247,19 +242,19 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
 }
 
 TEST_CASE("a backend that was asked for and not built has rows that refuse") {
-  Settings options;
-  options.backends = {"cudnn"};
-  Workshop workshop(options);
-  const std::vector<Row> rows = all_rows(workshop);
+  RunOptions options;
+  options.backends.names = {"cudnn"};
+  Session session(options);
+  const std::vector<Row> rows = all_rows(session, options);
   REQUIRE_FALSE(rows.empty());
   REQUIRE_THROWS_AS(rows.front().group->open(), Unsupported);
 }
 
 TEST_CASE("a backend that does not exist is an error with near names") {
-  Settings options;
-  options.backends = {"eigne"};
-  Workshop workshop(options);
-  REQUIRE_THROWS_WITH(workshop.backend_names(), ContainsSubstring("eigen"));
+  RunOptions options;
+  options.backends.names = {"eigne"};
+  Session session(options);
+  REQUIRE_THROWS_WITH(session.backends.names(), ContainsSubstring("eigen"));
 }
 
 TEST_CASE("bytes and seconds are written for people") {
@@ -290,13 +285,13 @@ TEST_CASE("a plan moves less than its ops alone where units are fused and joins 
 }
 
 TEST_CASE("a network's rows count the bytes of their plan") {
-  Settings options;
-  options.batches = {2};
-  Workshop workshop(options);
-  const Case c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, 2};
-  const Plan plan(workshop.graph(c), workshop.backend("eigen"), workshop.plan_options(c, Mode::training));
+  RunOptions options;
+  options.configs.batches = {2};
+  Session session(options);
+  const Config c{"mnist_cnn", "eigen", DType::f32, Layout::nchw, 2};
+  const Plan plan(session.plans.graph(c), session.backends.at("eigen"), session.plans.options(c, Mode::training));
   const GraphCost moved = plan_cost(plan);
-  const std::vector<Row> rows = net_rows(workshop, c);
+  const std::vector<Row> rows = net_rows(session, {}, c);
   CHECK(rows[0].group->open()->bytes() ==
         std::vector<double>{moved.forward.bytes, moved.backward.bytes, moved.forward.bytes + moved.backward.bytes});
   CHECK(rows[3].group->open()->bytes().size() == 1);

@@ -1,4 +1,4 @@
-// Frontiers whose networks cannot be planned: that is told, and nothing else is lost.
+// Frontiers whose networks cannot be planned: that is reported, and nothing else is lost.
 
 #include "bench/doubles/odd_backend.h"
 #include "bench/ended.h"
@@ -12,24 +12,24 @@ using namespace lamina::bench;
 using namespace lamina::test;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a layer that fails with any workspace is told with its reason, and the next network is measured") {
+TEST_CASE("a layer that fails with any workspace is reported with the reason, and the next network is measured") {
   const bool unsupported = GENERATE(true, false);
   FrontierOptions options;
   options.networks = {"mnist_cnn", "cifar10_cnn"};
-  options.backends = {"eigen"};
-  options.batches = {2};
-  options.width_divisor = 8;
+  options.backends.names = {"eigen"};
+  options.configs.batches = {2};
+  options.net.width_divisor = 8;
   options.passes = 1;
-  Workshop workshop(options);
+  Session session(options);
   auto odd = std::make_unique<Odd>();
   odd->refuse = [unsupported](const Spec& spec) {
     if (!std::holds_alternative<MaxPool>(spec.op)) return;
     if (unsupported) throw Unsupported("no maxima here");
     throw DeviceError("no device any more");
   };
-  workshop.put("eigen", std::move(odd));
+  session.backends.put("eigen", std::move(odd));
   std::vector<std::string> refusals;
-  frontiers(workshop, options, [&refusals](const std::string& text) {
+  frontiers(session, options, [&refusals](const std::string& text) {
     if (text.starts_with("But ")) refusals.push_back(text);
   });
   REQUIRE(refusals.size() == 2);
@@ -39,7 +39,7 @@ TEST_CASE("a layer that fails with any workspace is told with its reason, and th
                               ContainsSubstring(". Failed with any workspace: max_pooling2d_1"));
 }
 
-TEST_CASE("beside CSV standard error says that choices are kept of a network that cannot be planned with them") {
+TEST_CASE("with CSV, standard error says that a network's choices are kept although it cannot be planned with them") {
   const Folder folder;
   const std::string file = folder.file("choices.json");
   const std::string arguments =

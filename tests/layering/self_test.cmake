@@ -37,6 +37,6 @@ check_tree(kernels/conv/conv.cu "\"lamina/op.h\"" 1 "may not include lamina/op.h
 check_tree(nets/resnet.cpp "\"lamina/backend.h\"" 1 "may not include lamina/backend.h")
 check_tree(lib/plan/decisions/place.cpp "\"../run/bind.h\"" 1 "may not include ../run/bind.h")
 check_tree(bench/main.cpp "\"../lib/plan/decisions/layout.h\"" 1 "may not include ../lib/plan/decisions/layout.h")
-check_tree(bench/io/grid.h "\"rows/rows.h\"" 1 "may not include rows/rows.h")
+check_tree(bench/io/text_table.h "\"rows/rows.h\"" 1 "may not include rows/rows.h")
 check_tree(lib/attic/old.cpp "<vector>" 1 "no rule covers its folder")
 file(REMOVE_RECURSE ${SCRATCH})

@@ -57,24 +57,10 @@ class Convolved final : public ServedConvolution {
  private:
   std::string implementation() const override {
     const auto& calls = plan_.calls();
-    return std::find_if(calls.begin(), calls.end(), [&](const Call& call) { return covered(call); })->algorithm;
+    return std::find_if(calls.begin(), calls.end(), [&](const Call& call) { return covers(call, pass_); })->algorithm;
   }
 
-  /// The calls that cover the pass; a backward's other calls, and the forward it needs, are outside the timing.
-  Sample run() override {
-    if (pass_ != Pass::forward) plan_.forward();
-    const double cpu_start = cpu_seconds();
-    const std::vector<double> seconds = pass_ == Pass::forward ? stopwatch_.forward() : stopwatch_.backward();
-    Sample sample{0, cpu_seconds() - cpu_start};
-    const std::size_t first = pass_ == Pass::forward ? 0 : plan_.forward_calls();
-    for (std::size_t i = 0; i < seconds.size(); ++i)
-      if (covered(plan_.calls()[first + i])) sample.seconds += seconds[i];
-    return sample;
-  }
-
-  bool covered(const Call& call) const {
-    return std::find(call.passes.begin(), call.passes.end(), pass_) != call.passes.end();
-  }
+  Sample run() override { return stopwatch_.pass(pass_); }
 
   void set(const Tensor& to, const std::string& tensor) {
     upload(plan_.backend().device(), to, std::span<const float>(whole_numbers(to.shape.count(), tensor)));

@@ -1,28 +1,16 @@
 #pragma once
-// The names of rows: paths of facts that are the same on every machine, with the optional parts behind them only where
-// they differ from the default. And the filter that picks from them.
+// The names of rows: paths of facts that are the same on every machine, and after them the optional parts that differ
+// from the default. And the filter that picks from them.
 
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "lamina/nets.h"
-#include "options/options.h"
+#include "measure/config.h"
+#include "options.h"
 
 namespace lamina::bench {
-
-/// What all rows of one network on one backend have in common.
-struct Case {
-  std::string network;
-  std::string backend;
-  DType dtype = DType::f32;
-  Layout layout = Layout::nchw;
-  int batch = 16;
-};
-
-/// The protocol of a network: as published, but for what the user set.
-nets::Protocol protocol_of(const Case&, const Settings&);
 
 /// What a row is of: all that its time depends on but the machine, the versions and the number of threads. Its name is
 /// printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
@@ -39,12 +27,12 @@ struct RowKey {
 };
 
 /// "net/resnet50/total/eigen/f32/nchw/batch:16"
-RowKey net_key(const Case&, std::string_view part, const Settings&);
+RowKey net_key(const Config&, std::string_view part, const RunOptions&);
 /// "layer/resnet50/layer1.0.conv1/forward/eigen/direct/f32/nchw/batch:16"
-RowKey layer_key(const Case&, std::string_view node, std::string_view pass, std::string_view algorithm,
-                 const Settings&);
+RowKey layer_key(const Config&, std::string_view node, std::string_view pass, std::string_view algorithm,
+                 const RunOptions&);
 /// "setup/resnet50/plan/eigen/f32/nchw/batch:16"
-RowKey setup_key(const Case&, std::string_view part, const Settings&);
+RowKey setup_key(const Config&, std::string_view part, const RunOptions&);
 
 std::string to_string(const RowKey&);
 
@@ -55,7 +43,7 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
 
 /// A line on the networks that have no rows because --image is too small for them, with the least they take; or
 /// nothing.
-std::string too_small_for(const Settings&);
+std::string too_small_for(const NetSettings&);
 
 /// The expression of the rows that are run when none is given: the ten networks of cnn-benchmarks, or three of them.
 std::string default_filter(bool quick);

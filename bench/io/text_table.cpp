@@ -1,10 +1,11 @@
 // A table of texts, printed in columns, as CSV or as Markdown.
 
-#include "grid.h"
+#include "text_table.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace lamina::bench {
 namespace {
@@ -22,15 +23,15 @@ std::string escaped(const std::string& cell) {
   return text;
 }
 
-std::vector<std::string> titles(const Grid& grid) {
+std::vector<std::string> titles(const TextTable& table) {
   std::vector<std::string> row;
-  for (const Grid::Column& column : grid.columns) row.push_back(column.title);
+  for (const TextTable::Column& column : table.columns) row.push_back(column.title);
   return row;
 }
 
 }  // namespace
 
-std::string Grid::text() const {
+std::string TextTable::text() const {
   std::vector<std::size_t> width;
   for (const Column& column : columns) width.push_back(column.title.size());
   for (const auto& row : rows)
@@ -49,7 +50,7 @@ std::string Grid::text() const {
   return text;
 }
 
-std::string Grid::csv(bool titled) const {
+std::string TextTable::csv(bool titled) const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -63,7 +64,7 @@ std::string Grid::csv(bool titled) const {
   return text;
 }
 
-std::string Grid::markdown() const {
+std::string TextTable::markdown() const {
   std::string text;
   const auto line = [&](const std::vector<std::string>& row) {
     for (const std::string& cell : row) text += fmt::format("| {} ", escaped(cell));
@@ -73,6 +74,22 @@ std::string Grid::markdown() const {
   for (const Column& column : columns) text += column.number ? "|---:" : "|---";
   text += "|\n";
   for (const auto& row : rows) line(row);
+  return text;
+}
+
+TextTables::TextTables(Format format, std::vector<TextTable::Column> of, std::vector<TextTable::Column> columns)
+    : csv_(format == Format::csv), table_{std::move(columns)} {
+  if (csv_) table_.columns.insert(table_.columns.begin(), of.begin(), of.end());
+}
+
+void TextTables::add(const std::vector<std::string>& of, std::vector<std::string> cells) {
+  if (csv_) cells.insert(cells.begin(), of.begin(), of.end());
+  table_.rows.push_back(std::move(cells));
+}
+
+std::string TextTables::take() {
+  std::string text = csv_ ? table_.csv(std::exchange(titled_, false)) : table_.text();
+  table_.rows.clear();
   return text;
 }
 

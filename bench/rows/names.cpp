@@ -9,30 +9,32 @@
 #include <regex>
 
 #include "lamina/error.h"
+#include "lamina/nets.h"
 
 namespace lamina::bench {
 namespace {
 
 /// What products are made of: the element type, or the math that stands in for f32's own.
-std::string_view type_text(const Case& c, const Settings& settings) {
-  return settings.choice.math == Math::strict ? to_string(c.dtype) : to_string(settings.choice.math);
+std::string_view type_text(const Config& c, const RunOptions& options) {
+  return options.plan.choice.math == Math::strict ? to_string(c.dtype) : to_string(options.plan.choice.math);
 }
 
 using Differs = std::vector<std::pair<std::string, std::string>>;
 
-RowKey key_of(const char* what, const Case& c, std::string_view part, const Settings& settings) {
+RowKey key_of(const char* what, const Config& c, std::string_view part, const RunOptions& options) {
   RowKey key{.what = what,
              .network = c.network,
              .part = std::string(part),
              .backend = c.backend,
-             .type = std::string(type_text(c, settings)),
+             .type = std::string(type_text(c, options)),
              .layout = std::string(to_string(c.layout)),
              .batch = c.batch};
-  if (settings.image != 0 && settings.image != nets::info(c.network).image)
-    key.differs.emplace_back("image", fmt::format("{}", settings.image));
-  if (!settings.instruction_set.empty() && c.backend == "eigen")
-    key.differs.emplace_back("instruction_set", settings.instruction_set);
-  if (settings.width_divisor != 1) key.differs.emplace_back("width_divisor", fmt::format("{}", settings.width_divisor));
+  if (options.net.image != 0 && options.net.image != nets::info(c.network).image)
+    key.differs.emplace_back("image", fmt::format("{}", options.net.image));
+  if (!options.backends.instruction_set.empty() && c.backend == "eigen")
+    key.differs.emplace_back("instruction_set", options.backends.instruction_set);
+  if (options.net.width_divisor != 1)
+    key.differs.emplace_back("width_divisor", fmt::format("{}", options.net.width_divisor));
   return key;
 }
 
@@ -46,19 +48,19 @@ void add_limits(Differs& differs, const Choice& choice) {
 }
 
 /// What differs from the default in how a whole network is planned.
-void add_variants(Differs& differs, const Case& c, const Settings& settings) {
+void add_variants(Differs& differs, const Config& c, const RunOptions& options) {
   const nets::Protocol& published = nets::info(c.network).protocol;
   const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
     if (set && *set != as_published) differs.emplace_back(name, *set ? "1" : "0");
   };
-  if (settings.keep == Keep::cheap) differs.emplace_back("recompute", "");
-  if (!settings.fuse) differs.emplace_back("unfused", "");
-  flag("softmax", settings.softmax, published.softmax);
-  flag("input_gradient", settings.input_gradient, published.input_gradient);
-  flag("accumulate", settings.accumulate, published.accumulate);
-  add_limits(differs, settings.choice);
-  if (settings.choice.measure) differs.emplace_back("measured", "");
-  if (!settings.choices.empty()) differs.emplace_back("choices", "");
+  if (options.plan.keep == Keep::cheap) differs.emplace_back("recompute", "");
+  if (!options.plan.fuse) differs.emplace_back("unfused", "");
+  flag("softmax", options.net.softmax, published.softmax);
+  flag("input_gradient", options.plan.input_gradient, published.input_gradient);
+  flag("accumulate", options.plan.accumulate, published.accumulate);
+  add_limits(differs, options.plan.choice);
+  if (options.plan.choice.measure) differs.emplace_back("measured", "");
+  if (!options.plan.choices.empty()) differs.emplace_back("choices", "");
 }
 
 /// Smallest number of characters to change, add or drop in `pattern` so that it occurs in `text`.
@@ -93,33 +95,25 @@ std::string nearest(const std::vector<std::string>& names, const std::string& fi
 
 }  // namespace
 
-nets::Protocol protocol_of(const Case& c, const Settings& settings) {
-  nets::Protocol protocol = nets::info(c.network).protocol;
-  if (settings.softmax) protocol.softmax = *settings.softmax;
-  if (settings.input_gradient) protocol.input_gradient = *settings.input_gradient;
-  if (settings.accumulate) protocol.accumulate = *settings.accumulate;
-  return protocol;
-}
-
-RowKey net_key(const Case& c, std::string_view part, const Settings& settings) {
-  RowKey key = key_of("net", c, part, settings);
-  if (settings.cuda_graph) key.differs.emplace_back("graph", "");
-  add_variants(key.differs, c, settings);
+RowKey net_key(const Config& c, std::string_view part, const RunOptions& options) {
+  RowKey key = key_of("net", c, part, options);
+  if (options.cuda_graph) key.differs.emplace_back("graph", "");
+  add_variants(key.differs, c, options);
   return key;
 }
 
-RowKey layer_key(const Case& c, std::string_view node, std::string_view pass, std::string_view algorithm,
-                 const Settings& settings) {
-  RowKey key = key_of("layer", c, pass, settings);
+RowKey layer_key(const Config& c, std::string_view node, std::string_view pass, std::string_view algorithm,
+                 const RunOptions& options) {
+  RowKey key = key_of("layer", c, pass, options);
   key.layer = node;
   key.algorithm = algorithm;
-  add_limits(key.differs, settings.choice);
+  add_limits(key.differs, options.plan.choice);
   return key;
 }
 
-RowKey setup_key(const Case& c, std::string_view part, const Settings& settings) {
-  RowKey key = key_of("setup", c, part, settings);
-  add_variants(key.differs, c, settings);
+RowKey setup_key(const Config& c, std::string_view part, const RunOptions& options) {
+  RowKey key = key_of("setup", c, part, options);
+  add_variants(key.differs, c, options);
   return key;
 }
 
@@ -132,14 +126,13 @@ std::string to_string(const RowKey& key) {
   return name;
 }
 
-std::string too_small_for(const Settings& settings) {
+std::string too_small_for(const NetSettings& net) {
   std::vector<std::string> texts;
   for (const nets::Info& info : nets::list())
-    if (settings.image != 0 && settings.image < info.smallest_image)
+    if (net.image != 0 && net.image < info.smallest_image)
       texts.push_back(fmt::format("{} ({})", info.name, info.smallest_image));
   if (texts.empty()) return {};
-  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", settings.image,
-                     fmt::join(texts, ", "));
+  return fmt::format("\n--image={} leaves out networks that need larger ones: {}", net.image, fmt::join(texts, ", "));
 }
 
 std::vector<bool> pick(const std::vector<std::string>& names, const std::string& filter, const std::string& left_out) {

@@ -1,0 +1,236 @@
+// The subcommands: of each its flags, and what it does.
+
+#include "commands.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "context/devices.h"
+#include "io/interrupt.h"
+#include "lamina/error.h"
+#include "options/flags.h"
+#include "race/serve/serve.h"
+#include "rows/run.h"
+#include "tasks/describe.h"
+#include "tasks/engines.h"
+#include "tasks/frontier.h"
+#include "tasks/ledger.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr const char* guaranteed = "Only those that guarantee it, relative to the sum of |terms|";
+constexpr const char* measured = "Only those that are measured to hold it, relative to the sum of |terms|";
+constexpr const char* names_help =
+    "bench/race/versions compares versions of cuDNN, or builds of lamina_bench, by the same rows.\n\n"
+    "Names of rows, which --benchmark_filter (a regular expression) picks from:\n"
+    "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
+    "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /graph\n"
+    "/recompute /unfused /softmax:<0|1> /input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e>\n"
+    "/workspace_limit:<bytes> /measured /choices";
+
+void print_now(const std::string& text) {
+  fmt::print("{}", text);
+  if (std::fflush(stdout) != 0) throw FileError("cannot write to standard output");
+}
+
+int printed(const std::string& text) { return print_now(text), 0; }
+
+int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0; }
+
+/// The options of a subcommand, with the flags that each with networks has.
+template <class Options>
+std::shared_ptr<Options> with_networks(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_networks(app, options->networks);
+  add_format(app, options->format);
+  return options;
+}
+
+/// "key=value" as an entry; throws CLI11's error.
+void add_context(std::map<std::string, std::string>& context, const std::vector<std::string>& pairs) {
+  for (const std::string& pair : pairs) {
+    const std::size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw CLI::ValidationError("--benchmark_context", fmt::format("takes key=value pairs, not \"{}\"", pair));
+    context[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+}
+
+Action run(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  app.footer(names_help);
+  constexpr const char* rows = "Rows";
+  app.add_flag("--benchmark_list_tests", options->list, "Print the names of the rows")->group(rows);
+  auto* filter =
+      app.add_option("--benchmark_filter", options->filter, "Only rows whose names hold a match of this expression");
+  filter->group(rows);
+  app.add_option("--benchmark_out", options->out, "File for the rows as JSON, every sample in it")->group(rows);
+  app.add_option("--benchmark_out_format", "json, the only one")->check(CLI::IsMember({"json"}))->group(rows);
+  add_screen(app, options->screen);
+  app.add_option_function<std::vector<std::string>>(
+         "--benchmark_context", [options](const auto& pairs) { add_context(options->context, pairs); },
+         "Further facts for the JSON context")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE[,...]")
+      ->group(rows);
+  auto* table = app.add_flag("--table", options->table,
+                             "Print the table of the published form, and write it and the rows to files");
+  table->group(rows);
+  app.add_option("--results", options->results, "Folder for the files of --table")->needs(table)->group(rows);
+  app.add_flag("--quick", options->quick, "resnet18, resnet50 and alexnet only")
+      ->needs(table)
+      ->excludes(filter)
+      ->group(rows);
+  auto* full = app.add_flag("--full", options->full, "10 timed passes everywhere")->needs(table);
+  full->group(rows);
+  app.add_flag("--published", options->published, "Published times of the same networks as further rows of the table")
+      ->needs(table)
+      ->group(rows);
+
+  add_plan(app, *options, guaranteed);
+  add_choices(app, options->plan);
+  add_passes(app, options->passes)->excludes(full);
+  constexpr const char* what = "What is timed";
+  app.add_flag("--cuda_graph", options->cuda_graph,
+               "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
+      ->group(what);
+  app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
+      ->check(CLI::ExistingFile)
+      ->group(what);
+  app.add_flag("--long_run", options->long_run,
+               "Begin even if it will take hours on cuda-host, which is for tests and not for timing")
+      ->group(what);
+
+  return [options](const MakeBackend& make) {
+    if (!options->list) catch_interrupts();
+    if (options->full) options->passes = 10;
+    check(*options);
+    return run_rows(*options, make);
+  };
+}
+
+Action ledger(CLI::App& app) {
+  auto options = with_networks<LedgerOptions>(app);
+  add_plan(app, *options, guaranteed);
+  add_choices(app, options->plan);
+  add_passes(app, options->passes);
+  return [options](const MakeBackend& make) {
+    catch_interrupts();
+    check(*options);
+    Session session(*options, make);
+    ledgers(session, *options, print_now);
+    return status_of_interrupt();
+  };
+}
+
+Action frontier(CLI::App& app) {
+  auto options = with_networks<FrontierOptions>(app);
+  add_plan(app, *options, measured);
+  add_passes(app, options->passes);
+  app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
+      ->type_name("FILE");
+  return [options](const MakeBackend& make) {
+    catch_interrupts();
+    check(*options);
+    check_choice_file("--choices_out", options->choices_out);
+    Session session(*options, make);
+    frontiers(session, *options, print_now);
+    return status_of_interrupt();
+  };
+}
+
+Action memory(CLI::App& app) {
+  auto options = with_networks<MemoryOptions>(app);
+  add_plan(app, *options, guaranteed);
+  add_choices(app, options->plan);
+  return [options](const MakeBackend& make) {
+    check(*options);
+    Session session(*options, make);
+    return printed(describe_memory(session, *options));
+  };
+}
+
+Action describe(CLI::App& app) {
+  auto options = with_networks<DescribeOptions>(app);
+  add_plan(app, *options, guaranteed);
+  add_choices(app, options->plan);
+  return [options](const MakeBackend& make) {
+    check(*options);
+    if (options->backends.names.empty()) return printed(describe(*options));
+    Session session(*options, make);
+    return printed(describe_algorithms(session, *options));
+  };
+}
+
+Action networks(CLI::App& app) {
+  auto format = std::make_shared<Format>();
+  add_format(app, *format);
+  return [format](const MakeBackend&) { return printed(list_networks(*format)); };
+}
+
+Action devices(CLI::App& app) {
+  auto format = std::make_shared<Format>();
+  auto settings = std::make_shared<BackendSettings>();
+  add_format(app, *format);
+  add_processor(app, *settings);
+  add_cudnn(app, settings->cudnn);
+  return [format, settings](const MakeBackend& make) {
+    check(*settings);
+    Backends backends(*settings, make);
+    Peaks peaks(backends);
+    return printed(device_table(backends, peaks, *format));
+  };
+}
+
+Action engines(CLI::App& app) {
+  auto options = with_networks<EnginesOptions>(app);
+  app.add_option("--device", options->device, "a100, h200, or a JSON file of properties")
+      ->type_name("NAME|FILE")
+      ->required();
+  add_size(app, options->net);
+  add_batch(app, options->configs);
+  add_cudnn(app, options->cudnn);
+  app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
+  add_screen(app, options->screen);
+  return [options](const MakeBackend&) { return printed(cudnn_engines(*options)); };
+}
+
+Action serve(CLI::App& app) {
+  auto config = std::make_shared<std::string>();
+  app.add_option("config", *config, "JSON, as bench/race/serve/serve.h has it")->required();
+  return [config](const MakeBackend&) { return run_serve(*config); };
+}
+
+constexpr Command all[] = {
+    {"run", "Time rows of networks, layers and set-up (what is done without a subcommand)", run},
+    {"ledger", "Time per layer and pass, biggest first, and their sum against the whole", ledger},
+    {"frontier",
+     "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of them "
+     "under the limits",
+     frontier},
+    {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},
+    {"describe",
+     "Layers: name, op, output, parameters, multiply-adds, bytes per image; with --backend, each layer's algorithms, "
+     "and "
+     "why they are taken",
+     describe},
+    {"networks", "The networks there are: names, images, sources", networks},
+    {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
+    {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be there",
+     engines},
+    {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
+
+}  // namespace
+
+std::span<const Command> commands() { return all; }
+
+}  // namespace lamina::bench

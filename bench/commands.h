@@ -1,0 +1,24 @@
+#pragma once
+// The subcommands of lamina_bench: for each its name, its flags, and what it does. A new one is a function in
+// commands.cpp and a line in its list.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+
+#include "measure/backends.h"
+
+namespace lamina::bench {
+
+/// Does what a subcommand is for, with the options that were read; gives the exit status.
+using Action = std::function<int(const MakeBackend&)>;
+
+struct Command {
+  const char* name;
+  const char* about;
+  Action (*add)(CLI::App&);  ///< adds the flags
+};
+
+std::span<const Command> commands();
+
+}  // namespace lamina::bench

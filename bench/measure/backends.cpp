@@ -1,0 +1,101 @@
+// The backends of a run, by name.
+
+#include "backends.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "lamina/error.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+/// By the processor's clock: there is no device yet whose timer could tell.
+template <class Work>
+void add_time(Sample& sum, Work&& work) {
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start = cpu_seconds();
+  work();
+  sum.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  sum.cpu_seconds += cpu_seconds() - cpu_start;
+}
+
+}  // namespace
+
+Backends::Backends(BackendSettings settings, MakeBackend make)
+    : settings_(std::move(settings)), make_(std::move(make)) {}
+
+const std::vector<std::string>& Backends::names() {
+  if (!names_.empty()) return names_;
+  const std::vector<std::string> known = backend_names();
+  if (!settings_.names.empty()) {
+    for (const std::string& name : settings_.names)  // one that is known but not built becomes rows that say so
+      if (!name.starts_with("cudnn:") && std::find(known.begin(), known.end(), name) == known.end()) at(name);
+    return names_ = settings_.names;
+  }
+  for (const std::string& name : known) {
+    if (name == "cuda-host") continue;
+    try {
+      if (const std::string reason = available(name); !reason.empty())
+        left_out_.push_back(reason);
+      else
+        names_.push_back(name);
+    } catch (const Unsupported& error) {
+      left_out_.emplace_back(error.what());
+    }
+  }
+  if (names_.empty()) throw Unsupported(fmt::format("no backend can run here: {}", fmt::join(left_out_, "; ")));
+  return names_;
+}
+
+Backend& Backends::at(const std::string& name) {
+  std::shared_ptr<Backend>& made = backends_[name];
+  if (made == nullptr) {
+    BackendOptions options;
+    options.threads = settings_.threads;
+    options.memory_limit = settings_.memory_limit;
+    options.choice_cache = settings_.choice_cache.string();
+    options.instruction_set = settings_.instruction_set;
+    // The directory is no part of a name, so that rows of two versions have equal ones.
+    const bool own_cudnn = name == "cudnn" && !settings_.cudnn.empty();
+    made = make_(own_cudnn ? "cudnn:" + settings_.cudnn : name, options);
+  }
+  return *made;
+}
+
+Backend& Backends::usable(const std::string& name) {
+  if (const std::string reason = available(name); !reason.empty()) throw Unsupported(reason);
+  return at(name);
+}
+
+/// The first time is part of opening the backend: it may load the library.
+std::string Backends::available(const std::string& name) {
+  Backend& made = at(name);
+  Opening& opening = openings_[name];
+  if (opening.asked) return made.available();
+  std::string reason;
+  add_time(opening.sum, [&] { reason = made.available(); });
+  opening.asked = true;
+  return reason;
+}
+
+Sample Backends::opened(const std::string& name) {
+  Backend& made = usable(name);
+  Opening& opening = openings_[name];
+  if (!opening.device) add_time(opening.sum, [&] { made.device().synchronize(); });
+  opening.device = true;
+  return opening.sum;
+}
+
+void Backends::put(const std::string& name, std::shared_ptr<Backend> backend) { backends_[name] = std::move(backend); }
+
+bool runs_on_gpu(const std::string& backend) { return backend == "cuda" || backend.starts_with("cudnn"); }
+
+int passes_on(const std::string& backend, int asked) { return asked != 0 ? asked : runs_on_gpu(backend) ? 10 : 3; }
+
+}  // namespace lamina::bench

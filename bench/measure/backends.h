@@ -1,0 +1,57 @@
+#pragma once
+// The backends of a run, by name: made when they are first asked for.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lamina/backend.h"
+#include "options/settings.h"
+#include "samples.h"
+
+namespace lamina::bench {
+
+/// How backends are made: make_backend, or what a test has in its place.
+using MakeBackend = std::function<std::shared_ptr<Backend>(const std::string& name, const BackendOptions&)>;
+
+class Backends {
+ public:
+  explicit Backends(BackendSettings settings, MakeBackend make = make_backend);
+
+  /// Those that the user named, or every one that was built and can run here, cuda-host apart. Throws UsageError for
+  /// unknown names.
+  const std::vector<std::string>& names();
+  /// Of backends that were left out, why: "cudnn: this build ...".
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  /// Throws what make_backend throws.
+  Backend& at(const std::string& name);
+  Backend& usable(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason
+  /// Time from nothing to a backend's device with its library and handle, which is opened now or was before: always the
+  /// one time that it was. Throws what usable() and device() throw.
+  Sample opened(const std::string& name);
+  /// Takes a backend in place of the one that the name stands for.
+  void put(const std::string& name, std::shared_ptr<Backend>);
+
+ private:
+  struct Opening {
+    Sample sum;
+    bool asked = false, device = false;  ///< what is in the sum
+  };
+
+  std::string available(const std::string& name);
+
+  BackendSettings settings_;
+  MakeBackend make_;
+  std::map<std::string, std::shared_ptr<Backend>> backends_;
+  std::map<std::string, Opening> openings_;
+  std::vector<std::string> names_, left_out_;
+};
+
+bool runs_on_gpu(const std::string& backend);
+/// Passes to time: as asked, or (0) by the kind of device.
+int passes_on(const std::string& backend, int asked);
+
+}  // namespace lamina::bench

@@ -1,0 +1,22 @@
+#pragma once
+// Operations and bytes of whole passes.
+
+#include <vector>
+
+#include "lamina/plan.h"
+
+namespace lamina::bench {
+
+struct GraphCost {
+  Cost forward, backward;
+};
+
+/// Of a pass over a whole graph, each pass of each op by itself: backward counts the data gradients that are wanted.
+GraphCost graph_cost(const Graph&, DType, bool input_gradient);
+
+/// The sums over a plan's calls.
+GraphCost plan_cost(const Plan&);
+
+std::vector<Shape> input_shapes(const Graph&, const Node&);
+
+}  // namespace lamina::bench

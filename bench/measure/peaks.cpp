@@ -1,0 +1,89 @@
+// The rates that backends and their devices reach here.
+
+#include "peaks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "io/interrupt.h"
+#include "lamina/lamina.h"
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr int product_batch = 2, product_channels = 512, product_image = 56, product_tries = 9;
+
+double measured_product(Backend& backend, DType dtype) {
+  Graph graph("product");
+  const Value x = graph.input({product_batch, product_channels, product_image, product_image});
+  conv(x, "product", {.channels = product_channels, .kernel = 1, .bias = false});
+  Plan plan(graph, backend, {.mode = Mode::inference, .dtype = dtype});
+  Stopwatch stopwatch(backend.device());
+  plan.forward();
+  double best = std::numeric_limits<double>::infinity();
+  // An emulated device takes seconds, beside which noise is little.
+  for (int i = 0; i < product_tries && (i == 0 || (best < 1 && interrupted() == 0)); ++i)
+    best = std::min(best, stopwatch.time([&] { plan.forward(); }).seconds);
+  return 2.0 * static_cast<double>(graph.multiply_adds()) / best;
+}
+
+/// What `measure` answers, or 0: what fails here fails the rows of the backend, too, and there with its text.
+template <class Measure>
+double rate_or_0(Measure&& measure) {
+  try {
+    return measure();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+std::string key_of(const std::string& backend, DType dtype) { return fmt::format("{}/{}", backend, to_string(dtype)); }
+
+/// The value of a key, measured where it is new.
+template <class Map, class Measure>
+auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& measure) {
+  const auto found = known.find(key);
+  return found != known.end() ? found->second : known.emplace(key, measure()).first->second;
+}
+
+}  // namespace
+
+const Peak& Peaks::of(const std::string& backend, DType dtype) {
+  return measured_once(peaks_, key_of(backend, dtype), [&] {
+    const double of_units = rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); });
+    return of_units > 0 ? Peak{of_units, true} : Peak{product_flops(backend, dtype), false};
+  });
+}
+
+double Peaks::product_flops(const std::string& backend, DType dtype) {
+  return measured_once(products_, key_of(backend, dtype),
+                       [&] { return rate_or_0([&] { return measured_product(backends_->at(backend), dtype); }); });
+}
+
+double Peaks::bytes_per_second(const std::string& backend) {
+  const DeviceInfo::Kind kind = runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
+  const auto measured = [kind] {
+    double best = 0;
+    for (const DeviceInfo& device : devices()) {
+      if (device.kind != kind || device.number != 0) continue;
+      const DeviceRates rates = measure(device, [] { return interrupted() != 0; });
+      best = std::max(rates.copy_bytes_per_second, rates.triad_bytes_per_second);
+    }
+    return best;
+  };
+  return measured_once(memory_, kind, [&] { return rate_or_0(measured); });
+}
+
+std::string Peak::description() const {
+  return in_registers ? "multiply-adds in registers, on every thread" : Peaks::product_description();
+}
+
+std::string Peaks::product_description() {
+  return fmt::format("fastest of at most {} forward passes of a 1x1 convolution, {} to {} channels, batch {}, {}x{}",
+                     product_tries, product_channels, product_channels, product_batch, product_image, product_image);
+}
+
+}  // namespace lamina::bench

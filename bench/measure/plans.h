@@ -1,0 +1,42 @@
+#pragma once
+// Graphs and the options of their plans, as the settings ask for them.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "backends.h"
+#include "config.h"
+#include "lamina/choice_cache.h"
+#include "lamina/nets.h"
+
+namespace lamina::bench {
+
+/// A network's graph, with the softmax of its protocol unless the settings have another.
+Graph build(const Config&, const NetSettings&);
+
+class Plans {
+ public:
+  Plans(NetSettings net, PlanSettings settings, Backends& backends);
+
+  /// As published, but for what the user set.
+  nets::Protocol protocol(const std::string& network) const;
+  Graph graph(const Config& config) const { return build(config, net_); }
+  /// With the choices of the file that the settings name; how many of them hold is printed on standard error, once for
+  /// each network, backend and batch. Throws FileError, and UsageError where it has none for the network on this
+  /// backend and device.
+  Options options(const Config&, Mode);
+  const Choice& choice() const { return settings_.choice; }
+
+ private:
+  std::map<std::string, Choice> saved_choices(const Config&);
+
+  NetSettings net_;
+  PlanSettings settings_;
+  Backends* backends_;
+  std::optional<ChoiceCache> choices_;  ///< of the file, once it was read
+  std::set<std::string> said_;          ///< of the file, on standard error
+};
+
+}  // namespace lamina::bench

@@ -1,0 +1,22 @@
+#pragma once
+// What a subcommand measures with: it holds backends, makes plans on them, and knows what they reach.
+
+#include <utility>
+
+#include "backends.h"
+#include "peaks.h"
+#include "plans.h"
+
+namespace lamina::bench {
+
+struct Session {
+  explicit Session(const PlanningSettings& settings = {}, MakeBackend make = make_backend)
+      : backends(settings.backends, std::move(make)), plans(settings.net, settings.plan, backends), peaks(backends) {}
+  Session(const Session&) = delete;  // plans and peaks point to the backends
+
+  Backends backends;
+  Plans plans;
+  Peaks peaks;
+};
+
+}  // namespace lamina::bench

@@ -1,0 +1,58 @@
+#pragma once
+// What several subcommands let the user set, in groups: each subcommand has those that it looks at.
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/plan.h"
+
+namespace lamina::bench {
+
+/// Which backends, and how each is made.
+struct BackendSettings {
+  std::vector<std::string> names{};  ///< empty: every one that can run here, cuda-host apart
+  std::string cudnn{};               ///< directory of the one to load; empty: the system's
+  int threads = 0;
+  std::string instruction_set{};
+  std::size_t memory_limit = std::numeric_limits<std::size_t>::max();
+  std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
+};
+
+/// The size that networks are built in.
+struct NetSettings {
+  int image = 0;  ///< 0: the network's own
+  int width_divisor = 1;
+  std::optional<bool> softmax{};  ///< unset: as the published tables did
+};
+
+/// What is done for each network and backend: once for every combination.
+struct ConfigSettings {
+  std::vector<int> batches = {16};
+  std::vector<DType> dtypes = {DType::f32};
+  std::vector<Layout> layouts = {Layout::nchw};
+};
+
+/// How plans are made.
+struct PlanSettings {
+  Keep keep = Keep::all;
+  bool fuse = true;
+  std::optional<bool> input_gradient{}, accumulate{};  ///< unset: as the published tables did
+  Choice choice{};                  ///< math and limits of the algorithms, and whether to measure; names none
+  std::filesystem::path choices{};  ///< file of choices to take; empty: none
+};
+
+/// Of the subcommands that plan networks on backends.
+struct PlanningSettings {
+  BackendSettings backends{};
+  NetSettings net{};
+  ConfigSettings configs{};
+  PlanSettings plan{};
+};
+
+enum class Screen { console, json };  ///< what goes to standard output
+
+}  // namespace lamina::bench

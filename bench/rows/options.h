@@ -1,0 +1,28 @@
+#pragma once
+// What the user asked of `run`.
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "options/settings.h"
+
+namespace lamina::bench {
+
+struct RunOptions : PlanningSettings {
+  int passes = 0;     ///< 0: 10 on a GPU, 3 on a processor
+  bool list = false;  ///< print the names of the rows only
+  std::optional<std::string> filter{};
+  std::filesystem::path out{};  ///< of the rows as JSON; empty: none
+  Screen screen = Screen::console;
+  std::map<std::string, std::string> context{};
+  std::filesystem::path weights{};  ///< of networks; empty: random ones
+  bool cuda_graph = false;          ///< a network's passes recorded once and launched whole
+  bool table = false;               ///< the table of the published form, and its files in `results`
+  std::filesystem::path results = "results";
+  bool quick = false, full = false, published = false;
+  bool long_run = false;  ///< begin even where cuda-host will take hours
+};
+
+}  // namespace lamina::bench

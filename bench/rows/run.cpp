@@ -1,0 +1,147 @@
+// The rows that a filter picks, with their file and table.
+
+#include "run.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "context/context.h"
+#include "io/interrupt.h"
+#include "io/quantities.h"
+#include "io/result_file.h"
+#include "lamina/error.h"
+#include "progress.h"
+#include "report.h"
+#include "runner.h"
+#include "table.h"
+
+namespace lamina::bench {
+namespace {
+
+std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const std::string& left_out) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.push_back(row.name);
+  const std::vector<bool> chosen = pick(names, filter, left_out);
+  std::vector<Row> kept;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (chosen[i]) kept.push_back(std::move(rows[i]));
+  return kept;
+}
+
+int list_rows(Session& session, const RunOptions& options) {
+  std::vector<Row> rows = all_rows(session, options);
+  if (options.filter) rows = picked(std::move(rows), *options.filter, too_small_for(options.net));
+  std::string text;
+  for (const Row& row : rows) text += row.name + "\n";
+  fmt::print("{}", text);
+  return 0;
+}
+
+Facts peak_facts(const Peaks& peaks) {
+  Facts facts;
+  for (const auto& [key, peak] : peaks.known()) {
+    facts.emplace_back("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak.flops));
+    facts.emplace_back("peak_is_" + key, peak.description());
+  }
+  return facts;
+}
+
+void add(nlohmann::ordered_json& context, const Facts& facts) {
+  for (const auto& [key, value] : facts) context[key] = value;
+}
+
+/// Names of the files of --table, without their ends: the time at the start keeps them apart.
+std::filesystem::path stem(const RunOptions& options, const Facts& start) {
+  std::string time = start.front().second;
+  std::replace(time.begin(), time.end(), ':', '-');
+  return options.results / time;
+}
+
+void announce(const Progress& progress, const Runner& runner, const Session& session, const RunOptions& options) {
+  if (options.table)
+    for (const std::string& reason : session.backends.left_out()) fmt::print(stderr, "Left out: {}\n", reason);
+  const std::string& backend = runner.rows().front().group->config.backend;
+  const std::size_t groups = runner.outcomes().size();
+  const double seconds = progress.guessed_seconds();
+  fmt::print(stderr, "{} measurement{}, each of one pass to warm up and {} timed{}\n", groups, groups == 1 ? "" : "s",
+             passes_on(backend, options.passes),
+             seconds > 0 ? fmt::format(": about {} in all", seconds_text(seconds)) : "");
+}
+
+/// Writes what is left to write. True if all could be written.
+bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& table_stem) {
+  bool written = true;
+  const auto attempt = [&](auto&& write) {
+    try {
+      write();
+    } catch (const FileError& error) {
+      fmt::print(stderr, "lamina_bench: {}\n", error.what());
+      written = false;
+    }
+  };
+  attempt([&] { file.save(); });
+  if (table == nullptr) return written;
+  attempt([&] { replace_file(table_stem.string() + ".txt", table->text()); });
+  attempt([&] { replace_file(table_stem.string() + ".md", table->markdown()); });
+  attempt([&] { replace_file(table_stem.string() + ".table.json", table->json().dump(2) + "\n"); });
+  if (written)
+    fmt::print(stderr, "Rows: {}; table: {}.txt, .md, .table.json\n", file.path().string(), table_stem.string());
+  return written;
+}
+
+int measure_rows(Session& session, const RunOptions& options) {
+  const Facts start = passing_facts("start");
+  const std::filesystem::path table_stem = stem(options, start);
+  std::filesystem::path out = options.out;
+  if (out.empty() && options.table) out = table_stem.string() + ".json";
+  if (!out.empty()) check_writable(out);
+  if (options.table) check_writable(table_stem.string() + ".txt");
+
+  std::vector<Row> rows = picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick)),
+                                 too_small_for(options.net));
+  check_files_are_used(rows, options);
+  Progress progress(session.peaks, rows, options.passes);
+  if (!options.long_run) check_duration(progress);
+  Runner runner(session, std::move(rows), options.passes, progress);
+  announce(progress, runner, session, options);
+
+  ResultFile file(out);
+  Table table;
+  Report report(runner, file, options.screen, options.table ? &table : nullptr, progress);
+  for (const Facts& facts : {lasting_facts(session.backends), start})
+    for (const auto& [key, value] : facts) benchmark::AddCustomContext(key, value);
+  for (const auto& [key, value] : options.context) benchmark::AddCustomContext(key, value);
+  for (const auto& [key, value] : peak_facts(session.peaks)) benchmark::AddCustomContext(key, value);
+
+  runner.run(report);
+  progress.clear();
+
+  add(file.document["context"], peak_facts(session.peaks));  // those that were not measured before the rows
+  add(file.document["context"], passing_facts("end"));
+  file.document["context"]["interrupted"] = interrupted() != 0;
+  if (options.published) table.add_published();
+  if (options.table && options.screen == Screen::console) fmt::print("\n{}", table.text());
+  if (options.screen == Screen::json) fmt::print("{}\n", file.document.dump(2));
+  const bool flushed = std::fflush(stdout) == 0;
+  if (!flushed) fmt::print(stderr, "lamina_bench: cannot write to standard output\n");
+  const bool written = finish_files(file, options.table ? &table : nullptr, table_stem) && flushed;
+
+  if (interrupted() != 0) return 128 + interrupted();
+  if (runner.any_failed()) fmt::print(stderr, "lamina_bench: some rows failed; their text says why\n");
+  if (!runner.any_measured()) fmt::print(stderr, "lamina_bench: no row could run\n");
+  return written && runner.any_measured() && !runner.any_failed() ? 0 : 1;
+}
+
+}  // namespace
+
+int run_rows(const RunOptions& options, const MakeBackend& make) {
+  Session session(options, make);
+  return options.list ? list_rows(session, options) : measure_rows(session, options);
+}
+
+}  // namespace lamina::bench
