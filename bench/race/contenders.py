@@ -40,11 +40,10 @@ class Contender:
         return f"{self.peer}/{self.precision}/{self.variant}"
 
     @property
-    def suffix(self):
-        """The end of its rows' names; ours as lamina_bench has it."""
-        if not self.ours:
-            return "/" + self.variant
-        return "".join("/" + word for word in ("graph", "measured") if word in self.variant.split("+"))
+    def differs(self):
+        """What its rows' keys have beyond the defaults; of ours as lamina_bench has it."""
+        ours = [word for word in ("graph", "measured") if word in self.variant.split("+")]
+        return dict.fromkeys(ours if self.ours else [self.variant], "")
 
     @property
     def replays(self):
@@ -73,7 +72,7 @@ def known_words():
 
 
 def ours(arguments, precision):
-    """Lamina's side in one precision, or the reason why there is none."""
+    """Lamina's side in one precision, or why there is none."""
     if PRECISIONS[precision] is None:
         return [], f"Lamina has no {precision} products"
     backends = arguments.backends.split(",")

@@ -16,8 +16,12 @@ HEADER = (f"{'layer':34}{'x':>17}{'window':>18}{'pass':>17}{'times':>6}{'lamina 
 class Layer:
     """A convolution and where the networks have it: `counts` maps a network to how often each pass of it runs."""
 
-    def __init__(self, name, conv):
-        self.name, self.conv, self.counts = name, conv, {}
+    def __init__(self, network, node, conv):
+        self.network, self.node, self.conv, self.counts = network, node, conv, {}
+
+    @property
+    def name(self):
+        return f"{self.network}/{self.node}"
 
     def add(self, net, wants_dx):
         counts = self.counts.setdefault(net, dict.fromkeys(rows.LAYER_PASSES, 0))
@@ -39,7 +43,7 @@ def distinct(listings):
     found = {}
     for net, listing in listings.items():
         for entry in listing:
-            layer = found.setdefault(entry["conv"], Layer(f"{net}/{entry['name']}", entry["conv"]))
+            layer = found.setdefault(entry["conv"], Layer(net, entry["name"], entry["conv"]))
             layer.add(net, entry["backward_data"])
     return list(found.values())
 
@@ -193,8 +197,9 @@ def run(arguments, file):
                 samples = race.race(subjects, what, arguments.samples, arguments.others, arguments.retries)
                 sides.drop()
                 for subject, its in zip(subjects, samples):
-                    found += rows.rows_of(layer.name, what, subject.backend, subject.layout, arguments.batch, its,
-                                          kind="layer")
+                    found += rows.rows_of(what, its, what="layer", network=layer.network, layer=layer.node,
+                                          backend=subject.backend, type="f32", layout=subject.layout,
+                                          batch=arguments.batch)
                 raced = (layer, what, subjects, implementations, samples)
                 lines.append(judge(*raced))
                 if both:

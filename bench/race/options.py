@@ -9,10 +9,8 @@ import re
 import contenders
 import race
 import rows
-from protocol import PROTOCOL, PUBLISHED
+from protocol import BENCH, NAMES, PUBLISHED
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
 LARGEST = 2**31 - 1  # what the workers can read
 
 
@@ -113,7 +111,7 @@ def check_device_options(parser, arguments):
 
 def parser_of(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", type=words(PROTOCOL), default=",".join(PUBLISHED),
+    parser.add_argument("--nets", type=words(NAMES), default=",".join(PUBLISHED),
                         help="joined by commas; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
                              f"the ten of the published tables, {', '.join(PUBLISHED)})")
     parser.add_argument("--layers", action="store_true", help="each distinct convolution against oneDNN's primitives")
@@ -146,7 +144,7 @@ def parser_of(description):
                         help="whether peaks of memory are measured; only: and no times (default: %(default)s)")
     add_device_options(parser.add_argument_group("races on a GPU"))
     parser.add_argument("--limit", type=number,
-                        help="fail where the interval of a total lies above this ratio (default: no limit)")
+                        help="fail where the interval of a total is above this ratio (default: no limit)")
     parser.add_argument("--out", help="JSON file to write (default: results/peers.json, with --layers "
                                       "results/peer_layers.json)")
     return parser

@@ -1,27 +1,43 @@
-"""The networks that may be raced, and what the published tables timed of each. Needs no torch."""
+"""The networks that may be raced, and how each is timed: as lamina_bench knows it, which is asked. Needs no torch."""
 
-# name: (image, channels, softmax in the timed net, its image gradient); see docs/networks.md
-PROTOCOL = {
-    "alexnet": (224, 3, True, True),
-    "inception_v1": (224, 3, True, True),
-    "vgg16": (224, 3, True, True),
-    "vgg19": (224, 3, True, True),
-    "resnet18": (224, 3, False, False),
-    "resnet34": (224, 3, False, False),
-    "resnet50": (224, 3, False, False),
-    "resnet101": (224, 3, False, False),
-    "resnet152": (224, 3, False, False),
-    "resnet200": (224, 3, False, False),
-    "overfeat": (231, 3, False, False),
-    "alexnet_owt": (224, 3, False, False),
-    "vgg_a": (224, 3, False, False),
-    "googlenet_cb": (224, 3, False, False),
-    "googlenet_tv": (224, 3, False, False),
-    "mnist_mlp": (28, 1, True, False),
-    "mnist_cnn": (28, 1, True, False),
-    "cifar10_cnn": (32, 3, True, False),
-    "bottleneck_stack": (56, 64, False, True),
-}
-PUBLISHED = list(PROTOCOL)[:10]
-ZOO = [name for name in PROTOCOL if name != "bottleneck_stack"]  # those that Lamina has by name
-OVERWRITES = {"mnist_mlp", "mnist_cnn", "cifar10_cnn"}  # Keras' nets: parameter gradients are not added up
+import csv
+import dataclasses
+import functools
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
+ASKED = "LAMINA_BENCH"  # in the environment: the program to ask, if it is another; children inherit it
+
+PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+             "resnet200")
+ZOO = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
+                   "cifar10_cnn")  # those that Lamina has by name
+NAMES = ZOO + ("bottleneck_stack",)
+
+
+@dataclasses.dataclass(frozen=True)
+class Protocol:
+    image: int  # rows and columns
+    channels: int
+    softmax: bool  # the timed net ends in one
+    input_gradient: bool  # the image's gradient is computed
+    accumulate: bool  # parameter gradients are added up
+
+
+PROBE = Protocol(56, 64, softmax=False, input_gradient=True, accumulate=True)  # bottleneck_stack, which is in no zoo
+
+
+@functools.lru_cache(maxsize=None)
+def table(program):
+    """{network: Protocol} of the program's zoo."""
+    done = subprocess.run([program, "networks", "--format=csv"], stdout=subprocess.PIPE, text=True, check=True)
+    flags = ("softmax", "input_gradient", "accumulate")
+    return {row["network"]: Protocol(int(row["image"]), int(row["channels"]), *(row[flag] == "yes" for flag in flags))
+            for row in csv.DictReader(done.stdout.splitlines())}
+
+
+def of(name):
+    """How a network is timed."""
+    return PROBE if name == "bottleneck_stack" else table(os.environ.get(ASKED, BENCH))[name]

@@ -103,7 +103,7 @@ def judge_kind(net, mode, subjects, samples):
         low, ratio, high = intervals.of_ratio(times(best, what), times(ours, what))
         lines.append({
             "net": net, "pass": what, "precision": subjects[ours].precision, "lamina": subjects[ours].name,
-            "peer": peer, "fastest_peer": subjects[best].peer, "peer_variant": subjects[best].variant,
+            "backend": subjects[ours].backend, "variant": subjects[ours].variant, "peer": peer, "fastest_peer": subjects[best].peer, "peer_variant": subjects[best].variant,
             "layout": subjects[ours].layout, "peer_layout": subjects[best].layout, "samples": len(samples[ours]),
             "ms": 1e3 * statistics.median(times(ours, what)), "peer_ms": 1e3 * statistics.median(times(best, what)),
             "ratio": ratio, "low": low, "high": high,
@@ -146,7 +146,7 @@ def unknown_memory(subjects, peaks):
 
 
 def above(lines, limit):
-    """Whole passes whose interval lies above the limit: against the best of all peers, where there are several."""
+    """Whole passes whose interval is above the limit: against the best of all peers, where there are several."""
     several = any(line["peer"] == BEST for line in lines)
     return [line for line in lines if line["pass"] in ("total", "inference") and line["low"] > limit
             and (line["peer"] == BEST or not several)]

@@ -2,7 +2,7 @@
 
 
 class Unsupported(Exception):
-    """This system does not tell a process's peak of memory; the message says why."""
+    """This system does not report a process's peak of memory; the message says why."""
 
 
 def status_bytes(pid, field):
@@ -13,8 +13,8 @@ def status_bytes(pid, field):
                 if line.startswith(field + ":"):
                     return int(line.split()[1]) * 1024
     except OSError as error:
-        raise Unsupported(f"this system does not tell a process's resident memory: {error}") from error
-    raise Unsupported(f"this system does not tell a process's resident memory: /proc has no {field}")
+        raise Unsupported(f"this system does not report a process's resident memory: {error}") from error
+    raise Unsupported(f"this system does not report a process's resident memory: /proc has no {field}")
 
 
 def reset_peak(pid):

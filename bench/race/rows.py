@@ -13,28 +13,31 @@ LAYER_PASSES = ("forward", "backward_params", "backward_data")
 
 
 def passes(mode):
-    """The passes of a network's mode that have rows; a pass of a layer is one by itself."""
+    """The passes of a network's mode that have rows; a pass of a layer is one row."""
     return PASSES.get(mode, (mode,))
 
 
-def row_name(net, what, backend, layout, batch, kind="net", precision="f32", suffix=""):
-    return f"{kind}/{net}/{what}/{backend}/{precision}/{layout}/batch:{batch}{suffix}"
+def name_of(key):
+    """A row's name, as lamina_bench makes it of the same fields."""
+    fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
+    differs = [what + (value and f":{value}") for what, value in key.get("differs", {}).items()]
+    return "/".join([*(key[field] for field in fields if field in key), f"batch:{key['batch']}", *differs])
 
 
-def rows_of(net, mode, backend, layout, batch, samples, kind="net", precision="f32", suffix="", facts=()):
-    """One row for each pass and sample; a sample maps "forward", ... and "forward_cpu", ... to seconds, and may have a
-    reading of the GPU. `facts`: what each row says besides."""
+def rows_of(mode, samples, facts=(), **of):
+    """One row for each pass and sample; `of`: the fields of the rows' keys but for `part`. A sample maps "forward", ...
+    and "forward_cpu", ... to seconds, and may have a reading of the GPU. `facts`: what each row says besides."""
     rows = []
     for what in passes(mode):
-        name = row_name(net, what, backend, layout, batch, kind, precision, suffix)
+        key = of | {"part": what}
         for i, sample in enumerate(samples):
             seconds = sample["forward"] + sample["backward"] if what == "total" else sample[what]
             cpu = sum(sample[f"{part}_cpu"] for part in (("forward", "backward") if what == "total" else (what,)))
             rows.append({
-                "name": name, "run_name": name, "run_type": "iteration", "family_index": 0,
+                "name": name_of(key), "run_name": name_of(key), "run_type": "iteration", "family_index": 0,
                 "per_family_instance_index": 0, "repetitions": len(samples), "repetition_index": i, "threads": 1,
-                "iterations": 1, "real_time": seconds * 1e3, "cpu_time": cpu * 1e3, "time_unit": "ms",
-                "items_per_second": batch / seconds, **dict(facts), **sample.get("gpu", {}),
+                "iterations": 1, "real_time": seconds * 1e3, "cpu_time": cpu * 1e3, "time_unit": "ms", "key": key,
+                "items_per_second": of["batch"] / seconds, **dict(facts), **sample.get("gpu", {}),
             })
     return rows
 

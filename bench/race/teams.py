@@ -83,7 +83,7 @@ def our_command(net, arguments, **more):
 
 
 class DeviceTeam(Team):
-    """Every side of one network in one precision on a GPU, each variant and layout in a child of its own: settings,
+    """Every side of one network in one precision on a GPU, each variant and layout in a separate child: settings,
     caches of algorithms and faults of the one do not reach the others. Who fails, or refuses what it cannot do, is left
     out, with a line in `failures`. `device`: the Device that all teams of a run share."""
 

@@ -9,17 +9,18 @@ import intervals
 LEAST = 0.02  # a ratio counts as a difference only beyond this, however narrow its interval
 MORE_MEMORY = 1.01
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-ALGORITHM = 5  # the part of a layer's name; the row of another algorithm has the same name but for it
+# Differences from the defaults that only rows of networks have.
 OF_NETWORKS = ("graph", "recompute", "unfused", "measured", "choices", "softmax", "input_gradient", "accumulate")
 
 
 @dataclasses.dataclass
 class Observation:
     """What one process, one round of a variant, has to say of a row."""
-    seconds: float = 0     # least of its passes, which others only disturb; of a setup/ row the first
+    seconds: float = 0     # least of its passes, which others only disturb; of a row of set-up the first
     memory_MiB: float = 0  # what the plan holds, workspace included; 0: not known
     algorithm: str = ""    # that the variant picked, where it says so
     failure: str = ""      # why there is no time
+    key: dict = dataclasses.field(default_factory=dict)  # what the row is of
 
 
 @dataclasses.dataclass
@@ -38,19 +39,20 @@ class Difference:
     first_algorithm: str = ""
     regression: str = ""   # "pick", "kernel", "memory", "first call", "layers"
     evidence: str = ""     # the figures for it
-
-    @property
-    def parts(self):
-        return self.name.split("/")
+    key: dict = dataclasses.field(default_factory=dict)  # what the row is of
 
     @property
     def is_layer(self):
-        return len(self.parts) > ALGORITHM and self.parts[0] == "layer"
+        return self.key.get("what") == "layer"
 
     @property
-    def layer(self):
-        """A layer's row without its algorithm."""
-        return tuple(self.parts[:ALGORITHM] + self.parts[ALGORITHM + 1:])
+    def is_default(self):
+        """Whether it is a layer's row by the algorithm that the backend picks."""
+        return self.key.get("algorithm") == "default"
+
+    def is_alike(self, other):
+        """Whether both are rows of one layer, by any algorithm."""
+        return self.key | {"algorithm": ""} == other.key | {"algorithm": ""}
 
     @property
     def times(self):
@@ -63,11 +65,11 @@ def observations(result):
     for run in result["benchmarks"]:
         if run.get("run_type") != "iteration":
             continue
-        name, seen = run["name"], found.setdefault(run["name"], Observation())
+        seen = found.setdefault(run["name"], Observation(key=run["key"]))
         if run.get("error_occurred") or run.get("skipped"):
             seen.failure = run.get("error_message") or run.get("skip_message") or "failed"
         # A first call is the first one: by the next, libraries are open and their parts are loaded.
-        elif not (name.startswith("setup/") and run.get("repetition_index", 0) > 0):
+        elif seen.key["what"] != "setup" or run.get("repetition_index", 0) == 0:
             seconds = UNITS[run.get("time_unit", "ns")] * run["real_time"]
             seen.seconds = min(seen.seconds, seconds) if seen.seconds > 0 else seconds
             seen.memory_MiB, seen.algorithm = run.get("plan_MiB", 0), run.get("algorithm", "")
@@ -82,7 +84,8 @@ def last(rounds):
 
 def judge(name, first, other):
     """A Difference of the rounds of both, without what explains it."""
-    found, a, b = Difference(name), last(first), last(other)
+    a, b = last(first), last(other)
+    found = Difference(name, key=(a or b).key)
     if a is None or b is None:
         found.evidence = "no such row here" if b is None else "no such row in the first"
         return found
@@ -104,44 +107,43 @@ def judge(name, first, other):
 
 def explain_layer(row, every):
     """"pick" where the default's algorithm differs and the fastest of the layer's got no slower; else "kernel"."""
-    algorithm = row.parts[ALGORITHM]
-    by = row.algorithm if algorithm == "default" and row.algorithm else algorithm
+    by = row.algorithm if row.is_default and row.algorithm else row.key["algorithm"]
     row.regression, row.evidence = "kernel", f"{row.times} by {by}"
-    if algorithm != "default":
+    if not row.is_default:
         return
     other_pick = row.algorithm != row.first_algorithm
     if other_pick:
         row.evidence += f", picked {row.algorithm} instead of {row.first_algorithm}"
-    named = [one for one in every if one.is_layer and one.parts[ALGORITHM] != "default" and one.seconds > 0
-             and one.layer == row.layer]
+    named = [one for one in every if one.is_layer and not one.is_default and one.seconds > 0 and one.is_alike(row)]
     if not named:
         return
     before = min(named, key=lambda one: one.first_seconds)
     now = min(named, key=lambda one: one.seconds)
-    row.evidence += (f"; the fastest: {1e3 * before.first_seconds:.3f} ms by {before.parts[ALGORITHM]} -> "
-                     f"{1e3 * now.seconds:.3f} ms by {now.parts[ALGORITHM]}")
+    row.evidence += (f"; the fastest: {1e3 * before.first_seconds:.3f} ms by {before.key['algorithm']} -> "
+                     f"{1e3 * now.seconds:.3f} ms by {now.key['algorithm']}")
     if other_pick and now.seconds <= before.first_seconds * (1 + LEAST):
         row.regression = "pick"
 
 
-def demands(parts):
-    """Type, layout, batch and the like, without what only a network's row has."""
-    return [part for part in parts if part.partition(":")[0] not in OF_NETWORKS]
+def setting(key):
+    """The network, where it runs and how, without what only a network's row has."""
+    differs = {what: value for what, value in key.get("differs", {}).items() if what not in OF_NETWORKS}
+    return [key.get(field) for field in ("network", "backend", "type", "layout", "batch")] + [differs]
 
 
 def is_within(layer, net):
     """Whether the layer's pass, of this backend, type, layout and batch, is a part of what the network's row times."""
-    if len(net) < 4 or layer[1] != net[1] or layer[4] != net[3] or demands(layer[6:]) != demands(net[4:]):
+    if setting(layer) != setting(net):
         return False
-    return net[2] == "total" or (net[2] == "backward") == layer[3].startswith("backward")
+    return net["part"] == "total" or (net["part"] == "backward") == layer["part"].startswith("backward")
 
 
 def explain_network(row, every):
     """"layers" where some of its layers' rows got slower: of a layer with a default row, that one alone."""
     row.regression, row.evidence = "kernel", row.times
-    within = [one for one in every if one.is_layer and is_within(one.parts, row.parts)]
-    defaults = {one.layer for one in within if one.parts[ALGORITHM] == "default"}
-    ran = [one for one in within if one.parts[ALGORITHM] == "default" or one.layer not in defaults]
+    within = [one for one in every if one.is_layer and is_within(one.key, row.key)]
+    defaults = [one for one in within if one.is_default]
+    ran = defaults + [one for one in within if not any(one.is_alike(default) for default in defaults)]
     slower = sorted((one for one in ran if one.verdict == "slower"), key=lambda one: one.first_seconds - one.seconds)
     if not ran:
         row.evidence += "; no row of its layers ran: let the filter pick layer/ rows too"
@@ -154,11 +156,11 @@ def explain_network(row, every):
 
 
 def explain(row, every):
-    """Fills in what a slowdown is put down to."""
+    """Fills in what explains a slowdown."""
     if row.verdict == "fails":
         row.regression = "memory" if row.evidence.startswith("OutOfMemory") else ""
         return
-    if row.verdict == "slower" and row.parts[0] == "setup":
+    if row.verdict == "slower" and row.key.get("what") == "setup":
         row.regression, row.evidence = "first call", row.times
     elif row.verdict == "slower":
         (explain_layer if row.is_layer else explain_network)(row, every)
@@ -171,6 +173,6 @@ def explain(row, every):
 def compare(first, other):
     """Every row of either, in the order of names; both map a row to its rounds."""
     found = [judge(name, first.get(name, []), other.get(name, [])) for name in sorted({*first, *other})]
-    for row in sorted(found, key=lambda one: one.name.startswith("net/")):  # which tell the labels of their layers
+    for row in sorted(found, key=lambda one: one.key.get("what") == "net"):  # which name the labels of their layers
         explain(row, found)
     return found

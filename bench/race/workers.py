@@ -51,7 +51,7 @@ class Worker:
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.name, self.command, self.threads, self.patience = name, command, threads, patience
         try:
-            # In a group of its own: an interrupt at the terminal is for `compare`, which ends its children.
+            # In a separate group: an interrupt at the terminal is for `compare`, which ends its children.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                           env=environment, preexec_fn=os.setpgrp)
         except OSError as error:
@@ -141,12 +141,13 @@ class Subject:
 
     def rows(self, net, mode, batch, samples, device=None):
         """Its rows, in the form of Google Benchmark. `device`: the name of the GPU."""
+        of = {"what": "net", "network": net, "backend": self.backend, "type": self.precision, "layout": self.layout,
+              "batch": batch}
         if self.contender is None:
-            return rows.rows_of(net, mode, self.backend, self.layout, batch, samples)
+            return rows.rows_of(mode, samples, **of)
         facts = {"device": device, "variant": self.variant, "precision": self.precision,
                  "launches": "replayed" if self.contender.replays else "included"}
-        return rows.rows_of(net, mode, self.backend, self.layout, batch, samples, precision=self.precision,
-                            suffix=self.contender.suffix, facts=facts)
+        return rows.rows_of(mode, samples, facts, **of, differs=self.contender.differs)
 
     def request(self, mode, command="pass"):
         return f"{command} {mode} {self.layout}"
@@ -161,8 +162,8 @@ class Subject:
         return sample
 
     def memory(self, mode):
-        """Peak memory of two passes and what they need, in a child of its own: what another layout has left behind would
-        be counted, or used again."""
+        """Peak memory of two passes and what they need, in a separate child: what another layout left there would be counted,
+        or used again."""
         with Worker(self.worker.name, self.worker.command, self.worker.threads) as child:
             try:
                 answer = {"peak_bytes": resident.growth_of(child.child.pid, lambda: [child.ask(self.request(mode))

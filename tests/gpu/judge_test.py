@@ -123,16 +123,17 @@ class Judge(unittest.TestCase):
 
     def test_rows_give_medians_and_the_first_error(self):
         def row(name, **more):
-            return {"name": name, "run_name": name, "run_type": "iteration", **more}
-        rows = [row("net/a/total/cuda/f32/nchw/batch:16", real_time=t) for t in (3.0, 1.0, 2.0)]
+            key = {"what": name.partition("/")[0], "network": "a", "part": "total"}
+            return {"name": name, "run_name": name, "run_type": "iteration", "key": key, **more}
+        rows = [row("net/a/total", real_time=t) for t in (3.0, 1.0, 2.0)]
         refused = row("layer/x", error_message="Unsupported: no such layout")
         wrong = row("layer/y", error_message="DeviceError: an illegal address")
         found = self.of("bench", bench={"benchmarks": [*rows, refused]})
         self.assertEqual(found["state"], "passed")
-        self.assertEqual(found["medians"], {"net/a/total/cuda/f32/nchw/batch:16": 2.0})
+        self.assertEqual(found["medians"], [{"key": rows[0]["key"], "ms": 2.0}])
         self.assertEqual(found["line"], "1 rows, 1 refused")
-        two = [{**row("net/a/total/cudnn/f32/nchw/batch:16", real_time=1.0), "variant": label} for label in "ab"]
-        self.assertEqual(self.of("bench", bench={"benchmarks": two})["medians"], {})
+        two = [{**row("net/a/total", real_time=1.0), "variant": label} for label in "ab"]
+        self.assertEqual(self.of("bench", bench={"benchmarks": two})["medians"], [])
         found = self.of("bench", BAD, bench={"benchmarks": [*rows, refused, wrong]})
         self.assertEqual(found["state"], "failed")
         self.assertIn("layer/y: DeviceError: an illegal address", found["line"])
@@ -274,7 +275,7 @@ class Slowest(unittest.TestCase):
 class Plan(unittest.TestCase):
     target = steps.Target(root="/pack", python="python3", cudnn_folders=("/a", "/b"))
 
-    def test_every_step_has_a_name_of_its_own_and_every_part_has_steps_of_the_first_rank(self):
+    def test_no_two_steps_have_the_same_name_and_every_part_has_steps_of_the_first_rank(self):
         for how in ("", "quick", "whole"):
             found = steps.all_steps(steps.rehearsal(self.target, how) if how else self.target)
             self.assertEqual(len({step.name for step in found}), len(found))
@@ -364,7 +365,7 @@ class Machines(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_the_table_of_ratios_takes_our_faster_variant(self):
         def line(variant, what, milliseconds):
-            return {"net": "n", "pass": what, "precision": "tf32", "lamina": f"lamina/cudnn:/a/b/tf32/{variant}",
+            return {"net": "n", "pass": what, "precision": "tf32", "backend": "cudnn:/a/b", "variant": variant,
                     "peer": "torch", "peer_variant": f"of {what}", "ms": milliseconds, "peer_ms": 4.0,
                     "ratio": milliseconds / 4, "low": 0.1, "high": 0.9}
         lines = [line("plain", "total", 3.0), line("graph", "total", 2.0), line("graph", "forward", 1.0)]

@@ -291,7 +291,8 @@ class Runner(unittest.TestCase):
 
     def test_parts_are_picked_and_the_reports_of_steps_are_kept(self):
         report = json.dumps({"context": {}, "benchmarks": [
-            {"name": "n", "run_name": "net/n/total/cuda/f32/nchw/batch:1", "run_type": "iteration", "real_time": 2.5}]})
+            {"name": "n", "run_name": "n", "run_type": "iteration", "real_time": 2.5,
+             "key": {"what": "net", "network": "n", "part": "total", "backend": "cuda", "type": "f32"}}]})
         steps = [shell("a", "exit 0", part="A"),
                  shell("b", f"echo '{report}' > @work@/bench.json", part="B", kind="bench")]
         self.run_steps(steps, "--parts", "b", expected=0)

@@ -91,14 +91,14 @@ class Workers(unittest.TestCase):
         self.assertEqual(sample["forward"], 0.25)
         self.assertGreaterEqual(sample["others_cores"], 0.0)
 
-    def test_memory_is_measured_in_a_child_of_its_own(self):
+    def test_memory_is_measured_in_a_separate_child(self):
         worker = self.worker("0.25")
         with mock.patch.object(resident, "growth_of", lambda pid, work: (work(), pid)[1]):
             pid = workers.Subject(worker, "torch", "torch", "nchw").memory("training")["peak_bytes"]
             self.assertNotEqual(pid, worker.child.pid)
             self.assertEqual(workers.Subject(worker, "lamina", "eigen", "nchw").memory("training")["plan_bytes"], 7)
 
-    def test_a_peak_that_is_not_known_is_an_answer_and_no_end_of_the_race(self):
+    def test_an_unknown_peak_is_an_answer_and_does_not_end_the_race(self):
         subject = workers.Subject(self.worker("0.25"), "torch", "torch", "nchw")
         with mock.patch.object(resident, "growth_of", side_effect=resident.Unsupported("no such file")):
             self.assertEqual(subject.memory("training"), {"unsupported": "no such file"})
@@ -139,7 +139,7 @@ class Workers(unittest.TestCase):
         except OSError:
             return False
 
-    def test_an_answer_that_is_no_json_is_quoted(self):
+    def test_an_answer_that_is_not_json_is_quoted(self):
         with self.assertRaisesRegex(workers.WorkerError, "fake answered 'compiling ...', which is no JSON"):
             self.worker("1", "babble").ask("pass training nchw")
 
@@ -157,7 +157,7 @@ class Workers(unittest.TestCase):
         from runner import process
         self.assertLess(workers.END_SECONDS, process.GRACE_SECONDS)
 
-    def test_a_program_that_is_not_there_is_named(self):
+    def test_a_missing_program_is_named(self):
         with self.assertRaisesRegex(workers.WorkerError, "cannot start /no/such/program"):
             workers.Worker("fake", ["/no/such/program"], 1)
 
@@ -179,7 +179,8 @@ class Files(unittest.TestCase):
 
     def test_rows_have_the_form_of_google_benchmark(self):
         samples = [{"forward": 0.001, "backward": 0.003, "forward_cpu": 0.002, "backward_cpu": 0.006}] * 2
-        found = rows.rows_of("alexnet", "training", "torch", "nhwc", 16, samples)
+        found = rows.rows_of("training", samples, what="net", network="alexnet", backend="torch", type="f32",
+                             layout="nhwc", batch=16)
         self.assertEqual([row["name"] for row in found[::2]],
                          [f"net/alexnet/{what}/torch/f32/nhwc/batch:16" for what in ("forward", "backward", "total")])
         total = found[-1]

@@ -69,7 +69,7 @@ class Compare(unittest.TestCase):
         with open(self.out) as file:
             self.assertEqual([line["ratio"] for line in json.load(file)["comparison"]], [0.5] * 3)
 
-    def test_what_was_finished_is_kept_and_told(self):
+    def test_what_was_finished_is_kept_and_reported(self):
         for number, group in ((signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)):
             with self.subTest(number=number, group=group):
                 said, status = self.stopped(number, "--nets", "vgg16,vgg19", group=group)
@@ -79,7 +79,7 @@ class Compare(unittest.TestCase):
                     self.assertEqual({line["net"] for line in json.load(file)["comparison"]}, {"vgg16"})
                 os.remove(self.out)
 
-    def test_where_nothing_was_finished_nothing_is_written_and_that_is_told(self):
+    def test_where_nothing_was_finished_nothing_is_written_and_that_is_said(self):
         for memory in ("yes", "no"):
             for number in (signal.SIGINT, signal.SIGTERM):
                 with self.subTest(number=number, memory=memory):
@@ -93,7 +93,7 @@ class Compare(unittest.TestCase):
         self.assertEqual((said, status), ("compare: interrupted before any of the layers was finished; nothing was "
                                           f"written to {self.out}\n", 143))
 
-    def test_a_file_that_cannot_be_written_is_told_before_the_race(self):
+    def test_a_file_that_cannot_be_written_is_an_error_before_the_race(self):
         with open(self.out, "w"):
             pass
         folder, self.out = self.out, self.out + "/below.json"

@@ -114,7 +114,7 @@ class Rehearsal(unittest.TestCase):
         self.assertEqual({line["peer_variant"] for line in lines}, {"eager"})  # not the faster one that failed late
         self.assertEqual({line["samples"] for line in lines}, {4})
 
-    def test_what_a_backend_cannot_do_is_told_from_a_fault(self):
+    def test_what_a_backend_cannot_do_is_no_fault(self):
         done = self.compare("--torch", "eager", "--precision", "tf32")
         self.assertEqual({(line["name"], line["refused"]) for line in self.written()["failures"]},
                          {("lamina/cuda/tf32/plain", True), ("lamina/cuda/tf32/graph", True)})
@@ -159,12 +159,12 @@ class Rehearsal(unittest.TestCase):
 
 
 class Contenders(unittest.TestCase):
-    def test_names_tell_sides_backends_precisions_and_variants_apart(self):
+    def test_sides_backends_precisions_and_variants_have_different_names(self):
         self.assertEqual(Contender("lamina", "cuda", "graph", "f32", "nchw").name, "lamina/cuda/strict/graph")
         self.assertEqual(Contender("torch", "torch", "eager+benchmark", "tf32", "nhwc").name,
                          "torch/tf32/eager+benchmark")
 
-    def test_our_child_is_told_backend_math_and_variant(self):
+    def test_our_child_gets_backend_math_and_variant(self):
         self.assertEqual(Contender("lamina", "cudnn", "measured+graph", "tf32", "nchw", "cudnn:/x").config(),
                          {"backend": "cudnn:/x", "math": "tf32", "measure": True, "graph": True})
         self.assertEqual(Contender("lamina", "cuda", "plain", "f32", "nchw", "cuda").config(),
@@ -175,7 +175,7 @@ class Contenders(unittest.TestCase):
         self.assertEqual([one.name for one in contenders.ours(arguments, "f32")[0]],
                          ["lamina/cuda/strict/plain", "lamina/cudnn:/a/strict/plain", "lamina/cudnn:/b/strict/plain"])
 
-    def test_a_layout_behind_a_variant_leaves_out_the_other(self):
+    def test_a_layout_after_a_variant_leaves_out_the_other(self):
         arguments = type("Arguments", (), {"torch": "eager,compiled@nhwc,eager@nchw", "layouts": "nchw,nhwc"})
         self.assertEqual([(one.variant, one.layout) for one in contenders.theirs(arguments, "f32", "torch")],
                          [("eager", "nchw"), ("eager", "nhwc"), ("compiled", "nhwc")])

@@ -47,9 +47,9 @@ class Layers(unittest.TestCase):
         self.assertEqual([first.counts[net]["backward_params"] for net in "ab"], [1, 1])
 
     def test_the_table_names_what_is_not_usual(self):
-        self.assertEqual(layers.Layer("", FIRST).texts(), ("3x224x224 > 64", "7x7 /2 p3"))
+        self.assertEqual(layers.Layer("", "", FIRST).texts(), ("3x224x224 > 64", "7x7 /2 p3"))
         odd = "16 8 5 6 4 1 7 1 2 0 3 2 2 2 1"
-        self.assertEqual(layers.Layer("", odd).texts(), ("8x5x6 > 4", "1x7 /1x2 p0x3 d2 g2"))
+        self.assertEqual(layers.Layer("", "", odd).texts(), ("8x5x6 > 4", "1x7 /1x2 p0x3 d2 g2"))
 
 
 class Summary(unittest.TestCase):

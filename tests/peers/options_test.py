@@ -37,7 +37,7 @@ class Options(unittest.TestCase):
         for each in named:
             self.assertIn(each, text.getvalue())
 
-    def test_what_can_be_meant_passes(self):
+    def test_valid_options_pass(self):
         found = self.parse("--nets", "mnist_cnn,bottleneck_stack", "--threads", "1", "--batch", "2", "--samples", "2",
                            "--retries", "0", "--others", "0.5", "--modes", "training,inference")
         self.assertEqual((found.nets, found.threads, found.batch, found.samples, found.retries, found.others),
@@ -45,7 +45,7 @@ class Options(unittest.TestCase):
         self.assertEqual(found.out, "results/peers.json")
         self.assertEqual(self.parse("--layers", "--nets", "mnist_cnn").out, "results/peer_layers.json")
 
-    def test_counts_and_numbers_that_cannot_be_meant_are_refused(self):
+    def test_counts_and_numbers_out_of_range_are_refused(self):
         for flag in ("--threads", "--batch", "--samples"):
             for text in ("0", "-3", "two", "1.5", "99999999999"):
                 self.refused(f"{flag}={text}", flag, f"'{text}'")
@@ -55,7 +55,7 @@ class Options(unittest.TestCase):
             for text in ("-1", "nan", "much"):
                 self.refused(f"{flag}={text}", flag, f"'{text}'")
 
-    def test_a_word_that_is_not_known_is_named_with_the_near_and_the_known_ones(self):
+    def test_an_unknown_word_is_named_with_near_and_known_ones(self):
         self.refused("--nets mnist_cnn,nosuch", "--nets", "'nosuch'", "alexnet, ")
         self.refused("--nets VGG-16", "'VGG-16'", "mean vgg16 ")
         self.refused("--layers --nets bottleneck_stack", "'bottleneck_stack'")
@@ -71,7 +71,7 @@ class Options(unittest.TestCase):
         self.refused("--memory only --limit 2", "--limit", "--memory only")
         self.refused("--layers --limit 2", "--limit", "--layers")
 
-    def test_a_race_on_a_gpu_has_defaults_of_its_own(self):
+    def test_a_race_on_a_gpu_has_its_own_defaults(self):
         found = self.parse("--device", "cuda:3")
         self.assertEqual((found.device_number, found.precision, found.backends, found.ours, found.torch),
                          (3, "f32,tf32", "cuda,cudnn", "plain,graph", "eager,eager+benchmark,compiled+benchmark@nhwc"))
@@ -80,7 +80,7 @@ class Options(unittest.TestCase):
         found = self.parse()
         self.assertEqual((found.on_device, found.precision, found.others), (False, "f32", 0.1))
 
-    def test_variants_precisions_and_backends_are_held_against_what_there_is(self):
+    def test_unknown_variants_precisions_and_backends_are_refused(self):
         for device in ("gpu", "cuda:", "cuda:-1", "cuda:x"):
             self.refused(f"--device {device}", f"'{device}'", "cuda:N")
         for flag, word in (("torch", "jit"), ("torch", "eager@hwcn"), ("precision", "f64"), ("ours", "fast"),
@@ -98,11 +98,11 @@ class Options(unittest.TestCase):
         self.refused("--device cuda --measure", "--measure", "--ours measured")
         self.refused("--device cuda --layers", "--layers", "--device")
 
-    def test_a_program_that_is_not_there_is_named_with_its_target(self):
+    def test_a_missing_program_is_named_with_its_target(self):
         os.remove(self.program)
         self.refused("--layers", self.program, "target lamina_bench")
 
-    def test_the_help_tells_the_default_of_every_option_that_takes_a_value(self):
+    def test_the_help_has_the_default_of_every_option_that_takes_a_value(self):
         for action in options.parser_of("")._actions:
             if action.nargs != 0:
                 self.assertIn("(default: ", action.help, action.option_strings)

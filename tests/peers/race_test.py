@@ -40,7 +40,7 @@ class Recorder:
 
 
 class Race(unittest.TestCase):
-    def test_the_order_turns_from_round_to_round_behind_one_warm_up(self):
+    def test_the_order_turns_from_round_to_round_after_one_warm_up(self):
         log = []
         subjects = [Recorder(name, "", log) for name in "ABC"]
         samples = race.race(subjects, "training", rounds=3)
@@ -85,7 +85,8 @@ class Race(unittest.TestCase):
         samples = race.race(subjects, "training", rounds=2, reading=lambda: {"sm_mhz": next(clocks)})
         for its in samples:
             self.assertEqual([sample["gpu"] for sample in its], [{"sm_mhz": 1980}, {"sm_mhz": 1500}])
-        row = rows.rows_of("net", "training", "cuda", "nchw", 16, samples[0], facts={"device": "H200"})[1]
+        row = rows.rows_of("training", samples[0], {"device": "H200"}, what="net", network="net", backend="cuda",
+                           type="f32", layout="nchw", batch=16)[1]
         self.assertEqual((row["repetition_index"], row["sm_mhz"], row["device"]), (1, 1500, "H200"))
 
     def test_like_is_compared_with_like(self):

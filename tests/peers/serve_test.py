@@ -49,7 +49,7 @@ class Serve(unittest.TestCase):
             self.assertIn(reason, answers[-1]["error"])
             self.assertTrue(answers[-1]["refused"])
 
-    def test_what_cannot_be_meant_ends_the_child_with_what_was_wrong(self):
+    def test_an_invalid_request_ends_the_child_with_what_was_wrong(self):
         for config, lines, near in (({"backend": "nosuch"}, (), "nosuch"), ({"fast": True}, (), "fast"),
                                     ({"math": "f16"}, (), "f16"), ({"net": "nosuch"}, ("pass training nchw",), "nosuch"),
                                     ({"net": "mnist_mlp"}, ("pass learning nchw",), "learning"),

@@ -1,5 +1,6 @@
 """What is said of rows that two versions ran in turns, on made-up times."""
 
+import dataclasses
 import os
 import random
 import statistics
@@ -8,10 +9,30 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
+import rows
 import verdicts
 from verdicts import Observation
 
-NET = "net/a/total/eigen"
+KEYS = {}  # by name, of all rows that the tests have named
+
+
+def named(**key):
+    """The name of a row."""
+    key = {"type": "f32", "layout": "nchw", "batch": 16} | key
+    name = rows.name_of(key)
+    KEYS[name] = key
+    return name
+
+
+def network(part="total", backend="cudnn", **more):
+    return named(what="net", network="net", part=part, backend=backend, **more)
+
+
+def layer(algorithm, backend="cudnn", node="conv1", part="forward", net="net", **more):
+    return named(what="layer", network=net, layer=node, part=part, backend=backend, algorithm=algorithm, **more)
+
+
+NET, SETUP = network(), named(what="setup", network="net", part="plan", backend="eigen")
 
 
 def around(seconds, algorithm="", memory=10):
@@ -23,16 +44,18 @@ def failing(why):
     return [Observation(failure=why)] * 6
 
 
+def keyed(observed):
+    """With the rows' keys."""
+    return {name: [one and dataclasses.replace(one, key=KEYS[name]) for one in rounds]
+            for name, rounds in observed.items()}
+
+
 def compare(first, other):
-    return {one.name: one for one in verdicts.compare(first, other)}
+    return {one.name: one for one in verdicts.compare(keyed(first), keyed(other))}
 
 
 def one(first, other, name=NET):
     return compare({name: first}, {name: other})[name]
-
-
-def layer(algorithm, tail="f32", backend="cudnn", node="conv1", what="forward", net="net"):
-    return f"layer/{net}/{node}/{what}/{backend}/{algorithm}/{tail}"
 
 
 class Times(unittest.TestCase):
@@ -94,22 +117,23 @@ class Times(unittest.TestCase):
 
 class Observations(unittest.TestCase):
     def test_a_rounds_time_is_the_least_of_its_passes_in_seconds_whatever_the_unit(self):
-        def row(name, time, unit, **more):
-            return {"name": name, "run_type": "iteration", "real_time": time, "time_unit": unit} | more
+        def row(name, time, unit, what="net", **more):
+            return {"name": name, "run_type": "iteration", "real_time": time, "time_unit": unit,
+                    "key": {"what": what}} | more
 
         seen = verdicts.observations({"benchmarks": [
             row("a", 7.5, "ms", plan_MiB=3.5), row("a", 2.5, "ms", plan_MiB=3.5), row("b", 40, "us", algorithm="gemm"),
             {"name": "a_mean", "run_type": "aggregate", "real_time": 1, "time_unit": "ms"}, row("c", 3, "s"),
-            row("d", 50, "ns"), row("setup/a", 90, "ms", repetition_index=0), row("setup/a", 2, "ms", repetition_index=1)]})
+            row("d", 50, "ns"), row("e", 90, "ms", "setup", repetition_index=0), row("e", 2, "ms", "setup", repetition_index=1)]})
         self.assertEqual({name: round(one.seconds, 12) for name, one in seen.items()},
-                         {"a": 2.5e-3, "b": 40e-6, "c": 3, "d": 50e-9, "setup/a": 90e-3})
+                         {"a": 2.5e-3, "b": 40e-6, "c": 3, "d": 50e-9, "e": 90e-3})
         self.assertEqual((seen["a"].memory_MiB, seen["b"].algorithm), (3.5, "gemm"))
 
     def test_rows_without_a_time_are_read_as_google_benchmark_1_7_and_1_8_spell_them(self):
         seen = verdicts.observations({"benchmarks": [
-            {"name": "1.7", "run_type": "iteration", "error_occurred": True, "error_message": "Unsupported: y"},
-            {"name": "1.8", "run_type": "iteration", "skipped": True, "skip_message": "Unsupported: y"},
-            {"name": "silent", "run_type": "iteration", "skipped": True}]})
+            {"key": {}, "name": "1.7", "run_type": "iteration", "error_occurred": True, "error_message": "Unsupported: y"},
+            {"key": {}, "name": "1.8", "run_type": "iteration", "skipped": True, "skip_message": "Unsupported: y"},
+            {"key": {}, "name": "silent", "run_type": "iteration", "skipped": True}]})
         self.assertEqual([one.failure for one in seen.values()], ["Unsupported: y", "Unsupported: y", "failed"])
 
 
@@ -130,7 +154,7 @@ class Explanations(unittest.TestCase):
         self.assertEqual(one(around(1, "gemm"), around(1.5, "gemm"), layer("default")).regression, "kernel")
 
     def test_algorithms_of_another_pass_are_no_evidence(self):
-        elsewhere = {layer("winograd", what="backward_data"): around(0.1)}
+        elsewhere = {layer("winograd", part="backward_data"): around(0.1)}
         found = compare({layer("default"): around(1, "winograd")} | elsewhere,
                         {layer("default"): around(2, "gemm")} | elsewhere)
         self.assertEqual(found[layer("default")].regression, "kernel")
@@ -143,11 +167,11 @@ class Explanations(unittest.TestCase):
         self.assertEqual(one(around(1, "gemm", 1), around(2, "gemm", 9), layer("gemm")).regression, "kernel, memory")
 
     def test_what_got_slower_in_set_up_is_a_first_call(self):
-        self.assertEqual(one(around(1), around(2), "setup/a/plan/eigen").regression, "first call")
-        self.assertEqual(one(around(2), around(1), "setup/a/plan/eigen").regression, "")
+        self.assertEqual(one(around(1), around(2), SETUP).regression, "first call")
+        self.assertEqual(one(around(2), around(1), SETUP).regression, "")
 
-    def test_a_network_names_its_layers_that_got_slower_the_dearest_first(self):
-        net, dear, other = "net/net/total/cudnn/f32", layer("gemm", node="conv2"), layer("gemm", net="other")
+    def test_a_network_names_its_layers_that_got_slower_the_costliest_first(self):
+        net, dear, other = NET, layer("gemm", node="conv2"), layer("gemm", net="other")
         found = compare({net: around(10), layer("gemm"): around(1), dear: around(3), other: around(1)},
                         {net: around(12), layer("gemm"): around(1.5), dear: around(4.5), other: around(2)})[net]
         self.assertEqual(found.regression, "layers")
@@ -160,23 +184,25 @@ class Explanations(unittest.TestCase):
         def label(net, slower):
             return compare({net: around(10), slower: around(1)}, {net: around(12), slower: around(2)})[net].regression
 
-        tail = "f32/nchw/batch:16"
         passes = {"total": (1, 1, 1), "forward": (1, 0, 0), "inference": (1, 0, 0), "backward": (0, 1, 1)}
-        for what, within in passes.items():
+        for part, within in passes.items():
             for one_pass, is_part in zip(("forward", "backward_data", "backward_params"), within):
-                self.assertEqual(label(f"net/net/{what}/cudnn/{tail}", layer("gemm", tail, what=one_pass)),
-                                 "layers" if is_part else "kernel", (what, one_pass))
-        forward = f"net/net/forward/cudnn/{tail}"
-        self.assertEqual(label(forward, layer("gemm", tail, "eigen")), "kernel")
-        for elsewhere in ("tf32/nchw/batch:16", "f32/nhwc/batch:16", "f32/nchw/batch:1", f"{tail}/image:64"):
-            self.assertEqual(label(forward, layer("gemm", elsewhere)), "kernel")
-        for more in ("/graph", "/recompute/unfused", "/softmax:1/input_gradient:0/accumulate:1", "/measured", "/choices"):
-            self.assertEqual(label(forward + more, layer("gemm", tail)), "layers")  # which no layer's name has
-        self.assertEqual(label(f"{forward}/unfused/deterministic", layer("gemm", f"{tail}/deterministic")), "layers")
-        self.assertEqual(label(f"{forward}/deterministic", layer("gemm", tail)), "kernel")
+                self.assertEqual(label(network(part), layer("gemm", part=one_pass)), "layers" if is_part else "kernel",
+                                 (part, one_pass))
+        forward = network("forward")
+        for elsewhere in ({"backend": "eigen"}, {"type": "tf32"}, {"layout": "nhwc"}, {"batch": 1},
+                          {"differs": {"image": "64"}}):
+            self.assertEqual(label(forward, layer("gemm", **elsewhere)), "kernel", elsewhere)
+        for more in ({"graph": ""}, {"recompute": "", "unfused": ""}, {"measured": ""}, {"choices": ""},
+                     {"softmax": "1", "input_gradient": "0", "accumulate": "1"}):  # which no layer's row has
+            self.assertEqual(label(network("forward", differs=more), layer("gemm")), "layers", more)
+        limited = {"deterministic": ""}
+        self.assertEqual(label(network("forward", differs={"unfused": ""} | limited), layer("gemm", differs=limited)),
+                         "layers")
+        self.assertEqual(label(network("forward", differs=limited), layer("gemm")), "kernel")
 
     def test_of_two_backends_each_network_names_its_own_by_what_it_takes(self):
-        nets = {backend: f"net/net/forward/{backend}/f32" for backend in ("eigen", "cudnn")}
+        nets = {backend: network("forward", backend) for backend in ("eigen", "cudnn")}
         of_eigen = layer("gemm", backend="eigen")
         found = compare(self.first | {nets["eigen"]: around(10), nets["cudnn"]: around(10), of_eigen: around(1)},
                         {nets["eigen"]: around(12), nets["cudnn"]: around(12), of_eigen: around(3),
@@ -186,8 +212,8 @@ class Explanations(unittest.TestCase):
         self.assertIn(f"{layer('default')} (+1000.000 ms, pick)", found[nets["cudnn"]].evidence)
         self.assertNotIn("/gemm/", found[nets["cudnn"]].evidence)  # dearer, and not what the network takes
 
-    def test_a_network_whose_layers_ran_and_held_is_not_put_down_to_them(self):
-        net = "net/net/forward/cudnn/f32"
+    def test_a_network_whose_layers_did_not_get_slower_is_not_explained_by_them(self):
+        net = network("forward")
         found = compare({net: around(10), layer("default"): around(1), layer("fft"): around(1)},
                         {net: around(12), layer("default"): around(1), layer("fft"): around(9)})[net]
         self.assertEqual(found.regression, "kernel")

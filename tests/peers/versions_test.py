@@ -16,12 +16,27 @@ RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, os.path.join(HERE, "../../bench"))
 import wheels
 
+sys.path.insert(0, RACE)
+import rows
+
 BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
-LAYER, NET, SETUP = "layer/n/conv1/forward/cudnn/", "net/n/total/cudnn", "setup/n/plan/cudnn"
 
 
-def row(name, milliseconds, **more):
-    return {"name": name, "run_type": "iteration", "real_time": milliseconds, "time_unit": "ms"} | more
+def key(what, part, **more):
+    return {"what": what, "network": "n", "part": part, "backend": "cudnn", "type": "f32", "layout": "nchw",
+            "batch": 16} | more
+
+
+def layer(algorithm):
+    return key("layer", "forward", layer="conv1", algorithm=algorithm)
+
+
+NET, SETUP = key("net", "total"), key("setup", "plan")
+
+
+def row(of, milliseconds, **more):
+    return {"name": rows.name_of(of), "key": of, "run_type": "iteration", "real_time": milliseconds,
+            "time_unit": "ms"} | more
 
 
 class Versions(unittest.TestCase):
@@ -69,15 +84,15 @@ class Versions(unittest.TestCase):
 
     def test_slowdowns_picks_and_first_calls_are_named_in_turns_of_abba(self):
         a = self.program("a", self.leaves(row(NET, 10), row(SETUP, 5), row(SETUP, 1, repetition_index=1),
-                                          row(LAYER + "gemm", 2), row(LAYER + "fft", 1),
-                                          row(LAYER + "default", 1, algorithm="fft")))
+                                          row(layer("gemm"), 2), row(layer("fft"), 1),
+                                          row(layer("default"), 1, algorithm="fft")))
         b = self.program("b", self.leaves(row(NET, 11), row(SETUP, 8), row(SETUP, 1, repetition_index=1),
-                                          row(LAYER + "gemm", 2), row(LAYER + "fft", 1),
-                                          row(LAYER + "default", 2, algorithm="gemm")))
+                                          row(layer("gemm"), 2), row(layer("fft"), 1),
+                                          row(layer("default"), 2, algorithm="gemm")))
         said, result, found = self.compare(a, b, "--batch", "2")
-        self.assertEqual((found[LAYER + "default"]["regression"], found[LAYER + "fft"]["verdict"]), ("pick", "equal"))
-        self.assertEqual((found[NET]["regression"], round(found[NET]["ratio"], 6)), ("layers", 1.1))
-        self.assertEqual((found[SETUP]["regression"], found[SETUP]["ratio"]), ("first call", 1.6))
+        self.assertEqual((found[rows.name_of(layer("default"))]["regression"], found[rows.name_of(layer("fft"))]["verdict"]), ("pick", "equal"))
+        self.assertEqual((found[rows.name_of(NET)]["regression"], round(found[rows.name_of(NET)]["ratio"], 6)), ("layers", 1.1))
+        self.assertEqual((found[rows.name_of(SETUP)]["regression"], found[rows.name_of(SETUP)]["ratio"]), ("first call", 1.6))
         self.assertIn("2 equal, 3 slower", said)
         turns = list(dict.fromkeys((one["round"], one["variant"]) for one in result["benchmarks"]))
         self.assertEqual(turns[:4], [(0, a), (0, b), (1, b), (1, a)])
@@ -86,7 +101,7 @@ class Versions(unittest.TestCase):
                                                             "crashes": []})
 
     def test_a_program_has_our_flags_and_those_of_its_version(self):
-        ours = self.program("ours", 'echo "$LD_LIBRARY_PATH $@" >> "$here/called"\n' + self.leaves(row("net/n", 1)))
+        ours = self.program("ours", 'echo "$LD_LIBRARY_PATH $@" >> "$here/called"\n' + self.leaves(row(NET, 1)))
         for name in ("eight", "nine"):
             os.mkdir(os.path.join(self.folder, name))
         eight, nine = (os.path.join(self.folder, name) for name in ("eight", "nine"))
@@ -103,25 +118,30 @@ class Versions(unittest.TestCase):
         self.assertFalse(of_nine.startswith(nine), of_nine)
 
     def test_a_program_that_crashes_is_named_and_the_rows_of_all_are_kept(self):
-        good = self.program("good", self.leaves(row("net/n", 1)))
-        for body, rows, how in (("kill -SEGV $$", 6, "no rows; signal 11"),
-                                (self.leaves(row("net/n", 1)) + "\nkill -SEGV $$", 12, "not all rows; signal 11"),
+        good = self.program("good", self.leaves(row(NET, 1)))
+        for body, count, how in (("kill -SEGV $$", 6, "no rows; signal 11"),
+                                (self.leaves(row(NET, 1)) + "\nkill -SEGV $$", 12, "not all rows; signal 11"),
                                 ("echo 'late: no room' >&2; exit 2", 6, "no rows; exit status 2")):
             said, result, found = self.compare(good, self.program("bad", body), status=1)
             self.assertIn(f"/bad: round 1: {how}", said)
-            self.assertEqual((len(result["benchmarks"]), len(result["context"]["variants"][1]["crashes"])), (rows, 6))
-            self.assertEqual(found["net/n"]["verdict"], "equal" if rows == 12 else "undecided")
+            self.assertEqual((len(result["benchmarks"]), len(result["context"]["variants"][1]["crashes"])), (count, 6))
+            self.assertEqual(found[rows.name_of(NET)]["verdict"], "equal" if count == 12 else "undecided")
 
     def test_where_nothing_has_a_time_the_status_is_1(self):
-        refuses = self.program("refuses", self.leaves({"name": "net/n", "run_type": "iteration", "skipped": True,
-                                                       "skip_message": "why"}) + "\nexit 1")
+        refuses = self.program("refuses", self.leaves(row(NET, 0, skipped=True, skip_message="why")) + "\nexit 1")
         said, _, found = self.compare(refuses, refuses, status=1)
-        self.assertEqual((found["net/n"]["verdict"], found["net/n"]["evidence"]), ("fails in both", "why"))
+        self.assertEqual((found[rows.name_of(NET)]["verdict"], found[rows.name_of(NET)]["evidence"]), ("fails in both", "why"))
         self.assertIn("why", said)
+
+    def test_a_program_whose_rows_have_no_key_is_named_as_too_old(self):
+        old = self.program("old", self.leaves({"name": "net/n", "run_type": "iteration", "real_time": 1}))
+        said, _ = self.end(self.start("--programs", f"{old},{old}"), 2)
+        self.assertIn("/old", said)
+        self.assertIn("key", said)
 
     def stopped(self, body, interrupts, ready="started"):
         """What is left where a process of a second program is interrupted as a terminal does it, or by its parent."""
-        child = self.start("--programs", self.program("quick", self.leaves(row("net/n", 1))) + ","
+        child = self.start("--programs", self.program("quick", self.leaves(row(NET, 1))) + ","
                            + self.program("other", body), "--backend=eigen", "--batch=2", "--passes=100000",
                            "--benchmark_filter=net/mnist_cnn/inference")
         latest = time.monotonic() + 60
@@ -145,10 +165,10 @@ class Versions(unittest.TestCase):
 
     @unittest.skipIf(BENCH is None, "no lamina_bench was named")
     def test_an_interrupted_lamina_bench_finishes_its_pass_and_its_rows_are_kept(self):
-        rows = self.stopped('exec 2> "$here/log"\n(until grep -q "warming up" "$here/log"; do sleep 0.05; done; sleep 1; '
+        kept = self.stopped('exec 2> "$here/log"\n(until grep -q "warming up" "$here/log"; do sleep 0.05; done; sleep 1; '
                             f'touch "$here/started") &\nexec {BENCH} "$@"', [os.killpg])
-        self.assertGreater(len(rows), 1)
-        self.assertEqual(rows[1]["name"], "net/mnist_cnn/inference/eigen/f32/nchw/batch:2")
+        self.assertGreater(len(kept), 1)
+        self.assertEqual(kept[1]["name"], "net/mnist_cnn/inference/eigen/f32/nchw/batch:2")
 
     @unittest.skipIf(BENCH is None, "no lamina_bench was named")
     def test_lamina_bench_against_itself_has_a_comparison_of_every_row(self):

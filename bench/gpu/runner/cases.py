@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs test cases of a Catch2 program: first all in one process; where that fails, each in a process of its own,
+"""Runs test cases of a Catch2 program: first all in one process; where that fails, each in a separate process,
 because an error of the device stays with a process and fails every case after the guilty one.
 
 usage: cases.py --out FILE [--together SECONDS] [--alone SECONDS] [--may-be-none] -- PROGRAM [-#] PATTERN
@@ -44,7 +44,7 @@ def literal(name):
 
 
 def run_alone(program, name, seconds):
-    """One case in a process of its own."""
+    """One case in a separate process."""
     start = time.monotonic()
     try:
         done = subprocess.run([program, literal(name)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -113,7 +113,7 @@ def run(program, arguments, out, limits, may_be_none=False):
         why = f"no case matches {arguments[-1]}"
     found = {"passed": 0, "failed": 0, "cases": [], "together": why}
     write(out, found)
-    print(f"\ncases.py: together: {why}\ncases.py: now each case in a process of its own", flush=True)
+    print(f"\ncases.py: together: {why}\ncases.py: now each case in a separate process", flush=True)
     for name in names_of(program, arguments):
         case, its_log = run_alone(program, name, limits[1])
         found["cases"].append(case)

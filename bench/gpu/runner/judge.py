@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import statistics
 
 from . import text
 
@@ -77,10 +78,10 @@ def of_bench(ended, log, folder):
             wrong = wrong or f"{row['run_name']}: {message}"
         elif row.get("run_type") == "iteration":
             measured.add(row["run_name"])
-            if row["run_name"].startswith("net/") and "variant" not in row:  # versions in turns: tables.txt compares
-                medians.setdefault(row["run_name"], []).append(row["real_time"])
+            if row["key"]["what"] == "net" and "variant" not in row:  # versions in turns: tables.txt compares
+                medians.setdefault(row["run_name"], (row["key"], []))[1].append(row["real_time"])
     numbers = {"rows": len(measured), "refused": len(refused),
-               "medians": {name: sorted(times)[len(times) // 2] for name, times in medians.items()}}
+               "medians": [{"key": key, "ms": statistics.median(times)} for key, times in medians.values()]}
     line = f"{len(measured)} rows" + (f", {len(refused)} refused" if refused else "")
     if ended.why or ended.status != 0:
         return verdict("failed", f"{ended.text()}, {line}: {wrong or refusal or text.first_error(log)}", **numbers)

@@ -1,4 +1,4 @@
-"""Runs the steps in their order, each in a process of its own, and keeps what came of each before the next begins."""
+"""Runs the steps in their order, each in a separate process, and keeps what came of each before the next begins."""
 
 import hashlib
 import os

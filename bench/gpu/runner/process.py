@@ -1,4 +1,4 @@
-"""Runs one program in a process group of its own, under a time limit. What it prints goes to a file."""
+"""Runs one program in a separate process group, under a time limit. What it prints goes to a file."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import time
 
 try:
     import ctypes
-except ImportError:  # a Python without it: then a killed runner leaves its child to end by itself
+except ImportError:  # a Python without it: then the child of a killed runner goes on to its end
     ctypes = None
 
 FLOOD_BYTES = 64 << 20  # of output; a program that prints more is killed

@@ -10,7 +10,7 @@ from .results import Results, ResultsError
 
 DESCRIPTION = """Runs the tests and measurements of Lamina on this machine's GPU, in the order of their value, and ends
 with a page that says what passed, what failed and how fast it is. Needs the driver, Python 3.8, a cuDNN and a cuBLAS,
-and for the races a Python with PyTorch. Every step is a process of its own under a time limit; results are kept after
+and for the races a Python with PyTorch. Every step is a separate process under a time limit; results are kept after
 each, and the same command goes on where the last one stopped.
 
 Exit status: 0 where no step failed, 1 where one did, 2 for wrong use, 130 and 143 after SIGINT and SIGTERM."""

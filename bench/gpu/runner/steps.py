@@ -82,7 +82,7 @@ class Target:
                  ("device", "cudnn")))
 
 def tests(target, name, pattern, backend, rank, seconds, needs, environment=(), more=()):
-    """A step of test cases: first all of them in one process; where that fails, each in a process of its own."""
+    """A step of test cases: first all of them in one process; where that fails, each in a separate process."""
     here = os.path.dirname(os.path.abspath(__file__))
     return Step(name, "A", rank, seconds, "tests",
                 (target.python, "-B", os.path.join(here, "cases.py"), "--out", f"{WORK}/cases.json", *more,

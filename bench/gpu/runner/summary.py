@@ -30,10 +30,9 @@ def ratio_rows(records):
     sides = {}
     for record in records.values():
         for line in record.get("comparison") or []:
-            name = line.get("lamina", "lamina").split("/")  # lamina/cuda/strict/graph; a cuDNN's folder may be in it
-            backend = name[1].split(":")[0] if len(name) > 1 else name[0]
-            key = (line["net"], backend, line.get("precision", "f32"), line["peer"])
-            sides.setdefault(key, {}).setdefault(name[-1], {})[line["pass"]] = line
+            backend = line["backend"].partition(":")[0]  # a cuDNN's folder may be in it
+            key = (line["net"], backend, line["precision"], line["peer"])
+            sides.setdefault(key, {}).setdefault(line["variant"], {})[line["pass"]] = line
     rows = []
     for key, variants in sides.items():
         best = min(variants, key=lambda name: next((variants[name][what]["ms"] for what in ("total", "inference")
@@ -49,13 +48,14 @@ def median_rows(records):
     """A row for each network: ms of a whole training pass, by backend and variant."""
     columns, rows = {}, {}
     for record in records.values():
-        for name, milliseconds in (record.get("medians") or {}).items():
-            _, net, what, backend, dtype, _, *more = name.split("/")
-            if what != "total":
+        for median in record.get("medians") or ():
+            key = median["key"]
+            if key["part"] != "total":
                 continue
-            variant = " ".join([backend, dtype] + [word for word in more if not word.startswith("batch:")])
+            differs = [what + (value and f":{value}") for what, value in key.get("differs", {}).items()]
+            variant = " ".join([key["backend"], key["type"], *differs])
             columns[variant] = None
-            rows.setdefault(net, {})[variant] = f"{milliseconds:.2f}"
+            rows.setdefault(key["network"], {})[variant] = f"{median['ms']:.2f}"
     return ["network", *columns], [[net, *(cells.get(name, "") for name in columns)] for net, cells in rows.items()]
 
 

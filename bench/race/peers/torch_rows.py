@@ -7,7 +7,9 @@ networks the backward overwrites instead.)
 """
 
 import argparse
+import itertools
 import os
+import statistics
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -15,7 +17,7 @@ import options
 import rows
 import torch
 import torch_device
-from protocol import PROTOCOL, PUBLISHED
+from protocol import NAMES, PUBLISHED
 from timers import WallTimer
 from torch_subject import FORMATS, Subject
 
@@ -48,7 +50,7 @@ def profile(subject):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", type=options.words(PROTOCOL), default=",".join(PUBLISHED),
+    parser.add_argument("--nets", type=options.words(NAMES), default=",".join(PUBLISHED),
                         help="by name, joined by commas")
     parser.add_argument("--batch", type=options.whole(1), default=16)
     parser.add_argument("--passes", type=options.whole(1), default=10, help="timed passes; one more is thrown away")
@@ -79,11 +81,10 @@ def main():
                     profile(subject)
                     continue
                 samples = [subject.run() for _ in range(arguments.passes + 1)][1:]
-                new = rows.rows_of(name, mode, "torch", layout, arguments.batch, samples)
-                for what in rows.PASSES[mode]:
-                    full = rows.row_name(name, what, "torch", layout, arguments.batch)
-                    times = sorted(row["real_time"] for row in new if row["name"] == full)
-                    print(f"{full:58} {times[len(times) // 2]:10.2f} ms", flush=True)
+                new = rows.rows_of(mode, samples, what="net", network=name, backend="torch", type="f32", layout=layout,
+                                   batch=arguments.batch)
+                for full, its in itertools.groupby(new, key=lambda row: row["name"]):
+                    print(f"{full:58} {statistics.median(row['real_time'] for row in its):10.2f} ms", flush=True)
                 found += new
                 if file:
                     file.write(context, found)

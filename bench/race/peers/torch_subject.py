@@ -2,9 +2,9 @@
 
 import contextlib
 
+import protocol
 import torch
 import torch_nets
-from protocol import OVERWRITES, PROTOCOL
 from timers import EventTimer, WallTimer
 
 FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
@@ -17,14 +17,14 @@ class Subject:
     them, as on Lamina's side."""
 
     def __init__(self, name, mode, layout, batch, variant=None):
-        image, channels, _, wanted = PROTOCOL[name]
+        its = protocol.of(name)
         device = variant.device if variant else torch.device("cpu")
         self.training, self.variant = mode == "training", variant
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])
         self.net.train(self.training)
-        self.x = torch.empty(batch, channels, image, image, device=device).to(memory_format=FORMATS[layout])
-        self.wants_dx = wanted and self.training
-        self.overwrites = name in OVERWRITES
+        self.x = torch.empty(batch, its.channels, its.image, its.image, device=device).to(memory_format=FORMATS[layout])
+        self.wants_dx = its.input_gradient and self.training
+        self.overwrites = not its.accumulate
         self.timer = EventTimer(torch.cuda) if device.type == "cuda" else WallTimer()
         self.call = variant.callable(self.net) if variant else self.net
         self.input = self.y = self.dy = None
