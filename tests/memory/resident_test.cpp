@@ -31,6 +31,7 @@ Growth growth_of(const Graph& graph, Backend& backend, const Options& options) {
   Plan plan(graph, backend, options);
   plan.forward();
   if (options.mode == Mode::training) plan.backward();
+  if (options.optimiser) plan.update(0.1);
   CHECK(static_cast<double>(plan.memory().total()) / mebibyte == predicted);
   return {static_cast<double>(test::peak_resident_bytes().value() - before) / mebibyte, predicted};
 }
@@ -53,6 +54,13 @@ TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted"
   SECTION("in training") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});
     check(growth_of(graph, *backend, {}));
+  }
+  SECTION("in training, with the state of an optimiser") {
+    const Graph graph = nets::build("alexnet", {.batch = 4});
+    Options options;
+    options.optimiser = Adam{};
+    options.clip_norm = 1;
+    check(growth_of(graph, *backend, options));
   }
   SECTION("in training, keeping only what is dear") {
     const Graph graph = nets::build("resnet18", {.batch = 16, .image = 224});

@@ -19,4 +19,6 @@
 #include "lamina/random.h"
 #include "lamina/shape.h"
 #include "lamina/synthetic.h"
+#include "lamina/train.h"
 #include "lamina/weights.h"
+#include "lamina/workloads.h"

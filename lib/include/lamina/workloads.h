@@ -1,0 +1,76 @@
+#pragma once
+// The six trainings that people chose hardware by (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks, optimisers,
+// data, and what came out.
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lamina/api.h"
+#include "lamina/batches.h"
+#include "lamina/graph.h"
+#include "lamina/synthetic.h"
+#include "lamina/train.h"
+
+namespace lamina {
+
+/// The lowest and the highest of the published runs. Both 0: not published.
+struct Band {
+  double low = 0, high = 0;
+  bool known() const { return high > 0; }
+  /// Whether a value is in the band, widened by its own width on both sides.
+  bool accepts(double value) const { return value >= 2 * low - high && value <= 2 * high - low; }
+};
+
+struct Workload {
+  std::string_view name;    ///< "mnist_mlp"
+  std::string_view source;  ///< one line of provenance
+  int batch, epochs;
+  std::string_view optimiser;   ///< of named_optimiser
+  double learning_rate, decay;  ///< of inverse_time
+  bool drop_last;
+  Band first_loss, last_loss;          ///< of training, in the first and the last epoch
+  Band first_accuracy, last_accuracy;  ///< of validation
+};
+
+LAMINA_API const std::vector<Workload>& workloads();         ///< in the order of the posts
+LAMINA_API const Workload& workload(std::string_view name);  ///< throws UsageError with near names
+
+struct WorkloadOptions {
+  /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids, or nietzsche.txt.
+  /// Empty: a synthetic set in the same format.
+  std::filesystem::path data{};
+  double share = 1;       ///< of a synthetic set's samples, from above 0 to 1
+  int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
+  int batch = 0;          ///< 0: the workload's
+  bool dropout = true;
+  std::uint64_t seed = 0;
+};
+
+/// A workload ready to be trained.
+struct PreparedWorkload {
+  Graph graph;
+  std::unique_ptr<Source> training, validation;  ///< lstm_text has no validation
+  TrainerOptions options;                        ///< without a checkpoint and callbacks
+  std::string data;                              ///< "MNIST", or "synthetic digits": what it is trained on
+  bool synthetic = true;
+  std::optional<Optimum> optimum;  ///< of a synthetic set: what the best classifier reaches on the validation samples
+};
+
+/// The network, its data and its training as the source has them; losses as Keras', probabilities limited to
+/// [1e-7, 1 - 1e-7]. Throws UsageError (options out of range), FileError (data), ShapeError.
+LAMINA_API PreparedWorkload prepare(const Workload&, const WorkloadOptions& = {});
+
+/// Of a finished run, one line for each number that is in its band, or not. Throws UsageError if the run has another
+/// number of epochs than the workload.
+struct Judgement {
+  bool accepted = false;  ///< the last epoch's loss and accuracy are in their bands
+  std::vector<std::string> lines;
+};
+LAMINA_API Judgement judge(const Workload&, std::span<const EpochResult>);
+
+}  // namespace lamina

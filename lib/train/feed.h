@@ -1,0 +1,51 @@
+#pragma once
+// Batches on their way into a plan, and scores on their way out.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lamina/batches.h"
+#include "lamina/train.h"
+
+namespace lamina::training {
+
+/// The names of a graph's two inputs.
+struct Inputs {
+  std::string samples, labels;
+};
+
+/// Throws UsageError unless the graph is one that Trainer documents.
+Inputs inputs_of(const Graph&);
+
+/// Uploads batches to a plan. A batch that is not full is filled up with zeros, whose label is -1.
+class Feed {
+ public:
+  Feed(const Plan&, const Inputs&, const Source&);  ///< throws UsageError if the source does not fit the plan
+  void give(const Plan&, const Batch&);
+  int batch() const { return static_cast<int>(labels_.size()); }
+
+ private:
+  Inputs inputs_;
+  std::vector<float> samples_, labels_;  // of a batch that is not full
+};
+
+/// The output of each batch of an epoch, kept on the device until it is asked for.
+class Scores {
+ public:
+  Scores(Device&, DType, std::int64_t batches);
+  void clear(Device&);                                            ///< enqueues
+  void keep(Backend&, const Tensor& output, std::int64_t batch);  ///< enqueues
+  std::vector<Score> read(Device&, std::int64_t batches) const;   ///< the first so many; waits
+  void write(Device&, const std::vector<Score>&);                 ///< waits
+
+ private:
+  Tensor rows(std::int64_t count) const;
+  DType dtype_;
+  Buffer rows_;  // loss and accuracy of each batch
+};
+
+/// The mean over an epoch of so many samples in batches of `batch`.
+Score mean(const std::vector<Score>&, std::int64_t samples, int batch);
+
+}  // namespace lamina::training

@@ -1,0 +1,203 @@
+// The six workloads' networks and data.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "lamina/error.h"
+#include "lamina/nets.h"
+#include "lamina/workloads.h"
+
+namespace lamina {
+namespace {
+
+constexpr double keras_clip = 1e-7;
+
+/// What a workload is made for: sizes that come from its data.
+struct Sizes {
+  int batch;
+  int vocabulary = 0;  ///< ids that occur
+};
+
+struct Data {
+  std::unique_ptr<Source> training{}, validation{};
+  std::string name{};
+  bool synthetic = false;
+  std::optional<Optimum> optimum{};
+  int vocabulary = 0;
+};
+
+int narrow(int width, const WorkloadOptions& options) {
+  return (width + options.width_divisor - 1) / options.width_divisor;
+}
+
+std::int64_t part(std::int64_t samples, const WorkloadOptions& options) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * options.share));
+}
+
+// ---- Networks -------------------------------------------------------------------------------------------------------
+
+Graph image_network(const Workload& workload, const Sizes& sizes, const WorkloadOptions& options) {
+  Graph graph = nets::build(
+      workload.name,
+      {.batch = sizes.batch, .width_divisor = options.width_divisor, .dropout = options.dropout, .softmax = false});
+  const Value logits = graph.value(graph.nodes().back().name);
+  softmax_cross_entropy(logits, graph.input({sizes.batch, 1, 1, 1}, "labels"), "loss", {.clip = keras_clip});
+  return graph;
+}
+
+/// Ids of {batch, 1, steps, 1} to one logit.
+Graph fasttext(const Sizes& sizes, const WorkloadOptions& options) {
+  Graph graph("imdb_fasttext");
+  const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({sizes.batch, 1, 400, 1}, "ids");
+  x = embedding(x, "embedding_1", {.vocabulary = sizes.vocabulary, .features = narrow(50, options)});
+  x = global_average_pool(x, "mean");  // over all steps, padding included
+  x = fully_connected(x, "dense_1", {.outputs = 1});
+  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+Graph bilstm(const Sizes& sizes, const WorkloadOptions& options) {
+  Graph graph("imdb_bilstm");
+  const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({sizes.batch, 1, 100, 1}, "ids");
+  x = embedding(x, "embedding_1", {.vocabulary = sizes.vocabulary, .features = narrow(128, options)});
+  const int hidden = narrow(64, options);
+  const Value forward = lstm(x, "lstm_1", {.hidden = hidden, .steps = Steps::last});
+  const Value backward = lstm(x, "lstm_1_reverse", {.hidden = hidden, .steps = Steps::last, .reverse = true});
+  x = concat({forward, backward}, "bidirectional_1");
+  if (options.dropout) x = dropout(x, "dropout_1", {.rate = 0.5});
+  x = fully_connected(x, "dense_1", {.outputs = 1});
+  sigmoid_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+/// Characters as ids; the LSTM takes each as its one-hot vector.
+Graph text_network(const Sizes& sizes, const WorkloadOptions& options) {
+  Graph graph("lstm_text");
+  const Value labels = graph.input({sizes.batch, 1, 1, 1}, "labels");
+  Value x = graph.input({sizes.batch, 1, 40, 1}, "characters");
+  x = lstm(x, "lstm_1", {.hidden = narrow(128, options), .steps = Steps::last, .vocabulary = sizes.vocabulary});
+  x = fully_connected(x, "dense_1", {.outputs = sizes.vocabulary});
+  softmax_cross_entropy(x, labels, "loss", {.clip = keras_clip});
+  return graph;
+}
+
+// ---- Data -----------------------------------------------------------------------------------------------------------
+
+Data glyphs(const GlyphOptions& kind, const ImageOptions& augmentation, std::int64_t train, std::int64_t test,
+            const WorkloadOptions& options) {
+  const Glyphs all(kind);
+  ImageSet unseen = all.draw(part(test, options), options.seed * 2 + 2);
+  Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.optimum(2000, 1), .vocabulary = 0};
+  data.training = image_source(all.draw(part(train, options), options.seed * 2 + 1), augmentation);
+  data.validation = image_source(std::move(unseen));
+  return data;
+}
+
+Data mnist(const WorkloadOptions& options) {
+  if (options.data.empty()) return glyphs(Glyphs::mnist(), {}, 60000, 10000, options);
+  return {.training = image_source(read_mnist(options.data, Part::train)),
+          .validation = image_source(read_mnist(options.data, Part::test)),
+          .name = "MNIST"};
+}
+
+Data cifar10(const WorkloadOptions& options) {
+  const ImageOptions augmentation{.shift = 0.1, .flip = true};
+  if (options.data.empty()) return glyphs(Glyphs::cifar10(), augmentation, 50000, 10000, options);
+  return {.training = image_source(read_cifar10(options.data, Part::train), augmentation),
+          .validation = image_source(read_cifar10(options.data, Part::test)),
+          .name = "CIFAR-10"};
+}
+
+Data reviews(const WorkloadOptions& options, int length) {
+  Data data;
+  IdSet train, test;
+  if (options.data.empty()) {
+    const Reviews all;
+    train = all.draw(part(25000, options), options.seed * 2 + 1);
+    test = all.draw(part(25000, options), options.seed * 2 + 2);
+    data.name = "synthetic reviews";
+    data.synthetic = true;
+    data.optimum = all.optimum(20000, 1);
+  } else {
+    train = read_ids(options.data / "imdb-train.ids");
+    test = read_ids(options.data / "imdb-test.ids");
+    data.name = "IMDB";
+  }
+  data.vocabulary = static_cast<int>(std::max(train.vocabulary, test.vocabulary));
+  data.training = id_source(std::move(train), length);
+  data.validation = id_source(std::move(test), length);
+  return data;
+}
+
+Data text(const WorkloadOptions& options) {
+  Data data;
+  Text all;
+  if (options.data.empty()) {
+    const MarkovText chain;
+    const std::string drawn = chain.draw(part(600893, options), options.seed + 1);
+    all = make_text(drawn);
+    data.name = "synthetic text";
+    data.synthetic = true;
+    data.optimum = chain.optimum();
+    data.optimum->loss = chain.loss(drawn);  // of this text: training has no other
+  } else {
+    all = read_text(options.data / "nietzsche.txt");
+    data.name = "Nietzsche";
+  }
+  data.vocabulary = static_cast<int>(all.alphabet.size());
+  data.training = text_source(std::move(all), {});
+  return data;
+}
+
+struct Maker {
+  std::string_view name;
+  std::function<Data(const WorkloadOptions&)> data;
+  std::function<Graph(const Workload&, const Sizes&, const WorkloadOptions&)> graph;
+};
+
+const Maker& maker(std::string_view name) {
+  const auto sized = [](auto build) {
+    return
+        [build](const Workload&, const Sizes& sizes, const WorkloadOptions& options) { return build(sizes, options); };
+  };
+  static const std::vector<Maker> all = {
+      {"mnist_mlp", mnist, image_network},
+      {"mnist_cnn", mnist, image_network},
+      {"cifar10_cnn", cifar10, image_network},
+      {"imdb_fasttext", [](const WorkloadOptions& o) { return reviews(o, 400); }, sized(fasttext)},
+      {"imdb_bilstm", [](const WorkloadOptions& o) { return reviews(o, 100); }, sized(bilstm)},
+      {"lstm_text", text, sized(text_network)},
+  };
+  const auto found = std::ranges::find(all, name, &Maker::name);
+  if (found == all.end()) throw UsageError("no workload " + std::string(name));
+  return *found;
+}
+
+}  // namespace
+
+PreparedWorkload prepare(const Workload& workload, const WorkloadOptions& options) {
+  if (!(options.share > 0 && options.share <= 1))
+    throw UsageError("share is " + std::to_string(options.share) + "; it should be above 0, and at most 1");
+  if (options.width_divisor < 1 || options.batch < 0)
+    throw UsageError("width_divisor should be at least 1, and batch at least 0");
+  if (options.share < 1 && !options.data.empty()) throw UsageError("share is for synthetic sets; leave it at 1");
+  const Maker& make = maker(workload.name);
+  Data data = make.data(options);
+  const Sizes sizes{options.batch > 0 ? options.batch : workload.batch, data.vocabulary};
+  Graph graph = make.graph(workload, sizes, options);
+  TrainerOptions train;
+  train.optimiser = named_optimiser(workload.optimiser).optimiser;
+  train.learning_rate = inverse_time(workload.learning_rate, workload.decay);
+  train.drop_last = workload.drop_last;
+  train.seed = options.seed;
+  train.validation = data.validation.get();
+  return {std::move(graph), std::move(data.training), std::move(data.validation),
+          std::move(train), std::move(data.name),     data.synthetic,
+          data.optimum};
+}
+
+}  // namespace lamina

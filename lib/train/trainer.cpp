@@ -1,0 +1,269 @@
+// Epochs of a training: batches in, updates, scores, checkpoints.
+
+#include "lamina/train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "checkpoint.h"
+#include "feed.h"
+#include "initial.h"
+#include "lamina/error.h"
+#include "lamina/random.h"
+
+namespace lamina {
+namespace {
+
+using namespace training;
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Options training_options(const TrainerOptions& given) {
+  Options options = given.plan;
+  options.mode = Mode::training;
+  options.optimiser = given.optimiser;
+  options.clip_norm = given.clip_norm;
+  options.accumulate_parameters = given.accumulate > 1;
+  options.seed = given.seed;
+  options.share = nullptr;
+  return options;
+}
+
+Options evaluation_options(const Plan& plan) {
+  Options options = plan.options();
+  options.mode = Mode::inference;
+  options.optimiser.reset();
+  options.clip_norm = 0;
+  options.accumulate_parameters = options.input_gradient = false;
+  options.keep = Keep::all;
+  options.share = &plan;
+  return options;
+}
+
+LoaderOptions loader_options(const TrainerOptions& given, int batch) {
+  return {.batch = batch,
+          .shuffle = given.shuffle,
+          .drop_last = given.drop_last,
+          .seed = given.seed,
+          .threads = given.threads,
+          .ahead = 3};
+}
+
+TrainerOptions checked(TrainerOptions given) {
+  if (given.accumulate < 1)
+    throw UsageError("Trainer: accumulate is " + std::to_string(given.accumulate) + "; it should be at least 1");
+  if (given.checkpoint_updates < 0)
+    throw UsageError("Trainer: checkpoint_updates is " + std::to_string(given.checkpoint_updates) +
+                     "; it should be at least 0");
+  if (!given.learning_rate)
+    throw UsageError("Trainer: learning_rate is empty; give a schedule, as constant_rate(0.001)");
+  return given;
+}
+
+/// A last batch that is not full has rows of zeros, which would change a batch norm's statistics.
+void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
+  if (loader.samples() % batch == 0) return;
+  for (const Node& node : graph.nodes())
+    if (std::holds_alternative<BatchNorm>(node.op))
+      throw UsageError("Trainer: the last batch of an epoch has " + std::to_string(loader.samples() % batch) + " of " +
+                       std::to_string(batch) + " samples, and node " + node.name +
+                       " takes statistics of whole batches; set drop_last, or another batch size");
+}
+
+/// What must be the same in a run that goes on from a checkpoint.
+std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, int batch) {
+  std::string nodes;
+  for (const Node& node : plan.graph().nodes()) {
+    nodes += node.name + ' ' + to_string(node.op) + ' ' + to_string(node.shape);
+    for (const int input : node.inputs) nodes += ' ' + std::to_string(input);
+    nodes += '\n';
+  }
+  std::ostringstream text;
+  text << "graph " << hash(nodes) << " of " << plan.graph().parameter_count() << " parameters in "
+       << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << ", norm up to "
+       << options.clip_norm << ", batch " << batch << " x " << options.accumulate << " of " << loader.samples()
+       << " samples, " << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
+  return text.str();
+}
+
+}  // namespace
+
+struct Trainer::Body {
+  /// A plan in inference mode with the parameters of the training plan.
+  struct Evaluation {
+    Plan plan;
+    Feed feed;
+    Evaluation(const Graph& graph, const Plan& training, const Inputs& inputs, const Source& source)
+        : plan(graph, training.backend(), evaluation_options(training)), feed(plan, inputs, source) {}
+  };
+  struct Validation {
+    Loader loader;
+    Scores scores;
+  };
+
+  TrainerOptions options;
+  Backend& backend;
+  Inputs inputs;
+  Plan plan;
+  Feed feed;
+  Loader loader;
+  Scores scores;
+  std::string description;
+  std::optional<Evaluation> evaluation;
+  RunState run;
+  bool resumed = false;
+  int added = 0;  // batches whose gradients wait for an update
+  std::int64_t added_samples = 0;
+  int gradient_of = 0;  // samples of the batch that the output's gradient was set for
+
+  Body(const Graph& graph, Backend& b, const Source& source, TrainerOptions given)
+      : options(checked(std::move(given))),
+        backend(b),
+        inputs(inputs_of(graph)),
+        plan(graph, b, training_options(options)),
+        feed(plan, inputs, source),
+        loader(source, loader_options(options, feed.batch())),
+        scores(b.device(), plan.options().dtype, loader.batches()) {
+    check_last_batch(plan.graph(), loader, feed.batch());
+    description = describe(plan, options, loader, feed.batch());
+    fill_parameters(plan, options);
+    if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) resume();
+    if (options.validation == nullptr) return;
+    evaluation.emplace(plan.graph(), plan, inputs, *options.validation);
+    validation = validation_of(*options.validation);
+  }
+
+  void resume() {
+    run = load_checkpoint(options.checkpoint, plan, description);
+    if (run.batch > loader.batches())
+      throw FileError(options.checkpoint.string() + ": batch " + std::to_string(run.batch) + " of " +
+                      std::to_string(loader.batches()));
+    scores.write(backend.device(), run.scores);
+    resumed = true;
+  }
+
+  void save() {
+    if (options.checkpoint.empty()) return;
+    run.description = description;
+    run.scores = scores.read(backend.device(), run.batch);
+    save_checkpoint(options.checkpoint, plan, run);
+  }
+
+  /// Sets the gradient of the mean loss. A batch that is not full counts by its samples when batches are added up.
+  void set_output_gradient(int samples) {
+    if (gradient_of == samples) return;
+    gradient_of = samples;
+    const double share = options.accumulate == 1 ? 1 : static_cast<double>(samples) / feed.batch();
+    const double gradient[] = {share, 0};
+    upload(backend.device(), plan.output_gradient(), std::span<const double>(gradient));
+  }
+
+  void update() {
+    const double scale = options.accumulate == 1 ? 1 : feed.batch() / static_cast<double>(added_samples);
+    plan.update(options.learning_rate(plan.updates()), scale);
+    added = 0;
+    added_samples = 0;
+  }
+
+  void step(const Batch& batch) {
+    feed.give(plan, batch);
+    plan.forward();
+    scores.keep(backend, plan.output(), batch.number);
+    set_output_gradient(batch.shape.n);
+    plan.backward();
+    added_samples += batch.shape.n;
+    if (++added == options.accumulate || batch.number + 1 == loader.batches()) update();
+    run.batch = batch.number + 1;
+  }
+
+  bool wants_checkpoint() const {
+    return options.checkpoint_updates > 0 && added == 0 && run.batch < loader.batches() &&
+           plan.updates() % static_cast<std::uint64_t>(options.checkpoint_updates) == 0;
+  }
+
+  void batches() {
+    if (run.batch == 0) scores.clear(backend.device());
+    loader.start(run.epoch, run.batch);
+    auto start = Clock::now();
+    while (const Batch* batch = loader.next()) {
+      step(*batch);
+      run.seconds += since(std::exchange(start, Clock::now()));
+      if (wants_checkpoint()) save();
+      if (options.after_batch)
+        options.after_batch({run.epoch, run.batch, loader.batches(), batch->shape.n, plan.updates()});
+    }
+  }
+
+  Score evaluate(Evaluation& with, Validation& on) {
+    with.plan.parameters_changed();
+    on.loader.start(0);
+    while (const Batch* batch = on.loader.next()) {
+      with.feed.give(with.plan, *batch);
+      with.plan.forward();
+      on.scores.keep(backend, with.plan.output(), batch->number);
+    }
+    return mean(on.scores.read(backend.device(), on.loader.batches()), on.loader.samples(), feed.batch());
+  }
+
+  std::unique_ptr<Validation> validation_of(const Source& source) {
+    const LoaderOptions in_order{.batch = feed.batch(), .shuffle = false, .threads = options.threads};
+    const std::int64_t batches = (source.count() + feed.batch() - 1) / feed.batch();
+    return std::unique_ptr<Validation>(
+        new Validation{Loader(source, in_order), Scores(backend.device(), plan.options().dtype, batches)});
+  }
+
+  void epoch() {
+    batches();
+    EpochResult result{.epoch = run.epoch};
+    auto start = Clock::now();
+    result.training = mean(scores.read(backend.device(), loader.batches()), loader.samples(), feed.batch());
+    run.seconds += since(std::exchange(start, Clock::now()));
+    if (validation) result.validation = evaluate(*evaluation, *validation);
+    result.validation_seconds = since(start);
+    result.seconds = run.seconds + result.validation_seconds;
+    run.complete.push_back(result);
+    run.epoch += 1;
+    run.batch = 0;
+    run.seconds = 0;
+    save();
+    if (options.after_epoch) options.after_epoch(result);
+  }
+
+  std::unique_ptr<Validation> validation;  // last: its threads read the source
+};
+
+Trainer::Trainer(const Graph& graph, Backend& backend, const Source& train, TrainerOptions options)
+    : body_(std::make_unique<Body>(graph, backend, train, std::move(options))) {}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+
+const std::vector<EpochResult>& Trainer::train(int epochs) {
+  while (body_->run.epoch < static_cast<std::uint64_t>(std::max(epochs, 0))) body_->epoch();
+  return body_->run.complete;
+}
+
+const std::vector<EpochResult>& Trainer::epochs() const { return body_->run.complete; }
+bool Trainer::resumed() const { return body_->resumed; }
+Plan& Trainer::plan() { return body_->plan; }
+
+Score Trainer::evaluate(const Source& source) {
+  Body& body = *body_;
+  if (!body.evaluation) body.evaluation.emplace(body.plan.graph(), body.plan, body.inputs, source);
+  const Feed fits(body.evaluation->plan, body.inputs, source);
+  return body.evaluate(*body.evaluation, *body.validation_of(source));
+}
+
+std::vector<Score> Trainer::batch_scores() const {
+  const std::int64_t batches =
+      body_->run.batch == 0 && body_->run.epoch > 0 ? body_->loader.batches() : body_->run.batch;
+  return body_->scores.read(body_->backend.device(), batches);
+}
+
+}  // namespace lamina

@@ -1,0 +1,86 @@
+// Losses of 100 steps under every optimiser against PyTorch's, on the numbers of data/goldens/make_training.py.
+
+#include <algorithm>
+#include <cmath>
+
+#include "lamina/plan.h"
+#include "lamina/weights.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/numbers/values.h"
+#include "train/backends.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+struct Case {
+  std::string name;
+  Optimiser optimiser;
+  Schedule rate;
+  double clip_norm = 0;
+};
+
+std::vector<Case> cases() {
+  const Sgd nesterov{.momentum = 0.9, .nesterov = true, .weight_decay = 0.01};
+  return {{"sgd", Sgd{}, constant_rate(0.1)},
+          {"momentum", Sgd{.momentum = 0.9}, constant_rate(0.05)},
+          {"nesterov", nesterov, constant_rate(0.05)},
+          {"rmsprop", RmsProp{}, constant_rate(0.01)},
+          {"keras_rmsprop", named_optimiser("keras_rmsprop").optimiser, constant_rate(0.01)},
+          {"adadelta", Adadelta{}, constant_rate(1)},
+          {"keras_adadelta", named_optimiser("keras_adadelta").optimiser, constant_rate(1)},
+          {"adam", Adam{}, constant_rate(0.01)},
+          {"adam_decayed", Adam{.weight_decay = 0.05}, constant_rate(0.01)},
+          {"adamw", AdamW{.weight_decay = 0.05}, constant_rate(0.01)},
+          {"keras_sgd", KerasSgd{}, constant_rate(0.1)},
+          {"keras_momentum", KerasSgd{.momentum = 0.9}, constant_rate(0.05)},
+          {"keras_nesterov", KerasSgd{.momentum = 0.9, .nesterov = true}, constant_rate(0.05)},
+          {"keras_adam", KerasAdam{}, constant_rate(0.01)},
+          {"clipped", Adam{}, constant_rate(0.01), 0.3},
+          {"decaying", KerasSgd{.momentum = 0.9}, inverse_time(0.1, 0.02)},
+          {"cosine", Sgd{.momentum = 0.9}, cosine(0.1, 0.01, 80)}};
+}
+
+}  // namespace
+
+TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
+  const TensorFile golden = read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/training.safetensors");
+  const Values &x = golden.at("x").values, &labels = golden.at("labels").values;
+  constexpr std::size_t steps = 100, batches = 10, batch = 8;
+  Graph graph("two layers");
+  const Value classes = graph.input({batch, 1, 1, 1}, "labels");
+  Value y = relu(fully_connected(graph.input({batch, 12, 1, 1}, "x"), "first", {.outputs = 16}));
+  softmax_cross_entropy(fully_connected(y, "second", {.outputs = 5}), classes);
+  for (const std::string& name : training_backends()) {
+    const auto backend = make_or_skip(name);
+    Device& device = backend->device();
+    for (const Case& c : cases()) {
+      Options options;
+      options.dtype = DType::f64;
+      options.optimiser = c.optimiser;
+      options.clip_norm = c.clip_norm;
+      Plan plan(graph, *backend, options);
+      for (const std::string& p : plan.parameter_names()) write(device, plan.parameter(p), golden.at(p).values);
+      write(device, plan.output_gradient(), {1, 0});
+      const Values& wanted = golden.at("losses." + c.name).values;
+      double worst = 0;
+      for (std::size_t step = 0; step < steps; ++step) {
+        const auto part = [&](const Values& all, std::size_t length) {
+          const auto first = all.begin() + static_cast<std::ptrdiff_t>(step % batches * length);
+          return Values(first, first + static_cast<std::ptrdiff_t>(length));
+        };
+        write(device, plan.input("x"), part(x, batch * 12));
+        write(device, plan.input("labels"), part(labels, batch));
+        plan.forward();
+        worst = std::max(worst, std::abs(read(device, plan.output())[0] - wanted[step]));
+        plan.backward();
+        plan.update(c.rate(step));
+      }
+      INFO(name << ", " << c.name);
+      CHECK(wanted.back() < wanted[9]);  // the same batch, ninety steps earlier
+      CHECK(worst < 1e-9);
+    }
+  }
+}

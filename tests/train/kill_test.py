@@ -1,0 +1,66 @@
+"""Kills a training at random moments, again and again, until it ends: no checkpoint may be unreadable, and the end must
+be, bit by bit, that of a run that nobody killed.
+
+usage: kill_test.py CHILD KILLS SECONDS [SEED]        until so many kills, or so many seconds, whichever comes first
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+EPOCHS, PAUSE = "3", "0.002"
+
+
+def start(child, checkpoint):
+    return subprocess.Popen([child, checkpoint, EPOCHS, PAUSE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def main():
+    child, kills, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+    dice = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+    begun = time.monotonic()
+    wanted = subprocess.run([child, "-", EPOCHS, "0"], capture_output=True, text=True, check=True).stdout
+    first = time.monotonic()
+    length = None  # of an undisturbed run with checkpoints
+    done = runs = resumed = 0
+    while done < kills and time.monotonic() - begun < seconds:
+        with tempfile.TemporaryDirectory(prefix="lamina-kill-") as folder:
+            checkpoint = os.path.join(folder, "run.safetensors")
+            for attempt in range(40):
+                resumed += os.path.exists(checkpoint)
+                process = start(child, checkpoint)
+                try:
+                    # Any moment of a run, from the start of the process on; the last attempts may end.
+                    wait = None if length is None or attempt == 39 else dice.uniform(0, 0.6 * length)
+                    out, err = process.communicate(timeout=wait)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    done += 1
+                    continue
+                if process.returncode != 0 or out != wanted:
+                    print(f"run {runs}, attempt {attempt}: status {process.returncode}, {out!r} and not {wanted!r}\n{err}")
+                    return 1
+                if length is None:
+                    length = time.monotonic() - first
+                runs += 1
+                break
+            else:
+                print("no attempt ended")
+                return 1
+            left = [name for name in os.listdir(folder) if name != "run.safetensors"]
+            if left:
+                print(f"files are left: {left}")
+                return 1
+    print(f"{done} kills, {resumed} resumes, {runs} runs that ended alike, {time.monotonic() - begun:.1f} s")
+    if done == 0 or resumed == 0:
+        print("nothing was killed")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

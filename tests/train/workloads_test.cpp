@@ -1,0 +1,60 @@
+// The six workloads: sizes as published; each learns its synthetic set to the best that is possible.
+
+#include "lamina/workloads.h"
+
+#include <cmath>
+
+#include "io/files.h"
+#include "lamina/data.h"
+#include "lamina/error.h"
+#include "support/backend.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+TEST_CASE("the workloads' networks have the published parameters") {
+  const auto parameters = [](const char* name) {
+    return prepare(workload(name), {.share = 0.001}).graph.parameter_count();
+  };
+  CHECK(parameters("mnist_mlp") == 669706);
+  CHECK(parameters("mnist_cnn") == 1199882);
+  CHECK(parameters("cifar10_cnn") == 1250858);
+  // Of synthetic sets: 2000 ids, and 8 characters.
+  CHECK(parameters("imdb_fasttext") == 50 * 2000 + 51);
+  CHECK(parameters("imdb_bilstm") == 2658945 - (20000 - 2000) * 128);
+  CHECK(parameters("lstm_text") == 102585 - (57 - 8) * (4 * 128 + 128 + 1));
+}
+
+TEST_CASE("a workload on real files takes its vocabulary and its samples from them") {
+  const Folder folder;
+  IdSet set;
+  set.vocabulary = 20000;
+  for (std::uint32_t i = 0; i < 40; ++i) set.append(std::vector<std::uint32_t>{1, i + 4, 19999}, i % 2);
+  write_ids(folder / "imdb-train.ids", set);
+  write_ids(folder / "imdb-test.ids", set);
+  const PreparedWorkload ready = prepare(workload("imdb_bilstm"), {.data = folder.path()});
+  CHECK(ready.graph.parameter_count() == 2658945);
+  CHECK(ready.data == "IMDB");
+  CHECK(!ready.synthetic);
+  CHECK(!ready.optimum);
+  CHECK(ready.training->count() == 40);
+  CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.data = folder.path()}), FileError);
+  CHECK_THROWS_AS(prepare(workload("imdb_bilstm"), {.data = folder.path(), .share = 0.5}), UsageError);
+  CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.share = 0}), UsageError);
+  CHECK_THROWS_AS(workload("mnist_mlq"), UsageError);
+}
+
+TEST_CASE("every workload has its optimiser, its numbers of batches and its augmentation") {
+  for (const Workload& each : workloads()) {
+    PreparedWorkload ready = prepare(each, {.share = 0.002});
+    INFO(each.name);
+    CHECK(ready.synthetic);
+    CHECK(ready.data.starts_with("synthetic"));
+    CHECK(ready.options.optimiser == named_optimiser(each.optimiser).optimiser);
+    CHECK(ready.options.learning_rate(0) == each.learning_rate);
+    CHECK(ready.options.drop_last == (each.name == "cifar10_cnn"));
+    CHECK((ready.validation == nullptr) == (each.name == "lstm_text"));
+    CHECK(ready.graph.node("labels").shape.n == each.batch);
+  }
+}
