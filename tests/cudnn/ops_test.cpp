@@ -32,6 +32,22 @@ TEST_CASE("cudnn: ReLU's gradient is masked by y, which stands for x") {
                                                    ", dy, " + t + ", y, 0, " + t + ", dx0)"});
 }
 
+TEST_CASE("cudnn: sigmoid and tanh are the library's, and their gradients get x and y") {
+  FakeBackend on;
+  for (const auto& [op, mode] : {std::pair{Op{Sigmoid{}}, "0"}, {Op{Tanh{}}, "2"}}) {
+    const Case c = {"", op, {shape}};
+    const std::string activation = "ActivationDescriptor " + std::string(mode) + " 1 0";
+    CHECK(calls(on, c, Pass::forward) ==
+          Calls{"ActivationForward(handle, " + activation + ", 1, " + t + ", x0, 0, " + t + ", y)"});
+    CHECK(calls(on, c, Pass::recompute) == calls(on, c, Pass::forward));
+    CHECK(calls(on, c, Pass::backward_data, {.dtype = DType::f32, .adds = true}) ==
+          Calls{"ActivationBackward(handle, " + activation + ", 1, " + t + ", y, " + t + ", dy, " + t + ", x0, 1, " +
+                t + ", dx0)"});
+    const Lowered unit = on.backend.lower(spec_of(on, c), {});
+    CHECK((unit.backward_reads_x[0] && unit.backward_reads_y));
+  }
+}
+
 TEST_CASE("cudnn: softmax goes over channels, accurately") {
   FakeBackend on;
   const Case c = {"", Softmax{}, {shape}};

@@ -57,10 +57,14 @@ FilterDescriptor describe_filter(const Api& api, const TensorSpec& spec) {
   return filter;
 }
 
+ActivationDescriptor describe_activation(const Api& api, int mode, int nans) {
+  ActivationDescriptor activation(api);
+  LAMINA_CUDNN(api, SetActivationDescriptor, activation.get(), mode, nans, 0.0);
+  return activation;
+}
+
 ActivationDescriptor describe_relu(const Api& api, int nans) {
-  ActivationDescriptor relu(api);
-  LAMINA_CUDNN(api, SetActivationDescriptor, relu.get(), activation_mode::relu, nans, 0.0);
-  return relu;
+  return describe_activation(api, activation_mode::relu, nans);
 }
 
 const void* one(DType dtype) {

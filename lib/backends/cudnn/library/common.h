@@ -22,6 +22,7 @@ TensorDescriptor describe_gradient(const Api&, const TensorSpec&);
 /// Of a number per channel, {1, c, 1, 1}: its strides are c, 1, 1, 1 whatever the layout of the other tensors.
 TensorDescriptor describe_dense(const Api&, const TensorSpec&);
 FilterDescriptor describe_filter(const Api&, const TensorSpec&);
+ActivationDescriptor describe_activation(const Api&, int mode, int nans = nan::propagate);
 ActivationDescriptor describe_relu(const Api&, int nans = nan::propagate);
 
 int data_type_of(DType);  ///< throws Unsupported for types that this backend lacks

@@ -67,7 +67,8 @@ static_assert(math_type::standard == CUDNN_DEFAULT_MATH && math_type::tensor_op 
 static_assert(determinism::none == CUDNN_NON_DETERMINISTIC && determinism::full == CUDNN_DETERMINISTIC);
 static_assert(nan::propagate == CUDNN_PROPAGATE_NAN);
 static_assert(convolution_mode::cross_correlation == CUDNN_CROSS_CORRELATION);
-static_assert(activation_mode::relu == CUDNN_ACTIVATION_RELU);
+static_assert(activation_mode::sigmoid == CUDNN_ACTIVATION_SIGMOID && activation_mode::relu == CUDNN_ACTIVATION_RELU);
+static_assert(activation_mode::tanh == CUDNN_ACTIVATION_TANH);
 static_assert(pooling_mode::average_with_padding == CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING &&
               pooling_mode::average_without_padding == CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING &&
               pooling_mode::max_deterministic == CUDNN_POOLING_MAX_DETERMINISTIC);

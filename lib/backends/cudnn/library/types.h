@@ -58,7 +58,7 @@ namespace convolution_mode {
 constexpr int cross_correlation = 1;
 }
 namespace activation_mode {
-constexpr int relu = 1;
+constexpr int sigmoid = 0, relu = 1, tanh = 2;
 }
 namespace pooling_mode {
 constexpr int average_with_padding = 1, average_without_padding = 2, max_deterministic = 3;

@@ -11,8 +11,6 @@ namespace {
 
 }  // namespace
 
-Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
-Lowered lower(const Tanh&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 Lowered lower(const SoftmaxCrossEntropy&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 Lowered lower(const SigmoidCrossEntropy&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 Lowered lower(const Embedding&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }

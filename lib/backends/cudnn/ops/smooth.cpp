@@ -1,0 +1,51 @@
+// Sigmoid and tanh by the library's activations. It documents no gradient without x, so that x is kept as well as y.
+
+#include "../library/common.h"
+
+namespace lamina::cudnn {
+namespace {
+
+Lowered lower_activation(int mode, const Spec& spec, Session& session) {
+  struct Parts {
+    ActivationDescriptor activation;
+    TensorDescriptor x, y, dx, dy;
+  };
+  const Api& api = session.api();
+  const auto parts = std::make_shared<Parts>(Parts{describe_activation(api, mode), describe_value(api, spec.x[0]),
+                                                   describe_value(api, spec.y), describe_gradient(api, spec.x[0]),
+                                                   describe_gradient(api, spec.y)});
+  const DType dtype = spec.y.dtype;
+  Lowered unit = empty_unit(spec);
+  unit.y_may_alias_x[0] = true;
+  unit.dx_may_alias_dy[0] = true;
+  unit.recompute_reads_x[0] = true;
+  unit.backward_reads_x[0] = true;
+  unit.backward_reads_y = true;
+  const auto forward = [&session, &api, parts, dtype](const Args& args) {
+    LAMINA_CUDNN(api, ActivationForward, session.handle(), parts->activation.get(), one(dtype), parts->x.get(),
+                 args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
+  };
+  unit.steps.push_back(step({Pass::forward}, "direct", forward));
+  if (spec.mode == Mode::inference) return unit;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward));
+  const bool adds = adds_dx(spec, 0);
+  unit.steps.push_back(step({Pass::backward_data}, "direct", [&session, &api, parts, dtype, adds](const Args& args) {
+    if (wanted(args, 0))
+      LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
+                   args.y.data, parts->dy.get(), args.dy.data, parts->x.get(), args.x[0].data, beta(dtype, adds),
+                   parts->dx.get(), args.dx[0].data);
+  }));
+  return unit;
+}
+
+}  // namespace
+
+Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Session& session) {
+  return lower_activation(activation_mode::sigmoid, spec, session);
+}
+
+Lowered lower(const Tanh&, const Spec& spec, const Choice&, Session& session) {
+  return lower_activation(activation_mode::tanh, spec, session);
+}
+
+}  // namespace lamina::cudnn
