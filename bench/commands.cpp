@@ -20,6 +20,7 @@
 #include "tasks/engines.h"
 #include "tasks/frontier.h"
 #include "tasks/ledger.h"
+#include "train/train.h"
 
 namespace lamina::bench {
 namespace {
@@ -204,6 +205,47 @@ Action engines(CLI::App& app) {
   return [options](const MakeBackend&) { return printed(cudnn_engines(*options)); };
 }
 
+Action train(CLI::App& app) {
+  auto options = std::make_shared<TrainOptions>();
+  app.add_option("workload", options->workload,
+                 "mnist_mlp, mnist_cnn, cifar10_cnn, imdb_fasttext, imdb_bilstm or lstm_text")
+      ->required();
+  constexpr const char* run = "The run";
+  app.add_option("--backend", options->backend, "Default: eigen")->group(run);
+  app.add_option("--epochs", options->epochs, "Default: as published")->check(CLI::Range(1, 100000))->group(run);
+  app.add_option("--data", options->data, "Folder of the real files (docs/training.md); default: a synthetic set")
+      ->check(CLI::ExistingDirectory)
+      ->group(run);
+  app.add_option("--share", options->share, "Of the synthetic set's samples, above 0 and at most 1")->group(run);
+  app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout")->group(run);
+  auto* dtype = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
+      "--dtype", [options](int number) { options->dtype = static_cast<DType>(number); }, "Element type; default: f32");
+  choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
+  app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
+      ->check(CLI::Range(0, 256))
+      ->group(run);
+  app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
+  app.add_option("--out", options->out, "File for epoch,elapsed,loss,acc,val_loss,val_acc")->group(run);
+  add_processor(app, options->backends);
+  add_cudnn(app, options->backends.cudnn);
+  constexpr const char* cost = "What it costs, and whether it is right";
+  auto* price = app.add_option("--usd_per_hour", options->usd_per_hour, "Price of this machine");
+  price->check(CLI::PositiveNumber)->group(cost);
+  app.add_option("--prices", options->prices, "File of prices, as bench/published/prices.csv; with --configuration")
+      ->check(CLI::ExistingFile)
+      ->excludes(price)
+      ->group(cost);
+  app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
+  app.add_option("--target", options->target, "Accuracy: seconds and dollars to it as well")->group(cost);
+  app.add_flag("--accept", options->accept, "Exit status 1 unless the published results are met; needs --data")
+      ->group(cost);
+  return [options](const MakeBackend& make) {
+    catch_interrupts();
+    check(options->backends);
+    return train_workload(*options, make, print_now);
+  };
+}
+
 Action serve(CLI::App& app) {
   auto config = std::make_shared<std::string>();
   app.add_option("config", *config, "JSON, as bench/race/serve/serve.h has it")->required();
@@ -227,6 +269,7 @@ constexpr Command all[] = {
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
     {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be there",
      engines},
+    {"train", "Train one of six known networks: seconds, dollars, loss and accuracy by epoch", train},
     {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
 
 }  // namespace

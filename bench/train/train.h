@@ -1,0 +1,39 @@
+#pragma once
+// A training of one of the six workloads, with its seconds and dollars.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "io/print.h"
+#include "measure/backends.h"
+#include "options/settings.h"
+
+namespace lamina::bench {
+
+struct TrainOptions {
+  std::string workload{};
+  std::string backend = "eigen";
+  BackendSettings backends{};  ///< how it is made; no names
+  DType dtype = DType::f32;
+  int epochs = 0;                ///< 0: the workload's
+  std::filesystem::path data{};  ///< folder of the real files; empty: a synthetic set
+  double share = 1;              ///< of the synthetic set
+  std::uint64_t seed = 0;
+  int loader_threads = 1;
+  std::filesystem::path out{};         ///< of the run as CSV; empty: none
+  std::filesystem::path checkpoint{};  ///< empty: none
+  double usd_per_hour = 0;             ///< 0: see prices
+  std::filesystem::path prices{};      ///< file of prices; empty: none
+  std::string configuration{};         ///< the line of it that holds
+  double target = 0;                   ///< accuracy to which seconds and dollars are told as well; 0: none
+  bool accept = false;                 ///< compare with the published bands
+};
+
+/// Trains and prints a line for each epoch, then what it took. Progress goes to standard error: a line that is written
+/// over on a terminal, nothing elsewhere. Writes the files that the options ask for. Throws what Trainer, prepare and
+/// files throw, UsageError for options that do not go together. At an interrupt it ends after the batch.
+/// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143.
+int train_workload(const TrainOptions&, const MakeBackend&, const Print&);
+
+}  // namespace lamina::bench
