@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "lamina/error.h"
-#include "support/near.h"
 #include "published_trainings.h"
+#include "support/near.h"
 
 namespace lamina::bench {
 namespace {
@@ -41,7 +41,8 @@ Price price_of(const std::filesystem::path& path, const std::string& configurati
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || !line.starts_with("source,date,configuration,usd_per_hour"))
-    throw FileError(path.string() + ": no file of prices: its first line is not source,date,configuration,usd_per_hour,note");
+    throw FileError(path.string() +
+                    ": no file of prices: its first line is not source,date,configuration,usd_per_hour,note");
   Price newest;
   std::vector<std::string> known;
   while (std::getline(file, line)) {
@@ -100,8 +101,8 @@ TextTable published_table(std::string_view workload) {
   for (const Platform& platform : platforms()) {
     const double seconds = total(workload, platform);
     table.rows.push_back({std::string(platform.title), fmt::format("{:.1f}", seconds),
-                         fmt::format("{:.4f}", platform.usd_per_hour),
-                         fmt::format("{:.4f}", usd(seconds, platform.usd_per_hour))});
+                          fmt::format("{:.4f}", platform.usd_per_hour),
+                          fmt::format("{:.4f}", usd(seconds, platform.usd_per_hour))});
   }
   return table;
 }

@@ -42,7 +42,8 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
   double seconds = 0;
   for (const EpochResult& e : epochs) seconds += e.seconds;
   const auto cost = [&](double needed) {
-    return usd_per_hour > 0 ? fmt::format(", {:.4f} USD at {} USD/h", usd(needed, usd_per_hour), usd_per_hour) : std::string();
+    return usd_per_hour > 0 ? fmt::format(", {:.4f} USD at {} USD/h", usd(needed, usd_per_hour), usd_per_hour)
+                            : std::string();
   };
   std::string text = fmt::format("{} epochs: {:.2f} s{}; the first {:.2f} s", epochs.size(), seconds, cost(seconds),
                                  epochs.front().seconds);
@@ -53,7 +54,7 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
   if (options.target > 0) {
     const double reached = seconds_to(epochs, options.target);
     text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
-                       : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost(reached), of);
+                        : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost(reached), of);
   }
   return text;
 }
@@ -70,9 +71,7 @@ int train_workload(const TrainOptions& options, const MakeBackend& make, const P
   Backends backends(options.backends, make);
   Backend& backend = backends.usable(options.backend);
 
-  PreparedWorkload ready = prepare(known, {.data = options.data,
-                                           .share = options.share,
-                                           .seed = options.seed});
+  PreparedWorkload ready = prepare(known, {.data = options.data, .share = options.share, .seed = options.seed});
   const std::string of = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
   TrainerOptions& how = ready.options;
@@ -90,8 +89,8 @@ int train_workload(const TrainOptions& options, const MakeBackend& make, const P
   };
   Trainer trainer(ready.graph, backend, *ready.training, how);
   print(fmt::format("{}: {} parameters, {}, batch {}, {} samples, on {} ({}){}\n", known.name,
-                    ready.graph.parameter_count(), to_string(how.optimiser),
-                    ready.graph.node("labels").shape.n, ready.training->count(), options.backend, backend.describe(), of));
+                    ready.graph.parameter_count(), to_string(how.optimiser), ready.graph.node("labels").shape.n,
+                    ready.training->count(), options.backend, backend.describe(), of));
   if (trainer.resumed()) print(fmt::format("goes on after {} epochs{}\n", trainer.epochs().size(), of));
   try {
     trainer.train(epochs);

@@ -58,15 +58,13 @@ std::string objection(const HostTensor& host, const Tensor& tensor) {
 
 bool ignored(std::string_view name) { return name == "num_batches_tracked" || name.ends_with(".num_batches_tracked"); }
 
-/// PyTorch's extents: of a fully connected weight a matrix, of a filter all four, of anything else a vector.
+/// PyTorch's extents: of a filter all four, of other weights a matrix, of anything else a vector.
 std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, const Shape& shape) {
   const std::size_t dot = name.rfind('.');
   const Op& op = plan.graph().node(std::string_view(name).substr(0, dot)).op;
-  if (name.substr(dot + 1) == "weight") {
-    if (std::holds_alternative<FullyConnected>(op)) return {shape.n, shape.image()};
-    if (std::holds_alternative<Conv>(op)) return {shape.n, shape.c, shape.h, shape.w};
-  }
-  return {shape.c};
+  if (std::holds_alternative<BatchNorm>(op) || name.substr(dot + 1) == "bias") return {shape.c};
+  if (std::holds_alternative<Conv>(op)) return {shape.n, shape.c, shape.h, shape.w};
+  return {shape.n, shape.image()};
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ TEST_CASE("the posts' own runs lie in the bands that accept ours, and worse ones
     worse.back().training.loss = known.last_loss.high + 1.01 * (known.last_loss.high - known.last_loss.low);
     CHECK(!judge(known, worse).accepted);
     worse = run;
-    worse.back().validation.accuracy = known.last_accuracy.low - 1.01 * (known.last_accuracy.high - known.last_accuracy.low);
+    worse.back().validation.accuracy =
+        known.last_accuracy.low - 1.01 * (known.last_accuracy.high - known.last_accuracy.low);
     CHECK(judge(known, worse).accepted == !known.last_accuracy.known());
     worse.pop_back();
     CHECK_THROWS_AS(judge(known, worse), UsageError);
@@ -93,7 +94,8 @@ TEST_CASE("the newest price of a configuration holds, and a file of another form
   const test::Folder folder;
   const auto file = folder / "prices.csv";
   test::write(file,
-              "source,date,configuration,usd_per_hour,note\na,2017-11,K80,0.4975,\na,2017-12,K80,0.22,\na,2017-11,P100,1.5,x\n");
+              "source,date,configuration,usd_per_hour,note\na,2017-11,K80,0.4975,\na,2017-12,K80,0.22,\na,2017-11,P100,"
+              "1.5,x\n");
   CHECK(price_of(file, "K80").usd_per_hour == 0.22);
   CHECK(price_of(file, "K80").date == "2017-12");
   CHECK(price_of(file, "P100").usd_per_hour == 1.5);

@@ -91,6 +91,22 @@ TEST_CASE("saved weights have PyTorch's names and extents") {
                                                   {"features.conv1.weight", {4, 1, 3, 3}}});
 }
 
+TEST_CASE("the table of an embedding is a matrix in a file, and so is a weight with one row") {
+  Graph graph("ids");
+  Value x = embedding(graph.input({2, 1, 3, 1}), "table", {.vocabulary = 7, .features = 5});
+  fully_connected(x, "fc", {.outputs = 1});
+  const auto backend = make_backend("eigen");
+  Plan from(graph, *backend, {.seed = 1}), to(graph, *backend, {.seed = 2});
+  const TensorFile file = save_weights(from);
+  CHECK(file.at("table.weight").extents == Extents{7, 5});
+  CHECK(file.at("fc.weight").extents == Extents{1, 15});
+  const Folder folder;
+  write_safetensors(folder / "net", file);
+  load_weights(to, read_safetensors(folder / "net"));
+  for (const std::string& name : from.parameter_names())
+    CHECK(values(from, from.parameter(name)) == values(to, to.parameter(name)));
+}
+
 TEST_CASE("weights go through a file into another plan unchanged") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   INFO(to_string(dtype));

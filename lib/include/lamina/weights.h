@@ -41,8 +41,9 @@ LAMINA_API void write_safetensors(const std::filesystem::path&, const TensorFile
 /// plan's element type; a finite number out of its range is a FileError. After an error the plan is unchanged.
 LAMINA_API void load_weights(Plan&, const TensorFile&, const std::string& file_name = "weights");
 
-/// Every parameter and running statistic of the plan, in PyTorch's extents (filters {k, c, h, w}, fully connected
-/// weights {k, c h w}, everything else a vector), of the plan's element type. Waits for the device.
+/// Every parameter and running statistic of the plan, in PyTorch's extents (filters {k, c, h, w}, other weights
+/// matrices, those of fully connected ops {k, c h w}, everything else a vector), of the plan's element type. Waits for
+/// the device.
 LAMINA_API TensorFile save_weights(const Plan&);
 
 /// Converts a fully connected weight {k, h w c}, whose columns flatten an image in the order h, w, c, as in Keras, to
