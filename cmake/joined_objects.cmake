@@ -98,7 +98,11 @@ function(lamina_join_objects target objects symbol)
                      COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of ${objects}")
   add_custom_target(${objects}_joined DEPENDS ${joined})
   add_dependencies(${objects}_joined ${objects})
-  add_dependencies(${target} ${objects}_joined)
+  # Ninja knows from the file itself what makes it. A dependency of targets would keep all that links <target> from
+  # compiling until the objects are joined.
+  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+    add_dependencies(${target} ${objects}_joined)
+  endif()
   target_sources(${target} PRIVATE ${joined})
   set_source_files_properties(${joined} TARGET_DIRECTORY ${target} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 endfunction()

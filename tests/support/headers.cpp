@@ -1,2 +1,2 @@
-// A program whose precompiled headers the tests share.
-int main() {}
+// What is precompiled for this file, all tests share.
+namespace lamina::test {}
