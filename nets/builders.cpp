@@ -2,6 +2,8 @@
 
 #include "builders.h"
 
+#include "support/rounding.h"
+
 namespace lamina::nets {
 
 Value images(Graph& graph, int channels, const Options& options) {
@@ -9,8 +11,7 @@ Value images(Graph& graph, int channels, const Options& options) {
 }
 
 int width(int published, const Options& options, int groups) {
-  const int divided = (published + options.width_divisor - 1) / options.width_divisor;
-  return (divided + groups - 1) / groups * groups;
+  return static_cast<int>(round_up(divide_up(published, options.width_divisor), groups));
 }
 
 Value conv_relu(Value x, const std::string& conv_name, const std::string& relu_name, const Conv& op) {

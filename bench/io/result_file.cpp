@@ -2,64 +2,30 @@
 
 #include "result_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <span>
 #include <system_error>
 
 #include "lamina/error.h"
+#include "support/new_file.h"
 
 namespace lamina::bench {
-namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
-  const char* advice = error == ENOSPC ? "make room on the disk" : "give another file or folder, or the right to write";
-  throw FileError(fmt::format("cannot write {}: {}; {}", path.string(), std::strerror(error), advice));
-}
-
-bool write_all(int file, std::string_view rest) {
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR) return false;
-    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return ::fsync(file) == 0 || errno == EINVAL;  // a pipe or a device has nothing to sync
-}
-
-}  // namespace
 
 void replace_file(const std::filesystem::path& path, const std::string& contents) {
-  std::error_code not_there;
-  const auto status = std::filesystem::status(path, not_there);
-  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  const std::filesystem::path target = special ? path : std::filesystem::path(path.string() + ".part");
-  const int file = ::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) fail(path, errno);
-  const bool written = write_all(file, contents);
-  const int error = errno;
-  ::close(file);
-  if (written && (special || std::rename(target.c_str(), path.c_str()) == 0)) return;
-  const int reason = written ? errno : error;
-  if (!special) ::unlink(target.c_str());
-  fail(path, reason);
+  NewFile file(path, NewFile::Special::written);
+  file.write(std::as_bytes(std::span(contents)));
+  file.keep();
 }
 
 void check_writable(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
-  if (!folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) fail(folder, error.value());
-  }
-  const std::filesystem::path probe = file.string() + ".part";
-  if (std::filesystem::is_directory(file)) fail(file, EISDIR);
-  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return;
-  replace_file(probe, "{}\n");
-  ::unlink(probe.c_str());
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error)
+    throw FileError(fmt::format("cannot make the folder {}: {}; give another file", folder.string(), error.message()));
+  if (!std::filesystem::is_other(std::filesystem::status(file, error))) NewFile{file};  // written beside it, removed
 }
 
 void ResultFile::save() const {

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <regex>
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
+#include "support/near.h"
 
 namespace lamina::bench {
 namespace {
@@ -63,28 +63,11 @@ void add_variants(Differs& differs, const Config& c, const RunOptions& options) 
   if (!options.plan.choices.empty()) differs.emplace_back("choices", "");
 }
 
-/// Smallest number of characters to change, add or drop in `pattern` so that it occurs in `text`.
-std::size_t distance_within(std::string_view pattern, std::string_view text) {
-  std::vector<std::size_t> column(pattern.size() + 1);
-  std::iota(column.begin(), column.end(), std::size_t{0});
-  std::size_t best = pattern.size();
-  for (const char c : text) {
-    std::size_t diagonal = column[0];  // stays 0: the match may start anywhere
-    for (std::size_t i = 1; i <= pattern.size(); ++i) {
-      const std::size_t changed = diagonal + (pattern[i - 1] == c ? 0 : 1);
-      diagonal = column[i];
-      column[i] = std::min({changed, column[i] + 1, column[i - 1] + 1});
-    }
-    best = std::min(best, column.back());
-  }
-  return best;
-}
-
 std::string nearest(const std::vector<std::string>& names, const std::string& filter) {
   std::string plain = filter;  // without what only an expression means
   std::erase_if(plain, [](char c) { return std::string_view("^$()[]*+?\\").find(c) != std::string_view::npos; });
   std::vector<std::pair<std::size_t, const std::string*>> ranked;
-  for (const std::string& name : names) ranked.emplace_back(distance_within(plain, name), &name);
+  for (const std::string& name : names) ranked.emplace_back(edit_distance(plain, name, Match::part), &name);
   const std::size_t shown = std::min<std::size_t>(ranked.size(), 5);
   std::partial_sort(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(shown), ranked.end(),
                     [](const auto& a, const auto& b) { return a.first < b.first; });

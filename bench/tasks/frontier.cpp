@@ -11,6 +11,7 @@
 #include "lamina/error.h"
 #include "measure/layers.h"
 #include "measure/results.h"
+#include "support/unit_memory.h"
 
 namespace lamina::bench {
 namespace {
@@ -31,8 +32,8 @@ std::string algorithm_by_rule(Session& session, const Config& c, const Graph& gr
   choice.max_error = no_bound;
   try {
     Backend& backend = session.backends.at(c.backend);
-    for (const Lowered::Step& step : backend.lower(spec_of(backend, graph, node, c, true), choice).steps)
-      if (step.covers(pass)) return step.algorithm;
+    const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), choice);
+    if (const Lowered::Step* step = find_step(lowered, pass)) return step->algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.
   } catch (const OutOfMemory&) {

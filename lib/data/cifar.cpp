@@ -3,10 +3,10 @@
 #include <string>
 
 #include "byte_source.h"
-#include "io/new_file.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "sets.h"
+#include "support/new_file.h"
 
 namespace lamina {
 namespace {

@@ -1,4 +1,4 @@
-// Glyphs in noise, and the classifier that nothing beats.
+// Glyphs in noise, and the best possible classifier.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ constexpr int cell_pixels = 3, glyph_columns = 5, glyph_rows = 7;
 constexpr int glyph_height = glyph_rows * cell_pixels, glyph_width = glyph_columns * cell_pixels;
 constexpr int most_classes = 10;
 
-/// Grey levels of what is drawn and of what it is drawn on, by channel.
+/// Grey levels of the glyph and of the background, by channel.
 constexpr std::array<std::array<double, 2>, 3> levels = {{{192, 64}, {160, 96}, {80, 144}}};
 
 // Rows of five cells, from the top.
@@ -48,7 +48,7 @@ int left(const GlyphOptions& options) { return (options.image.w - glyph_width) /
 double byte_probability(int byte, double mean, double noise) {
   const double low = byte == 0 ? -INFINITY : (byte - 0.5 - mean) / noise;
   const double high = byte == 255 ? INFINITY : (byte + 0.5 - mean) / noise;
-  // Upper tails of the normal distribution, taken on the side where they are small: so the difference keeps its digits.
+  // Upper tails of the normal distribution, on the side where they are small, so that the difference keeps its digits.
   const auto tail = [](double z) { return 0.5 * std::erfc(z * std::numbers::sqrt2 / 2); };
   return low > 0 ? tail(low) - tail(high) : tail(-high) - tail(-low);
 }
@@ -75,7 +75,7 @@ Glyphs::Glyphs(GlyphOptions options) : options_(options) {
     wrong("classes are 2 to 10, and not " + std::to_string(options_.classes));
   }
   if (options_.shift < 0 || options_.shift > std::min(top(options_), left(options_))) {
-    wrong("glyphs of 21 x 15 pixels shifted by " + std::to_string(options_.shift) + " have no room in " +
+    wrong("glyphs of 21 x 15 pixels shifted by " + std::to_string(options_.shift) + " do not fit into " +
           to_string(image));
   }
   if (!(options_.noise >= 16 && options_.noise <= 1e4)) wrong("noise is 16 to 10000 grey levels");
@@ -105,7 +105,7 @@ ImageSet Glyphs::draw(std::int64_t count, std::uint64_t seed) const {
     const int c = below(words[0], classes);
     const int first_row = top(options_) - options_.shift + below(words[1], places);
     const int first_column = left(options_) - options_.shift + below(words[2], places);
-    // The label is wrong with the options' probability, and then one of the others.
+    // With the options' probability the label is wrong: then it is one of the others.
     const bool is_wrong = (label[0] + 0.5) * 0x1p-32 < options_.wrong_labels;
     set.labels.push_back(
         static_cast<std::uint8_t>(is_wrong ? (c + 1 + below(label[1], classes - 1)) % options_.classes : c));

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "byte_source.h"
-#include "io/new_file.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "sets.h"
+#include "support/new_file.h"
 
 namespace lamina {
 namespace {
@@ -33,14 +33,14 @@ IdSet read_ids(const fs::path& path) {
   if (first != magic) source.fail("does not begin with LIDS, as files of ids do");
   const std::uint32_t found = source.read_u32_le("the version");
   if (found != version) {
-    source.fail("is of version " + std::to_string(found) + "; only version " + std::to_string(version) + " is known");
+    source.fail("has version " + std::to_string(found) + "; this library reads version " + std::to_string(version));
   }
   const std::uint32_t count = source.read_u32_le("the count");
   IdSet set;
   set.vocabulary = source.read_u32_le("the vocabulary");
   if (set.vocabulary == 0) source.fail("has a vocabulary of 0 ids");
   const std::uint32_t classes = source.read_u32_le("the classes");
-  if (classes < 1 || classes > 256) source.fail("has " + std::to_string(classes) + " classes; 1 to 256 can be");
+  if (classes < 1 || classes > 256) source.fail("has " + std::to_string(classes) + " classes; give 1 to 256");
   set.classes = static_cast<int>(classes);
 
   std::vector<std::uint8_t> bytes;
@@ -73,7 +73,7 @@ void write_ids(const fs::path& path, const IdSet& set) {
   check(set, "write_ids");
   if (set.vocabulary == 0) throw UsageError("write_ids: the vocabulary is 0");
   if (set.labels.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw UsageError("write_ids: at most 2^32 - 1 lists fit into a file");
+    throw UsageError("write_ids: a file has at most 2^32 - 1 lists");
   }
   NewFile file(path);
   std::vector<std::uint8_t> bytes(magic.begin(), magic.end());
@@ -86,7 +86,7 @@ void write_ids(const fs::path& path, const IdSet& set) {
     const std::span<const std::uint32_t> list = set.list(i);
     if (list.size() > std::numeric_limits<std::uint16_t>::max()) {
       throw UsageError("write_ids: list " + std::to_string(i) + " has " + std::to_string(list.size()) +
-                       " ids; 65535 fit");
+                       " ids; the format allows 65535");
     }
     put(bytes, static_cast<std::uint16_t>(list.size()));
     for (const std::uint32_t id : list) put(bytes, id);

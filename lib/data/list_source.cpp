@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t most_ids = 1U << 24;  // every whole number up to it is an f32
 
-/// Keeps the last ids, and puts zeros in front.
+/// Keeps the last ids, with zeros in front.
 template <class Number>
 void pad(std::span<const std::uint32_t> ids, std::span<Number> out) {
   const std::size_t kept = std::min(ids.size(), out.size());

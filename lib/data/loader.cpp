@@ -10,6 +10,7 @@
 
 #include "lamina/batches.h"
 #include "lamina/error.h"
+#include "support/rounding.h"
 
 namespace lamina {
 namespace {
@@ -45,9 +46,9 @@ struct Loader::Work {
     samples = options.drop_last ? count - count % options.batch : count;
     if (samples == 0) {
       throw UsageError("Loader: " + std::to_string(count) + " samples do not fill a batch of " +
-                       std::to_string(options.batch) + ", and batches that are not full are left out");
+                       std::to_string(options.batch) + ", and drop_last leaves incomplete batches out");
     }
-    batches = (samples + options.batch - 1) / options.batch;
+    batches = divide_up(samples, options.batch);
     slots.resize(options.threads == 0 ? 1 : static_cast<std::size_t>(options.ahead) + 1);
   }
 
@@ -67,7 +68,7 @@ struct Loader::Work {
 
   Slot& slot(std::int64_t number) { return slots[static_cast<std::size_t>(number) % slots.size()]; }
 
-  /// Leaves the epoch that is being prepared. Afterwards no thread touches order or slots.
+  /// Stops the epoch that is being prepared. Afterwards no thread uses order or slots.
   void stop(std::unique_lock<std::mutex>& lock) {
     cancelled = true;
     running = false;
@@ -140,7 +141,7 @@ struct Loader::Work {
   std::uint64_t epoch = 0;
   std::vector<std::uint32_t> order;
   std::vector<Slot> slots;
-  std::vector<std::thread> threads;  // last: the rest is there before they start
+  std::vector<std::thread> threads;  // last: the other members exist before they start
 };
 
 Loader::Loader(const Source& source, LoaderOptions options) : work_(std::make_unique<Work>(source, options)) {
@@ -160,7 +161,7 @@ void Loader::start(std::uint64_t epoch, std::int64_t first) {
   }
   std::unique_lock lock(work.mutex);
   work.stop(lock);
-  work.next = -1;  // should the order fail
+  work.next = -1;  // in case the order throws
   if (work.options.shuffle) work.order = shuffled(work.source.count(), work.options.seed, epoch);
   for (Slot& slot : work.slots) slot.error = nullptr, slot.ready = false;
   work.epoch = epoch;

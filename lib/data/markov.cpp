@@ -1,4 +1,4 @@
-// Texts from a Markov chain, whose entropy rate no predictor can go below.
+// Texts from a Markov chain. No predictor's loss is below its entropy rate.
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view characters = " abcdefghijklmnopqrstuvwxyz.,;'-";
 constexpr int most_contexts = 1024;
 
-/// The distribution q with q = q P, by Grassmann, Taksar and Heyman: states are taken out from the last to the first,
-/// each one's ways divided among the rest, and then put back. Sums of positive numbers only.
+/// The distribution q with q = q P, by Grassmann, Taksar and Heyman: states are eliminated from the last to the first,
+/// each one's transitions are divided among the rest, and then the states are restored. It adds positive numbers only.
 std::vector<double> stationary(std::vector<double> p, std::size_t n) {
   for (std::size_t k = n - 1; k > 0; --k) {
     double leaves = 0;

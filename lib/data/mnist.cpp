@@ -5,10 +5,10 @@
 #include <string>
 
 #include "byte_source.h"
-#include "io/new_file.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "sets.h"
+#include "support/new_file.h"
 
 namespace lamina {
 namespace {
@@ -34,7 +34,7 @@ std::uint32_t read_head(ByteSource& source, std::uint32_t magic, const char* wha
 int read_side(ByteSource& source, const char* what) {
   const std::uint32_t side = source.read_u32_be(what);
   if (side == 0 || side > longest_side) {
-    source.fail("has " + std::to_string(side) + " " + what + "; 1 to " + std::to_string(longest_side) + " can be");
+    source.fail("has " + std::to_string(side) + " " + what + "; give 1 to " + std::to_string(longest_side));
   }
   return static_cast<int>(side);
 }
@@ -98,7 +98,7 @@ void write_mnist(const fs::path& images, const fs::path& labels, const ImageSet&
     throw UsageError("write_mnist: images are 1 x 1 x h x w with sides of up to " + std::to_string(longest_side) +
                      ", and not " + to_string(set.image));
   }
-  if (set.labels.size() > most_images) throw UsageError("write_mnist: at most 2^31 - 1 images fit into a file");
+  if (set.labels.size() > most_images) throw UsageError("write_mnist: a file has at most 2^31 - 1 images");
   const auto count = static_cast<std::uint32_t>(set.count());
   NewFile pixels(images);
   write_big_endian(

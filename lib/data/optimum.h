@@ -1,5 +1,5 @@
 #pragma once
-// What the best classifier reaches, estimated from posteriors.
+// The accuracy and loss of the best classifier, estimated from posteriors.
 
 #include <cmath>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace lamina {
 
-/// Means of the largest posterior and of the posterior's entropy, with 99 % intervals. These vary less than counting
-/// right answers and adding -ln p(label), and mean the same: they are the expectations of both given the sample.
+/// Means of the largest posterior and of the posterior's entropy, with 99 % intervals. They vary less than the share
+/// of right answers and the mean of -ln p(label), and have the same expectations, given the sample.
 class OptimumEstimate {
  public:
   void add(std::span<const double> posterior) {
@@ -45,7 +45,7 @@ class OptimumEstimate {
   Mean accuracy_, loss_;
 };
 
-/// Throws UsageError for fewer samples than have a spread, or a count that is negative.
+/// Throws UsageError for fewer samples than `least`, or a negative count.
 void check_samples(std::int64_t samples, std::int64_t least, const char* what);
 
 }  // namespace lamina

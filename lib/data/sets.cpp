@@ -1,4 +1,4 @@
-// What every data set must fulfil, however it was made.
+// What is required of every data set, however it was made.
 
 #include "sets.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What every data set must fulfil, however it was made.
+// What is required of every data set, however it was made.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace lamina {
 
-/// Throws UsageError, beginning with `what`, for a set whose parts contradict each other.
+/// Throws UsageError, whose text begins with `what`, for a set whose parts contradict each other.
 void check(const ImageSet&, const std::string& what);
 void check(const IdSet&, const std::string& what);
 
-/// The place of the first label that is not below `classes`; labels.size() where there is none.
+/// The place of the first label that is not below `classes`; labels.size() if there is none.
 std::size_t first_wrong_label(std::span<const std::uint8_t> labels, int classes);
 
-/// folder/name, or folder/name.gz if only that is there; an empty path where neither is.
+/// folder/name, or folder/name.gz if only that exists; an empty path if neither does.
 std::filesystem::path plain_or_gz(const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace lamina

@@ -18,8 +18,8 @@ class TextSource final : public Source {
     }
     const auto length = static_cast<std::int64_t>(text_.ids.size());
     if (length <= options_.window) {
-      throw UsageError("text_source: a text of " + std::to_string(length) + " characters has no window of " +
-                       std::to_string(options_.window) + " and one more");
+      throw UsageError("text_source: a text of " + std::to_string(length) + " characters is shorter than a window of " +
+                       std::to_string(options_.window) + " and the character after it");
     }
     for (const std::uint32_t id : text_.ids) {
       if (id >= text_.alphabet.size()) {

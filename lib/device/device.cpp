@@ -133,10 +133,10 @@ void download_values(Device& device, std::span<Host> to, const Tensor& from) {
 }  // namespace
 
 std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
-  throw Unsupported("this device cannot record work to launch it again; a CUDA device can (backend cuda or cudnn)");
+  throw Unsupported("this device cannot record work and repeat it; a CUDA device can (backend cuda or cudnn)");
 }
 
-void Device::hold(double) { throw Unsupported("this device has no queue that could be held: longest_hold() is 0"); }
+void Device::hold(double) { throw Unsupported("this device has no queue to hold: longest_hold() is 0"); }
 
 void upload(Device& device, const Tensor& to, std::span<const float> from) { upload_values(device, to, from); }
 void upload(Device& device, const Tensor& to, std::span<const double> from) { upload_values(device, to, from); }

@@ -57,7 +57,7 @@ struct Value::Body {
     if (has_params) {
       throw UsageError("graph \"" + name + "\" already has a node \"" + wanted_name +
                        "\": " + to_string(nodes[static_cast<std::size_t>(taken->second)].op) + "; give " +
-                       to_string(op) + " another name, since parameters are found by it");
+                       to_string(op) + " another name, as parameters are identified by it");
     }
     int& repeat = repeats.emplace(wanted_name, 2).first->second;
     for (;; ++repeat) {

@@ -54,7 +54,7 @@ void decode(DType dtype, std::span<const std::byte> bytes, std::span<double> val
       return;
     case DType::u64: break;
   }
-  throw UsageError("only floating point numbers are decoded");
+  throw UsageError("only floating point types can be decoded");
 }
 
 void encode(DType dtype, std::span<const double> values, std::span<std::byte> bytes) {
@@ -72,7 +72,7 @@ void encode(DType dtype, std::span<const double> values, std::span<std::byte> by
       return;
     case DType::u64: break;
   }
-  throw UsageError("only floating point numbers are encoded");
+  throw UsageError("only floating point types can be encoded");
 }
 
 bool overflows(DType dtype, double value) {

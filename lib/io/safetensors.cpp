@@ -14,8 +14,8 @@
 #include "input_file.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
-#include "new_file.h"
 #include "safetensors_header.h"
+#include "support/new_file.h"
 
 namespace lamina {
 namespace {
@@ -35,7 +35,7 @@ HostTensor read_values(InputFile& source, HeaderEntry& entry, DType dtype) {
   try {
     tensor.values.resize(count);
   } catch (const std::bad_alloc&) {
-    throw FileError(source.name() + ": no memory for the " + std::to_string(count) + " numbers of tensor " +
+    throw FileError(source.name() + ": there is no memory for the " + std::to_string(count) + " numbers of tensor " +
                     in_quotes(entry.name));
   }
   std::array<std::byte, chunk_elements * sizeof(double)> chunk;
@@ -69,7 +69,7 @@ std::string_view check(const std::string& tensor, const HostTensor& host) {
   for (std::size_t i = 0; i < host.values.size(); ++i) {
     if (overflows(host.dtype, host.values[i])) {
       throw FileError(tensor + " has " + std::to_string(host.values[i]) + " at " + std::to_string(i) +
-                      ", which is beyond the numbers of " + std::string(to_string(host.dtype)));
+                      ", which is out of range for " + std::string(to_string(host.dtype)));
     }
   }
   return known->second;
@@ -80,7 +80,7 @@ std::string make_header(const std::string& file, const TensorFile& tensors) {
   std::uint64_t end = 0;
   for (const auto& [name, host] : tensors) {
     const std::string tensor = file + ": tensor " + in_quotes(name);
-    if (name == "__metadata__") throw FileError(tensor + " has a name that the format keeps for itself");
+    if (name == "__metadata__") throw FileError(tensor + " has a name that is reserved by the format");
     const std::string_view dtype = check(tensor, host);
     const std::uint64_t begin = end;
     end += std::uint64_t{host.values.size()} * size_of(host.dtype);
@@ -109,8 +109,9 @@ TensorFile read_safetensors(const fs::path& path) {
   const std::uint64_t rest = source.bytes() - length_bytes;
   if (header_bytes > std::min(rest, longest_header_bytes)) {
     throw FileError(source.name() + ": a header of " + std::to_string(header_bytes) +
-                    (header_bytes > rest ? " bytes does not fit into the file: it is cut off, or no safetensors file"
-                                         : " bytes is longer than 100 MB"));
+                    (header_bytes > rest
+                         ? " bytes does not fit into the file: it is truncated, or not a safetensors file"
+                         : " bytes is longer than 100 MB"));
   }
   std::string header(static_cast<std::size_t>(header_bytes), '\0');
   source.read(std::as_writable_bytes(std::span(header)));

@@ -189,7 +189,7 @@ void check(HeaderEntry& entry, std::uint64_t data_bytes, const std::string& file
   entry.element_bytes = element_bytes(entry.dtype);
   if (entry.element_bytes == 0) throw FileError(tensor + " has the unknown dtype " + in_quotes(entry.dtype));
   if (entry.begin > entry.end || entry.end > data_bytes) {
-    throw FileError(tensor + " lies at bytes " + std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
+    throw FileError(tensor + " is at bytes " + std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
                     ", but the file has " + std::to_string(data_bytes) + " bytes of data");
   }
   std::uint64_t bytes = entry.element_bytes;

@@ -119,7 +119,7 @@ HostTensor hwc_to_chw(const HostTensor& weight, const Shape& image) {
   if (!matrix || values % image.image() != 0 || values / image.image() != weight.extents[0]) {
     throw UsageError("hwc_to_chw: the weight is " + text_of(weight.extents) + ", but an image of " +
                      std::to_string(image.c) + "x" + std::to_string(image.h) + "x" + std::to_string(image.w) +
-                     " wants a matrix of " + std::to_string(image.image()) + " columns");
+                     " needs a matrix of " + std::to_string(image.image()) + " columns");
   }
   HostTensor out = weight;
   const std::int64_t channels = image.c, plane = image.plane();

@@ -1,4 +1,4 @@
-// Gradients against central differences that keep clear of the kinks of ReLU, max pooling and the losses.
+// Compares gradients with central differences that stay away from the kinks of ReLU, max pooling and the losses.
 
 #include "lamina/gradient_check.h"
 
@@ -34,7 +34,7 @@ Values normal(std::int64_t count, std::uint64_t key) {
   return values;
 }
 
-/// On which side of every kink a run is, and how far away the nearest kink is.
+/// The side of every kink that a run is on, and the distance to the nearest kink.
 struct Kinks {
   std::vector<std::int32_t> sides;
   double margin = std::numeric_limits<double>::infinity();
@@ -120,7 +120,7 @@ struct LossKinks {
   }
 };
 
-/// The plan under test with, where it keeps no values of its own, a twin that shows what lies before every kink.
+/// The plan under test. If it does not keep its values, a second plan shows the values before every kink.
 class Subject {
  public:
   Subject(const Graph& graph, Backend& backend, const Options& options)
@@ -136,7 +136,7 @@ class Subject {
 
   Plan& plan() { return plan_; }
 
-  /// Remembers the state as it is now: every later run starts from it.
+  /// Stores the current state: every later run starts from it.
   void keep_state() {
     for (const std::string& name : plan_.state_names()) {
       const Tensor tensor = plan_.state(name);
@@ -196,7 +196,7 @@ class Subject {
   std::vector<std::pair<std::string, std::vector<std::byte>>> state_;
 };
 
-/// L = <y, r>, in more digits than y has, so that the sum adds no error of its own to the differences.
+/// L = <y, r>, with more digits than y has, so that the sum adds no error to the differences.
 long double dot(const Values& a, const Values& b) {
   long double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<long double>(a[i]) * b[i];
@@ -264,7 +264,7 @@ class Check {
     return how_.seed * 0x9E3779B97F4A7C15U ^ hash(name) ^ hash(purpose) * 3;
   }
 
-  /// Biases of 0 and scales of 1, as the constructor sets them, hide a factor or a term that is forgotten.
+  /// The constructor's biases of 0 and scales of 1 would hide a missing factor or term.
   void leave_special_points() {
     for (Variable& variable : variables_) {
       if (variable.is_input) continue;
@@ -276,7 +276,7 @@ class Check {
     }
   }
 
-  /// Takes, of a few draws of the inputs, the one whose nearest kink is farthest away.
+  /// Draws the inputs a few times and takes the draw whose nearest kink is farthest away.
   void keep_away_from_kinks() {
     int best = 0;
     double margin = -1;
@@ -301,7 +301,7 @@ class Check {
     }
   }
 
-  /// Parameter gradients start from NaN where they are to be overwritten, from random numbers where added to.
+  /// Parameter gradients start as NaN where they are overwritten, as random numbers where they are added to.
   void run_backward() {
     Plan& plan = subject_.plan();
     const Tensor upstream = plan.output_gradient();
@@ -390,7 +390,7 @@ class Check {
   std::vector<Variable> variables_;
   Values r_;
   Kinks base_;
-  double resolution_ = 0;  ///< times step: derivatives below it drown in the rounding of L
+  double resolution_ = 0;  ///< times step: smaller derivatives are lost in the rounding of L
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace lamina::planner {
 namespace {
 
-/// Memory to measure in: what the plan will take, or more where a unit with as much workspace as its choice allows
-/// needs more; without so much workspace where there is not enough memory.
+/// Memory to measure in: as much as the plan will take, or more if a unit with the largest workspace that its choice
+/// allows needs more. If there is not enough memory for that, it has room for smaller workspaces only.
 Buffer lent_memory(Device& device, const PlanLayout& layout) {
   std::size_t least = layout.memory.arena + layout.memory.workspace, most = least;
   for (const Unit& unit : layout.units.list) {

@@ -30,7 +30,7 @@ using planner::UnitId;
 
 namespace {
 
-/// The graph as the plan keeps it: a copy, built again node by node.
+/// The plan's copy of the graph, built node by node.
 Graph copy(const Graph& graph) {
   Graph copied(graph.name());
   std::vector<Value> values;
@@ -49,7 +49,7 @@ Graph copy(const Graph& graph) {
 }  // namespace
 
 struct Plan::Body {
-  /// All parameters, or all state: node and number of each.
+  /// All parameters, or all state: the node and number of each.
   struct Named {
     std::vector<std::string> names;  // in order of the graph
     std::unordered_map<std::string, std::pair<NodeId, std::size_t>> places;
@@ -102,7 +102,9 @@ struct Plan::Body {
     return options.optimiser ? lamina::state_names(*options.optimiser) : std::vector<std::string_view>{};
   }
 
-  BusyGuard turn() { return {running, "another runs this plan; let its pass end first, or make a plan for each"}; }
+  BusyGuard turn() {
+    return {running, "another thread runs this plan; wait until its pass ends, or make a plan for each thread"};
+  }
 
   void run(std::size_t first, std::size_t last, const std::function<void(std::size_t)>* before) {
     for (std::size_t i = first; i < last; ++i) {
@@ -166,7 +168,7 @@ struct Plan::Body {
     std::string known;
     for (const std::string& known_name : names) known += (known.empty() ? "" : ", ") + known_name;
     throw UsageError("graph " + graph.name() + " has " + std::to_string(names.size()) +
-                     " inputs; say which is meant: " + known);
+                     " inputs; name one of them: " + known);
   }
 
   /// The unit that holds a node; none for an input.

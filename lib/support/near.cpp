@@ -17,21 +17,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Levenshtein distance: insertions, deletions and substitutions that turn one into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
 std::string quoted(const std::string& name) { return '"' + name + '"'; }
 
 std::string known_names(const std::vector<std::string>& known) {
@@ -45,6 +30,23 @@ std::string known_names(const std::vector<std::string>& known) {
 }
 
 }  // namespace
+
+std::size_t edit_distance(std::string_view pattern, std::string_view text, Match match) {
+  std::vector<std::size_t> column(pattern.size() + 1);  // the distances of the first i characters of the pattern
+  std::iota(column.begin(), column.end(), std::size_t{0});
+  std::size_t best = column.back();
+  for (const char c : text) {
+    std::size_t diagonal = column[0];
+    if (match == Match::whole) ++column[0];  // a part may start anywhere
+    for (std::size_t i = 1; i <= pattern.size(); ++i) {
+      const std::size_t changed = diagonal + (pattern[i - 1] == c ? 0 : 1);
+      diagonal = column[i];
+      column[i] = std::min({changed, column[i] + 1, column[i - 1] + 1});
+    }
+    best = std::min(best, column.back());  // or end anywhere
+  }
+  return match == Match::whole ? column.back() : best;
+}
 
 std::string near_names(std::string_view wanted, const std::vector<std::string>& known) {
   constexpr std::size_t suggested_at_most = 3;

@@ -1,11 +1,18 @@
 #pragma once
-// Suggestions for a mistyped name.
+// Similar names: an edit distance, and suggestions for a mistyped name.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lamina {
+
+/// Whether a pattern has to match all of a text, or the part of it that fits best.
+enum class Match { whole, part };
+
+/// The least number of characters to change, add or drop in `pattern` so that it matches `text`.
+std::size_t edit_distance(std::string_view pattern, std::string_view text, Match = Match::whole);
 
 /// A clause for the end of an error message: `did you mean "resnet50" or "resnet101"?`, with up to three names, nearest
 /// first; if no name is near, `known are "a", "b", ...`, truncated after a dozen; if none is known, `there are none`.

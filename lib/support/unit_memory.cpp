@@ -2,6 +2,8 @@
 
 #include "unit_memory.h"
 
+#include "rounding.h"
+
 namespace lamina {
 namespace {
 
@@ -25,7 +27,7 @@ class Lent {
   void* take(std::size_t bytes) {
     last_ = next_;
     last_bytes_ = bytes;
-    next_ += (bytes + 255) & ~std::size_t{255};
+    next_ += aligned(bytes);
     return at_ == nullptr ? nullptr : at_ + last_;
   }
 

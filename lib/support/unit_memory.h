@@ -23,6 +23,22 @@ inline std::size_t workspace_bytes(const Lowered& lowered) {
   return most;
 }
 
+/// The first step that covers a pass, or null. The step belongs to the unit: a temporary cannot be asked.
+inline const Lowered::Step* find_step(const Lowered& lowered, Pass pass) {
+  const auto found = std::find_if(lowered.steps.begin(), lowered.steps.end(),
+                                  [pass](const Lowered::Step& step) { return step.covers(pass); });
+  return found == lowered.steps.end() ? nullptr : &*found;
+}
+const Lowered::Step* find_step(const Lowered&&, Pass) = delete;
+
+/// The largest workspace of the steps that cover a pass.
+inline std::size_t workspace_bytes(const Lowered& lowered, Pass pass) {
+  std::size_t most = 0;
+  for (const Lowered::Step& step : lowered.steps)
+    if (step.covers(pass)) most = std::max(most, step.kernel->workspace_bytes());
+  return most;
+}
+
 /// Requests from `memory` every tensor and then every block of the unit, each once, in a fixed order. It has
 ///   Tensor tensor(Operand, std::size_t i, const TensorSpec&, std::int64_t pitch)
 ///   void* block(Block, std::size_t bytes)

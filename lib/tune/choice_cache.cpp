@@ -1,4 +1,4 @@
-// Measured choices, remembered in a file that several processes may share.
+// Measured choices in a file that several processes may share.
 
 #include "lamina/choice_cache.h"
 
@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "choice_file.h"
-#include "io/new_file.h"
 #include "lamina/error.h"
+#include "support/new_file.h"
 #include "support/shortest.h"
 
 namespace lamina {
@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// Held by one process at a time, and leaving no file behind. Where a file system has no locks there is none: then the
-/// choices that two processes save at once may be those of one, and the other's are measured again some day.
+/// Held by one process at a time, and leaves no file behind. On a file system without locks it does nothing: if two
+/// processes then save at once, the choices of one may be lost, and are measured again later.
 class FolderLock {
  public:
   explicit FolderLock(const fs::path& file) {
@@ -42,7 +42,7 @@ class FolderLock {
   int descriptor_;
 };
 
-/// Whether the file or its folder may be read but not written, as one that many share may be.
+/// Whether the file or its folder may be read but not written, for instance because many share it.
 bool is_read_only(const fs::path& file) {
   std::error_code error;
   const fs::path target = fs::exists(file, error) ? fs::canonical(file, error) : file;
@@ -53,7 +53,7 @@ bool is_read_only(const fs::path& file) {
   return refused(folder) || refused(target);
 }
 
-/// Texts side by side; their lengths keep "a|b" apart from "a" and "b".
+/// Texts joined, each with its length, so that "a|b" differs from "a" and "b".
 std::string joined(std::span<const std::string> texts) {
   std::string line;
   for (const std::string& one : texts) line += std::to_string(one.size()) + ":" + one + " ";

@@ -1,4 +1,4 @@
-// Measured choices as JSON, read as what anyone may have written.
+// Measured choices as JSON. The reader trusts nothing: anyone may have written the file.
 
 #include "choice_file.h"
 
@@ -18,12 +18,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* format_name = "lamina choices";
 constexpr int format_version = 1;
-constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what the networks of the zoo come to
+constexpr std::uintmax_t longest_bytes = 64 << 20;  // a thousand times what all networks of the zoo need
 constexpr const char* pass_names[] = {"forward", "backward_params", "backward_data"};
 constexpr Math maths[] = {Math::strict, Math::tf32};
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
-  throw FileError(where + ": " + what + "; make the file anew, or name another");
+  throw FileError(where + ": " + what + "; delete the file, or name another");
 }
 
 const Json& field(const Json& object, const char* name, const std::string& where) {
@@ -34,14 +34,14 @@ const Json& field(const Json& object, const char* name, const std::string& where
 
 std::string text_in(const Json& object, const char* name, const std::string& where) {
   const Json& value = field(object, name, where);
-  if (!value.is_string()) fail(where, std::string("\"") + name + "\" is no text");
+  if (!value.is_string()) fail(where, std::string("\"") + name + "\" is not a text");
   return value.get<std::string>();
 }
 
 /// One text for each of the three passes.
 Algorithms by_pass(const Json& object, const char* name, const std::string& where) {
   const Json& value = field(object, name, where);
-  if (!value.is_object()) fail(where, std::string("\"") + name + "\" is no object of three passes");
+  if (!value.is_object()) fail(where, std::string("\"") + name + "\" is not an object of three passes");
   Algorithms algorithms;
   for (std::size_t pass = 0; pass < algorithms.size(); ++pass)
     algorithms[pass] = text_in(value, pass_names[pass], where + ", \"" + name + "\"");
@@ -58,7 +58,8 @@ Math math_in(const Json& object, const std::string& where) {
 double max_error_in(const Json& object, const std::string& where) {
   const Json& value = field(object, "max_error", where);
   if (value.is_null()) return no_bound;
-  if (!value.is_number() || !(value.get<double>() >= 0)) fail(where, "\"max_error\" is no number from 0 on, nor null");
+  if (!value.is_number() || !(value.get<double>() >= 0))
+    fail(where, "\"max_error\" is neither null nor a number of 0 or more");
   return value.get<double>();
 }
 
@@ -76,7 +77,7 @@ ChoiceCache::Entry entry_of(const Json& object, const std::string& where) {
   entry.key.deterministic = deterministic.get<bool>();
   entry.key.max_error = max_error_in(object, where);
   const Json& limit = field(object, "workspace_limit", where);
-  if (!limit.is_number_unsigned()) fail(where, "\"workspace_limit\" is no number of bytes");
+  if (!limit.is_number_unsigned()) fail(where, "\"workspace_limit\" is not a number of bytes");
   entry.key.workspace_limit = limit.get<std::size_t>();
   entry.algorithms = by_pass(object, "algorithm", where);
   return entry;
@@ -85,9 +86,9 @@ ChoiceCache::Entry entry_of(const Json& object, const std::string& where) {
 std::vector<std::string> texts_in(const Json& object, const char* name, const std::string& where) {
   const Json& value = field(object, name, where);
   std::vector<std::string> texts;
-  if (!value.is_array()) fail(where, std::string("\"") + name + "\" is no list of texts");
+  if (!value.is_array()) fail(where, std::string("\"") + name + "\" is not a list of texts");
   for (const Json& one : value) {
-    if (!one.is_string()) fail(where, std::string("\"") + name + "\" is no list of texts");
+    if (!one.is_string()) fail(where, std::string("\"") + name + "\" is not a list of texts");
     texts.push_back(one.get<std::string>());
   }
   return texts;
@@ -166,7 +167,7 @@ ChoiceEntries read_choices(const fs::path& file) {
   const std::string text = contents(file);
   if (text.empty()) return {};
   const Json document = Json::parse(text, nullptr, false);
-  if (document.is_discarded()) fail(name, "not JSON, or cut off");
+  if (document.is_discarded()) fail(name, "not JSON, or truncated");
   if (!document.is_object() || text_in(document, "format", name) != format_name)
     fail(name, std::string(R"(not a file of choices: its "format" is not ")") + format_name + "\"");
   const Json& version = field(document, "format_version", name);
@@ -175,11 +176,11 @@ ChoiceEntries read_choices(const fs::path& file) {
     fail(name, "\"format_version\" is " + version.dump(-1, ' ', true, Json::error_handler_t::replace) +
                    "; this library reads " + std::to_string(format_version));
   const Json& list = field(document, "choices", name);
-  if (!list.is_array()) fail(name, "\"choices\" is no list");
+  if (!list.is_array()) fail(name, "\"choices\" is not a list");
   ChoiceEntries entries;
   entries.choices = entries_of(list, name + ", choice", entry_of);
   if (const auto sets = document.find("instruction_sets"); sets != document.end()) {
-    if (!sets->is_array()) fail(name, "\"instruction_sets\" is no list");
+    if (!sets->is_array()) fail(name, "\"instruction_sets\" is not a list");
     entries.instruction_sets = entries_of(*sets, name + ", instruction set", instruction_set_entry_of);
   }
   return entries;

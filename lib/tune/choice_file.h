@@ -1,5 +1,5 @@
 #pragma once
-// The form of a file of measured choices.
+// The format of a file of measured choices.
 
 #include <filesystem>
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace lamina {
 
-/// What such a file has, each by the text of its key.
+/// The entries of such a file, each by the text of its key.
 struct ChoiceEntries {
   std::map<std::string, ChoiceCache::Entry> choices;
   std::map<std::string, ChoiceCache::InstructionSetEntry> instruction_sets;
 };
 
-/// No entries where there is no file. Throws FileError.
+/// Without a file there are no entries. Throws FileError.
 ChoiceEntries read_choices(const std::filesystem::path&);
 
 std::string choices_text(const ChoiceEntries&);

@@ -1,8 +1,8 @@
-// Choices that are measured once on a machine.
+// Choices that are measured once per machine.
 
 #include "measured_choices.h"
 
-#include "tune.h"
+#include "measure_in_turns.h"
 
 namespace lamina {
 

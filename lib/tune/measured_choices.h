@@ -1,5 +1,5 @@
 #pragma once
-// Choices that are measured once on a machine: what came of a measurement is kept in a file.
+// Choices that are measured once per machine: the results are kept in a file.
 
 #include <functional>
 #include <optional>
@@ -15,11 +15,11 @@ class MeasuredChoices {
   /// Reads the file, if one is named. Throws FileError, as ChoiceCache does.
   explicit MeasuredChoices(const std::string& file);
 
-  /// The file's choice, or the one measured in turns, which is added to the file. What needs no measurement is in no
-  /// file.
+  /// The file's choice, or the one measured in turns, which is added to the file. What needs no measurement is not
+  /// stored.
   MeasuredChoice measure(Backend&, const Spec&, const Choice&, void* lent, std::size_t lent_bytes);
 
-  /// Likewise, measured in a way of the backend's own.
+  /// Likewise, measured by a function of the backend.
   MeasuredChoice measure(Backend&, const Spec&, const Choice&, const std::function<MeasuredChoice()>& measured);
 
   /// The file's choice among instruction sets, or the measured one, which is added to the file.

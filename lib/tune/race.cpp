@@ -1,4 +1,4 @@
-// Candidates in turns.
+// Times candidates in turns.
 
 #include "race.h"
 
@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 
-constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // one run each: beyond what noise does to it
+constexpr double hopeless_factor = 4, hopeless_seconds = 0.01;  // of one run each: more than noise explains
 constexpr double clear_factor = 2;                              // of intervals
 constexpr std::size_t rounds_to_be_clear = 3;
 

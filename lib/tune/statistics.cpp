@@ -9,7 +9,7 @@ namespace lamina {
 
 std::size_t interval_rank(std::size_t samples) {
   const auto n = static_cast<double>(samples);
-  double below = 0;  // the probability that no more than `rank` samples lie below the true median
+  double below = 0;  // the probability that at most `rank` samples are below the true median
   for (std::size_t rank = 0; 2 * rank <= samples; ++rank) {
     const auto k = static_cast<double>(rank);
     below += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));

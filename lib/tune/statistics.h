@@ -1,5 +1,5 @@
 #pragma once
-// The one statistic of every race: a median, and an interval that holds for any distribution of the noise.
+// The one statistic of every race: a median, and an interval that is valid for any distribution of the noise.
 
 #include <cstddef>
 #include <vector>
@@ -13,21 +13,21 @@ struct Interval {
   double low = 0, middle = 0, high = 0;
 };
 
-/// The probability, at least, that an interval holds the true median. How many of n independent samples lie below it is
-/// binomial with p = 1/2, whatever their distribution.
+/// The least probability that an interval contains the true median. The number of n independent samples below the
+/// median is binomial with p = 1/2, whatever their distribution.
 constexpr double interval_level = 0.95;
 constexpr std::size_t fewest_samples =
     6;  ///< with an interval of that level: the least and the greatest of six, 96.9 %
 
-/// The place of the interval's lower end among n samples in order, counted from 1; its upper end is as far from the
-/// other end. 2 of 9. 0: fewer than `fewest_samples`.
+/// The place of the interval's lower end among n sorted samples, counted from 1; the upper end is as far from the last.
+/// For 9 it is 2. 0 for fewer than `fewest_samples`.
 LAMINA_API std::size_t interval_rank(std::size_t samples);
 
-/// Needs a sample. Of fewer than `fewest_samples`, the least and the greatest stand for the ends.
+/// Needs a sample. For fewer than `fewest_samples` the ends are the least and the greatest.
 LAMINA_API Interval median_interval(std::vector<double> samples);
 
-/// Of the ratios second[i] / first[i] of paired rounds: what disturbs both sides of a round is in no ratio. As many
-/// rounds count as both have, of which there must be one. Two zeros have ratio 1.
+/// The median of the ratios second[i] / first[i] of paired rounds: what slows both sides of a round does not change its
+/// ratio. Only rounds that both have count; at least one is needed. Two zeros have ratio 1.
 LAMINA_API Interval ratio_interval(const std::vector<double>& first, const std::vector<double>& second);
 
 }  // namespace lamina

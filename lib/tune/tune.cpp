@@ -1,4 +1,4 @@
-// Choices by timing: algorithms race in lent memory.
+// Choices by timing: the algorithms of one unit and pass race in memory that the caller lends.
 
 #include "tune.h"
 
@@ -7,11 +7,10 @@
 #include <limits>
 #include <memory>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "lamina/error.h"
-#include "lamina/random.h"
+#include "lent_unit.h"
 #include "support/held_launches.h"
 #include "support/unit_memory.h"
 #include "support/warm_up.h"
@@ -21,28 +20,15 @@ namespace {
 
 using Candidate = LayerTuning::Candidate;
 
-constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
-constexpr double slow_factor = 10;      // times the fastest on one image: far behind
-constexpr double short_seconds = 0.01;  // a hundred times what it takes to wake a sleeping thread
+constexpr double slow_factor = 10;      // times the fastest on one image: clearly slower
+constexpr double short_seconds = 0.01;  // a hundred times the time to wake a sleeping thread
 constexpr int runs_to_look_at = 3;      // of a short one, after the first
 
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
-const Lowered::Step* step_of(Lowered&&, Pass) = delete;  // the step is the lowered unit's
-
-const Lowered::Step* step_of(const Lowered& lowered, Pass pass) {
-  for (const Lowered::Step& step : lowered.steps)
-    if (step.covers(pass)) return &step;
-  return nullptr;
-}
-
 void run(const Lowered& lowered, const Args& args, Pass pass) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.covers(pass)) step.kernel->run(args);
-}
-
-std::string lacks(std::size_t needed, std::size_t lent) {
-  return "needs " + std::to_string(needed) + " bytes to be measured in, of which " + std::to_string(lent) + " are lent";
 }
 
 /// Of one image; the pitches are the same.
@@ -52,10 +38,10 @@ Spec of_one_image(Spec spec) {
   return spec;
 }
 
-class Contest {
+class PassTuner {
  public:
-  Contest(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent, std::size_t lent_bytes,
-          const TuningRules& rules)
+  PassTuner(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent, std::size_t lent_bytes,
+            const TuningRules& rules)
       : backend_(backend),
         device_(backend.device()),
         pass_(pass),
@@ -85,7 +71,7 @@ class Contest {
   }
 
  private:
-  /// Calls work() and answers true, or the candidate is out with the reason.
+  /// Calls work() and returns true, or notes why the candidate cannot run.
   template <class Work>
   static bool attempt(Candidate& one, Work&& work) {
     try {
@@ -96,7 +82,7 @@ class Contest {
       one.unsupported = true;
     } catch (const OutOfMemory& error) {
       one.refused = error.what();
-    } catch (const UsageError& error) {  // the environment makes it compute otherwise than asked, or it is unknown here
+    } catch (const UsageError& error) {  // unknown here, or the environment changes how it computes
       one.refused = error.what();
       one.unsupported = true;
     }
@@ -111,7 +97,7 @@ class Contest {
       Candidate unasked;
       attempt(unasked, [&] {
         const Lowered lowered = backend_.lower(tuning_.spec, choice_);
-        if (const Lowered::Step* step = step_of(lowered, pass_)) names.front() = step->algorithm;
+        if (const Lowered::Step* step = find_step(lowered, pass_)) names.front() = step->algorithm;
       });
     }
     const std::string rule = names.front();
@@ -125,9 +111,9 @@ class Contest {
       Lowered lowered;
       attempt(one, [&] {
         lowered = backend_.lower(tuning_.spec, named(name));
-        const Lowered::Step* step = step_of(lowered, pass_);
+        const Lowered::Step* step = find_step(lowered, pass_);
         if (step == nullptr) throw Unsupported("nothing to run for this pass");
-        one.measured.workspace_bytes = workspace_of(lowered);
+        one.measured.workspace_bytes = workspace_bytes(lowered, pass_);
         one.measured.deterministic = step->deterministic;
         one.measured.math = step->math;
         one.measured.guaranteed_error = step->max_error;
@@ -145,14 +131,7 @@ class Contest {
     return choice;
   }
 
-  std::size_t workspace_of(const Lowered& lowered) const {
-    std::size_t bytes = 0;
-    for (const Lowered::Step& step : lowered.steps)
-      if (step.covers(pass_)) bytes = std::max(bytes, step.kernel->workspace_bytes());
-    return bytes;
-  }
-
-  /// Who is far behind there, and would take too long, has that as its only run.
+  /// A candidate that is clearly slower on one image, and would take too long on the batch, has no other run.
   void try_one_image() {
     const Spec one_image = of_one_image(tuning_.spec);
     std::vector<Lowered> lowered(tuning_.candidates.size());
@@ -165,13 +144,13 @@ class Contest {
       seconds[i] = tuning_.spec.x.front().shape.n * timed(lowered[i], lend_unit(one_image, lowered[i], lent_).args);
       fastest = std::min(fastest, seconds[i]);
     };
-    draw(one_image);
+    draw_numbers(device_, one_image, lent_);
     for (std::size_t i = 0; i < lowered.size(); ++i) {
       Candidate ignored;  // what cannot run on one image shows on the batch
       if (tuning_.candidates[i].refused.empty()) attempt(ignored, [&] { one_run(i); });
     }
     for (std::size_t i = 0; i < lowered.size(); ++i) {
-      if (tuning_.candidates[i].by_rule) continue;  // what the others are held against
+      if (tuning_.candidates[i].by_rule) continue;  // the others are compared with it
       if (seconds[i] <= std::max(rules_.longest_seconds, slow_factor * fastest)) continue;
       Measurement& measured = tuning_.candidates[i].measured;
       measured.seconds = {seconds[i]};
@@ -188,7 +167,7 @@ class Contest {
     std::vector<std::size_t> entered;
     for (std::size_t i = 0; i < lowered_.size(); ++i)
       if (tuning_.candidates[i].refused.empty() && !tuning_.candidates[i].ran()) entered.push_back(i);
-    draw(tuning_.spec);
+    draw_numbers(device_, tuning_.spec, lent_);
     bool forward_ran = pass_ == Pass::forward;
     const auto time = [&](std::size_t k) -> std::optional<double> {
       Candidate& one = tuning_.candidates[entered[k]];
@@ -211,7 +190,7 @@ class Contest {
     }
   }
 
-  /// One timed run, and the looks at what it left.
+  /// One timed run, and the looks at its results.
   double timed_and_seen(Candidate& one, const Lowered& lowered, const Args& args) {
     if (rules_.before_run) rules_.before_run();
     const double seconds = timed(lowered, args);
@@ -222,7 +201,7 @@ class Contest {
     return seconds;
   }
 
-  /// Seconds of the device, its launches hidden: else small units would be ranked by their number of calls.
+  /// Seconds of the device without launches: they would rank small units by their number of calls.
   double timed(const Lowered& lowered, const Args& args) {
     if (pass_ == Pass::forward) lamina::run(lowered, args, Pass::prepare);  // the others prepared theirs there
     held_.run(*timer_, [&] {
@@ -241,33 +220,6 @@ class Contest {
     lamina::run(lowered, args, Pass::forward);
   }
 
-  /// Normal numbers in every tensor, gaps included, and positive ones in running variances. Zeros or what was left in
-  /// the memory could take another time, and so could what becomes NaN.
-  void draw(const Spec& spec) {
-    const LentUnit unit = lend_unit(spec, {}, lent_);
-    std::vector<double> numbers(1 << 16);
-    fill_normal(numbers, 1);
-    fill(lent_, unit.tensors_bytes, spec.y.dtype, numbers);
-    fill_uniform(numbers, 2);
-    for (const Tensor& state : unit.args.state) {
-      const std::size_t bytes = static_cast<std::size_t>(state.shape.count()) * size_of(state.dtype);
-      if (state.dtype == DType::u64)
-        device_.fill(state.data, 0, bytes);
-      else
-        fill(state.data, bytes, state.dtype, numbers);
-    }
-  }
-
-  void fill(void* to, std::size_t bytes, DType dtype, std::span<const double> numbers) {
-    const std::size_t size = size_of(dtype), count = bytes / size;
-    for (std::size_t at = 0; at < count; at += numbers.size()) {
-      const std::size_t here = std::min(numbers.size(), count - at);
-      Tensor piece{static_cast<char*>(to) + at * size, {1, 1, 1, static_cast<int>(here)}, dtype};
-      piece.pitch = static_cast<std::int64_t>(here);
-      upload(device_, piece, numbers.first(here));
-    }
-  }
-
   Backend& backend_;
   Device& device_;
   Pass pass_;
@@ -281,26 +233,7 @@ class Contest {
   HeldLaunches held_;
 };
 
-std::string reasons(const LayerTuning& tuning) {
-  std::string all;
-  for (const Candidate& one : tuning.candidates) all += (all.empty() ? "" : "; ") + one.algorithm + ": " + one.refused;
-  return all;
-}
-
-bool has_pass(const Spec& spec, Pass pass) {
-  if (pass == Pass::forward) return true;
-  const bool wants_dx = !spec.wants_dx.empty() && spec.wants_dx[0];
-  return spec.mode == Mode::training && (pass == Pass::backward_params || wants_dx);
-}
-
 }  // namespace
-
-bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
-  return std::any_of(std::begin(passes), std::end(passes), [&](Pass pass) {
-    return has_pass(spec, pass) && choice.algorithm[index_of(pass)].empty() &&
-           backend.algorithms(spec, pass).size() > 1;
-  });
-}
 
 LayerTuning::Picked pick(const std::vector<Candidate>& candidates,
                          const std::function<bool(const Candidate&)>& admitted) {
@@ -316,7 +249,7 @@ LayerTuning::Picked pick(const std::vector<Candidate>& candidates,
       rounds.push_back(one.measured.seconds);
     } else if (const double seconds = median_interval(one.measured.seconds).middle; seconds < least) {
       least = seconds;
-      picked.best = i;  // if nobody who finished is admitted
+      picked.best = i;  // unless a candidate that finished is admitted
     }
   }
   if (places.empty()) return picked;
@@ -341,7 +274,7 @@ void look_at_run(Device& device, bool first, double seconds, const std::function
 
 LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent,
                  std::size_t lent_bytes, const TuningRules& rules) {
-  return Contest(backend, spec, pass, choice, lent, lent_bytes, rules).run();
+  return PassTuner(backend, spec, pass, choice, lent, lent_bytes, rules).run();
 }
 
 std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice) {
@@ -360,35 +293,6 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     }
   }
   return {bytes.begin(), bytes.end()};
-}
-
-MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice& choice, void* lent,
-                                std::size_t lent_bytes, const std::function<void(LayerTuning)>& seen) {
-  Choice others = choice;  // with which the passes run that a race does not measure
-  others.measure = false;
-  if (!leaves_open(backend, spec, choice)) return {others};
-
-  const std::string unit = std::string(backend.name()) + ": " + to_string(spec.op) + ": ";
-  const Lowered rules = backend.lower(spec, others);
-  if (const std::size_t needed = lend_unit(spec, rules, nullptr).bytes; lent == nullptr || needed > lent_bytes)
-    throw Unsupported(unit + lacks(needed, lent_bytes));
-  MeasuredChoice taken{others};
-  for (const Pass pass : passes) {
-    std::string& name = taken.choice.algorithm[index_of(pass)];
-    const Lowered::Step* rule = step_of(rules, pass);
-    if (!name.empty() || rule == nullptr) continue;
-    TuningRules with;
-    with.rule = rule->algorithm;
-    LayerTuning tuning = tune(backend, spec, pass, others, lent, lent_bytes, with);
-    if (!tuning.picked.best)
-      throw Unsupported(unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(tuning));
-    name = tuning.candidates[*tuning.picked.best].algorithm;
-    for (const std::size_t i : tuning.picked.ties) taken.tied[index_of(pass)].push_back(tuning.candidates[i].algorithm);
-    // A rule's pick that cannot run is of no use to the other passes, which run it too.
-    if (!tuning.candidates.front().refused.empty()) others.algorithm[index_of(pass)] = name;
-    if (seen) seen(std::move(tuning));
-  }
-  return taken;
 }
 
 }  // namespace lamina

@@ -35,9 +35,8 @@ TEST_CASE("the backend cuda tells the version of its cuBLAS, or in the same line
   // The loader is asked for 13 before 12, and what was opened once stays open.
   const Opened lacking(LAMINA_FAKES "/lacking/libcublas.so.12");
   const std::string without = make_backend("cuda")->describe();
-  CHECK_THAT(without,
-             ContainsSubstring("CUDA runtime ") && ContainsSubstring(", without cuBLAS: ") &&
-                 ContainsSubstring("libcublas.so.12 is no cuBLAS that can be used: it lacks cublasDestroy_v2"));
+  CHECK_THAT(without, ContainsSubstring("CUDA runtime ") && ContainsSubstring(", without cuBLAS: ") &&
+                          ContainsSubstring("libcublas.so.12") && ContainsSubstring("cublasDestroy_v2"));
   CHECK(without.find('\n') == std::string::npos);
 
   const Opened whole(LAMINA_FAKES "/whole/libcublas.so.13");

@@ -149,9 +149,9 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
     return said_by<LoadError>([&] { const CudnnEngines cudnn(folder + name, "{}"); });
   };
   CHECK_THAT(text("/nowhere"), ContainsSubstring("no cuDNN in " + folder + "/nowhere"));
-  CHECK_THAT(text("/7.6"), ContainsSubstring("cuDNN 7.6.5 in " + folder + "/7.6 is too old to be asked"));
+  CHECK_THAT(text("/7.6"), ContainsSubstring("cuDNN 7.6.5 in " + folder + "/7.6 is too old"));
   CHECK_THAT(text("/8.9"), ContainsSubstring("give cuDNN 9.8 or later"));
-  CHECK_THAT(text("/other"), ContainsSubstring("this is no cuDNN"));
+  CHECK_THAT(text("/other"), ContainsSubstring("cudnnGetVersion"));
   Api api;
   api.version = 90701;
   CHECK_THAT(said_by<LoadError>([&] { check_version(api); }), ContainsSubstring("9.7.1"));

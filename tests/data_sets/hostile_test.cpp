@@ -72,7 +72,7 @@ std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
 
 }  // namespace
 
-TEST_CASE("MNIST images that lie are named") {
+TEST_CASE("damaged MNIST images are errors that name the file") {
   const std::string good = mnist_images(), head = good.substr(0, 16), packed = gzip(good);
   for (const Hostile& hostile : std::vector<Hostile>{
            {"empty", "", "magic number"},
@@ -109,7 +109,7 @@ TEST_CASE("MNIST images that lie are named") {
   }
 }
 
-TEST_CASE("MNIST labels that lie are named") {
+TEST_CASE("damaged MNIST labels are errors that name the file") {
   const std::string good = mnist_labels();
   for (const Hostile& hostile : std::vector<Hostile>{
            {"images", mnist_images(), "2051"},
@@ -122,7 +122,7 @@ TEST_CASE("MNIST labels that lie are named") {
   }
 }
 
-TEST_CASE("CIFAR-10 records that lie are named") {
+TEST_CASE("damaged CIFAR-10 records are errors that name the file") {
   const std::string good = cifar_records();
   for (const Hostile& hostile : std::vector<Hostile>{
            {"empty", "", "0 bytes"},
@@ -136,7 +136,7 @@ TEST_CASE("CIFAR-10 records that lie are named") {
   }
 }
 
-TEST_CASE("lists of ids that lie are named") {
+TEST_CASE("damaged lists of ids are errors that name the file") {
   const std::string good = id_lists();
   for (const Hostile& hostile : std::vector<Hostile>{
            {"empty", "", "magic number"},
@@ -159,12 +159,12 @@ TEST_CASE("lists of ids that lie are named") {
   }
 }
 
-TEST_CASE("a text that is not UTF-8, or expands without end, is named") {
+TEST_CASE("a text that is not UTF-8, or expands without end, is an error that names the file") {
   check_refused({"invalid", "good until\xFF", "byte 10"}, read_words);
   check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words);
 }
 
-TEST_CASE("what is no file is named, and nothing waits for a pipe") {
+TEST_CASE("what is not a file is an error that names it, and nothing waits for a pipe") {
   const Folder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
   for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words}) {

@@ -90,7 +90,7 @@ TEST_CASE("an orthogonal matrix has orthonormal rows, or columns where there are
   }
 }
 
-TEST_CASE("an orthogonal matrix is a function of its key, and points nowhere in particular") {
+TEST_CASE("an orthogonal matrix is a function of its key, and favours no direction") {
   std::vector<double> a(8 * 32), b(8 * 32);
   fill_orthogonal(a, 8, 32, 1);
   fill_orthogonal(b, 8, 32, 1);
@@ -118,7 +118,7 @@ TEST_CASE("the forget gate's bias is the second quarter") {
   CHECK(bias == std::vector<double>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("initialisers go by name, and draw what their functions draw") {
+TEST_CASE("initialisers by name draw what their functions draw") {
   const Shape shape{6, 2, 3, 1};
   const Fans fans = conv_fans(shape);
   std::vector<double> by_name(36), by_hand(36);

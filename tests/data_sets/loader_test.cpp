@@ -88,7 +88,7 @@ TEST_CASE("batches come in order, the last one as short as it is") {
   CHECK(loader.next() == nullptr);
 }
 
-TEST_CASE("the last short batch is left out where that is asked") {
+TEST_CASE("the last short batch is left out on request") {
   const Counting source(10), even(8);
   Loader loader(source, {.batch = 4, .shuffle = false, .drop_last = true});
   CHECK(loader.batches() == 2);
@@ -123,7 +123,7 @@ TEST_CASE("a shuffled epoch is that of shuffled(), and the samples left out diff
   }
 }
 
-TEST_CASE("ids stand in a batch as whole numbers too") {
+TEST_CASE("a batch also has its ids as whole numbers") {
   Counting source(3);
   source.ids = true;
   Loader loader(source, {.batch = 2, .shuffle = false});
@@ -155,7 +155,7 @@ TEST_CASE("an epoch resumed at a batch goes on as the whole one did") {
   CHECK_THROWS_AS(loader.start(0, -1), UsageError);
 }
 
-TEST_CASE("an epoch may be left at any batch for another one") {
+TEST_CASE("an epoch may be ended at any batch to begin another one") {
   const Counting source(103);
   Loader plain(source, {.batch = 4, .threads = 0}), loader(source, {.batch = 4, .threads = 3});
   for (int taken = 0; taken < 12; ++taken) {
@@ -191,7 +191,7 @@ TEST_CASE("batches are prepared while the caller is busy") {
   CHECK(source.written == 8);
 }
 
-TEST_CASE("an error in a sample comes out of next() at its batch, again and again, until the next epoch") {
+TEST_CASE("next() throws the error of a sample at its batch, every time, until the next epoch") {
   Counting source(20);
   source.broken = 9;
   const int threads = GENERATE(0, 1, 3);
@@ -245,7 +245,7 @@ TEST_CASE("the memory of a batch is used again") {
   CHECK(places.size() == (threads == 0 ? 1 : 3));
 }
 
-TEST_CASE("loaders refuse options that make no sense") {
+TEST_CASE("loaders refuse options out of range") {
   const Counting source(10), none(0);
   CHECK_THROWS_AS(Loader(source, {.batch = 0}), UsageError);
   CHECK_THROWS_AS(Loader(source, {.threads = -1}), UsageError);

@@ -62,7 +62,7 @@ Text letters(const char* text) { return make_text(text); }
 
 }  // namespace
 
-TEST_CASE("a byte becomes its 255th part, or what the scale makes of it") {
+TEST_CASE("a byte is divided by 255, or multiplied by the scale") {
   ImageSet set{.image = {1, 1, 1, 3}, .classes = 2, .pixels = {0, 51, 255}, .labels = {1}};
   CHECK(sample(*image_source(set), 0) == std::vector<float>{0, 51 / 255.0F, 1});
   CHECK(sample(*image_source(set, {.scale = 2}), 0) == std::vector<float>{0, 102, 510});
@@ -146,7 +146,7 @@ TEST_CASE("an augmentation is a function of seed, epoch and sample") {
   CHECK(twenty(*source, 0, {.seed = 6, .epoch = 2}) != images);
 }
 
-TEST_CASE("image sources refuse sets that contradict themselves, and shifts that are no share") {
+TEST_CASE("image sources refuse sets that contradict themselves, and shifts outside 0 to 1") {
   const ImageSet good = coordinates({1, 1, 2, 2}, 2);
   CHECK_THROWS_AS(image_source({}), UsageError);
   CHECK_THROWS_AS(image_source(good, {.shift = -0.1}), UsageError);

@@ -133,7 +133,7 @@ TEST_CASE("a glyph's posterior is that of all classes, places and bytes, by brut
   }
 }
 
-TEST_CASE("glyphs: what the best classifier promises is what comes, and is its optimum") {
+TEST_CASE("glyphs: the best classifier reaches what it predicts, and that is the optimum") {
   GlyphOptions options = GENERATE(Glyphs::mnist(), Glyphs::cifar10());
   options.noise = options.image.c == 1 ? 250 : 400;
   options.wrong_labels = GENERATE(0.0, 0.2);
@@ -155,7 +155,7 @@ TEST_CASE("glyphs: what the best classifier promises is what comes, and is its o
   CHECK(best.loss_margin < 0.1);
 }
 
-TEST_CASE("glyphs as they come are told apart but for the wrong labels") {
+TEST_CASE("glyphs with the default options are told apart except for the wrong labels") {
   for (const GlyphOptions& options : {Glyphs::mnist(), Glyphs::cifar10()}) {
     const Optimum best = Glyphs(options).optimum(300, 5);
     CHECK(best.accuracy == Approx(0.95).margin(1e-4));
@@ -186,7 +186,7 @@ TEST_CASE("the ten glyphs differ, and the symmetric ones alone are their own mir
   }
 }
 
-TEST_CASE("a glyph lies at every place within its shift") {
+TEST_CASE("a glyph occurs at every place within its shift") {
   GlyphOptions options{.classes = 2, .shift = 2, .noise = 16, .wrong_labels = 0};
   const ImageSet set = Glyphs(options).draw(500, 3);
   std::array<std::array<int, 5>, 2> seen{};
@@ -252,7 +252,7 @@ TEST_CASE("synthetic sets are functions of their seed, and go through the files 
   CHECK(read.ids.size() == 3000);
 }
 
-TEST_CASE("reviews: what the likelihood ratio promises is what comes, and is its optimum") {
+TEST_CASE("reviews: the likelihood ratio reaches what it predicts, and that is the optimum") {
   const Reviews source({.vocabulary = 300, .shortest = 5, .longest = 30, .tilt = 0.3});
   const IdSet set = source.draw(6000, 8);
   Promises promises;
@@ -295,7 +295,7 @@ TEST_CASE("a word's ratio is that of its frequencies in the two classes") {
   CHECK_THROWS_AS(source.log_odds(std::array<std::uint32_t, 1>{13}), UsageError);
 }
 
-TEST_CASE("without a tilt nothing can be told") {
+TEST_CASE("without a tilt the classes cannot be told apart") {
   const Optimum best = Reviews({.tilt = 0}).optimum(100, 1);
   CHECK(best.accuracy == 0.5);
   CHECK(best.loss == Approx(std::log(2.0)));
@@ -361,7 +361,7 @@ TEST_CASE("without contrast every character is as likely") {
   CHECK(chain.optimum().accuracy == Approx(1.0 / 8));
 }
 
-TEST_CASE("synthetic sets refuse options that make no sense") {
+TEST_CASE("synthetic sets refuse options out of range") {
   CHECK_THROWS_AS(Glyphs({.image = {1, 2, 28, 28}}), UsageError);
   CHECK_THROWS_AS(Glyphs({.image = {1, 1, 20, 28}}), UsageError);
   CHECK_THROWS_AS(Glyphs({.classes = 1}), UsageError);

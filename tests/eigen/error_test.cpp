@@ -200,7 +200,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("every layer of a network is within what the algorithm picked for it is documented to keep") {
+TEST_CASE("every layer of a network is within the documented bound of its algorithm") {
   const auto eigen = make_backend("eigen");
   const double u = std::ldexp(1.0, -24);
   for (const char* network : {"alexnet", "resnet18", "vgg16"}) {
@@ -235,7 +235,7 @@ TEST_CASE("every layer of a network is within what the algorithm picked for it i
   }
 }
 
-TEST_CASE("a limit of 2e-4 leaves every layer of the networks its product, one of 1e-6 takes what keeps it") {
+TEST_CASE("with a limit of 2e-4 every layer keeps its product, with 1e-6 it gets an algorithm that guarantees it") {
   const auto eigen = make_backend("eigen", {.threads = 2});
   for (const char* network : {"resnet50", "vgg16", "alexnet"}) {
     const Graph graph = nets::build(network, {.batch = 16});

@@ -326,7 +326,7 @@ TEST_CASE("a convolution is its definition on every instruction set, by every al
   }
 }
 
-TEST_CASE("no panel is a single vector where there are more") {
+TEST_CASE("no panel is a single vector if there are more") {
   for (const std::int64_t most : {1, 2, 3}) {
     for (std::int64_t vectors = 1; vectors <= 40; ++vectors) {
       std::int64_t panels = 0, left = vectors;

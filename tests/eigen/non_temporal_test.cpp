@@ -124,7 +124,7 @@ void check(const Pair& pair, const eigen::InstructionSet& set, const Conditions&
 
 }  // namespace
 
-TEST_CASE("batch norm of a large tensor has the bits of one of few channels") {
+TEST_CASE("batch norm of a large tensor has the same bits as one of few channels") {
   const eigen::InstructionSet& widest = *sets_here().front();
   // Planes that start and end where lines of memory do, and planes that do anywhere.
   const Shape lines{2, 74, 240, 240}, parts{2, 80, 229, 231};
@@ -138,7 +138,7 @@ TEST_CASE("batch norm of a large tensor has the bits of one of few channels") {
   check(batch_norm({2, 40, 229, 231}, true), widest, {.dtype = DType::f64});
 }
 
-TEST_CASE("a convolution with a large output has the bits of one of few filters") {
+TEST_CASE("a convolution with a large output has the same bits as one of few filters") {
   const eigen::InstructionSet& widest = *sets_here().front();
   const Pair packed = filters(Conv{.channels = 64, .kernel = 3, .pad = 1}, {2, 3, 256, 256});
   for (const eigen::InstructionSet* set : sets_here()) check(packed, *set);
@@ -148,7 +148,7 @@ TEST_CASE("a convolution with a large output has the bits of one of few filters"
   check(filters(Conv{.channels = 68, .kernel = 3, .pad = 1}, {2, 3, 251, 253}), widest);
 }
 
-TEST_CASE("a convolution with a large data gradient has the bits of one of few channels") {
+TEST_CASE("a convolution with a large data gradient has the same bits as one of few channels") {
   const Pair pair = channel_by_channel({2, 71, 240, 248});
   check(pair, *sets_here().front());
   check(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});

@@ -123,7 +123,7 @@ std::vector<cpu_set_t> bound_masks(std::size_t threads, std::size_t processors =
 
 }  // namespace
 
-TEST_CASE("workers are bound to processors of their own where a pool takes all of them, and those left over to none") {
+TEST_CASE("workers are bound to separate processors if a pool takes all of them, and surplus workers to none") {
   const cpu_set_t before = mask_of(pthread_self());
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
   cpu_set_t here;
@@ -152,7 +152,7 @@ TEST_CASE("workers are bound to processors of their own where a pool takes all o
   REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
 }
 
-TEST_CASE("whether workers are bound is decided when they start, by the processors that there are then") {
+TEST_CASE("whether workers are bound is decided when they start, by the processors of that moment") {
   const cpu_set_t before = mask_of(pthread_self());
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&before));
   if (processors == 1) return;  // none to be bound to
@@ -160,7 +160,7 @@ TEST_CASE("whether workers are bound is decided when they start, by the processo
   for (const cpu_set_t& mask : bound_masks(1, 2)) CHECK(CPU_COUNT(&mask) == 1);
 }
 
-TEST_CASE("workers that have slept start on processors of their own, and may leave them") {
+TEST_CASE("workers that have slept start on separate processors, and may leave them") {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
@@ -261,7 +261,7 @@ TEST_CASE("the same pool splits the same range the same way") {
   for (int round = 0; round < 10; ++round) CHECK(shares() == once);
 }
 
-TEST_CASE("a second caller of a pool is refused, and the first is none the worse for it") {
+TEST_CASE("a second caller of a pool is refused, and the first is unaffected") {
   Pool pool(2);
   std::atomic<int> refused = 0;
   std::vector<int> runs(2);
@@ -282,7 +282,7 @@ TEST_CASE("a second caller of a pool is refused, and the first is none the worse
   CHECK(runs == std::vector<int>{2, 2});
 }
 
-TEST_CASE("a pool's own work cannot ask for it again, on one thread or more") {
+TEST_CASE("work that a pool runs cannot use the pool, on one thread or more") {
   for (const int threads : {1, 2}) {
     Pool pool(threads);
     CHECK_THROWS_AS(pool.run([&](int part) {

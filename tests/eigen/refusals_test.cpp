@@ -70,7 +70,7 @@ TEST_CASE("eigen refuses products that are not strict") {
   CHECK_THROWS_WITH(oracle().lower(f32_spec(one_of_each()[0]), choice), ContainsSubstring("tf32"));
 }
 
-TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
+TEST_CASE("an unknown algorithm of any op of eigen is an error that lists the known ones") {
   for (const Case& c : one_of_each()) {
     INFO(to_string(c));
     const Spec spec = f32_spec(c);
@@ -81,7 +81,7 @@ TEST_CASE("eigen answers an unknown algorithm of any op with the known ones") {
   }
 }
 
-TEST_CASE("eigen says under which name it has an implicit product") {
+TEST_CASE("eigen names the algorithm that is its implicit product") {
   const Spec spec = f32_spec(one_of_each()[0]);
   for (std::size_t pass = 0; pass < 3; ++pass) {
     Choice choice;
@@ -112,7 +112,7 @@ TEST_CASE("eigen lists im2col_eigen, and never takes it by rule") {
         CHECK(step.algorithm != "im2col_eigen");
 }
 
-TEST_CASE("eigen says what of it is Eigen's own") {
+TEST_CASE("eigen's description says what is computed by Eigen") {
   CHECK_THAT(oracle().describe(), ContainsSubstring("Lamina") && ContainsSubstring("Eigen 3.") &&
                                       ContainsSubstring("im2col_eigen, lrn, softmax, sigmoid, tanh and losses"));
 }
@@ -192,7 +192,7 @@ TEST_CASE("eigen refuses a workspace limit below the need of any op, naming both
   CHECK(with_workspace == 5);  // conv, both pools with windows, lrn, fully connected
 }
 
-TEST_CASE("eigen fuses a ReLU behind every op whose page says so, and no other") {
+TEST_CASE("eigen fuses a ReLU after every op whose page says so, and after no other") {
   for (const Case& c : one_of_each()) {
     INFO(to_string(c));
     const bool takes = std::holds_alternative<Conv>(c.op) || std::holds_alternative<FullyConnected>(c.op) ||
@@ -216,7 +216,7 @@ TEST_CASE("eigen refuses a unit whose tail it would not have fused") {
     }
 }
 
-TEST_CASE("eigen refuses options that mean nothing to it, rather than pass over them") {
+TEST_CASE("eigen refuses options that it does not have, instead of ignoring them") {
   CHECK_THROWS_AS(make_backend("eigen", {.device = 1}), UsageError);
   CHECK_THROWS_WITH(make_backend("eigen", {.device = 1}), ContainsSubstring("no device 1"));
   CHECK_THROWS_AS(make_backend("eigen", {.choice_cache = "/"}), FileError);  // a folder

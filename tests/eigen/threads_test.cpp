@@ -49,7 +49,7 @@ Feed feed_of(const Case& c) {
   Case head = c;
   head.tail.clear();
   Feed feed = make_feed(head, 1);
-  if (!c.tail.empty()) feed.x.push_back(normal(c.x[0], 2));  // of the Add behind it
+  if (!c.tail.empty()) feed.x.push_back(normal(c.x[0], 2));  // of the Add after it
   return feed;
 }
 

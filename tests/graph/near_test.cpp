@@ -4,6 +4,8 @@
 
 #include "support/catch.h"
 
+using lamina::edit_distance;
+using lamina::Match;
 using lamina::near_names;
 
 TEST_CASE("near names come nearest first, three at most") {
@@ -32,4 +34,15 @@ TEST_CASE("where none is near, the known names are listed, a dozen at most") {
   CHECK(near_names("something", {}) == "there are none");
   CHECK(near_names("something", {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"}) ==
         "known are \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\", \"j\", \"k\", \"l\" and 2 more");
+}
+
+TEST_CASE("an edit distance counts changed, added and dropped characters, of a whole text or of its best part") {
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("sitting", "kitten") == 3);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("resnet", "net/resnet50/total") == 12);
+  CHECK(edit_distance("resnet", "net/resnet50/total", Match::part) == 0);
+  CHECK(edit_distance("resmet5", "net/resnet50/total", Match::part) == 1);
+  CHECK(edit_distance("abc", "", Match::part) == 3);
 }

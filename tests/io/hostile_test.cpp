@@ -121,9 +121,9 @@ std::vector<Hostile> hostile_files() {
       {"offsets that are a number", w(f32, "[1]", "4"), "'w' should have an array for data_offsets"},
       {"negative offset", w(f32, "[1]", "[-4,0]"), "'w' should have whole numbers in data_offsets"},
       {"fractional offset", w(f32, "[1]", "[0,4.0]"), "'w' should have whole numbers in data_offsets"},
-      {"offsets backwards", w(f32, "[1]", "[4,0]"), "'w' lies at bytes 4 to 0"},
-      {"offsets beyond the file", w(f32, "[1]", "[4,8]"), "'w' lies at bytes 4 to 8, but the file has 4"},
-      {"offset of 2^64 - 1", w(f32, "[1]", "[18446744073709551611,18446744073709551615]"), "'w' lies at bytes"},
+      {"offsets backwards", w(f32, "[1]", "[4,0]"), "'w' is at bytes 4 to 0"},
+      {"offsets beyond the file", w(f32, "[1]", "[4,8]"), "'w' is at bytes 4 to 8, but the file has 4"},
+      {"offset of 2^64 - 1", w(f32, "[1]", "[18446744073709551611,18446744073709551615]"), "'w' is at bytes"},
       {"overlap", safetensors(vectors({{0, 8}, {4, 12}}), eight + four), "'b' begins at byte 4 and overlaps"},
       {"the same bytes twice", safetensors(vectors({{0, 8}, {0, 8}}), eight), "'b' begins at byte 0 and overlaps"},
       {"one within another", safetensors(vectors({{0, 12}, {4, 8}}), eight + four),
@@ -141,16 +141,16 @@ std::vector<Hostile> hostile_files() {
 
 }  // namespace
 
-TEST_CASE("a header beyond the file may be cut off, and one that is too long is only that") {
+TEST_CASE("a header beyond the file may be truncated, and a header that is too long is reported as that") {
   const Folder folder;
   const auto file = folder / "net.safetensors";
   const std::uint64_t longest = 100'000'000;
   write(file, length_bytes(longest + 1));
   CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring(file.string()) && ContainsSubstring("100000001 bytes") &&
-                                                ContainsSubstring("cut off"));
+                                                ContainsSubstring("truncated"));
   std::filesystem::resize_file(file, longest + 100);  // a hole: it uses no disk space
   CHECK_THROWS_WITH(read_safetensors(file), ContainsSubstring("100000001 bytes") && ContainsSubstring("100 MB") &&
-                                                !ContainsSubstring("cut off"));
+                                                !ContainsSubstring("truncated"));
 }
 
 TEST_CASE("a hostile file is a FileError that names file and tensor") {
@@ -172,7 +172,7 @@ TEST_CASE("a hostile file is a FileError that names file and tensor") {
   }
 }
 
-TEST_CASE("what looks odd but has the form is read") {
+TEST_CASE("unusual but valid files are read") {
   const Folder folder;
   const auto reads = [&](const std::string& header, const std::string& data) {
     INFO(header);
@@ -189,7 +189,7 @@ TEST_CASE("what looks odd but has the form is read") {
   CHECK(reads(R"({"":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})", std::string(4, '\0')).contains(""));
 }
 
-TEST_CASE("a file cut anywhere, or with a byte too many, is a FileError") {
+TEST_CASE("a file truncated anywhere, or with an extra byte, is a FileError") {
   const Folder folder;
   const std::string whole = contents(LAMINA_TEST_DATA "/tiny.safetensors");
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -201,7 +201,7 @@ TEST_CASE("a file cut anywhere, or with a byte too many, is a FileError") {
   CHECK_THROWS_AS(read_safetensors(folder / "long"), FileError);
 }
 
-TEST_CASE("what is no readable file is a FileError that says so") {
+TEST_CASE("what is not a readable file is a FileError that says so") {
   const Folder folder;
   CHECK_THROWS_WITH(read_safetensors(folder / "nothing"), ContainsSubstring("nothing: no such file"));
   CHECK_THROWS_WITH(read_safetensors(folder.path()), ContainsSubstring("not a regular file"));

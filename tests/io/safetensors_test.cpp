@@ -14,10 +14,10 @@
 #include <span>
 
 #include "files.h"
-#include "io/new_file.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "support/catch.h"
+#include "support/new_file.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -74,7 +74,7 @@ std::vector<std::uint16_t> written_words(const Folder& folder, DType dtype, cons
 
 }  // namespace
 
-TEST_CASE("a file written by PyTorch's side reads as it was meant") {
+TEST_CASE("a file written with PyTorch is read with the same numbers") {
   const TensorFile file = read_safetensors(LAMINA_TEST_DATA "/tiny.safetensors");
   CHECK(file.size() == 10);
   CHECK_FALSE(file.contains("bn1.num_batches_tracked"));
@@ -186,7 +186,7 @@ TEST_CASE("a number beyond the type is refused by name, not written as infinity"
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("tensors that make no sense are refused by name") {
+TEST_CASE("invalid tensors are refused by name") {
   const Folder folder;
   const auto refused = [&](const std::string& name, const HostTensor& host, const std::string& says) {
     INFO(says);
@@ -200,7 +200,7 @@ TEST_CASE("tensors that make no sense are refused by name") {
   refused("w", tensor(DType::f32, {0, -1}, {}), "'w' has the extent -1");
   refused("w", tensor(DType::f32, {std::int64_t{1} << 62, 4, 1}, {1}), "'w' has 1 values");
   refused("w", tensor(DType::u64, {1}, {1}), "'w' is not of a floating point type");
-  refused("__metadata__", tensor(DType::f32, {1}, {1}), "keeps for itself");
+  refused("__metadata__", tensor(DType::f32, {1}, {1}), "__metadata__");
   refused("bad \xFF name", tensor(DType::f32, {1}, {1}), "UTF-8");
   CHECK(fs::is_empty(folder.path()));
 }

@@ -39,7 +39,7 @@ TEST_CASE("alexnet has the same parameters at the 227 pixels of its training") {
   CHECK(graph.multiply_adds() == 724'406'816);
 }
 
-TEST_CASE("inception_v1 has maps of 13 pixels behind its third pool, and takes 1000 of 1008 outputs") {
+TEST_CASE("inception_v1 has maps of 13 pixels after its third pool, and takes 1000 of 1008 outputs") {
   const Graph graph = nets::build("inception_v1", {.batch = 1});
   CHECK(shape(graph, "maxpool3") == Shape{1, 480, 13, 13});
   CHECK(shape(graph, "fc") == Shape{1, 1008, 1, 1});
@@ -65,7 +65,7 @@ TEST_CASE("a projection stands only where extents change") {
   CHECK(nets::build("resnet50", {.batch = 1}).find("layer1.0.downsample.0") >= 0);
 }
 
-TEST_CASE("resnet200 has batch norm in its stem and none behind its projections") {
+TEST_CASE("resnet200 has batch norm in its stem and none after its projections") {
   const Graph graph = nets::build("resnet200", {.batch = 1});
   CHECK(graph.node("bn1").inputs == std::vector<int>{graph.find("conv1")});
   CHECK(graph.find("layer1.0.downsample.1") == -1);

@@ -60,7 +60,7 @@ Cost sum(const Plan& plan, bool forward) {
 
 }  // namespace
 
-TEST_CASE("one pass of one op costs as a call what it costs alone") {
+TEST_CASE("a call of one op costs what the op costs alone") {
   const std::vector<Op> ops = {Conv{.channels = 6, .kernel = 3},
                                FullyConnected{5},
                                FullyConnected{5, false},
@@ -86,7 +86,7 @@ TEST_CASE("one pass of one op costs as a call what it costs alone") {
   }
 }
 
-TEST_CASE("what lies between the nodes of a unit moves nowhere") {
+TEST_CASE("values between the nodes of a unit cost no bytes") {
   const Chain chain({BatchNorm{}, Relu{}});
   CHECK(chain.moved({Pass::forward}) == 2 * map + 6 + 6);
   CHECK(chain.moved({Pass::recompute}) == 2 * map);
@@ -108,7 +108,7 @@ TEST_CASE("the mask of a ReLU is read from y where the backend says that backwar
   CHECK(conv.moved({Pass::backward_data}) == 3 * map + 81);
 }
 
-TEST_CASE("a gradient that shares the memory of dy is not moved") {
+TEST_CASE("a gradient that shares the memory of dy costs no bytes") {
   const Chain chain({BatchNorm{}, Add{}});
   CHECK(chain.moved(both) == 4 * map + 6 + 6);
   CHECK(chain.moved(both, {false, true}) == 3 * map + 6 + 6);

@@ -68,7 +68,7 @@ TEST_CASE("a measured choice is what runs, and equal units are measured once") {
     if (call.passes.front() == Pass::forward) CHECK(call.algorithm == wrapped.measured);
 }
 
-TEST_CASE("a choice by node name goes before the choice for all") {
+TEST_CASE("a choice by node name has precedence over the choice for all") {
   Options options;
   const Choice first = of_convolutions(false), last = of_convolutions(true);
   options.choice = last;
@@ -79,7 +79,7 @@ TEST_CASE("a choice by node name goes before the choice for all") {
   for (const Call& call : plan.calls()) CHECK(call.algorithm == algorithm_of(call.nodes[0] == 2 ? first : last, call));
 }
 
-TEST_CASE("a bound of the error that is no bound is an error") {
+TEST_CASE("a negative or NaN bound of the error is an error") {
   Graph graph("bound");
   conv(graph.input({1, 1, 4, 4}), "c", {.channels = 1, .kernel = 3});
   for (const auto& [none, text] :
@@ -97,7 +97,7 @@ TEST_CASE("a bound of the error that is no bound is an error") {
   }
 }
 
-TEST_CASE("an algorithm named for all holds where it exists, and is an error where it exists nowhere") {
+TEST_CASE("an algorithm named for all is taken by the units that have it, and is an error if none has it") {
   const Choice last = of_convolutions(true);
   const std::string known = last.algorithm[2];
   Options options;
@@ -113,8 +113,7 @@ TEST_CASE("an algorithm named for all holds where it exists, and is an error whe
   CHECK_THROWS_WITH(Plan(graph, backend(), options), ContainsSubstring("backward_data") && ContainsSubstring(known));
 }
 
-TEST_CASE(
-    "an algorithm named for a node is an error where there is none, even for a pass that the plan does not have") {
+TEST_CASE("an algorithm that a node does not have is an error, even for a pass that the plan does not have") {
   Graph graph("two");
   conv(conv(graph.input({1, 2, 5, 5}), "a", {.channels = 2, .kernel = 3}), "b", {.channels = 2, .kernel = 3});
   const auto named = [](Mode mode, bool input_gradient, const char* node, const std::array<std::string, 3>& names) {

@@ -35,7 +35,7 @@ void check_refused(const std::string& what, const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE("an option of a plan that names nothing is a usage error before anything is planned") {
+TEST_CASE("an option out of range is a usage error before anything is planned") {
   const std::vector<std::pair<std::string, std::function<void(Options&)>>> spoiled = {
       {"mode", [](Options& o) { o.mode = none<Mode>; }},
       {"dtype", [](Options& o) { o.dtype = none<DType>; }},
@@ -52,7 +52,7 @@ TEST_CASE("an option of a plan that names nothing is a usage error before anythi
   }
 }
 
-TEST_CASE("a unit or a choice that names nothing is not lowered") {
+TEST_CASE("a unit or a choice with an enumerator out of range is not lowered") {
   const Spec spec = planned_units(net(), backend()).front().spec;
   const auto refused = [&](const std::string& what, const std::function<void(Spec&, Choice&)>& spoil) {
     Spec spoiled = spec;
@@ -68,7 +68,7 @@ TEST_CASE("a unit or a choice that names nothing is not lowered") {
   CHECK(backend().algorithms(spec, none<Pass>).empty());
 }
 
-TEST_CASE("an op, a pass, a tensor or a text that names nothing is a usage error") {
+TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
   const std::vector<Shape> x = {{1, 2, 4, 4}};
   check_refused("rounding", [&] { infer(MaxPool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });
   check_refused("rounding", [&] { infer(AveragePool{.window = 2, .stride = 2, .rounding = none<Rounding>}, x); });

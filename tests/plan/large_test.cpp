@@ -82,7 +82,7 @@ TEST_CASE("memory for the most images that a shape can have is predicted at once
   CHECK(bytes > std::size_t{2} * 2 * 25 * 4 * std::numeric_limits<int>::max());
 }
 
-TEST_CASE("a plan or a graph that was moved from says so") {
+TEST_CASE("the use of a plan or a graph that was moved from is an error that says so") {
   Graph graph("moved");
   relu(graph.input({1, 2, 3, 3}));
   Plan plan(graph, oracle());

@@ -90,7 +90,7 @@ TEST_CASE("a measured plan computes what the plan by rule computes") {
   }
 }
 
-TEST_CASE("a measured plan leaves its choices in the file, and another one takes them from it") {
+TEST_CASE("a measured plan stores its choices in the file, and another plan reads them from it") {
   for (const std::string& name : with_measurement()) {
     INFO(name);
     const Folder folder;

@@ -21,7 +21,7 @@ bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first <= b.
 
 TEST_CASE("pack gives no bytes to no blocks") { CHECK(pack({}).bytes == 0); }
 
-TEST_CASE("pack refuses an alignment that is no power of two, and more bytes than 64 bits count") {
+TEST_CASE("pack refuses an alignment that is not a power of two, and more bytes than 64 bits count") {
   CHECK_THROWS_AS(pack({{100, 0, 1}}, 0), lamina::UsageError);
   CHECK_THROWS_AS(pack({{100, 0, 1}}, 24), lamina::UsageError);
   CHECK_THROWS_AS(pack({{SIZE_MAX - 100, 0, 1}}), lamina::UsageError);
@@ -29,13 +29,13 @@ TEST_CASE("pack refuses an alignment that is no power of two, and more bytes tha
   CHECK(pack({{SIZE_MAX / 4, 0, 1}, {SIZE_MAX / 4, 0, 1}}).bytes > SIZE_MAX / 2);
 }
 
-TEST_CASE("pack lays blocks that live together side by side, the largest first") {
+TEST_CASE("pack places blocks that live together side by side, the largest first") {
   const Packing packing = pack({{100, 0, 3}, {1000, 1, 2}}, 256);
   CHECK(packing.offsets == std::vector<std::size_t>{1024, 0});
   CHECK(packing.bytes == 1280);
 }
 
-TEST_CASE("pack gives one place to blocks whose lives do not touch") {
+TEST_CASE("pack gives one place to blocks whose lives do not overlap") {
   CHECK(pack({{512, 0, 1}, {512, 2, 3}, {512, 4, 9}}).bytes == 512);
 }
 

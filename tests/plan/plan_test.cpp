@@ -82,7 +82,7 @@ bool runs(const Plan& plan, std::string_view node) {
 
 }  // namespace
 
-TEST_CASE("a plan repeats itself: passes leave inputs, parameters and output gradients as they were") {
+TEST_CASE("passes of a plan change no inputs, parameters or output gradients, and repeat their results") {
   for (const Graph& graph : {residual(), inception()}) {
     Options options = repeatable();
     options.input_gradient = true;
@@ -108,7 +108,7 @@ TEST_CASE("two plans of one seed start with the same numbers, of two seeds with 
   CHECK(host(a, a.input()) == host(b, b.input()));
 }
 
-TEST_CASE("concat and slice are views: nothing runs for them, and values lie inside the join") {
+TEST_CASE("concat and slice are views: nothing runs for them, and values are parts of the join") {
   Plan plan(inception(), backend(), {.dtype = DType::f64});
   CHECK_FALSE(runs(plan, "concat"));
   const auto* joined = plan.value("concat").as<double>();
@@ -119,7 +119,7 @@ TEST_CASE("concat and slice are views: nothing runs for them, and values lie ins
   CHECK(plan.gradient("b").as<double>() == plan.gradient("concat").as<double>() + 2 * 36);
 }
 
-TEST_CASE("where a backend takes no pitch, concat and slice copy, to the same results") {
+TEST_CASE("if a backend takes no pitch, concat and slice copy, with the same results") {
   WrappedBackend wrapped(backend());
   wrapped.refuse_pitch = true;
   Plan copies(inception(), wrapped, repeatable());
@@ -178,7 +178,7 @@ TEST_CASE("a value inside a unit does not exist, and the error names the unit") 
   CHECK(units > 0);
 }
 
-TEST_CASE("stamps come before every call and behind the last") {
+TEST_CASE("stamps come before every call and after the last") {
   Plan plan(residual(), backend(), {});
   std::vector<std::size_t> stamps;
   plan.forward([&](std::size_t i) { stamps.push_back(i); });
@@ -188,7 +188,7 @@ TEST_CASE("stamps come before every call and behind the last") {
   CHECK(stamps.size() == plan.calls().size() + 2);
 }
 
-TEST_CASE("a plan that runs refuses a second caller, and its pass is none the worse for it") {
+TEST_CASE("a plan that runs refuses a second caller, and its pass is unaffected") {
   Graph graph("small");
   conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3});
   Plan plan(graph, backend());
@@ -202,12 +202,12 @@ TEST_CASE("a plan that runs refuses a second caller, and its pass is none the wo
         try {
           (plan.*call)();
         } catch (const UsageError& error) {
-          if (std::string(error.what()).find("another runs this plan") != std::string::npos) ++refused;
+          if (std::string(error.what()).find("another thread") != std::string::npos) ++refused;
         }
       }
     }).join();
   });
-  CHECK(refused == 6);  // three calls, ahead of the convolution and behind it
+  CHECK(refused == 6);  // three calls, before the convolution and after it
   CHECK(read(backend().device(), plan.output()) == want);
   plan.backward();
 }

@@ -36,7 +36,7 @@ std::vector<Graph> norms() {
 
 }  // namespace
 
-TEST_CASE("a plan's batch norm in inference reads what was prepared, until parameters are said to have changed") {
+TEST_CASE("a plan's batch norm in inference reads what was prepared, until parameters_changed() is called") {
   Device& device = backend().device();
   std::vector<std::pair<std::string, DType>> cases;
   for (const DType dtype : {DType::f32, DType::f64})

@@ -170,7 +170,7 @@ void check_composition(const Graph& graph) {
 
 }  // namespace
 
-TEST_CASE("tiny nets have the gradients of their differences in every mode") {
+TEST_CASE("the gradients of tiny nets agree with differences in every mode") {
   const auto net = static_cast<std::size_t>(GENERATE(0, 1, 2, 3));
   const Graph graph = nets()[net]();
   for (const Options& options : modes()) {
@@ -183,7 +183,7 @@ TEST_CASE("tiny nets have the gradients of their differences in every mode") {
   }
 }
 
-TEST_CASE("tiny nets have the gradients of their differences in every number") {
+TEST_CASE("the gradients of tiny nets agree with differences in every type") {
   for (const Build& build : nets()) {
     const Graph graph = build();
     Options options;
@@ -195,11 +195,11 @@ TEST_CASE("tiny nets have the gradients of their differences in every number") {
   }
 }
 
-TEST_CASE("tiny nets: fused is unfused, recomputed is kept, packed is spread out, to 1e-12") {
+TEST_CASE("tiny nets: fused and unfused, recomputed and kept, packed and unpacked plans agree to 1e-12") {
   for (const Build& build : nets()) check_modes(build());
 }
 
-TEST_CASE("tiny nets: parameter gradients do not depend on whether the input's is wanted") {
+TEST_CASE("tiny nets: parameter gradients do not depend on whether the input gradient is wanted") {
   for (const Build& build : nets()) check_without_input_gradient(build());
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("random graphs: every mode computes the same", "[random]") {
   }
 }
 
-TEST_CASE("random graphs have the gradients of their differences", "[random]") {
+TEST_CASE("the gradients of random graphs agree with differences", "[random]") {
   for (std::uint64_t i = 0; i < 8; ++i) {
     const std::uint64_t key = seed() * 1000 + 500 + i;
     INFO("LAMINA_TEST_SEED=" << seed() << ", graph " << key);

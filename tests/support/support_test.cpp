@@ -79,7 +79,7 @@ double worst_with(Lying::Spoil spoil) {
 
 }  // namespace
 
-TEST_CASE("guards see one byte written before, behind and in the gaps of a tensor") {
+TEST_CASE("guards detect one byte written before, after and in the gaps of a tensor") {
   Device& device = oracle().device();
   const Tensor like{nullptr, {2, 1, 1, 3}, DType::f32, Layout::nchw, 5};
   for (const int byte : {-1, 3 * 4, 5 * 4 - 1, 8 * 4, 8 * 4 + 100}) {
@@ -116,19 +116,19 @@ TEST_CASE("differences agree with right gradients") {
   CHECK(worst_with([](const std::vector<Pass>&, const Args&) {}) < 1e-7);
 }
 
-TEST_CASE("differences see a gradient that is off by a millionth") {
+TEST_CASE("differences detect a gradient that is wrong by a millionth") {
   CHECK(worst_with([](const std::vector<Pass>& covers, const Args& args) {
           if (is(covers, Pass::backward_params) && args.dw.size() == 2) args.dw[0].as<double>()[0] *= 1 + 1e-6;
         }) > 1e-7);
 }
 
-TEST_CASE("differences see a forgotten bias gradient") {
+TEST_CASE("differences detect a missing bias gradient") {
   CHECK(worst_with([](const std::vector<Pass>& covers, const Args& args) {
           if (is(covers, Pass::backward_params)) args.dw[1].as<double>()[0] = 0;
         }) > 1e-3);
 }
 
-TEST_CASE("differences see a data gradient that is lost") {
+TEST_CASE("differences detect a missing data gradient") {
   CHECK(worst_with([](const std::vector<Pass>& covers, const Args& args) {
           if (is(covers, Pass::backward_data) && args.w.empty())
             std::fill_n(args.dx[0].as<double>(), args.dx[0].shape.count(), 0.0);
@@ -141,14 +141,14 @@ TEST_CASE("differences call a NaN infinitely wrong") {
         }) == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("differences refuse inference and a step that is none") {
+TEST_CASE("differences refuse inference and a step that is not positive") {
   Options options;
   options.mode = Mode::inference;
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), options), UsageError);
   CHECK_THROWS_AS(check_gradients(small_net(), oracle(), {}, {.step = 0}), UsageError);
 }
 
-TEST_CASE("differences hold in nets that are nothing but kinks, whatever the seed", "[random]") {
+TEST_CASE("differences agree in nets with nothing but kinks, for every seed", "[random]") {
   Graph graph("kinks");
   Value x = graph.input({2, 3, 9, 9});
   for (int i = 0; i < 6; ++i) {
@@ -205,7 +205,7 @@ TEST_CASE("closed memory faults where the host touches it, and kernels, upload, 
 }
 #endif
 
-TEST_CASE("the tested backend is the one named, and cudnn is that of the directory named beside it") {
+TEST_CASE("the tested backend is the named one, and cudnn is that of the named directory") {
   const auto name_of = [](const char* backend, const char* directory) {
     const auto set = [](const char* name, const char* value) {
       value == nullptr ? ::unsetenv(name) : ::setenv(name, value, 1);

@@ -136,7 +136,7 @@ TEST_CASE("choices come back from their file, each under its own key") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a file of an earlier form has no choices, and is replaced by what is measured") {
+TEST_CASE("a file of an earlier version has no choices, and is replaced by what is measured") {
   const Folder folder;
   write(folder / "c.json", R"({"format":"lamina choices","format_version":0,"picks":{}})");
   ChoiceCache cache(folder / "c.json");
@@ -146,7 +146,7 @@ TEST_CASE("a file of an earlier form has no choices, and is replaced by what is 
   CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
 }
 
-TEST_CASE("a file that is read-only is asked, and what it lacks is measured and kept in memory") {
+TEST_CASE("a read-only file is read, and what it lacks is measured and kept in memory") {
   const Folder folder;
   const InstructionSetKey known = set_keys()[0], unknown = set_keys()[1];
   ChoiceCache made(folder / "c.json");
@@ -233,7 +233,7 @@ TEST_CASE("writers at the same time lose nothing") {
   CHECK(ChoiceCache(folder / "c.json").entries().size() == 5 * all.size());
 }
 
-TEST_CASE("a file that is no file of choices is an error that names it and what is wrong") {
+TEST_CASE("a file that is not a file of choices is an error that names it and what is wrong") {
   const Folder folder;
   struct Bad {
     const char* what;
@@ -247,7 +247,7 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
   };
   const std::vector<Bad> files = {
       {"empty", "", "empty"},
-      {"cut off", document(good).substr(0, 100), "not JSON"},
+      {"truncated", document(good).substr(0, 100), "not JSON"},
       {"no JSON", "choices", "not JSON"},
       {"a list", "[]", "not a file of choices"},
       {"another format", R"({"format":"weights"})", "not a file of choices"},
@@ -255,26 +255,25 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
       {"a later version", document(good, R"("format_version":2)"), "this library reads 1"},
       {"a version in words", document(good, R"("format_version":"1")"), "this library reads 1"},
       {"no version", R"({"format":"lamina choices","choices":[]})", "no \"format_version\""},
-      {"no list", R"({"format":"lamina choices","format_version":1,"choices":{}})", "no list"},
+      {"no list", R"({"format":"lamina choices","format_version":1,"choices":{}})", "\"choices\""},
       {"an entry that is a number", document("7"), "choice 1: not an object"},
       {"the same key twice", document(good + "," + good), "choice 2: its key occurs twice"},
       {"no backend", document(entry("backend", "")), "choice 1: no \"backend\""},
-      {"a unit that is a number", document(good + "," + entry("unit", "3")), "choice 2: \"unit\" is no text"},
+      {"a unit that is a number", document(good + "," + entry("unit", "3")), "choice 2: \"unit\""},
       {"an unknown math", document(entry("math", R"("fast")")), R"("math" is "fast")"},
       {"determinism as a number", document(entry("deterministic", "1")), "neither true nor false"},
       {"a negative error", document(entry("max_error", "-1")), "\"max_error\""},
       {"an error in words", document(entry("max_error", R"("low")")), "\"max_error\""},
-      {"a negative limit", document(entry("workspace_limit", "-1")), "no number of bytes"},
-      {"one algorithm for all", document(entry("algorithm", R"("direct")")), "no object of three passes"},
-      {"instruction sets by name", instruction_sets(R"({"wide":1})"), "\"instruction_sets\" is no list"},
+      {"a negative limit", document(entry("workspace_limit", "-1")), "\"workspace_limit\""},
+      {"one algorithm for all", document(entry("algorithm", R"("direct")")), "\"algorithm\""},
+      {"instruction sets by name", instruction_sets(R"({"wide":1})"), "\"instruction_sets\""},
       {"an instruction set that is a name", instruction_sets(R"(["wide"])"), "instruction set 1: not an object"},
       {"an instruction set twice", instruction_sets("[" + set + "," + set + "]"),
        "instruction set 2: its key occurs twice"},
       {"no processor", instruction_sets(R"([{"version":"v","sets":[],"taken":"w"}])"), "no \"processor\""},
-      {"a set for sets", instruction_sets(R"([{"processor":"p","version":"v","sets":"w","taken":"w"}])"),
-       "\"sets\" is no list of texts"},
+      {"a set for sets", instruction_sets(R"([{"processor":"p","version":"v","sets":"w","taken":"w"}])"), "\"sets\""},
       {"a number for a set", instruction_sets(R"([{"processor":"p","version":"v","sets":["w",4],"taken":"w"}])"),
-       "\"sets\" is no list of texts"},
+       "\"sets\""},
       {"no set taken", instruction_sets(R"([{"processor":"p","version":"v","sets":["w"]}])"), "no \"taken\""},
       {"a pass too few", document(entry("algorithm", R"({"forward":"a","backward_data":"b"})")),
        "no \"backward_params\""},
@@ -292,7 +291,7 @@ TEST_CASE("a file that is no file of choices is an error that names it and what 
   CHECK(ChoiceCache(folder / "good.json").find(InstructionSetKey{"p", "v", {"wide"}}) == "wide");
 }
 
-TEST_CASE("a file that went bad is not replaced") {
+TEST_CASE("a file that was damaged is not replaced") {
   const Folder folder;
   ChoiceCache cache(folder / "c.json");
   cache.remember(keys()[0], algorithms(0));
@@ -301,7 +300,7 @@ TEST_CASE("a file that went bad is not replaced") {
   CHECK(contents(folder / "c.json") == "notes of someone else");
 }
 
-TEST_CASE("a folder, and a folder that is not there, are errors that name them") {
+TEST_CASE("a folder, and a missing folder, are errors that name them") {
   const Folder folder;
   CHECK_THROWS_WITH(ChoiceCache(folder.path()), ContainsSubstring(folder.path().string()));
   ChoiceCache cache(folder / "none/c.json");
@@ -333,7 +332,7 @@ TEST_CASE("what was measured once is not measured again, unless the algorithm is
   CHECK(measurements == 3);
 }
 
-TEST_CASE("instruction sets that were timed once are not timed again, unless the one taken is none of them") {
+TEST_CASE("instruction sets that were timed once are not timed again, unless the one taken is unknown") {
   const Folder folder;
   const auto all = set_keys();
   int measurements = 0;

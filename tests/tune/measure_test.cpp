@@ -1,6 +1,6 @@
 // Choices by timing, on algorithms that take the time they are told.
 
-#include "tune/tune.h"
+#include "tune/measure_in_turns.h"
 
 #include <algorithm>
 #include <cmath>
@@ -106,7 +106,7 @@ TEST_CASE("what differs by less than the noise keeps the rule's order") {
   CHECK(taken(equals) == all("second"));
 }
 
-TEST_CASE("what the pick did not win against is told as tied, in the answer and in the calls of a plan") {
+TEST_CASE("what the pick did not beat is reported as tied, in the answer and in the calls of a plan") {
   const std::vector<Way> ways = {{"slow", always(2e-3)}, {"first", always(1e-3)}, {"second", faster_in(5, 1e-3)}};
   RaceBackend backend(ways);
   const Memory lent(1 << 16);
@@ -138,7 +138,7 @@ TEST_CASE("one slow round out of nine decides nothing") {
   CHECK(winner({rounds(always(1))}) == 0);
 }
 
-TEST_CASE("algorithms run in turns, so that none has the better half of the time") {
+TEST_CASE("algorithms run in turns, so that a drift of the machine favours none") {
   RaceBackend backend({{"a", always(1e-3)}, {"b", always(1e-3)}, {"c", always(1e-3)}});
   taken(backend, {.algorithm = {"", "a", "a"}, .measure = true});
   std::vector<std::string> expected;
@@ -176,7 +176,7 @@ TEST_CASE("named passes stay as named, and what a unit does not have is not meas
             .choice.algorithm == Algorithms{"fast", "", ""});
 }
 
-TEST_CASE("what has nothing open is answered without memory, device or run") {
+TEST_CASE("a choice that leaves nothing open is answered without memory, device or run") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   const Spec relu = spec_of(backend, {"", Relu{}, {{1, 2, 3, 3}}});
   CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).choice.algorithm == all(""));
@@ -186,7 +186,7 @@ TEST_CASE("what has nothing open is answered without memory, device or run") {
   CHECK(backend.runs() + alone.runs() == 0);
 }
 
-TEST_CASE("a hopeless algorithm stops, but not one that is short, and never the rule's pick") {
+TEST_CASE("a clearly slower algorithm stops, but not a short one, and never the rule's pick") {
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
   RaceBackend backend({{"rule", always(0.3)}, {"fast", always(0.05)}, {"hopeless", always(1.3)}});
   CHECK(taken(backend, forward)[0] == "fast");
@@ -196,7 +196,9 @@ TEST_CASE("a hopeless algorithm stops, but not one that is short, and never the 
   CHECK(taken(brief, forward)[0] == "brief");
 }
 
-TEST_CASE("what does not fit into the lent memory takes no part, and where the rule's pick does not, that is said") {
+TEST_CASE(
+    "an algorithm that does not fit into the lent memory takes no part, and it is an error if the rule's pick does "
+    "not") {
   RaceBackend backend({{"rule", always(2e-3)}, {"large", always(1e-3), 1e-6, 1000}});
   CHECK(taken(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
   CHECK(taken(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
@@ -204,10 +206,10 @@ TEST_CASE("what does not fit into the lent memory takes no part, and where the r
   CHECK_THROWS_AS(taken(backend, {.measure = true}, plain_bytes - 1), Unsupported);
   CHECK_THROWS_WITH(taken(backend, {.measure = true}, plain_bytes - 1),
                     ContainsSubstring("race: conv") && ContainsSubstring(std::to_string(plain_bytes)) &&
-                        ContainsSubstring("of which " + std::to_string(plain_bytes - 1) + " are lent"));
+                        ContainsSubstring(std::to_string(plain_bytes - 1)));
 }
 
-TEST_CASE("each algorithm finds the parameters as it prepared them") {
+TEST_CASE("each algorithm reads the parameters that it prepared") {
   RaceBackend backend({{"a", always(2e-3), 1e-6, 64, true, 300}, {"b", always(1e-3), 1e-6, 64, true, 700}});
   CHECK(taken(backend) == all("b"));
   CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
@@ -215,7 +217,7 @@ TEST_CASE("each algorithm finds the parameters as it prepared them") {
   CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
 }
 
-TEST_CASE("what a folded batch norm reads while times are taken is bound, and gives numbers") {
+TEST_CASE("what a folded batch norm reads while it is measured is bound, and gives numbers") {
   const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
   Case folded = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{2, 3, 9, 9}}, {{BatchNorm{}}, {Relu{}}}};
   folded.mode = Mode::inference;
@@ -237,7 +239,7 @@ TEST_CASE("what a folded batch norm reads while times are taken is bound, and gi
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
 
-TEST_CASE("an algorithm far behind on one image that would take too long does not run on the batch") {
+TEST_CASE("an algorithm that is clearly slower on one image and would take too long does not run on the batch") {
   Case batch = plain;
   batch.x = {{8, 2, 5, 5}};
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
@@ -253,7 +255,7 @@ TEST_CASE("an algorithm far behind on one image that would take too long does no
   CHECK(seen.at(0).candidates.at(*seen.at(0).picked.best).algorithm == "fast");
 }
 
-TEST_CASE("what was measured is kept in a file, and measured no more") {
+TEST_CASE("what was measured is kept in a file, and not measured again") {
   const Folder folder;
   const std::string file = (folder / "choices.json").string();
   const Memory lent(1 << 16);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tune/tune.h"
+#include "tune/measure_in_turns.h"
 
 namespace lamina::test {
 namespace {

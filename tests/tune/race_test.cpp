@@ -31,7 +31,7 @@ std::vector<std::size_t> rounds_of(const std::vector<Raced>& raced) {
 
 }  // namespace
 
-TEST_CASE("a candidate that is clearly behind leaves a race after three rounds, the first one never") {
+TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, the first one never") {
   const std::vector<Raced> raced = race_of({always(2.5e-3), always(1e-3), always(1.9e-3), always(2.1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{9, 9, 9, 3});
   CHECK(raced[2].finished);
@@ -40,14 +40,14 @@ TEST_CASE("a candidate that is clearly behind leaves a race after three rounds, 
   CHECK(rounds_of(race_of({always(1e-3), wavering}))[1] > 3);
 }
 
-TEST_CASE("a race ends after its rounds, or when its time is over, but not before an interval is one") {
+TEST_CASE("a race ends after its rounds, or when its time is over, but not before there is an interval") {
   CHECK(rounds_of(race_of({always(1e-3), always(1e-3)}, {.rounds = 4})) == std::vector<std::size_t>{4, 4});
   CHECK(rounds_of(race_of({always(1.0), always(1.0)}, {.seconds = 3})) == std::vector<std::size_t>{6, 6});
   CHECK(rounds_of(race_of({always(1.0), always(1.0)}, {.seconds = 15})) == std::vector<std::size_t>{7, 7});
   CHECK(rounds_of(race_of({always(1e-3), always(1.0)})) == std::vector<std::size_t>{6, 0});
 }
 
-TEST_CASE("a candidate that can run no more leaves a race without rounds") {
+TEST_CASE("a candidate that can no longer run leaves a race without rounds") {
   const Told failing = [](std::size_t run) { return run < 5 ? std::optional<double>(1e-3) : std::nullopt; };
   const std::vector<Raced> raced = race_of({failing, always(1e-3), always(1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{0, 9, 9});
@@ -56,7 +56,7 @@ TEST_CASE("a candidate that can run no more leaves a race without rounds") {
   CHECK(rounds_of(race_of({broken, broken})) == std::vector<std::size_t>{0, 0});
 }
 
-TEST_CASE("a factor that a win has to be worth is asked of the interval, not of the median") {
+TEST_CASE("the factor of a win is compared with the interval, not with the median") {
   const Rounds leader(9, 1.0), quick(9, 0.8);
   Rounds wavering = quick;
   wavering[0] = wavering[1] = 0.95;

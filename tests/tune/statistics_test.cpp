@@ -47,7 +47,7 @@ TEST_CASE("ranks and intervals are those of the table that both languages check"
   for (const auto& row : all.at("ratios")) check(ratio_interval(row.at("first"), row.at("second")), row);
 }
 
-TEST_CASE("six samples are the fewest with an interval of the level") {
+TEST_CASE("six samples are the fewest that have an interval of that level") {
   const nlohmann::json all = table();
   for (const auto& row : all.at("ranks")) {
     const auto samples = row.at("samples").get<std::size_t>();

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "library/session.h"
+#include "tune/measure_in_turns.h"
 #include "tune/measured_choices.h"
-#include "tune/tune.h"
 
 namespace lamina::cudnn {
 

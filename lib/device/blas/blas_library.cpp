@@ -105,7 +105,7 @@ std::string version_of(const BlasTable& table) {
   std::string text;
   for (const int part : {0, 1, 2}) {
     int value = 0;
-    if (table.cublasGetProperty(part, &value) != cublas_number::success) return "of an untold version";
+    if (table.cublasGetProperty(part, &value) != cublas_number::success) return "of unknown version";
     if (part != 0) text += '.';
     text += std::to_string(value);
   }
@@ -129,7 +129,7 @@ BlasLibrary open_blas(const std::string& directory, int major) {
   BlasLibrary library;
   const std::string missing = resolve_all(opened, library.table);
   library.path = path_of(opened);
-  if (!missing.empty()) throw LoadError(library.path + " is no cuBLAS that can be used: it lacks " + missing);
+  if (!missing.empty()) throw LoadError(library.path + " cannot be used as cuBLAS: it lacks " + missing);
   library.version = version_of(library.table);
   return library;
 }
@@ -142,8 +142,8 @@ const BlasLibrary& blas_library(const std::string& directory) {
   std::error_code error;
   const std::filesystem::path opened = std::filesystem::path(library->path).parent_path();
   if (!directory.empty() && !std::filesystem::equivalent(opened, directory, error))
-    throw LoadError("cuBLAS was opened as " + library->path + " before, and a process has one; not that in " +
-                    directory);
+    throw LoadError("cuBLAS was opened as " + library->path +
+                    " before, and a process can have only one; not the one in " + directory);
   return *library;
 }
 

@@ -48,7 +48,7 @@ double measure_peak(CudaDevice& device) {
 double cuda_peak_flops(CudaDevice& device, DType dtype) {
   if (dtype == DType::f32) return measure_peak<float>(device);
   if (dtype == DType::f64) return measure_peak<double>(device);
-  throw Unsupported("no peak of " + std::string(to_string(dtype)) + " multiply-adds; there is one of f32 and of f64");
+  throw Unsupported("no peak is measured for " + std::string(to_string(dtype)) + " multiply-adds; ask for f32 or f64");
 }
 
 }  // namespace lamina

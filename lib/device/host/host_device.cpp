@@ -15,6 +15,7 @@
 #endif
 
 #include "lamina/error.h"
+#include "support/rounding.h"
 
 namespace lamina {
 namespace {
@@ -22,8 +23,6 @@ namespace {
 constexpr std::size_t small_alignment = 256;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::size_t large_block_bytes = std::size_t{4} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 /// Memory that the system can give without swapping; the largest number if it does not say.
 std::size_t available_bytes() {
@@ -78,7 +77,7 @@ void* HostDevice::allocate(std::size_t bytes) {
 
   const std::size_t alignment = large ? huge_page_bytes : small_alignment;
   if (bytes > std::numeric_limits<std::size_t>::max() - alignment) throw OutOfMemory(bytes, within_limit);
-  const std::size_t rounded = round_up(bytes, alignment);
+  const std::size_t rounded = aligned(bytes, alignment);
   void* const data = ::operator new (rounded, std::align_val_t{alignment}, std::nothrow);
   if (data == nullptr) throw OutOfMemory(bytes, std::min(available, within_limit));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

@@ -1,10 +1,10 @@
-// Who shares whose memory.
+// Which values and gradients share memory.
 //
-// Each value starts as a block of its own or, if it is a view, as a part of its parent's. Two blocks may be merged at
-// step t if neither side writes over what the other still has to read: for members a and b of the two sides that
-// overlap, no write of a after t comes at or before the last read of b, and the other way round. A write at t itself
-// counts as well, with two exceptions: a unit that works element by element may write inner over outer if it is the
-// last to read outer; and a gradient that shares the memory of another one is not written at all.
+// Each value starts as a separate block or, if it is a view, as a part of its parent's block. Two blocks may be merged
+// at step t if neither side overwrites what the other still has to read: for overlapping members a and b of the two
+// sides, no write of a after t comes at or before the last read of b, and vice versa. A write at t itself also counts,
+// with two exceptions: a unit that works element by element may write inner over outer if it is the last reader of
+// outer; and a gradient that shares the memory of another one is not written at all.
 
 #include "aliases.h"
 
@@ -17,8 +17,8 @@
 namespace lamina::planner {
 namespace {
 
-/// The members of a block that have the same place in it. They are asked together, so that a chain of in-place ops
-/// costs no more than its length.
+/// The members of a block that have the same place in it. They are checked together, so that the cost of a chain of
+/// in-place ops grows only with its length.
 struct Region {
   std::int64_t offset, extent;                  // in elements of the block
   std::map<Step, std::vector<NodeId>> writers;  // members by the step that writes them
@@ -67,12 +67,12 @@ class Forest {
 
   bool is_root(NodeId i) const { return root(i) == i; }
 
-  /// To be called before a unit's merges: what the unit shares is not written by it.
+  /// Called before a unit's merges: the unit does not write what it shares.
   void next_unit() { shared_.clear(); }
 
-  /// Gives `inner`, the root of its block, the place of `outer`, if both have one extent and if at step `when` that
-  /// harms nobody. `overwrites`: the unit at that step reads `outer` and writes `inner` over it; otherwise inner simply
-  /// is outer.
+  /// Gives `inner`, the root of its block, the place of `outer`, if both have the same extent and nothing that is still
+  /// to be read is lost at step `when`. `overwrites`: the unit at that step reads `outer` and writes `inner` over it;
+  /// otherwise inner and outer are the same values.
   bool merge(NodeId inner, NodeId outer, Step when, bool overwrites) {
     const NodeId from = root(inner), to = root(outer);
     if (from != inner || from == to) return false;
@@ -111,7 +111,7 @@ class Forest {
       same->take(region);
   }
 
-  /// Whether a merge at step `when` would let one region's writes destroy what is still to be read of the other.
+  /// Whether after a merge at step `when` one region's writes destroy what is still to be read of the other.
   bool harms(const Region& a, NodeId inner, const Region& b, NodeId outer, Step when, bool overwrites) const {
     if (a.writes_into(b, when) || b.writes_into(a, when)) return true;
     if (const auto now = b.writers.find(when); now != b.writers.end() && a.last_read() >= when)
@@ -119,7 +119,7 @@ class Forest {
         if (std::ranges::find(shared_, writer) == shared_.end()) return true;
     const auto now = a.writers.find(when);
     if (!overwrites || now == a.writers.end()) return false;
-    // The unit reads outer and writes inner element by element: this write may come with outer's last read.
+    // The unit reads outer and writes inner element by element: this write may be at the step of outer's last read.
     auto late_reads = std::distance(b.last_reads.lower_bound(when), b.last_reads.end());
     const bool only_inner = now->second.size() == 1 && now->second[0] == inner;
     const bool has_outer = b.is_at(places_.offset[outer], extent_[outer]);

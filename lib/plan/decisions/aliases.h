@@ -1,6 +1,6 @@
 #pragma once
-// Who shares whose memory: merges the lives of values, and of gradients, where a backend allows it and no later reader
-// minds.
+// Which values and gradients share memory: their lifetimes are merged if a backend allows it and no later reader needs
+// the old content.
 
 #include <cstdint>
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace lamina::planner {
 
-/// Where each value (or gradient) lies: in the block of `root`, from element `offset` on.
+/// The place of each value (or gradient): in the block of `root`, from element `offset` on.
 struct Places {
-  EachNode<NodeId> root;          ///< itself where it has a block of its own
+  EachNode<NodeId> root;          ///< itself if it has a separate block
   EachNode<std::int64_t> offset;  ///< in elements
 };
 
 struct Aliases {
   Places value, gradient;
-  EachUnit<std::vector<bool>> dx_shared;  ///< per x: dx is dy and shares its memory: there is nothing to compute
+  EachUnit<std::vector<bool>> dx_shared;  ///< per x: dx is dy and shares its memory, so nothing is computed
 };
 
 }  // namespace lamina::planner

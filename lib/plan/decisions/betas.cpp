@@ -1,4 +1,4 @@
-// Who writes each gradient first.
+// Which unit writes each gradient first.
 
 #include "decisions.h"
 

@@ -1,4 +1,4 @@
-// What must hold of a graph and of options before anything is planned.
+// What is required of a graph and of options before planning.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 void check_choice(const Choice& choice, const std::string& whose) {
   check_enumerator(choice.math, Math::tf32, whose + ".math");
-  // No bound at all: nothing could hold it, and a NaN everything.
+  // A negative bound refuses every algorithm; a NaN accepts every one.
   if (!(choice.max_error >= 0))
     throw UsageError(whose + ".max_error is " + shortest(choice.max_error) + "; give a bound from 0 on, or no_bound");
 }
@@ -87,16 +87,16 @@ void check_readers(const Nodes& nodes) {
                        "; every node but the last, whose value is the output, must be read");
 }
 
-/// Parameters that matter for labels or ids alone would never get a gradient.
+/// Parameters that only labels or ids depend on would never get a gradient.
 void check_gradients_exist(const Nodes& nodes) {
   const EachNode<bool> reached = reached_by_gradients(nodes);
   for (const NodeId node : nodes.ids())
     if (!reached[node] && !nodes[node].params.empty())
       throw UsageError("graph " + nodes.graph().name() + ": the value of node " + nodes[node].name +
-                       " is read as labels or ids alone, which have no gradient, so its parameters cannot be trained");
+                       " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
-/// Sizes are summed in 64 bits: what passes here is far from overflowing them, and what fails fits no machine.
+/// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
   for (const NodeId node : nodes.ids()) {

@@ -1,4 +1,4 @@
-// Which algorithm each unit is asked for.
+// The algorithms that each unit is asked for.
 
 #include <algorithm>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward_params, Pass::backward_data};
 
-/// The choice made for one of the unit's nodes by name, its last node's before the others'; null: none.
+/// The choice that names one of the unit's nodes; the last node's has precedence. Null: there is none.
 const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& options) {
   for (auto node = unit.nodes.rbegin(); node != unit.nodes.rend(); ++node)
     if (const auto named = options.choice_of.find(nodes[*node].name); named != options.choice_of.end())
@@ -21,8 +21,8 @@ const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& optio
   return nullptr;
 }
 
-/// Throws UsageError for a name given to one of the unit's nodes and a pass that is not lowered, and so is asked of no
-/// backend, if there is no such algorithm.
+/// Throws UsageError for an unknown algorithm that was named for a pass that is not lowered. No backend is asked for
+/// such a pass, so none would report it.
 void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
   for (std::size_t p = 0; p < std::size(passes); ++p) {
     const std::string& wanted = unit.choice.algorithm[p];

@@ -1,44 +1,44 @@
 #pragma once
-// What is decided of a plan before it has memory, in this order, each in the file of its name. See layout.cpp.
+// The decisions of a plan before it has memory, in this order. Each is in the file of its name. See layout.cpp.
 
 #include "layout.h"
 
 namespace lamina::planner {
 
-/// Throws what Plan documents of a graph and options that cannot be planned.
+/// Throws what Plan documents for a graph and options that cannot be planned.
 void check(const Nodes&, const Backend&, const Options&);
 
-/// fuse: chains of nodes that the backend takes as one, in running order; who makes and reads each value; which
-/// gradients are wanted.
+/// fuse: chains of nodes that the backend takes as one unit, in running order; the producer and readers of each value;
+/// which gradients are wanted.
 Units fuse(const Nodes&, const Backend&, const Options&);
 
-/// betas: who writes each gradient first, and overwrites; the others add.
+/// betas: the first writer of each gradient overwrites it; the others add to it.
 void set_betas(Units&);
 
-/// views: which values and gradients lie inside others (Concat, Slice). A value lies in at most one other; every unit
-/// that touches it takes a pitch.
+/// views: which values and gradients are parts of others (Concat, Slice). A value is a part of at most one other; every
+/// unit that touches it takes a pitch.
 void set_views(Units&, const Nodes&, const Backend&, const Options&);
 
-/// pitches: those of what a value or gradient lies in.
+/// pitches: a view has the pitch of what it is a part of.
 void set_pitches(Units&, const Nodes&, const Options&);
 
-/// choices: which algorithms each unit is asked for. Throws UsageError for an algorithm in Options::choice that no unit
-/// knows, with the known ones.
+/// choices: the algorithms that each unit is asked for. Throws UsageError for an algorithm in Options::choice that no
+/// unit knows; the message has the known ones.
 void set_choices(Units&, const Nodes&, const Backend&, const Options&);
 
-/// All of these: the units as the backend will be asked for them.
+/// All of these: the units as the backend will lower them.
 Units make_units(const Nodes&, const Backend&, const Options&);
 
-/// lower: what the backend makes of each unit; of equal ones the same.
+/// lower: what the backend makes of each unit. Equal units share it.
 void lower(Units&, const Nodes&, Backend&);
 
-/// lifetimes: when every value and gradient is written and read, and which values are dropped and made again.
+/// lifetimes: when every value and gradient is written and read, and which values are dropped and recomputed.
 Lifetimes make_lifetimes(const Units&, const Nodes&, const Options&);
 
-/// aliases: who shares whose memory.
+/// aliases: which values and gradients share memory.
 Aliases make_aliases(const Units&, const Lifetimes&, const Nodes&, const Options&);
 
-/// place: an offset for everything in one of the plan's buffers, and how large these are.
+/// place: the offset of everything in one of the plan's buffers, and the sizes of these.
 void place(PlanLayout&, const Nodes&, const Options&);
 
 }  // namespace lamina::planner

@@ -1,4 +1,4 @@
-// Chains of nodes that the backend takes as one.
+// Chains of nodes that the backend takes as one unit.
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ class Fuser {
     const auto inputs = nodes_.inputs(next);
     // A join belongs to the chain whose value is made last: the other operands exist by then.
     if (std::ranges::max(inputs) != unit.y()) return false;
-    // Nor does one unit read a value twice through different ops: their gradients would meet inside one kernel.
+    // One unit does not read a value twice through different ops: one kernel would have to add their gradients.
     const auto known = [&](NodeId x) { return std::ranges::find(unit.x, x) != unit.x.end(); };
     if (std::ranges::any_of(inputs, known)) return false;
     const auto operand = std::ranges::find(inputs, unit.y()) - inputs.begin();
@@ -68,7 +68,7 @@ class Fuser {
     }
   }
 
-  /// What the unit has more, or otherwise, with this node as its last.
+  /// Extends the unit by this node, which is then its last.
   void end_at(Unit& unit, NodeId last) const {
     const Node& node = nodes_[last];
     unit.spec.y = dense(node.shape, options_.dtype);
@@ -107,7 +107,7 @@ Units fuse(const Nodes& nodes, const Backend& backend, const Options& options) {
     for (const NodeId member : unit.nodes) taken[member] = true;
     units.list.push_back(std::move(unit));
   }
-  // A unit runs where its last node stands, so that everything its tail reads is there.
+  // A unit runs at the place of its last node, where everything that its tail reads exists.
   std::sort(units.list.begin(), units.list.end(), [](const Unit& a, const Unit& b) { return a.y() < b.y(); });
 
   units.producer = EachNode<UnitId>(nodes.size(), none<UnitId>);

@@ -1,6 +1,6 @@
 #pragma once
-// What a plan counts: nodes with the values they make, units, and steps of its clock. Numbers of one kind do not pass
-// for those of another.
+// What a plan counts: nodes with the values they make, units, and steps of its clock. Each has a separate type, so that
+// a number of one kind cannot be used as another.
 
 #include <cstddef>
 #include <limits>
@@ -16,7 +16,7 @@ enum class NodeId : int {};  ///< a node of the graph, and the value that it mak
 enum class UnitId : int {};  ///< in the order in which units run forward
 enum class Step : int {};    ///< one clock ticks over both passes: see Units
 
-/// What is not there.
+/// The number of nothing.
 template <class Id>
 constexpr Id none{-1};
 
@@ -31,7 +31,7 @@ auto first_ids(std::size_t count) {
   return std::views::iota(0, static_cast<int>(count)) | std::views::transform([](int i) { return Id{i}; });
 }
 
-/// One thing for each node or unit.
+/// One element for each node or unit.
 template <class Id, class T>
 class Each {
  public:

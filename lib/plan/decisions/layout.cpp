@@ -1,5 +1,4 @@
-// Everything that a plan decides before it has memory, decision by decision. What follows is bind.cpp's: kernels with
-// their tensors, once there is memory.
+// The list of what a plan decides before it has memory. After that, run/bind.cpp binds the kernels to their tensors.
 
 #include "layout.h"
 

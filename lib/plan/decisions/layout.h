@@ -1,5 +1,5 @@
 #pragma once
-// Where everything of a plan lies: a few buffers, and an offset in one of them for each tensor and block.
+// The place of everything in a plan: a few buffers, and for each tensor and block an offset in one of them.
 
 #include <array>
 #include <cstddef>
@@ -13,14 +13,23 @@
 namespace lamina::planner {
 
 /// The buffers of a plan.
-enum class Room : std::uint8_t { none, parameters, parameter_gradients, state, optimiser, inputs, arena, prepared };
+enum class BufferKind : std::uint8_t {
+  none,
+  parameters,
+  parameter_gradients,
+  state,
+  optimiser,
+  inputs,
+  arena,
+  prepared
+};
 
 struct Location {
-  Room room = Room::none;
+  BufferKind buffer = BufferKind::none;
   std::size_t offset_bytes = 0;
 };
 
-/// Where a unit's calls have their workspace, each while it runs.
+/// The workspaces of a unit's calls. Each lives while its call runs.
 struct Workspaces {
   Location forward, backward, recompute;  ///< forward: of prepare, too
 };
@@ -35,16 +44,16 @@ struct PlanLayout {
   EachUnit<Location> saved, scratch, prepared;
   EachUnit<Workspaces> workspace;
   EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
-  std::size_t parameter_bytes = 0;                ///< of the room of parameters; their gradients take as much
-  std::size_t norm_offset = 0;                    ///< in the room of the optimiser, after its state
+  std::size_t parameter_bytes = 0;                ///< of the parameters; their gradients take as much
+  std::size_t norm_offset = 0;                    ///< in the optimiser's buffer, after its state
   MemoryReport memory;
 };
 
 /// Touches no device. Throws what Plan documents, except for what concerns memory.
 PlanLayout make_layout(const Graph&, Backend&, const Options&);
 
-/// Likewise, but where a choice asks for measurement, the backend measures in memory that nobody uses yet, and the
-/// layout is the one with what it measured.
+/// Likewise. If a choice asks for measurement, the backend measures in memory that nobody uses yet, and the layout has
+/// the algorithms that it measured.
 PlanLayout make_measured_layout(const Graph&, Backend&, const Options&);
 
 }  // namespace lamina::planner

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "decisions.h"
+#include "support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {
@@ -36,7 +37,7 @@ void add_gradient_accesses(Lifetimes& lives, const Units& units) {
   }
 }
 
-/// What the caller may touch between passes lives for ever: inputs, the output, and their gradients.
+/// What the caller may access between passes lives as long as the plan: inputs, the output, and their gradients.
 void keep_what_the_caller_touches(Lifetimes& lives, const Units& units, const Nodes& nodes) {
   for (const NodeId node : nodes.ids()) {
     if (!nodes.is_input(node)) continue;
@@ -50,7 +51,7 @@ void keep_what_the_caller_touches(Lifetimes& lives, const Units& units, const No
   lives.gradient[nodes.output()].reads.push_back(forever);
 }
 
-/// Whether a value is a view of another one, or another one of it. Such a value has one life.
+/// Whether a value is a view of another one, or has views. Such a value has one life.
 EachNode<bool> in_views(const Units& units) {
   EachNode<bool> in_view(units.value_view.size(), false);
   for (const NodeId value : in_view.ids()) {
@@ -62,8 +63,8 @@ EachNode<bool> in_views(const Units& units) {
   return in_view;
 }
 
-/// Keep::cheap: a value is dropped after its last forward reader and made again at its first backward reader, if its
-/// unit can, and if what it is made from is there anyway.
+/// Keep::cheap: a value is dropped after its last forward reader and recomputed for its first backward reader, if its
+/// unit can do so, and if what it is computed from exists then anyway.
 void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
   const EachNode<bool> in_view = in_views(units);
   const auto is_backward = [&](Step step) { return units.is_backward(step); };
@@ -72,7 +73,7 @@ void drop_cheap_values(Lifetimes& lives, const Units& units, NodeId output) {
     const auto first_read = std::ranges::min_element(
         y.reads, [&](Step a, Step b) { return std::pair(!is_backward(a), a) < std::pair(!is_backward(b), b); });
     if (unit.y() == output || first_read == y.reads.end() || !is_backward(*first_read) || in_view[unit.y()] ||
-        find_step(unit, Pass::recompute) == nullptr)
+        find_step(*unit.lowered, Pass::recompute) == nullptr)
       continue;
     const Step when = *first_read;
     bool inputs_there = true;
@@ -102,12 +103,6 @@ Step Accesses::last() const {
 }
 
 bool flag(const std::vector<bool>& flags, std::size_t i) { return i < flags.size() && flags[i]; }
-
-const Lowered::Step* find_step(const Unit& unit, Pass pass) {
-  for (const Lowered::Step& step : unit.lowered->steps)
-    if (step.covers(pass)) return &step;
-  return nullptr;
-}
 
 Lifetimes make_lifetimes(const Units& units, const Nodes& nodes, const Options& options) {
   Lifetimes lives;

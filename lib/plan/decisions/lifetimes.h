@@ -1,5 +1,5 @@
 #pragma once
-// When every value and gradient is written and read, and which values are dropped and made again.
+// When every value and gradient is written and read, and which values are dropped and recomputed.
 
 #include <limits>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace lamina::planner {
 
-/// A step that never comes: what is read then lives as long as the plan.
+/// A step after all others: what is read then lives as long as the plan.
 constexpr Step forever{std::numeric_limits<int>::max()};
 
-/// The steps at which one value or gradient is written and read. No writes: it does not exist.
+/// The steps at which one value or gradient is written and read. Without writes it does not exist.
 struct Accesses {
   std::vector<Step> writes, reads;
   Step first() const;  ///< first write; forever if there is none
@@ -21,14 +21,11 @@ struct Accesses {
 struct Lifetimes {
   EachNode<Accesses> value;  ///< of a dropped value: until the last forward reader
   EachNode<Accesses> gradient;
-  EachNode<Accesses> remade;  ///< the second life of a dropped value; no writes: it is not dropped
+  EachNode<Accesses> remade;  ///< the second life of a dropped value; without writes it is not dropped
   bool dropped(NodeId node) const { return !remade[node].writes.empty(); }
 };
 
-/// What a backend says of operand i in one of Lowered's vectors: no, where the vector does not reach it.
+/// The flag of operand i in one of Lowered's vectors; false beyond its end.
 bool flag(const std::vector<bool>& flags, std::size_t i);
-
-/// The first step of a unit that covers `pass`; null if there is none.
-const Lowered::Step* find_step(const Unit&, Pass pass);
 
 }  // namespace lamina::planner

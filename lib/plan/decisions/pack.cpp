@@ -8,17 +8,18 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
+#include "support/rounding.h"
 
 namespace lamina {
 namespace {
 
-/// A block that has its place. All that a search looks at is side by side.
+/// A block that has its place. What a search reads is contiguous.
 struct Placed {
   std::size_t offset, end;
   int first, last;
 };
 
-/// Throws UsageError for an alignment that is no power of two, and for blocks whose sum has no 64 bits.
+/// Throws UsageError for an alignment that is not a power of two, and for blocks whose sum exceeds 64 bits.
 void check(const std::vector<Lifetime>& blocks, std::size_t alignment) {
   if (!std::has_single_bit(alignment))
     throw UsageError("pack: the alignment is " + std::to_string(alignment) + "; give a power of two");
@@ -34,7 +35,6 @@ void check(const std::vector<Lifetime>& blocks, std::size_t alignment) {
 
 Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
   check(blocks, alignment);
-  const auto aligned = [alignment](std::size_t bytes) { return (bytes + alignment - 1) & ~(alignment - 1); };
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -45,7 +45,7 @@ Packing pack(const std::vector<Lifetime>& blocks, std::size_t alignment) {
   std::vector<Placed> placed;  // by offset
   for (const std::size_t b : order) {
     const Lifetime& block = blocks[b];
-    const std::size_t bytes = aligned(block.bytes);
+    const std::size_t bytes = aligned(block.bytes, alignment);
     std::size_t offset = 0;
     for (const Placed& other : placed) {
       if (other.last < block.first || block.last < other.first) continue;

@@ -1,16 +1,14 @@
-// An offset for everything in one of the plan's buffers, and how large these are.
+// The offset of everything in one of the plan's buffers, and the sizes of these.
 
 #include <algorithm>
 #include <initializer_list>
 
 #include "decisions.h"
+#include "support/rounding.h"
+#include "support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {
-
-constexpr std::size_t alignment = 256;
-
-std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 std::size_t bytes_of(const Shape& shape, DType dtype) {
   return static_cast<std::size_t>(shape.count()) * size_of(dtype);
@@ -19,21 +17,21 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
 /// Blocks one after the other, for as long as the plan lives.
 class Row {
  public:
-  explicit Row(Room room) : room_(room) {}
+  explicit Row(BufferKind buffer) : buffer_(buffer) {}
   Location take(std::size_t bytes) {
     if (bytes == 0) return {};
-    const Location location{room_, bytes_};
+    const Location location{buffer_, bytes_};
     bytes_ += aligned(bytes);
     return location;
   }
   std::size_t bytes() const { return bytes_; }
 
  private:
-  Room room_;
+  BufferKind buffer_;
   std::size_t bytes_ = 0;
 };
 
-/// Blocks with lives, packed into the arena once all are known.
+/// Blocks with lifetimes, packed into the arena when all are known.
 class Arena {
  public:
   /// Adds the bytes to `total`; `location` is set by place().
@@ -44,11 +42,11 @@ class Arena {
     total += bytes;
   }
   std::size_t place() {
-    const Packing packing = pack(blocks_, alignment);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {Room::arena, packing.offsets[i]};
+    const Packing packing = pack(blocks_, block_alignment);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {BufferKind::arena, packing.offsets[i]};
     return packing.bytes;
   }
-  /// For plans that pack nothing: every block lives for ever.
+  /// For plans that pack nothing: every block lives as long as the plan.
   void outlive(Step end) {
     for (Lifetime& block : blocks_) block.first = 0, block.last = static_cast<int>(end);
   }
@@ -59,7 +57,7 @@ class Arena {
 };
 
 void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& options) {
-  Row parameters(Room::parameters), gradients(Room::parameter_gradients), state(Room::state);
+  Row parameters(BufferKind::parameters), gradients(BufferKind::parameter_gradients), state(BufferKind::state);
   layout.parameter = layout.parameter_gradient = layout.state = EachNode<std::vector<Location>>(nodes.size());
   for (const NodeId node : nodes.ids()) {
     if (options.share != nullptr) continue;
@@ -81,7 +79,7 @@ void place_parameters(PlanLayout& layout, const Nodes& nodes, const Options& opt
   }
 }
 
-/// Values or gradients: one block per root, for as long as any member of it lives.
+/// Values or gradients: one block per root, which lives as long as any of its members.
 class Tensors {
  public:
   Tensors(const EachNode<Accesses>& lives, const Places& places, EachNode<Location>& locations)
@@ -104,12 +102,12 @@ class Tensors {
     }
   }
 
-  /// Moves each member from its root's place to its own, once that is known.
+  /// Sets each member's location from that of its root, when that is known.
   void follow_roots(std::size_t element_bytes) {
     for (const NodeId i : lives_.ids()) {
       if (lives_[i].writes.empty() || places_.root[i] == i) continue;
       const Location& root = locations_[places_.root[i]];
-      locations_[i] = {root.room, root.offset_bytes + static_cast<std::size_t>(places_.offset[i]) * element_bytes};
+      locations_[i] = {root.buffer, root.offset_bytes + static_cast<std::size_t>(places_.offset[i]) * element_bytes};
     }
   }
 
@@ -126,9 +124,7 @@ void take_workspace(PlanLayout& layout, UnitId id, Arena& arena) {
   Workspaces& at = layout.workspace[id];
   const auto take = [&](std::initializer_list<Pass> passes, Step when, Location& location) {
     std::size_t bytes = 0, unused = 0;
-    for (const Lowered::Step& step : unit.lowered->steps)
-      for (const Pass pass : passes)
-        if (step.covers(pass)) bytes = std::max(bytes, step.kernel->workspace_bytes());
+    for (const Pass pass : passes) bytes = std::max(bytes, workspace_bytes(*unit.lowered, pass));
     arena.take(bytes, when, when, location, unused);
   };
   take({Pass::forward, Pass::prepare}, units.forward_step(id), at.forward);
@@ -164,7 +160,7 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   place_parameters(layout, nodes, options);
 
   Arena arena;
-  Row inputs(Room::inputs), prepared(Room::prepared);
+  Row inputs(BufferKind::inputs), prepared(BufferKind::prepared);
   Tensors values(layout.lives.value, layout.aliases.value, layout.value);
   Tensors gradients(layout.lives.gradient, layout.aliases.gradient, layout.gradient);
   values.take(nodes, options.dtype, inputs, arena, memory.values);
@@ -177,7 +173,7 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
   }
-  Location kept_workspace;  // where nothing that a call wrote may be written over: one block for all calls, for ever
+  Location kept_workspace;  // for plans that keep what calls wrote: one block for all calls
   if (options.keep_values) {
     std::size_t unused = 0;
     arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, unused);

@@ -1,4 +1,4 @@
-// A graph as units of work, and the same for users.
+// A graph as units of work, for the planner and for users.
 
 #include "units.h"
 

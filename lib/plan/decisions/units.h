@@ -1,5 +1,5 @@
 #pragma once
-// A graph as units of work: what is known of each before it has memory.
+// A graph as units of work: what is known of each before there is memory.
 
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lamina::planner {
 
-/// A chain of nodes that runs as one.
+/// A chain of nodes that runs as one call per pass.
 struct Unit {
   std::vector<NodeId> nodes;  ///< head, then the tail
   std::vector<NodeId> x;      ///< values read: inputs of the head, then further inputs of each node of the tail
@@ -21,14 +21,14 @@ struct Unit {
   NodeId y() const { return nodes.back(); }
 };
 
-/// A place inside the memory of another value (or gradient), or a place of its own.
+/// A place inside the memory of another value (or gradient), or a separate place.
 struct View {
-  NodeId parent = none<NodeId>;  ///< the value it lies in
+  NodeId parent = none<NodeId>;  ///< the value that it is a part of; none: a separate place
   std::int64_t offset = 0;       ///< in elements, from the parent's first
 };
 
-/// The units in the order in which they run forward. One clock ticks over both passes: unit i of N runs forward at step
-/// i and backward at step 2N - 1 - i.
+/// The units in the order in which they run forward. One clock counts the steps of both passes: unit i of N runs
+/// forward at step i and backward at step 2N - 1 - i.
 struct Units {
   EachUnit<Unit> list;
   EachNode<UnitId> producer;              ///< the unit that makes the value; none for inputs and inside units
@@ -40,7 +40,7 @@ struct Units {
   Step backward_step(UnitId unit) const { return Step{static_cast<int>(index(end())) - 1 - static_cast<int>(unit)}; }
   Step end() const { return Step{2 * static_cast<int>(list.size())}; }  ///< the one after the last
   bool is_backward(Step step) const { return index(step) >= list.size(); }
-  bool forward_is_view(UnitId) const;   ///< its y already lies where it must: a Concat or Slice as a view
+  bool forward_is_view(UnitId) const;   ///< its y is already in place: a Concat or Slice as a view
   bool backward_is_view(UnitId) const;  ///< likewise its gradients
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 bool is_backward(Pass pass) { return pass == Pass::backward_data || pass == Pass::backward_params; }
 
-/// The tensors and blocks of a unit as one pass finds them.
+/// The tensors and blocks of a unit for one pass.
 class UnitInPass {
  public:
   UnitInPass(const PlanLayout& layout, const Memory& memory, const Nodes& nodes, UnitId id, Pass pass)
@@ -108,11 +108,11 @@ class Binder {
  private:
   const Unit& unit(UnitId id) const { return layout_.units.list[id]; }
 
-  /// Makes again what was dropped and is needed from this step on.
+  /// Recomputes what was dropped and is needed from this step on.
   void remake(Step when) {
     const auto units = remade_at_.find(when);
     if (units == remade_at_.end()) return;
-    for (const UnitId id : units->second) call(id, *find_step(unit(id), Pass::recompute), Pass::recompute);
+    for (const UnitId id : units->second) call(id, *find_step(*unit(id).lowered, Pass::recompute), Pass::recompute);
   }
 
   void call(UnitId id, const Lowered::Step& step, Pass pass) {
@@ -148,7 +148,7 @@ class Binder {
   const Memory& memory_;
   const Nodes& nodes_;
   std::map<Step, std::vector<UnitId>> remade_at_;  // in order
-  EachUnit<std::shared_ptr<const Spec>> specs_;    // of those that have calls, which share them
+  EachUnit<std::shared_ptr<const Spec>> specs_;    // of units with calls, which share them
   Calls calls_;
 };
 

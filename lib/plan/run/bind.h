@@ -17,7 +17,7 @@ struct Calls {
   std::vector<BoundCall> bound;    ///< forward's, then backward's
   std::vector<Call> described;     ///< the same, for the caller
   std::size_t forward = 0;         ///< how many of them are forward's
-  std::vector<BoundCall> prepare;  ///< in inference: to be run when parameters change
+  std::vector<BoundCall> prepare;  ///< in inference: run when parameters change
 };
 
 Calls bind(const PlanLayout&, const Memory&, const Nodes&, Mode);

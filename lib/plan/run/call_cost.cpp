@@ -1,10 +1,10 @@
-// What a call of a plan costs at least: the arithmetic of its ops, and the bytes that cross the border of its unit.
+// The least cost of a call of a plan: the arithmetic of its ops, and the bytes that its unit reads and writes.
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
-// backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what these follow from: the
-//             input of convolution, fully connected, LSTM, batch norm and LRN, logits and labels, ids, the weight, the
-//             y of softmax, sigmoid and tanh, and y again where the unit ends in a ReLU and its backend reads the mask
-//             there; of an embedding's table only as many rows are read as there are ids
+// backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from:
+//             the input of convolution, fully connected, LSTM, batch norm and LRN, logits and labels, ids, the weight,
+//             the y of softmax, sigmoid and tanh, and y if the unit ends in a ReLU and its backend reads the mask from
+//             y; of an embedding's table only as many rows are read as there are ids
 
 #include "call_cost.h"
 

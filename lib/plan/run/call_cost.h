@@ -1,5 +1,5 @@
 #pragma once
-// What a call of a plan costs at least.
+// The least cost of a call of a plan.
 
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace lamina::planner {
 
-/// As Call::cost has it, of one call that covers `passes`. `wanted`: whether the gradient of a value is; `dx_shared`,
-/// per x of the unit: its gradient is dy and is not moved.
+/// Call::cost of one call that covers `passes`. `wanted`: whether the gradient of a value is wanted. `dx_shared`, per x
+/// of the unit: its gradient is dy and is not copied.
 Cost call_cost(const Unit&, const std::vector<Pass>& passes, const Nodes&, const EachNode<bool>& wanted,
                const std::vector<bool>& dx_shared);
 

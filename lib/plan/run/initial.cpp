@@ -1,4 +1,4 @@
-// The numbers a plan starts with.
+// The initial numbers of a plan.
 
 #include "initial.h"
 
@@ -13,7 +13,7 @@
 namespace lamina::planner {
 namespace {
 
-/// Sets every element of a tensor, in slices of about a MiB: beside the plan itself they take no memory to speak of.
+/// Sets every element of a tensor, in slices of about a MiB, so that little memory is needed besides the plan.
 /// `numbers(out, first)` gives elements first, first + 1, ... in the order n, c, h, w.
 template <class Numbers>
 void fill(Device& device, const Tensor& tensor, Numbers&& numbers) {

@@ -1,5 +1,5 @@
 #pragma once
-// The numbers a plan starts with.
+// The initial numbers of a plan.
 
 #include <cstdint>
 #include <span>

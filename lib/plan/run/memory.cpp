@@ -45,15 +45,15 @@ void* Memory::address(const Location& location) const {
   const auto in = [&](const Buffer& buffer) -> void* {
     return static_cast<std::byte*>(buffer.data()) + location.offset_bytes;
   };
-  switch (location.room) {
-    case Room::none: return nullptr;
-    case Room::parameters: return in(lasting_->parameters);
-    case Room::parameter_gradients: return in(parameter_gradients_);
-    case Room::state: return in(lasting_->state);
-    case Room::optimiser: return in(optimiser_);
-    case Room::inputs: return in(inputs_);
-    case Room::arena: return in(arena_);
-    case Room::prepared: return in(prepared_);
+  switch (location.buffer) {
+    case BufferKind::none: return nullptr;
+    case BufferKind::parameters: return in(lasting_->parameters);
+    case BufferKind::parameter_gradients: return in(parameter_gradients_);
+    case BufferKind::state: return in(lasting_->state);
+    case BufferKind::optimiser: return in(optimiser_);
+    case BufferKind::inputs: return in(inputs_);
+    case BufferKind::arena: return in(arena_);
+    case BufferKind::prepared: return in(prepared_);
   }
   return nullptr;
 }
@@ -92,19 +92,19 @@ Tensor Memory::state(NodeId i, std::size_t k) const {
 
 Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const {
   const std::size_t offset = which * layout_->parameter_bytes + layout_->parameter[i][k].offset_bytes;
-  return dense({Room::optimiser, offset}, nodes_[i].params[k], dtype_);
+  return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], dtype_);
 }
 
 void Memory::place(Update& all) const {
   all.dtype = dtype_;
   all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(dtype_));
-  all.p = address({Room::parameters, 0});
-  all.g = address({Room::parameter_gradients, 0});
-  if (layout_->norm_offset > 0) all.first = address({Room::optimiser, 0});
+  all.p = address({BufferKind::parameters, 0});
+  all.g = address({BufferKind::parameter_gradients, 0});
+  if (layout_->norm_offset > 0) all.first = address({BufferKind::optimiser, 0});
   if (layout_->norm_offset > layout_->parameter_bytes)
-    all.second = address({Room::optimiser, layout_->parameter_bytes});
+    all.second = address({BufferKind::optimiser, layout_->parameter_bytes});
   if (layout_->memory.optimiser > layout_->norm_offset)
-    all.sums = static_cast<double*>(address({Room::optimiser, layout_->norm_offset}));
+    all.sums = static_cast<double*>(address({BufferKind::optimiser, layout_->norm_offset}));
 }
 
 }  // namespace lamina::planner

@@ -8,17 +8,17 @@
 
 namespace lamina::planner {
 
-/// Owns the memory that a layout asks for. Parameter gradients and the optimiser's state start as zeros, inputs and the
-/// arena as NaN, so that a read of what was never written shows. Parameters and state may be those of another memory,
-/// which then live as long as either.
+/// Owns the memory of a layout. Parameter gradients and the optimiser's state start as zeros, inputs and the arena as
+/// NaN, so that a read of what was never written is visible. Parameters and state may be those of another memory; they
+/// then live as long as either.
 class Memory {
  public:
   Memory(Device&, const PlanLayout&, const Nodes&, const Options&, const Memory* share);
 
   void* address(const Location&) const;
-  Tensor value(NodeId) const;       ///< as forward leaves it
-  Tensor kept_value(NodeId) const;  ///< as backward finds it: made again if it was dropped
-  Tensor gradient(NodeId) const;    ///< null where nobody wants it
+  Tensor value(NodeId) const;       ///< after forward
+  Tensor kept_value(NodeId) const;  ///< as backward reads it: recomputed if it was dropped
+  Tensor gradient(NodeId) const;    ///< null if it is not wanted
   Tensor parameter(NodeId, std::size_t k) const;
   Tensor parameter_gradient(NodeId, std::size_t k) const;  ///< null in inference
   Tensor state(NodeId, std::size_t k) const;

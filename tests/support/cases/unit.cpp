@@ -134,8 +134,8 @@ class Run {
     return tensor;
   }
 
-  /// The unit's arguments: `workspace`, and all lent memory.
-  struct Lent {
+  /// The unit's arguments: `workspace`, and all other memory.
+  struct UnitTensors {
     Run& run;
     const GuardedBytes& workspace;
 
@@ -154,7 +154,7 @@ class Run {
   void run(const Lowered::Step& step) {
     INFO("step " << to_string(step.passes.front()) << " by " << step.algorithm);
     const GuardedBytes workspace(device_, step.kernel->workspace_bytes(), salt_++);
-    step.kernel->run(bind_unit(spec_, lowered_, Lent{*this, workspace}));
+    step.kernel->run(bind_unit(spec_, lowered_, UnitTensors{*this, workspace}));
     device_.synchronize();
     CHECK(workspace.damage() == "");
   }

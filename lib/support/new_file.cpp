@@ -31,9 +31,14 @@ bool is_ours(int descriptor) {
 
 }  // namespace
 
-NewFile::NewFile(const fs::path& path) : name_(path.string()), target_(path) {
+NewFile::NewFile(const fs::path& path, Special special) : name_(path.string()), target_(path) {
   std::error_code error;
   const fs::file_status old = fs::status(path, error);
+  if (special == Special::written && fs::is_other(old)) {
+    descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail("cannot be written", errno);
+    return;
+  }
   if (fs::exists(old)) {
     if (!fs::is_regular_file(old)) throw FileError(name_ + ": not a regular file, so it is not replaced");
     target_ = fs::canonical(path, error);
@@ -70,7 +75,10 @@ void NewFile::write(std::span<const std::byte> bytes) {
 }
 
 void NewFile::keep() {
-  if (::fsync(descriptor_) != 0) fail("could not be written", errno);
+  const bool in_place = neighbour_.empty();
+  // A pipe or a device may have nothing to wait for.
+  if (::fsync(descriptor_) != 0 && !(in_place && errno == EINVAL)) fail("could not be written", errno);
+  if (in_place) return;
   if (::rename(neighbour_.c_str(), target_.c_str()) != 0) fail("could not be replaced", errno);
   neighbour_.clear();
   ::close(descriptor_);  // not before: the lock keeps others from the neighbour
@@ -99,7 +107,8 @@ void NewFile::remove_left_behind() const {
 fs::path NewFile::folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
 
 void NewFile::fail(const char* what, int error) const {
-  throw FileError(name_ + ": " + what + ": " + std::generic_category().message(error));
+  const char* const advice = error == ENOSPC ? "make room on the disk" : "give another file, or the right to write";
+  throw FileError(name_ + ": " + what + ": " + std::generic_category().message(error) + "; " + advice);
 }
 
 }  // namespace lamina

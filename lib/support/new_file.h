@@ -13,7 +13,9 @@ namespace lamina {
 /// The next writer removes what a killed process left beside the file.
 class NewFile {
  public:
-  explicit NewFile(const std::filesystem::path& path);
+  /// What happens to a target that is a pipe or a device: it is refused, or written in place.
+  enum class Special { refused, written };
+  explicit NewFile(const std::filesystem::path& path, Special = Special::refused);
   ~NewFile();
   NewFile(const NewFile&) = delete;  // one owner of the descriptor and of the temporary name
   NewFile& operator=(const NewFile&) = delete;
@@ -27,7 +29,7 @@ class NewFile {
   [[noreturn]] void fail(const char* what, int error) const;
 
   std::string name_;
-  std::filesystem::path target_, neighbour_;
+  std::filesystem::path target_, neighbour_;  ///< no neighbour: written in place
   int descriptor_ = -1;
 };
 

@@ -1,0 +1,25 @@
+#pragma once
+// Counts and bytes rounded up.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lamina {
+
+/// The quotient, rounded up. Of a value that is not negative.
+constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
+
+/// The next multiple. Of a value that is not negative.
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return divide_up(value, multiple) * multiple;
+}
+
+/// Where the blocks of a plan's memory begin, in bytes.
+constexpr std::size_t block_alignment = 256;
+
+/// The next multiple of a power of two, for instance where the next block begins.
+constexpr std::size_t aligned(std::size_t bytes, std::size_t alignment = block_alignment) {
+  return (bytes + alignment - 1) & ~(alignment - 1);
+}
+
+}  // namespace lamina
