@@ -54,7 +54,8 @@ TEST_CASE("without a subcommand it is run, and each has its own help") {
   CHECK(plain.said == run_bench("run --benchmark_list_tests --benchmark_filter=net/mnist_mlp/total").said);
   const Ended all = run_bench("--help");
   CHECK(all.status == 0);
-  for (const char* name : {"run", "ledger", "frontier", "memory", "describe", "networks", "devices", "engines"}) {
+  for (const char* name :
+       {"run", "ledger", "frontier", "memory", "describe", "networks", "devices", "engines", "train"}) {
     CAPTURE(name);
     CHECK_THAT(all.said, ContainsSubstring(std::string("\n  ") + name + " "));
     const Ended one = run_bench(std::string(name) + " --help");
@@ -75,6 +76,9 @@ TEST_CASE("flags that go together or exclude each other are named") {
   refused("--cudnn=a,b", "bench/race/versions");
   refused("--benchmark_context=no_value", "--benchmark_context");
   refused("ledger", "networks");
+  refused("train mnist_mlq", "mnist_mlp");
+  refused("train mnist_mlp --accept", "--data");
+  refused("train mnist_mlp --configuration=K80", "--prices");
 }
 
 TEST_CASE("what a list names twice is refused") {
