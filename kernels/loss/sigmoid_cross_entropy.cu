@@ -1,7 +1,7 @@
 // Cross entropy of a sigmoid: max(x, 0) - x label + log(1 + exp(-|x|)) for every element, a decision.
 //
-// A thread computes one element; images are along the grid's y. Every block leaves one partial sum, and one block adds
-// them up (loss.cu). Per element: two reads; backward two reads and one write.
+// A thread computes one element; images are along the grid's y, dense tensors are one long image. Every block leaves
+// one partial sum, and one block adds them up (loss.cu). Per element: two reads; backward two reads and one write.
 
 #include "sigmoid_cross_entropy.h"
 
@@ -57,28 +57,46 @@ __global__ void sigmoid_cross_entropy_backward_kernel(View<const T> x, View<cons
   });
 }
 
-dim3 forward_grid(int images, std::int64_t image) {
-  return grid_of_elements(View<const float>{nullptr, images, 1, 1, static_cast<int>(image), image});
+/// A dense tensor as one image.
+template <class T>
+View<T> flat(View<T> view) {
+  const auto count = static_cast<int>(view.count());
+  return {view.data, 1, 1, 1, count, count};
+}
+
+template <class T>
+bool can_be_flat(const View<T>& view) {
+  return view.pitch == view.image() && view.count() <= std::numeric_limits<int>::max();
 }
 
 }  // namespace
 
 std::int64_t sigmoid_cross_entropy_partials(int images, std::int64_t image) {
-  const dim3 grid = forward_grid(images, image);
+  const dim3 grid = grid_of_elements(View<const float>{nullptr, images, 1, 1, static_cast<int>(image), image});
   return std::int64_t{grid.x} * grid.y;
 }
 
 template <class T>
 void sigmoid_cross_entropy_forward(Stream stream, View<const T> logits, View<const T> labels, View<T> y, double clip,
                                    T* inverse_count, LossPartial* partials) {
-  launch(LAMINA_KERNEL(sigmoid_cross_entropy_kernel<T>), forward_grid(logits.n, logits.image()), elements_per_block, 0,
-         stream, logits, labels, limit_of<T>(clip), partials);
-  loss_finish(stream, partials, sigmoid_cross_entropy_partials(logits.n, logits.image()), y, inverse_count);
+  if (can_be_flat(logits) && can_be_flat(labels)) {
+    logits = flat(logits);
+    labels = flat(labels);
+  }
+  const dim3 grid = grid_of_elements(logits);
+  launch(LAMINA_KERNEL(sigmoid_cross_entropy_kernel<T>), grid, elements_per_block, 0, stream, logits, labels,
+         limit_of<T>(clip), partials);
+  loss_finish(stream, partials, std::int64_t{grid.x} * grid.y, y, inverse_count);
 }
 
 template <class T>
 void sigmoid_cross_entropy_backward(Stream stream, View<const T> logits, View<const T> labels, View<const T> dy,
                                     double clip, const T* inverse_count, View<T> dx, bool adds) {
+  if (can_be_flat(logits) && can_be_flat(labels) && can_be_flat(dx)) {
+    logits = flat(logits);
+    labels = flat(labels);
+    dx = flat(dx);
+  }
   launch(LAMINA_KERNEL(sigmoid_cross_entropy_backward_kernel<T>), grid_of_elements(dx), elements_per_block, 0, stream,
          logits, labels, dy, limit_of<T>(clip), inverse_count, dx, adds);
 }

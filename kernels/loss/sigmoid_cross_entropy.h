@@ -6,7 +6,7 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// How many partial sums forward needs as workspace.
+/// How many partial sums forward needs as workspace, at most.
 std::int64_t sigmoid_cross_entropy_partials(int images, std::int64_t image);
 
 /// y = {loss, accuracy}, and 1 / decisions where `inverse_count` is not null. Probabilities are limited to
