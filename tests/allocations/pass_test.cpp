@@ -101,3 +101,24 @@ TEST_CASE("no algorithm allocates in a pass, with any instruction set of this ma
         }
     }
 }
+
+TEST_CASE("a bidirectional LSTM, of numbers or of ids, allocates nothing in a pass") {
+  for (const int vocabulary : {0, 11}) {
+    Graph graph("bidirectional");
+    const Value x = graph.input({6, vocabulary == 0 ? 5 : 1, 20, 1});
+    const Value forward = lstm(x, "forward", {.hidden = 9, .vocabulary = vocabulary});
+    const Value backward = lstm(x, "backward", {.hidden = 9, .reverse = true, .vocabulary = vocabulary});
+    fully_connected(concat({forward, backward}), "fc", {.outputs = 3});
+    for (const int threads : {1, 2})
+      for (const Mode mode : {Mode::training, Mode::inference}) {
+        Options options;
+        options.mode = mode;
+        options.input_gradient = mode == Mode::training;
+        const auto backend = make_backend("eigen", {.threads = threads});
+        Plan plan(graph, *backend, options);
+        INFO(threads << " threads, " << (mode == Mode::training ? "training" : "inference") << ", ids below "
+                     << vocabulary);
+        CHECK(in_a_pass(plan) == 0);
+      }
+  }
+}

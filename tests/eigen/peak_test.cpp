@@ -56,7 +56,8 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   const eigen::InstructionSet& real = *eigen::instruction_sets().back();
   constexpr int count = 5, threads = 3;
   const eigen::RegisterSums<float> slow = {count, slowly};
-  const eigen::InstructionSet fake = {"fake", real.f32, real.f64, slow, real.sums_f64, real.lower, real.algorithms};
+  const eigen::InstructionSet fake = {"fake",        real.f32,   real.f64,        slow,
+                                      real.sums_f64, real.lower, real.algorithms, real.update};
   eigen::Pool pool(threads);
   seen.clear();
   const double rate = eigen::peak_flops(pool, fake, DType::f32), exact = 2e6 * count * threads;

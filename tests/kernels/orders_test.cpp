@@ -67,6 +67,8 @@ std::vector<Case> cases() {
       {"softmax cross entropy of classes", SoftmaxCrossEntropy{}, {{5, 300, 1, 1}, {5, 1, 1, 1}}},
       {"sigmoid cross entropy", SigmoidCrossEntropy{}, {x, x}},
       {"embedding", Embedding{.vocabulary = 9, .features = 70}, {{2, 1, 150, 1}}},
+      {"LSTM", Lstm{.hidden = 5}, {{3, 4, 6, 1}}},
+      {"LSTM of ids", Lstm{.hidden = 9, .steps = Steps::last, .reverse = true, .vocabulary = 6}, {{2, 1, 5, 1}}},
       {"add", Add{}, {x, x}},
       {"add of three", Add{}, {x, x, x}},
       {"concat", Concat{}, {x, {2, 3, 7, 9}}},

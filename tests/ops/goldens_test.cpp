@@ -72,6 +72,12 @@ const std::vector<Golden>& goldens() {
       {"two", Add{}},
       {"three", Concat{}},
       {"middle", Slice{.first = 2, .channels = 3}},
+      {"all", Lstm{.hidden = 5}},
+      {"all_reverse", Lstm{.hidden = 3, .reverse = true}},
+      {"last", Lstm{.hidden = 17, .steps = Steps::last}},
+      {"last_reverse", Lstm{.hidden = 4, .steps = Steps::last, .reverse = true}},
+      {"hard", Lstm{.hidden = 5, .gates = Gates::hard_sigmoid}},
+      {"hard_last_reverse", Lstm{.hidden = 4, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true}},
   };
   return all;
 }

@@ -50,7 +50,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
 
-bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
 /// For ops with one algorithm: the name is that algorithm's or empty, and there is nothing else to pick.
 void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
@@ -65,18 +65,20 @@ void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered
                         " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
 }
 
-/// Ops that not_yet.cpp refuses.
-bool not_yet(const Op& op) { return holds<Lstm>(op); }
-
 bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
 
+/// Ids have no gradient.
+bool reads_ids(const Op& op) {
+  const auto* const lstm = std::get_if<Lstm>(&op);
+  return holds<Embedding>(op) || (lstm != nullptr && lstm->vocabulary != 0);
+}
+
 bool has_pass(const Op& op, Pass pass) {
-  if (not_yet(op)) return false;
   switch (pass) {
     case Pass::forward: return true;
-    case Pass::backward_data: return !holds<Embedding>(op);
+    case Pass::backward_data: return !reads_ids(op);
     case Pass::backward_params: return !parameter_names(op).empty();
-    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op);
+    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op) && !holds<Lstm>(op);
     case Pass::prepare: return false;
   }
   return false;
@@ -96,6 +98,7 @@ class CudaBackend final : public Backend {
     if (const auto* conv = std::get_if<Conv>(&spec.op)) return conv_algorithms(*conv, spec, pass);
     if (holds<FullyConnected>(spec.op)) return fully_connected_algorithms(pass);
     if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
+    if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
     return {"direct"};
   }
 

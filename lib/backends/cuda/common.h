@@ -86,8 +86,9 @@ Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
 /// Of Backend::update.
 void run_update(const Update&, Machine&);
 
-/// The algorithms of a convolution or fully connected op, best guess first; for every other op {"direct"}.
+/// The algorithms of a convolution, fully connected op or LSTM, best guess first; for every other op {"direct"}.
 std::vector<std::string> conv_algorithms(const Conv&, const Spec&, Pass);
 std::vector<std::string> fully_connected_algorithms(Pass);
+std::vector<std::string> lstm_algorithms(const Spec&, Pass);
 
 }  // namespace lamina::LAMINA_CUDA_SPACE

@@ -18,12 +18,13 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
+bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
 /// Whether the library takes the op on nhwc tensors. A fully connected op flattens them in their own order, and its
 /// weights have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
-  if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || spec.y.dtype != DType::f32) return false;
+  if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || holds<Lstm>(spec.op) || spec.y.dtype != DType::f32)
+    return false;
   return !holds<Softmax>(spec.op) || spec.y.shape.plane() == 1;
 }
 
@@ -83,7 +84,7 @@ void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered
 
 /// Ops that not_yet.cpp refuses.
 bool not_yet(const Op& op) {
-  return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op) || holds<Embedding>(op) || holds<Lstm>(op);
+  return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op) || holds<Embedding>(op);
 }
 
 bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
@@ -140,6 +141,7 @@ Device& CudnnBackend::device() {
 std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
+  if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
   if (!holds<Conv>(spec.op)) return {"direct"};
   return conv_algorithm_names(spec, pass);
 }

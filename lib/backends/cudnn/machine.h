@@ -1,6 +1,6 @@
 #pragma once
 // What the backend needs of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout,
-// the fold of a batch norm.
+// the fold of a batch norm, sequences as rows.
 
 #include <cstdint>
 #include <memory>
@@ -56,6 +56,12 @@ class Machine {
 
   /// Of Backend::update. Enqueues.
   virtual void update(const Update&) = 0;
+
+  /// Copies a sequence {n, features, steps, 1} to dense rows of features, by steps, then images; in reverse the last
+  /// step comes first. Enqueues.
+  virtual void to_rows(const Tensor& x, bool reverse, void* rows) = 0;
+  /// The way back: x = rows, or x += rows. Enqueues.
+  virtual void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) = 0;
 
   /// Of Backend::peak_flops. Default: 0.
   virtual double peak_flops(DType) { return 0; }

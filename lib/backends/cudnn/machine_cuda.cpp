@@ -1,4 +1,4 @@
-// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout and for folding.
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding and sequences.
 
 #include <filesystem>
 #include <optional>
@@ -7,6 +7,7 @@
 
 #include "../../../kernels/conv/conv_fold.h"
 #include "../../../kernels/dropout.h"
+#include "../../../kernels/lstm/lstm.h"
 #include "../../../kernels/update.h"
 #include "../../device/blas/blas_library.h"
 #include "../../device/cuda/cuda_device.h"
@@ -74,12 +75,34 @@ class CudaMachine final : public Machine {
     update_of<float>(update);
   }
 
+  void to_rows(const Tensor& x, bool reverse, void* rows) override {
+    with_type(x.dtype, [&]<class T>() {
+      launch([&] {
+        cuda::lstm_to_rows<T>(device_.stream(), view<const T>(x), {reverse, true}, static_cast<T*>(rows));
+      });
+    });
+  }
+
+  void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) override {
+    with_type(x.dtype, [&]<class T>() {
+      launch([&] {
+        cuda::lstm_from_rows<T>(device_.stream(), static_cast<const T*>(rows), {reverse, true}, view<T>(x), adds);
+      });
+    });
+  }
+
   double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
 
  private:
   const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {
     if (!library_) library_ = open_blas(blas_beside(cudnn_directory, cuda_major), cuda_major);
     return *library_;
+  }
+
+  template <class Function>
+  static void with_type(DType dtype, Function&& function) {
+    if (dtype == DType::f64) return function.template operator()<double>();
+    function.template operator()<float>();
   }
 
   template <class T>

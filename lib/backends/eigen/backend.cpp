@@ -74,18 +74,20 @@ void check_names(const Op& op, const Choice& choice) {
       throw UsageError("eigen: no algorithm '" + name + "' for " + std::string(op_name(op)) + "; there is: direct");
 }
 
-/// Ops that not_yet.cpp refuses.
-bool not_yet(const Op& op) { return holds<Lstm>(op); }
-
 bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
 
+/// Ids have no gradient.
+bool reads_ids(const Op& op) {
+  const auto* const lstm = std::get_if<Lstm>(&op);
+  return holds<Embedding>(op) || (lstm != nullptr && lstm->vocabulary != 0);
+}
+
 bool has_pass(const Op& op, Pass pass) {
-  if (not_yet(op)) return false;
   switch (pass) {
     case Pass::forward: return true;
-    case Pass::backward_data: return !holds<Embedding>(op);
+    case Pass::backward_data: return !reads_ids(op);
     case Pass::backward_params: return !parameter_names(op).empty();
-    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op);
+    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op) && !holds<Lstm>(op);
     case Pass::prepare: return false;
   }
   return false;

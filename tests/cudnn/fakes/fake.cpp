@@ -20,7 +20,8 @@ template <class T>
 constexpr bool is_object =
     std::is_same_v<T, HandleObject*> || std::is_same_v<T, TensorObject*> || std::is_same_v<T, FilterObject*> ||
     std::is_same_v<T, ConvolutionObject*> || std::is_same_v<T, PoolingObject*> ||
-    std::is_same_v<T, ActivationObject*> || std::is_same_v<T, LrnObject*> || std::is_same_v<T, OpTensorObject*>;
+    std::is_same_v<T, ActivationObject*> || std::is_same_v<T, LrnObject*> || std::is_same_v<T, OpTensorObject*> ||
+    std::is_same_v<T, DropoutObject*> || std::is_same_v<T, RnnObject*> || std::is_same_v<T, RnnDataObject*>;
 
 template <class T>
 Object& object(T pointer) {
@@ -152,8 +153,34 @@ Status Fake::answer(const std::string& call, P... p) {
   };
   (act(p), ...);
 
+  if (call == "GetRNNWeightParams") {
+    const char* weights = nullptr;
+    int layer = -1, matrix = -1;
+    const auto look = [&](auto argument) {
+      using T = decltype(argument);
+      if constexpr (std::is_same_v<T, const void*>) weights = static_cast<const char*>(argument);
+      if constexpr (std::is_same_v<T, int>) (layer < 0 ? layer : matrix) = argument;
+    };
+    (look(p), ...);
+    std::size_t first = 0;  // of the matrices, then of the biases
+    const auto place = [&](auto argument) {
+      if constexpr (std::is_same_v<decltype(argument), void**>) {
+        if (argument != nullptr)
+          *argument = const_cast<char*>(weights) + (first + static_cast<std::size_t>(matrix)) * rnn_place_step;
+        first += 8;
+      }
+    };
+    (place(p), ...);
+  }
   const std::vector<std::string> words = {text(p)...};
-  if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // a query for workspace: the algorithm comes before it
+  if (call == "GetRNNWeightSpaceSize" || call == "GetRNNTempSpaceSizes") {
+    std::size_t place = call == "GetRNNWeightSpaceSize" ? 0 : 1;
+    const std::size_t sizes[] = {rnn_weight_bytes, rnn_work_bytes, rnn_reserve_bytes};
+    const auto fill = [&](auto pointer) {
+      if constexpr (std::is_same_v<decltype(pointer), std::size_t*>) *pointer = sizes[place++];
+    };
+    (fill(p), ...);
+  } else if constexpr ((std::is_same_v<P, std::size_t*> || ...)) {  // for workspace: the algorithm comes before it
     const int algorithm = std::stoi(words[words.size() - 2]);
     const auto place = [&](auto pointer) {
       if constexpr (std::is_same_v<decltype(pointer), std::size_t*>)

@@ -70,6 +70,12 @@ class HostMachine final : public cudnn::Machine {
     log_.folds.push_back({fold, w_to, bias_to});
   }
   void update(const Update& update) override { log_.updates.push_back(update); }
+  void to_rows(const Tensor&, bool reverse, void*) override {
+    log_.calls.emplace_back(reverse ? "to rows in reverse" : "to rows");
+  }
+  void from_rows(const void*, bool reverse, const Tensor&, bool adds) override {
+    log_.calls.push_back(std::string(reverse ? "from rows in reverse" : "from rows") + (adds ? ", adds" : ""));
+  }
   double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
 
  private:

@@ -49,7 +49,7 @@ class CountingDevice final : public Device {
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< of dropout and cuBLAS
+  std::vector<std::string> calls;  ///< of dropout, cuBLAS and sequences
   struct Folded {
     cudnn::Fold fold;
     void *w_to, *bias_to;

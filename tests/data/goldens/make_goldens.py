@@ -161,6 +161,39 @@ def embedding(name, x, vocabulary, features):
                   weight=(vocabulary, features, 1, 1), whole={0: (0, vocabulary)})
 
 
+def hard_sigmoid_lstm(steps, weight_ih, weight_hh, bias):
+    """By the formula: PyTorch's own has logistic gates only."""
+    h = c = steps.new_zeros(steps.shape[1], weight_hh.shape[1])
+    gate = lambda a: (0.2 * a + 0.5).clamp(0, 1)
+    y = []
+    for x in steps:
+        i, f, g, o = (x @ weight_ih.T + h @ weight_hh.T + bias).chunk(4, 1)
+        c = gate(f) * c + gate(i) * torch.tanh(g)
+        h = gate(o) * torch.tanh(c)
+        y.append(h)
+    return torch.stack(y)
+
+
+def lstm(name, x, hidden, reverse=False, last=False, hard=False):
+    def function(x0, weight_ih_l0, weight_hh_l0, bias_l0):
+        steps = x0[..., 0].permute(2, 0, 1)
+        if reverse:
+            steps = steps.flip(0)
+        if hard:
+            y = hard_sigmoid_lstm(steps, weight_ih_l0, weight_hh_l0, bias_l0)
+        else:
+            zeros = x0.new_zeros(1, x0.shape[0], hidden)
+            weights = [weight_ih_l0, weight_hh_l0, bias_l0, torch.zeros_like(bias_l0)]
+            y = torch.lstm(steps, (zeros, zeros), weights, True, 1, 0.0, True, False, False)[0]
+        if last:
+            return y[-1][:, :, None, None]
+        return (y.flip(0) if reverse else y).permute(1, 2, 0)[..., None]
+    golden = Golden("lstm", name, [x], function)
+    golden.params = {"weight_ih_l0": golden.numbers(4 * hidden, x[1]), "weight_hh_l0": golden.numbers(4 * hidden, hidden),
+                     "bias_l0": golden.numbers(4 * hidden)}
+    return golden
+
+
 GOLDENS = [
     conv("plain", (2, 3, 7, 5), 4, (3, 3), padding=1),
     conv("strided", (2, 3, 9, 7), 4, (3, 3), bias=False, stride=2, padding=1),
@@ -210,6 +243,12 @@ GOLDENS = [
     Golden("add", "two", [(2, 3, 5, 3)] * 2, torch.add),
     Golden("concat", "three", [(2, 3, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], lambda *x: torch.cat(x, 1)),
     Golden("slice", "middle", [(2, 7, 3, 3)], lambda x0: x0[:, 2:5]),
+    lstm("all", (3, 4, 7, 1), 5),
+    lstm("all_reverse", (2, 5, 6, 1), 3, reverse=True),
+    lstm("last", (5, 3, 4, 1), 17, last=True),
+    lstm("last_reverse", (2, 3, 5, 1), 4, reverse=True, last=True),
+    lstm("hard", (3, 4, 5, 1), 5, hard=True),
+    lstm("hard_last_reverse", (2, 3, 6, 1), 4, reverse=True, last=True, hard=True),
 ]
 
 

@@ -7,6 +7,7 @@
 
 #include "support/backend.h"
 #include "support/catch.h"
+#include "support/numbers/lstm_bounds.h"
 #include "support/numbers/winograd_bounds.h"
 
 namespace lamina::test {
@@ -281,10 +282,7 @@ struct OpBounds {
     return bounds;
   }
 
-  Bounds operator()(const Lstm&) const {
-    FAIL("no bounds of an LSTM yet");
-    return {};
-  }
+  Bounds operator()(const Lstm&) const { return lstm_bounds(c, feed); }
 };
 
 }  // namespace

@@ -69,6 +69,9 @@ LAMINA_CUDNN_OWNER(ActivationDescriptor, ActivationObject, ActivationDescriptor)
 LAMINA_CUDNN_OWNER(PoolingDescriptor, PoolingObject, PoolingDescriptor);
 LAMINA_CUDNN_OWNER(LrnDescriptor, LrnObject, LRNDescriptor);
 LAMINA_CUDNN_OWNER(OpTensorDescriptor, OpTensorObject, OpTensorDescriptor);
+LAMINA_CUDNN_OWNER(DropoutDescriptor, DropoutObject, DropoutDescriptor);
+LAMINA_CUDNN_OWNER(RnnDescriptor, RnnObject, RNNDescriptor);
+LAMINA_CUDNN_OWNER(RnnDataDescriptor, RnnDataObject, RNNDataDescriptor);
 #undef LAMINA_CUDNN_OWNER
 
 }  // namespace lamina::cudnn

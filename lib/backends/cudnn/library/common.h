@@ -66,4 +66,7 @@ Lowered lower(const Add&, const Spec&, const Choice&, Session&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
 
+/// The algorithms of an LSTM, best guess first.
+std::vector<std::string> lstm_algorithms(const Spec&, Pass);
+
 }  // namespace lamina::cudnn

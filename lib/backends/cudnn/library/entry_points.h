@@ -105,6 +105,35 @@
   X(SetTensor, Status(HandleObject*, TensorObject*, void*, const void*))                                               \
   X(ScaleTensor, Status(HandleObject*, TensorObject*, void*, const void*))
 
+// Recurrent networks: from 8.0 on.
+#define LAMINA_CUDNN_RNN(X)                                                                                          \
+  X(SetTensorNdDescriptor, Status(TensorObject*, int, int, const int*, const int*))                                  \
+  X(CreateDropoutDescriptor, Status(DropoutObject**))                                                                \
+  X(DestroyDropoutDescriptor, Status(DropoutObject*))                                                                \
+  X(SetDropoutDescriptor, Status(DropoutObject*, HandleObject*, float, void*, std::size_t, unsigned long long))      \
+  X(CreateRNNDescriptor, Status(RnnObject**))                                                                        \
+  X(DestroyRNNDescriptor, Status(RnnObject*))                                                                        \
+  X(SetRNNDescriptor_v8, Status(RnnObject*, int, int, int, int, int, int, int, int, std::int32_t, std::int32_t,      \
+                                std::int32_t, std::int32_t, DropoutObject*, std::uint32_t))                          \
+  X(BuildRNNDynamic, Status(HandleObject*, RnnObject*, int))                                                         \
+  X(CreateRNNDataDescriptor, Status(RnnDataObject**))                                                                \
+  X(DestroyRNNDataDescriptor, Status(RnnDataObject*))                                                                \
+  X(SetRNNDataDescriptor, Status(RnnDataObject*, int, int, int, int, int, const int*, void*))                        \
+  X(GetRNNWeightSpaceSize, Status(HandleObject*, RnnObject*, std::size_t*))                                          \
+  X(GetRNNWeightParams, Status(HandleObject*, RnnObject*, std::int32_t, std::size_t, const void*, std::int32_t,      \
+                               TensorObject*, void**, TensorObject*, void**))                                        \
+  X(GetRNNTempSpaceSizes, Status(HandleObject*, RnnObject*, int, RnnDataObject*, std::size_t*, std::size_t*))        \
+  X(RNNForward, Status(HandleObject*, RnnObject*, int, const std::int32_t*, RnnDataObject*, const void*,             \
+                       RnnDataObject*, void*, TensorObject*, const void*, void*, TensorObject*, const void*, void*,  \
+                       std::size_t, const void*, std::size_t, void*, std::size_t, void*))                            \
+  X(RNNBackwardData_v8,                                                                                              \
+    Status(HandleObject*, RnnObject*, const std::int32_t*, RnnDataObject*, const void*, const void*, RnnDataObject*, \
+           void*, TensorObject*, const void*, const void*, void*, TensorObject*, const void*, const void*, void*,    \
+           std::size_t, const void*, std::size_t, void*, std::size_t, void*))                                        \
+  X(RNNBackwardWeights_v8,                                                                                           \
+    Status(HandleObject*, RnnObject*, int, const std::int32_t*, RnnDataObject*, const void*, TensorObject*,          \
+           const void*, RnnDataObject*, const void*, std::size_t, void*, std::size_t, void*, std::size_t, void*))
+
 // Only in some versions.
 #define LAMINA_CUDNN_BY_VERSION(X)                                                    \
   X(GetLastErrorString, void(char*, std::size_t)) /* 9.0 */                           \
@@ -121,4 +150,5 @@
   LAMINA_CUDNN_CORE(X)               \
   LAMINA_CUDNN_CONVOLUTION(X)        \
   LAMINA_CUDNN_OPS(X)                \
+  LAMINA_CUDNN_RNN(X)                \
   LAMINA_CUDNN_BY_VERSION(X)

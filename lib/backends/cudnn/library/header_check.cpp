@@ -39,6 +39,9 @@ LAMINA_CUDNN_OBJECT(cudnnPoolingDescriptor_t, PoolingObject);
 LAMINA_CUDNN_OBJECT(cudnnActivationDescriptor_t, ActivationObject);
 LAMINA_CUDNN_OBJECT(cudnnLRNDescriptor_t, LrnObject);
 LAMINA_CUDNN_OBJECT(cudnnOpTensorDescriptor_t, OpTensorObject);
+LAMINA_CUDNN_OBJECT(cudnnDropoutDescriptor_t, DropoutObject);
+LAMINA_CUDNN_OBJECT(cudnnRNNDescriptor_t, RnnObject);
+LAMINA_CUDNN_OBJECT(cudnnRNNDataDescriptor_t, RnnDataObject);
 LAMINA_CUDNN_OBJECT(cudnnConvolutionFwdAlgoPerf_t*, AlgorithmResult);
 LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdDataAlgoPerf_t*, AlgorithmResult);
 LAMINA_CUDNN_OBJECT(cudnnConvolutionBwdFilterAlgoPerf_t*, AlgorithmResult);
@@ -78,6 +81,14 @@ static_assert(lrn::across_channels == CUDNN_LRN_CROSS_CHANNEL_DIM1 && lrn::least
               lrn::least_beta == CUDNN_LRN_MIN_BETA);
 static_assert(batch_norm_mode::spatial == CUDNN_BATCHNORM_SPATIAL);
 static_assert(op_tensor::add == CUDNN_OP_TENSOR_ADD);
+static_assert(rnn::standard == CUDNN_RNN_ALGO_STANDARD && rnn::persist_static == CUDNN_RNN_ALGO_PERSIST_STATIC &&
+              rnn::persist_dynamic == CUDNN_RNN_ALGO_PERSIST_DYNAMIC &&
+              rnn::persist_small_h == CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H);
+static_assert(rnn::lstm == CUDNN_LSTM && rnn::bias_of_input == CUDNN_RNN_SINGLE_INP_BIAS &&
+              rnn::one_direction == CUDNN_UNIDIRECTIONAL && rnn::linear_input == CUDNN_LINEAR_INPUT &&
+              rnn::steps_first == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED &&
+              rnn::takes_padding == CUDNN_RNN_PADDED_IO_ENABLED && rnn::inference == CUDNN_FWD_MODE_INFERENCE &&
+              rnn::training == CUDNN_FWD_MODE_TRAINING && rnn::add_gradient == CUDNN_WGRAD_MODE_ADD);
 static_assert(CUDNN_CONVOLUTION_FWD_ALGO_COUNT == 8 && CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT == 6 &&
               CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT == 7);
 

@@ -22,6 +22,9 @@ struct PoolingObject;
 struct ActivationObject;
 struct LrnObject;
 struct OpTensorObject;
+struct DropoutObject;
+struct RnnObject;
+struct RnnDataObject;
 using Stream = CUstream_st*;  ///< the CUDA runtime's cudaStream_t
 
 /// The answer of a query for convolution algorithms, one per algorithm. The same for all three passes in 7, 8 and 9.
@@ -78,5 +81,16 @@ constexpr int spatial = 1;
 namespace op_tensor {
 constexpr int add = 0;
 }
+namespace rnn {
+constexpr int standard = 0, persist_static = 1, persist_dynamic = 2, persist_small_h = 3;  ///< algorithms
+constexpr int lstm = 2;                                                                    ///< cell
+constexpr int bias_of_input = 1;
+constexpr int one_direction = 0;
+constexpr int linear_input = 0;
+constexpr int steps_first = 0;         ///< layout: steps, images, features; every sequence of the same length
+constexpr unsigned takes_padding = 1;  ///< flag that this layout needs
+constexpr int inference = 0, training = 1;
+constexpr int add_gradient = 0;
+}  // namespace rnn
 
 }  // namespace lamina::cudnn

@@ -14,6 +14,5 @@ namespace {
 Lowered lower(const SoftmaxCrossEntropy&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 Lowered lower(const SigmoidCrossEntropy&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 Lowered lower(const Embedding&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
-Lowered lower(const Lstm&, const Spec& spec, const Choice&, Session&) { refuse_for_now(spec); }
 
 }  // namespace lamina::cudnn

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "activation_kernels.h"
 #include "winograd_kernels.h"
 
 namespace lamina::eigen {
@@ -109,6 +110,7 @@ struct MicroKernels {
   /// Writes finished sums to where they belong; touches nothing else.
   void (*put)(const Finished<T>&);
   WinogradKernels<T> winograd;
+  ActivationKernels<T> activations;
 
   int width() const { return vectors * lanes; }
 };

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "../runtime/elements.h"
-#include "labels.h"
+#include "../runtime/labels.h"
 
 namespace lamina::eigen {
 namespace {

@@ -1,0 +1,214 @@
+// All steps of an LSTM in one launch: a block has up to 4 images from the first step to the last, so no block waits for
+// another.
+//
+// Forward: thread j has gate j of all images. Of the row j of the recurrent weights it keeps the first `kept` numbers
+// in registers; the others come from global memory, in the order of j, and stay in the first-level cache. h is in
+// shared memory. A step: sums and activation of the own gate; barrier; thread (image, hidden value) makes c, which
+// stays in its register, and h; barrier.
+// Backward: thread (gate q, hidden value k) has column k of the rows of gate q. A step: the products of its gate with
+// the gradients of the step after, in shared memory; barrier; thread (image, hidden value) adds the four of them to dy
+// in order and makes the gradients of its gates; barrier.
+//
+// Per step and image 4 H^2 multiply-adds, of which a thread does H.
+
+#include <algorithm>
+#include <type_traits>
+
+#include "../common/packs.h"
+#include "lstm.h"
+#include "lstm_cell.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr int most_threads = 4 * lstm_persistent_hidden;
+
+/// Numbers of a row of weights in registers, of the 128 that a thread of 512 may have: fewer for more images.
+template <class T, int images>
+constexpr int kept = std::is_same_v<T, float> ? (images == 1   ? 64
+                                                 : images == 2 ? 48
+                                                               : 32)
+                                              : (images == 1 ? 12 : 8);
+
+/// h, or the gradients of one gate, of one image in shared memory: as long as the weights, with zeros behind.
+template <class T, int images>
+LAMINA_HOST_DEVICE constexpr int padded(int hidden) {
+  constexpr int width = widest<T>;
+  const int longest = hidden > kept<T, images> ? hidden : kept<T, images>;
+  return (longest + width - 1) / width * width;
+}
+
+/// sums[b] += the products of a row of weights with the vector of each image.
+template <class T, int images>
+__device__ void add_products(const T (&weight)[kept<T, images>], const T* rest, std::int64_t between, int hidden,
+                             const T* vectors, int vector_pitch, T (&sums)[images]) {
+  constexpr int width = widest<T>;
+#pragma unroll
+  for (int k = 0; k < kept<T, images>; k += width) {
+#pragma unroll
+    for (int b = 0; b < images; ++b) {
+      const Pack<T, width> pack = load_pack<width>(vectors + b * vector_pitch + k);
+#pragma unroll
+      for (int i = 0; i < width; ++i) sums[b] = fma(weight[k + i], pack.v[i], sums[b]);
+    }
+  }
+  for (int k = kept<T, images>; k < hidden; ++k) {
+    const T factor = rest[k * between];
+#pragma unroll
+    for (int b = 0; b < images; ++b) sums[b] = fma(factor, vectors[b * vector_pitch + k], sums[b]);
+  }
+}
+
+template <class T, int images>
+__global__ __launch_bounds__(most_threads) void lstm_forward_persistent_kernel(LstmForwardProblem<T> p) {
+  const LstmExtent& e = p.extent;
+  const int hidden = e.hidden, gates = 4 * hidden, pitch = padded<T, images>(hidden),
+            thread = static_cast<int>(threadIdx.x);
+  LAMINA_DYNAMIC_SHARED(T, shared);
+  T* const h = shared;                      // images x pitch
+  T* const activated = h + images * pitch;  // images x gates
+  const int first = static_cast<int>(blockIdx.x) * images;
+  const int j = thread < gates ? thread : 0;  // those without a gate compute one in vain
+  T weight[kept<T, images>];
+#pragma unroll
+  for (int k = 0; k < kept<T, images>; ++k) weight[k] = k < hidden ? p.turned[std::int64_t{k} * gates + j] : T(0);
+  const T bias = p.bias[j];
+  const int own_image = thread / hidden, unit = thread % hidden, n = first + own_image;
+  const bool owns = own_image < images && n < e.images;
+  T cell = 0;
+  for (int i = thread; i < images * pitch; i += static_cast<int>(blockDim.x)) h[i] = 0;
+  __syncthreads();
+  for (int step = 0; step < e.steps; ++step) {
+    T given[images], sums[images];
+#pragma unroll
+    for (int b = 0; b < images; ++b) {
+      given[b] = p.gates[e.row(min(first + b, e.images - 1), step) * gates + j];
+      sums[b] = 0;
+    }
+    add_products<T, images>(weight, p.turned + j, gates, hidden, h, pitch, sums);
+    if (thread < gates) {
+#pragma unroll
+      for (int b = 0; b < images; ++b) {
+        const T a = given[b] + sums[b] + bias;
+        const T value = j / hidden == 2 ? std::tanh(a) : lstm_gate(a, e.hard);
+        activated[b * gates + j] = value;
+        if (first + b < e.images) p.gates[e.row(first + b, step) * gates + j] = value;
+      }
+    }
+    __syncthreads();
+    if (owns) {
+      const T* const own = activated + own_image * gates + unit;
+      cell = fma(own[hidden], cell, own[0] * own[2 * hidden]);
+      const T value = own[3 * hidden] * std::tanh(cell);
+      h[own_image * pitch + unit] = value;
+      p.cells[e.row(n, step) * hidden + unit] = cell;
+      if (!e.last) p.y.at(n, unit)[e.place(step)] = value;
+      if (e.last && step + 1 == e.steps) p.y.at(n, unit)[0] = value;
+    }
+    __syncthreads();
+  }
+}
+
+template <class T, int images>
+__global__ __launch_bounds__(most_threads) void lstm_backward_persistent_kernel(LstmBackwardProblem<T> p) {
+  const LstmExtent& e = p.extent;
+  const int hidden = e.hidden, gates = 4 * hidden, pitch = padded<T, images>(hidden),
+            thread = static_cast<int>(threadIdx.x);
+  LAMINA_DYNAMIC_SHARED(T, shared);
+  T* const dgates = shared;                      // images x 4 x pitch
+  T* const parts = dgates + images * 4 * pitch;  // images x gates
+  const int first = static_cast<int>(blockIdx.x) * images;
+  const int j = thread < gates ? thread : 0, q = j / hidden, k = j % hidden;
+  const T* const column = p.w + std::int64_t{q} * hidden * hidden + k;
+  T weight[kept<T, images>];
+#pragma unroll
+  for (int u = 0; u < kept<T, images>; ++u) weight[u] = u < hidden ? column[std::int64_t{u} * hidden] : T(0);
+  const int own_image = thread / hidden, unit = thread % hidden, n = first + own_image;
+  const bool owns = own_image < images && n < e.images;
+  T dcell = 0;
+  for (int i = thread; i < images * 4 * pitch; i += static_cast<int>(blockDim.x)) dgates[i] = 0;
+  __syncthreads();
+  for (int step = e.steps - 1; step >= 0; --step) {
+    LstmGates<T> y{};
+    T cell = 0, cell_before = 0, h_before = 0, dh = 0;
+    if (owns) {  // loaded before the products, which hide the way from memory
+      const std::int64_t row = e.row(n, step);
+      const T* const own = p.gates + row * gates + unit;
+      y = {own[0], own[hidden], own[2 * hidden], own[3 * hidden]};
+      cell = p.cells[row * hidden + unit];
+      if (step > 0) {
+        cell_before = p.cells[(row - 1) * hidden + unit];
+        h_before = own[3 * hidden - gates];  // o, so far
+      }
+      if (!e.last) dh = p.dy.at(n, unit)[e.place(step)];
+      if (e.last && step + 1 == e.steps) dh = p.dy.at(n, unit)[0];
+    }
+    T sums[images] = {};
+    add_products<T, images>(weight, column, hidden, hidden, dgates + q * pitch, 4 * pitch, sums);
+    if (thread < gates) {
+#pragma unroll
+      for (int b = 0; b < images; ++b) parts[b * gates + j] = sums[b];
+    }
+    __syncthreads();
+    if (owns) {
+      const T* const part = parts + own_image * gates + unit;
+      dh += part[0] + part[hidden] + part[2 * hidden] + part[3 * hidden];
+      const LstmGates<T> d = lstm_cell_gradient(y, cell_before, cell, dh, dcell, e.hard);
+      T* const to = dgates + own_image * 4 * pitch + unit;
+      to[0] = d.i, to[pitch] = d.f, to[2 * pitch] = d.g, to[3 * pitch] = d.o;
+      const std::int64_t row = e.row(n, step);
+      T* const out = p.dgates + row * gates + unit;
+      out[0] = d.i, out[hidden] = d.f, out[2 * hidden] = d.g, out[3 * hidden] = d.o;
+      p.h[row * hidden + unit] = h_before * std::tanh(cell_before);
+    }
+    __syncthreads();
+  }
+}
+
+/// Calls launch(std::integral_constant<int, images of a block>()): so few that a large device has a block for each
+/// multiprocessor, if the batch has so many images.
+template <class Launch>
+void with_images(int images, Launch launch) {
+  if (images <= large_device) {
+    launch(std::integral_constant<int, 1>());
+  } else if (images <= 2 * large_device) {
+    launch(std::integral_constant<int, 2>());
+  } else {
+    launch(std::integral_constant<int, 4>());
+  }
+}
+
+unsigned blocks_of(int images, int of_block) { return static_cast<unsigned>((images + of_block - 1) / of_block); }
+
+unsigned threads_of(int hidden) { return static_cast<unsigned>((4 * hidden + 31) / 32 * 32); }
+
+}  // namespace
+
+template <class T>
+void lstm_forward_persistent(Stream stream, const LstmForwardProblem<T>& p) {
+  with_images(p.extent.images, [&](auto count) {
+    constexpr int images = decltype(count)::value;
+    const int hidden = p.extent.hidden;
+    launch(LAMINA_KERNEL(lstm_forward_persistent_kernel<T, images>), blocks_of(p.extent.images, images),
+           threads_of(hidden), images * static_cast<std::size_t>(padded<T, images>(hidden) + 4 * hidden) * sizeof(T),
+           stream, p);
+  });
+}
+
+template <class T>
+void lstm_backward_persistent(Stream stream, const LstmBackwardProblem<T>& p) {
+  with_images(p.extent.images, [&](auto count) {
+    constexpr int images = decltype(count)::value;
+    const int hidden = p.extent.hidden;
+    launch(LAMINA_KERNEL(lstm_backward_persistent_kernel<T, images>), blocks_of(p.extent.images, images),
+           threads_of(hidden), images * 4 * static_cast<std::size_t>(padded<T, images>(hidden) + hidden) * sizeof(T),
+           stream, p);
+  });
+}
+
+template void lstm_forward_persistent(Stream, const LstmForwardProblem<float>&);
+template void lstm_forward_persistent(Stream, const LstmForwardProblem<double>&);
+template void lstm_backward_persistent(Stream, const LstmBackwardProblem<float>&);
+template void lstm_backward_persistent(Stream, const LstmBackwardProblem<double>&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

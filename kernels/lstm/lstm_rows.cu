@@ -1,0 +1,146 @@
+// An LSTM's tensors as rows and back, and its input product where x is ids.
+//
+// To rows and back: a block turns a tile of 32 channels x 32 steps in shared memory, so that both sides are read and
+// written along their rows. Ids: a thread writes one gate of one row. Their gradient: a block has one id and 128 gates,
+// and walks all rows; the sum has the order of the rows.
+
+#include <algorithm>
+#include <cmath>
+
+#include "../common/elements.h"
+#include "../common/packs.h"
+#include "../common/whole_numbers.h"
+#include "lstm.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr int tile = 32, tile_threads = 256, chosen_threads = 128;
+
+/// What a tile's threads have: `across` neighbours along its fast axis, and every `rows_at_once`-th of the other.
+constexpr int rows_at_once = tile_threads / tile;
+
+/// Where a row starts.
+template <class T>
+__device__ std::int64_t row_start(const View<T>& x, RowOrder order, int n, int t) {
+  const int step = order.reverse ? x.h - 1 - t : t;
+  return (order.steps_first ? std::int64_t{step} * x.n + n : std::int64_t{n} * x.h + step) * x.c;
+}
+
+template <class T>
+__global__ __launch_bounds__(tile_threads) void lstm_to_rows_kernel(View<const T> x, RowOrder order, T* rows) {
+  LAMINA_SHARED(T[tile][tile + 1], turned);
+  const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
+  const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
+  for (int n = static_cast<int>(blockIdx.z); n < x.n; n += static_cast<int>(gridDim.z)) {
+    for (int i = slow; i < tile; i += rows_at_once)
+      if (c0 + i < x.c && t0 + fast < x.h) turned[i][fast] = x.at(n, c0 + i)[t0 + fast];
+    __syncthreads();
+    for (int i = slow; i < tile; i += rows_at_once) {
+      const int t = t0 + i, c = c0 + fast;
+      if (t >= x.h || c >= x.c) continue;
+      rows[row_start(x, order, n, t) + c] = turned[fast][i];
+    }
+    __syncthreads();
+  }
+}
+
+template <class T>
+__global__ __launch_bounds__(tile_threads) void lstm_from_rows_kernel(const T* rows, RowOrder order, View<T> x,
+                                                                      bool adds) {
+  LAMINA_SHARED(T[tile][tile + 1], turned);
+  const int fast = static_cast<int>(threadIdx.x) % tile, slow = static_cast<int>(threadIdx.x) / tile;
+  const int t0 = static_cast<int>(blockIdx.x) * tile, c0 = static_cast<int>(blockIdx.y) * tile;
+  for (int n = static_cast<int>(blockIdx.z); n < x.n; n += static_cast<int>(gridDim.z)) {
+    for (int i = slow; i < tile; i += rows_at_once) {
+      const int t = t0 + i, c = c0 + fast;
+      if (t >= x.h || c >= x.c) continue;
+      turned[fast][i] = rows[row_start(x, order, n, t) + c];
+    }
+    __syncthreads();
+    for (int i = slow; i < tile; i += rows_at_once)
+      if (c0 + i < x.c && t0 + fast < x.h) put(x.at(n, c0 + i)[t0 + fast], turned[i][fast], adds);
+    __syncthreads();
+  }
+}
+
+template <class T>
+dim3 grid_of_tiles(const View<T>& x) {
+  return dim3(static_cast<unsigned>((x.h + tile - 1) / tile), static_cast<unsigned>((x.c + tile - 1) / tile),
+              static_cast<unsigned>(std::min(x.n, 65535)));
+}
+
+/// The id of a row, or invalid_number.
+template <class T>
+__device__ int id_of(const LstmExtent& extent, View<const T> ids, int vocabulary, std::int64_t row) {
+  const int n = static_cast<int>(row / extent.steps), step = static_cast<int>(row % extent.steps);
+  return whole_number(ids.at(n, 0)[extent.place(step)], vocabulary);
+}
+
+template <class T>
+__global__ void lstm_choose_kernel(LstmExtent extent, const T* w, int vocabulary, View<const T> ids, View<T> gates) {
+  for_each_element(gates, [&](int, std::int64_t i) {
+    const int j = static_cast<int>(i % gates.w), id = id_of(extent, ids, vocabulary, i / gates.w);
+    gates.data[i] = id < 0 ? static_cast<T>(NAN) : w[std::int64_t{j} * vocabulary + id];
+  });
+}
+
+template <class T>
+__global__ __launch_bounds__(chosen_threads) void lstm_choose_gradient_kernel(LstmExtent extent, View<const T> ids,
+                                                                              int vocabulary, const T* dgates, T* dw,
+                                                                              bool adds) {
+  LAMINA_SHARED(int[chosen_threads], chosen);
+  const int gates = 4 * extent.hidden, j = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
+  const int id = static_cast<int>(blockIdx.x);
+  const std::int64_t rows = std::int64_t{extent.images} * extent.steps;
+  T sum = 0;
+  for (std::int64_t first = 0; first < rows; first += chosen_threads) {
+    const std::int64_t own = first + threadIdx.x;
+    __syncthreads();
+    chosen[threadIdx.x] = own < rows ? id_of(extent, ids, vocabulary, own) : invalid_number;
+    __syncthreads();
+    for (int i = 0; i < chosen_threads; ++i)
+      if (chosen[i] == id && j < gates) sum += dgates[(first + i) * gates + j];
+  }
+  if (j < gates) put(dw[std::int64_t{j} * vocabulary + id], sum, adds);
+}
+
+}  // namespace
+
+template <class T>
+void lstm_to_rows(Stream stream, View<const T> x, RowOrder order, T* rows) {
+  launch(LAMINA_KERNEL(lstm_to_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, x, order, rows);
+}
+
+template <class T>
+void lstm_from_rows(Stream stream, const T* rows, RowOrder order, View<T> x, bool adds) {
+  launch(LAMINA_KERNEL(lstm_from_rows_kernel<T>), grid_of_tiles(x), tile_threads, 0, stream, rows, order, x, adds);
+}
+
+template <class T>
+void lstm_choose(Stream stream, const LstmExtent& extent, const T* w, int vocabulary, View<const T> ids, T* gates) {
+  const int width = 4 * extent.hidden, rows = extent.images * extent.steps;
+  const View<T> all{gates, 1, 1, rows, width, std::int64_t{rows} * width};
+  launch(LAMINA_KERNEL(lstm_choose_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, extent, w,
+         vocabulary, ids, all);
+}
+
+template <class T>
+void lstm_choose_gradient(Stream stream, const LstmExtent& extent, View<const T> ids, int vocabulary, const T* dgates,
+                          T* dw, bool adds) {
+  const dim3 grid(static_cast<unsigned>(vocabulary),
+                  static_cast<unsigned>((4 * extent.hidden + chosen_threads - 1) / chosen_threads));
+  launch(LAMINA_KERNEL(lstm_choose_gradient_kernel<T>), grid, chosen_threads, 0, stream, extent, ids, vocabulary,
+         dgates, dw, adds);
+}
+
+template void lstm_to_rows(Stream, View<const float>, RowOrder, float*);
+template void lstm_to_rows(Stream, View<const double>, RowOrder, double*);
+template void lstm_from_rows(Stream, const float*, RowOrder, View<float>, bool);
+template void lstm_from_rows(Stream, const double*, RowOrder, View<double>, bool);
+template void lstm_choose(Stream, const LstmExtent&, const float*, int, View<const float>, float*);
+template void lstm_choose(Stream, const LstmExtent&, const double*, int, View<const double>, double*);
+template void lstm_choose_gradient(Stream, const LstmExtent&, View<const float>, int, const float*, float*, bool);
+template void lstm_choose_gradient(Stream, const LstmExtent&, View<const double>, int, const double*, double*, bool);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,235 @@
+// LSTM: by which kernels, with the products over all steps.
+//
+//   persistent  all steps in one launch, a block for some images; for at most 128 hidden values, the default there
+//   steps       a launch per step; for any number
+//
+// Forward: x as rows; one product with the input weights (or the chosen columns, for ids); the steps. Backward, one
+// call for weights and x: the steps give the gradients of the gates' arguments as rows, the rest are products of them:
+// with x as rows, with h as rows, with the input weights.
+
+#include "../../../../kernels/lstm/lstm.h"
+
+#include "../../../../kernels/bias.h"
+#include "../../../../kernels/gemm/gemm.h"
+#include "../../../support/scratch_allocator.h"
+#include "../common.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+namespace {
+
+constexpr const char* persistent_name = "persistent";
+
+struct Layer {
+  LstmExtent extent;
+  int channels;    ///< of x; with ids those that they are short for
+  int vocabulary;  ///< 0: x is no ids
+  bool training, persistent, wants_dx, add_dx, add_dw;
+
+  int gates() const { return 4 * extent.hidden; }
+  int rows() const { return extent.images * extent.steps; }
+};
+
+/// c[m,n] of row-major factors a[m,k] and b[n,k].
+template <class T>
+GemmProblem<T> forward_product(const Layer& l, const T* w, const T* rows, T* gates) {
+  return {l.gates(), l.rows(), l.channels, w, l.channels, 1, rows, 1, l.channels, gates, 1, l.gates(), false};
+}
+
+/// The gradient of weights that multiply `columns` numbers of a row.
+template <class T>
+GemmProblem<T> weight_product(const Layer& l, const T* dgates, const T* rows, int columns, T* dw) {
+  return {l.gates(), columns, l.rows(), dgates, 1, l.gates(), rows, columns, 1, dw, columns, 1, l.add_dw};
+}
+
+template <class T>
+GemmProblem<T> data_product(const Layer& l, const T* dgates, const T* w, T* dx) {
+  return {l.rows(), l.channels, l.gates(), dgates, l.gates(), 1, w, l.channels, 1, dx, l.channels, 1, false};
+}
+
+template <class T>
+std::size_t partial_bytes(const GemmProblem<T>& p) {
+  return gemm_partial_bytes<T>(p.m, p.n, p.k);
+}
+
+/// What forward keeps for backward; in inference a part of the workspace.
+template <class T>
+struct Saved {
+  T* gates;
+  T* cells;
+  Saved(const Layer& l, ScratchAllocator& memory)
+      : gates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
+        cells(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)) {}
+};
+
+template <class T>
+struct ForwardMemory {
+  T* turned;  // the recurrent weights
+  T* rows;    // of x
+  T* state;
+  T* partial;
+  ForwardMemory(const Layer& l, ScratchAllocator& memory)
+      : turned(memory.take<T>(l.persistent ? std::int64_t{l.gates()} * l.extent.hidden : 0)),
+        rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
+        state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
+        partial(reinterpret_cast<T*>(memory.take<char>(
+            l.vocabulary != 0 ? 0 : static_cast<std::int64_t>(partial_bytes(forward_product<T>(l, {}, {}, {})))))) {}
+};
+
+template <class T>
+struct BackwardMemory {
+  T* dgates;
+  T* h;     // of the step before
+  T* rows;  // of x, then of dx
+  T* state;
+  void* partial;
+  BackwardMemory(const Layer& l, ScratchAllocator& memory)
+      : dgates(memory.take<T>(std::int64_t{l.rows()} * l.gates())),
+        h(memory.take<T>(std::int64_t{l.rows()} * l.extent.hidden)),
+        rows(memory.take<T>(l.vocabulary != 0 ? 0 : std::int64_t{l.rows()} * l.channels)),
+        state(memory.take<T>(l.persistent ? 0 : lstm_steps_state(l.extent))),
+        partial(memory.take<char>(static_cast<std::int64_t>(std::max(
+            {bias_gradient_bytes(l.gates(), l.rows()), partial_bytes(weight_product<T>(l, {}, {}, l.channels, {})),
+             partial_bytes(weight_product<T>(l, {}, {}, l.extent.hidden, {})),
+             partial_bytes(data_product<T>(l, {}, {}, {}))})))) {}
+};
+
+template <class Memory>
+std::size_t bytes_of(const Layer& l) {
+  ScratchAllocator counter;
+  Memory(l, counter);
+  return counter.used_bytes();
+}
+
+template <class T>
+void forward(Stream stream, const Layer& l, const Args& args) {
+  ScratchAllocator workspace(args.workspace), saved(args.saved);
+  const ForwardMemory<T> memory(l, workspace);
+  const Saved<T> kept(l, l.training ? saved : workspace);
+  const View<const T> x = view<const T>(args.x[0]);
+  const T* const w = args.w[0].as<const T>();
+  if (l.vocabulary != 0) {
+    lstm_choose(stream, l.extent, w, l.vocabulary, x, kept.gates);
+  } else {
+    lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
+    gemm(stream, forward_product<T>(l, w, memory.rows, kept.gates), memory.partial);
+  }
+  LstmForwardProblem<T> p;
+  p.extent = l.extent;
+  p.w = args.w[1].as<const T>();
+  p.turned = memory.turned;
+  p.bias = args.w[2].as<const T>();
+  p.gates = kept.gates;
+  p.cells = kept.cells;
+  p.y = view<T>(args.y);
+  if (!l.persistent) return lstm_forward_steps(stream, p, memory.state);
+  lstm_to_rows(stream, View<const T>{p.w, 1, l.gates(), l.extent.hidden, 1, 0}, {}, memory.turned);
+  lstm_forward_persistent(stream, p);
+}
+
+template <class T>
+void backward(Stream stream, const Layer& l, const Args& args) {
+  ScratchAllocator workspace(args.workspace), saved(args.saved);
+  const BackwardMemory<T> memory(l, workspace);
+  const Saved<T> kept(l, saved);
+  const View<const T> x = view<const T>(args.x[0]);
+  LstmBackwardProblem<T> p;
+  p.extent = l.extent;
+  p.w = args.w[1].as<const T>();
+  p.gates = kept.gates;
+  p.cells = kept.cells;
+  p.dy = view<const T>(args.dy);
+  p.dgates = memory.dgates;
+  p.h = memory.h;
+  if (l.persistent) {
+    lstm_backward_persistent(stream, p);
+  } else {
+    lstm_backward_steps(stream, p, memory.state);
+  }
+  const auto dw = [&](std::size_t i) { return args.dw.size() > i ? args.dw[i].as<T>() : nullptr; };
+  T* const partial = static_cast<T*>(memory.partial);
+  if (dw(0) != nullptr && l.vocabulary != 0) {
+    lstm_choose_gradient(stream, l.extent, x, l.vocabulary, memory.dgates, dw(0), l.add_dw);
+  } else if (dw(0) != nullptr) {
+    lstm_to_rows(stream, x, {l.extent.reverse}, memory.rows);
+    gemm(stream, weight_product<T>(l, memory.dgates, memory.rows, l.channels, dw(0)), partial);
+  }
+  if (dw(1) != nullptr) gemm(stream, weight_product<T>(l, memory.dgates, memory.h, l.extent.hidden, dw(1)), partial);
+  if (dw(2) != nullptr)
+    bias_gradient(stream, Masked<T>{{memory.dgates, l.rows(), l.gates(), 1, 1, l.gates()}, {}}, dw(2), l.add_dw,
+                  memory.partial);
+  if (!l.wants_dx || !wanted(args, 0)) return;
+  gemm(stream, data_product<T>(l, memory.dgates, args.w[0].as<const T>(), memory.rows), partial);
+  lstm_from_rows(stream, static_cast<const T*>(memory.rows), {l.extent.reverse}, view<T>(args.dx[0]), l.add_dx);
+}
+
+/// The algorithm of a step that does these passes: the choice's, or the best. One step can have one name only.
+std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice& choice,
+                         const std::vector<Pass>& passes) {
+  const std::vector<std::string> known = lstm_algorithms(spec, passes.front());
+  std::string named;
+  for (const Pass pass : passes) {
+    const std::string& name = choice.algorithm[static_cast<std::size_t>(pass)];
+    if (name.empty()) continue;
+    if (!named.empty() && name != named)
+      throw Unsupported(unit + ": the gradients of weights and x are one call; name one algorithm for both, not " +
+                        named + " and " + name);
+    named = name;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (name == persistent_name)
+      throw Unsupported(unit + ": persistent is for at most " + std::to_string(lstm_persistent_hidden) +
+                        " hidden values; use steps");
+    throw UsageError(unit + ": no algorithm '" + name + "'; there are: persistent, steps");
+  }
+  return named.empty() ? known.front() : named;
+}
+
+void check_workspace(const std::string& unit, const Choice& choice, const Lowered::Step& step) {
+  if (step.kernel->workspace_bytes() > choice.workspace_limit)
+    throw Unsupported(unit + ", " + std::string(to_string(step.passes.front())) + ": " + step.algorithm + " needs " +
+                      std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
+                      std::to_string(choice.workspace_limit));
+}
+
+}  // namespace
+
+std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
+  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
+  if (std::get<Lstm>(spec.op).hidden > lstm_persistent_hidden) return {"steps"};
+  return {persistent_name, "steps"};
+}
+
+Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
+  const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
+  const Shape& x = spec.x.at(0).shape;
+  Layer l{};
+  l.extent = {x.n, x.h, op.hidden, op.reverse, op.gates == Gates::hard_sigmoid, op.steps == Steps::last};
+  l.channels = op.vocabulary == 0 ? x.c : op.vocabulary;
+  l.vocabulary = op.vocabulary;
+  l.training = spec.mode == Mode::training;
+  l.wants_dx = op.vocabulary == 0 && spec.wants_dx.at(0);
+  l.add_dx = adds_dx(spec, 0);
+  l.add_dw = spec.adds_dw;
+  Lowered lowered = empty_unit(spec);
+  lowered.backward_reads_x[0] = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    const auto add = [&](std::vector<Pass> passes, auto function, auto bytes) {
+      const std::string algorithm = algorithm_of(unit, spec, choice, passes);
+      l.persistent = algorithm == persistent_name;
+      lowered.steps.push_back(launches(
+          machine, std::move(passes), algorithm,
+          [l, function](Stream stream, const Args& args) { function(stream, l, args); }, bytes(l)));
+      check_workspace(unit, choice, lowered.steps.back());
+    };
+    add({Pass::forward}, forward<T>, [](const Layer& layer) {
+      return bytes_of<ForwardMemory<T>>(layer) + (layer.training ? 0 : bytes_of<Saved<T>>(layer));
+    });
+    if (!l.training) return;
+    lowered.saved_bytes = bytes_of<Saved<T>>(l);
+    std::vector<Pass> backward_passes = {Pass::backward_params};
+    if (l.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
+    add(std::move(backward_passes), backward<T>, bytes_of<BackwardMemory<T>>);
+  });
+  return lowered;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,308 @@
+// LSTM by the library's calls for recurrent networks (those named _v8, of 8.0 and later).
+//
+//   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
+//   standard                                           a product per step
+//
+// The library reads and writes sequences by steps, then images; ours are turned by our kernels, in reverse where the
+// op is. One descriptor has one algorithm for all passes, as the reserve space of forward is read by backward. The
+// weights are copied to where the library wants them, in every pass: places that it answers, never offsets of ours.
+
+#include <array>
+
+#include "../../../device/math_environment.h"
+#include "../../../support/scratch_allocator.h"
+#include "../library/common.h"
+
+namespace lamina::cudnn {
+namespace {
+
+struct Algorithm {
+  const char* name;
+  int number;
+};
+constexpr std::array<Algorithm, 4> all_algorithms = {{{"persist_small_h", rnn::persist_small_h},
+                                                      {"standard", rnn::standard},
+                                                      {"persist_static", rnn::persist_static},
+                                                      {"persist_dynamic", rnn::persist_dynamic}}};
+
+/// The most hidden values for which persist_small_h is the pick, as in PyTorch.
+int small_hidden(Mode mode) { return mode == Mode::training ? 128 : 192; }
+
+const Algorithm& rule(const Lstm& op, const Spec& spec) {
+  const bool small = spec.y.dtype != DType::f64 && op.hidden <= small_hidden(spec.mode);
+  return all_algorithms[small ? 0 : 1];
+}
+
+/// The algorithm of all passes.
+const Algorithm& taken(const Lstm& op, const Spec& spec, const Choice& choice) {
+  const Algorithm* found = nullptr;
+  for (const std::string& name : choice.algorithm) {
+    if (name.empty()) continue;
+    const auto* const named = std::find_if(all_algorithms.begin(), all_algorithms.end(),
+                                           [&](const Algorithm& algorithm) { return name == algorithm.name; });
+    if (named == all_algorithms.end())
+      throw UsageError("cudnn: " + to_string(Op(op)) + ": unknown algorithm '" + name +
+                       "'; there are persist_small_h, standard, persist_static, persist_dynamic");
+    if (found != nullptr && found != named)
+      refuse(op, "all passes have one algorithm; name one, not " + std::string(found->name) + " and " + name);
+    found = named;
+  }
+  return found == nullptr ? rule(op, spec) : *found;
+}
+
+void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
+  if (op.vocabulary != 0) refuse(op, "the library takes no ids; give it vectors, such as those of an embedding");
+  if (op.gates != Gates::logistic) refuse(op, "the library has logistic gates only");
+  if (choice.max_error < no_bound) refuse(op, "no bound on its error is documented; leave max_error out");
+  if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
+    refuse(op, "tf32 rounds factors of f32; with f64 take strict math");
+  check_math_environment("cudnn: " + to_string(Op(op)), spec.y.dtype, choice.math, Products::of_cudnn);
+  if (session.api().major() < 9)
+    refuse(op, "cuDNN " + session.api().number() +
+                   " reads the lengths of sequences from the device's memory; 9.0 is the least that need not");
+  if (!session.has_device()) refuse(op, "the library answers the sizes of its memory for a device only");
+}
+
+/// Everything of a unit but addresses.
+class Sequence {
+ public:
+  Sequence(const Lstm& op, const Spec& spec, const Choice& choice, Session& session)
+      : session_(session),
+        api_(session.api()),
+        op_(op),
+        dtype_(spec.y.dtype),
+        training_(spec.mode == Mode::training),
+        adds_dx_(lamina::adds_dx(spec, 0)),
+        adds_dw_(spec.adds_dw),
+        images_(spec.x[0].shape.n),
+        channels_(spec.x[0].shape.c),
+        steps_(spec.x[0].shape.h),
+        dropout_(api_),
+        rnn_(api_),
+        x_(describe_rows(channels_)),
+        y_(describe_rows(op.hidden)),
+        state_(describe_state()) {
+    HandleObject* const handle = session.handle();
+    LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
+    const Algorithm& algorithm = taken(op, spec, choice);
+    const int math = choice.math == Math::tf32 ? math_type::standard : math_type::fma;
+    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::bias_of_input,
+                 rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_), math, channels_,
+                 op.hidden, op.hidden, 1, dropout_.get(), rnn::takes_padding);
+    if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api_, BuildRNNDynamic, handle, rnn_.get(), images_);
+    LAMINA_CUDNN(api_, GetRNNWeightSpaceSize, handle, rnn_.get(), &weight_bytes_);
+    LAMINA_CUDNN(api_, GetRNNTempSpaceSizes, handle, rnn_.get(), training_ ? rnn::training : rnn::inference, x_.get(),
+                 &work_bytes_, &reserve_bytes_);
+  }
+
+  std::size_t saved_bytes() const { return bytes_of<Saved>(); }
+  std::size_t forward_bytes() const { return bytes_of<ForwardMemory>() + (training_ ? 0 : bytes_of<Saved>()); }
+  std::size_t backward_bytes() const { return bytes_of<BackwardMemory>(); }
+
+  void forward(const Args& args) const {
+    ScratchAllocator workspace(args.workspace), saved(args.saved);
+    const ForwardMemory memory(*this, workspace);
+    const Saved kept(*this, training_ ? saved : workspace);
+    write_weights(args, memory.weights);
+    session_.machine().to_rows(args.x[0], op_.reverse, memory.x);
+    const bool last = op_.steps == Steps::last;
+    LAMINA_CUDNN(api_, RNNForward, session_.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
+                 x_.get(), memory.x, y_.get(), kept.y, state_.get(), nullptr, last ? args.y.data : nullptr,
+                 state_.get(), nullptr, nullptr, weight_bytes_, memory.weights, work_bytes_, memory.work,
+                 reserve_bytes_, reserve_bytes_ == 0 ? nullptr : kept.reserve);
+    session_.check_parts(Use::forward);
+    if (!last) session_.machine().from_rows(kept.y, op_.reverse, args.y, false);
+  }
+
+  void backward(const Args& args) const {
+    ScratchAllocator workspace(args.workspace), saved(args.saved);
+    const BackwardMemory memory(*this, workspace);
+    const Saved kept(*this, saved);
+    HandleObject* const handle = session_.handle();
+    write_weights(args, memory.weights);
+    // The first of the two calls changes the reserve, and a pass may be repeated.
+    copy(kept.reserve, reserve_bytes_, memory.reserve);
+    session_.machine().to_rows(args.x[0], op_.reverse, memory.x);
+    const bool last = op_.steps == Steps::last;
+    if (last) {
+      fill_with_zeros(memory.dy, rows_bytes(op_.hidden));
+    } else {
+      session_.machine().to_rows(args.dy, op_.reverse, memory.dy);
+    }
+    LAMINA_CUDNN(api_, RNNBackwardData_v8, handle, rnn_.get(), nullptr, y_.get(), kept.y, memory.dy, x_.get(),
+                 memory.dx, state_.get(), nullptr, last ? args.dy.data : nullptr, nullptr, state_.get(), nullptr,
+                 nullptr, nullptr, weight_bytes_, memory.weights, work_bytes_, memory.work, reserve_bytes_,
+                 memory.reserve);
+    session_.check_parts(Use::backward_data);
+    fill_with_zeros(memory.dweights, weight_bytes_);
+    LAMINA_CUDNN(api_, RNNBackwardWeights_v8, handle, rnn_.get(), rnn::add_gradient, nullptr, x_.get(), memory.x,
+                 state_.get(), nullptr, y_.get(), kept.y, weight_bytes_, memory.dweights, work_bytes_, memory.work,
+                 reserve_bytes_, memory.reserve);
+    session_.check_parts(Use::backward_params);
+    read_gradients(args, memory.dweights);
+    if (wanted(args, 0)) session_.machine().from_rows(memory.dx, op_.reverse, args.dx[0], adds_dx_);
+  }
+
+ private:
+  struct Saved {
+    void *reserve, *y;
+    Saved(const Sequence& s, ScratchAllocator& memory)
+        : reserve(s.take(memory, s.reserve_bytes_)), y(s.take(memory, s.rows_bytes(s.op_.hidden))) {}
+  };
+  struct ForwardMemory {
+    void *weights, *x, *work;
+    ForwardMemory(const Sequence& s, ScratchAllocator& memory)
+        : weights(s.take(memory, s.weight_bytes_)),
+          x(s.take(memory, s.rows_bytes(s.channels_))),
+          work(s.take(memory, s.work_bytes_)) {}
+  };
+  struct BackwardMemory : ForwardMemory {
+    void *dweights, *dx, *dy, *reserve;
+    BackwardMemory(const Sequence& s, ScratchAllocator& memory)
+        : ForwardMemory(s, memory),
+          dweights(s.take(memory, s.weight_bytes_)),
+          dx(s.take(memory, s.rows_bytes(s.channels_))),
+          dy(s.take(memory, s.rows_bytes(s.op_.hidden))),
+          reserve(s.take(memory, s.reserve_bytes_)) {}
+  };
+
+  template <class Memory>
+  std::size_t bytes_of() const {
+    ScratchAllocator counter;
+    Memory(*this, counter);
+    return counter.used_bytes();
+  }
+  static void* take(ScratchAllocator& memory, std::size_t bytes) {
+    return memory.take<std::byte>(static_cast<std::int64_t>(aligned(bytes)));
+  }
+  std::size_t rows_bytes(int features) const {
+    return static_cast<std::size_t>(std::int64_t{steps_} * images_ * features) * size_of(dtype_);
+  }
+
+  RnnDataDescriptor describe_rows(int features) const {
+    RnnDataDescriptor rows(api_);
+    const std::vector<int> lengths(static_cast<std::size_t>(images_), steps_);
+    LAMINA_CUDNN(api_, SetRNNDataDescriptor, rows.get(), data_type_of(dtype_), rnn::steps_first, steps_, images_,
+                 features, lengths.data(), nullptr);
+    return rows;
+  }
+  TensorDescriptor describe_state() const {
+    TensorDescriptor state(api_);
+    const int extents[] = {1, images_, op_.hidden}, strides[] = {images_ * op_.hidden, op_.hidden, 1};
+    LAMINA_CUDNN(api_, SetTensorNdDescriptor, state.get(), data_type_of(dtype_), 3, extents, strides);
+    return state;
+  }
+  TensorDescriptor describe_numbers(std::int64_t count) const {
+    const Shape shape{1, 1, 1, static_cast<int>(count)};
+    return describe(api_, shape, dtype_, Layout::nchw, count);
+  }
+
+  /// Bytes are whole numbers of this type.
+  void copy(const void* from, std::size_t bytes, void* to) const {
+    if (bytes == 0) return;
+    const TensorDescriptor all = describe_numbers(static_cast<std::int64_t>(bytes / size_of(dtype_)));
+    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), from, zero(dtype_), all.get(), to);
+  }
+  void fill_with_zeros(void* to, std::size_t bytes) const {
+    const TensorDescriptor all = describe_numbers(static_cast<std::int64_t>(bytes / size_of(dtype_)));
+    LAMINA_CUDNN(api_, SetTensor, session_.handle(), all.get(), to, zero(dtype_));
+  }
+
+  /// Calls work(parameter, first element, elements, its place) for each run of weights that the library keeps together.
+  template <class Work>
+  void for_each_place(const void* weights, const Work& work) const {
+    constexpr int gates = 4;
+    for (std::size_t parameter = 0; parameter < 3; ++parameter) {
+      const std::int64_t rows = op_.hidden, row = parameter == 0 ? channels_ : parameter == 1 ? op_.hidden : 1;
+      char* run = nullptr;
+      std::int64_t first = 0, count = 0;
+      for (int gate = 0; gate < gates; ++gate) {
+        char* const place = place_of(weights, parameter, gate);
+        if (run != nullptr && place == run + static_cast<std::size_t>(count) * size_of(dtype_)) {
+          count += rows * row;
+          continue;
+        }
+        if (run != nullptr) work(parameter, first, count, run);
+        run = place, first = gate * rows * row, count = rows * row;
+      }
+      work(parameter, first, count, run);
+    }
+  }
+  char* place_of(const void* weights, std::size_t parameter, int gate) const {
+    const TensorDescriptor ignored(api_);
+    void* place = nullptr;
+    void** const matrix = parameter == 2 ? nullptr : &place;
+    void** const bias = parameter == 2 ? &place : nullptr;
+    LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
+                 parameter == 1 ? gate + 4 : gate, matrix == nullptr ? nullptr : ignored.get(), matrix,
+                 bias == nullptr ? nullptr : ignored.get(), bias);
+    if (place == nullptr)
+      throw DeviceError("cudnn: " + to_string(Op(op_)) + ": cudnnGetRNNWeightParams knows no place for " +
+                        std::string(parameter_names(op_)[parameter]) + ", gate " + std::to_string(gate));
+    return static_cast<char*>(place);
+  }
+
+  void write_weights(const Args& args, void* weights) const {
+    for_each_place(weights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, void* place) {
+      copy(static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_),
+           static_cast<std::size_t>(count) * size_of(dtype_), place);
+    });
+  }
+  void read_gradients(const Args& args, const void* dweights) const {
+    for_each_place(dweights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, const void* place) {
+      if (args.dw.size() <= parameter || !args.dw[parameter]) return;
+      const TensorDescriptor all = describe_numbers(count);
+      LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), place, beta(dtype_, adds_dw_),
+                   all.get(),
+                   static_cast<char*>(args.dw[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_));
+    });
+  }
+
+  Session& session_;
+  const Api& api_;
+  Lstm op_;
+  DType dtype_;
+  bool training_, adds_dx_, adds_dw_;
+  int images_, channels_, steps_;
+  DropoutDescriptor dropout_;
+  RnnDescriptor rnn_;
+  RnnDataDescriptor x_, y_;
+  TensorDescriptor state_;
+  std::size_t weight_bytes_ = 0, work_bytes_ = 0, reserve_bytes_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
+  if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
+  const char* const first = rule(std::get<Lstm>(spec.op), spec).name;
+  std::vector<std::string> names = {first};
+  for (const Algorithm& algorithm : all_algorithms)
+    if (algorithm.name != first) names.emplace_back(algorithm.name);
+  return names;
+}
+
+Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
+  const Algorithm& algorithm = taken(op, spec, choice);
+  check(op, spec, choice, session);
+  const auto sequence = std::make_shared<const Sequence>(op, spec, choice, session);
+  Lowered unit = empty_unit(spec);
+  unit.backward_reads_x[0] = true;
+  const auto emit = [&](std::vector<Pass> passes, auto run, std::size_t bytes) {
+    if (bytes > choice.workspace_limit)
+      refuse(op, std::string(to_string(passes.front())) + ": " + algorithm.name + " needs " + std::to_string(bytes) +
+                     " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
+    unit.steps.push_back(step(std::move(passes), algorithm.name, std::move(run), bytes));
+    unit.steps.back().math = choice.math;
+  };
+  emit(
+      {Pass::forward}, [sequence](const Args& args) { sequence->forward(args); }, sequence->forward_bytes());
+  if (spec.mode == Mode::inference) return unit;
+  unit.saved_bytes = sequence->saved_bytes();
+  emit(
+      {Pass::backward_params, Pass::backward_data}, [sequence](const Args& args) { sequence->backward(args); },
+      sequence->backward_bytes());
+  return unit;
+}
+
+}  // namespace lamina::cudnn

@@ -1,0 +1,175 @@
+// The forward pass of an LSTM.
+
+#include "forward.h"
+
+#include <cmath>
+#include <limits>
+
+namespace lamina::eigen {
+
+constexpr std::int64_t run_bytes = 128 * 1024;  // of gates whose input products are computed at once
+
+template <class T>
+void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
+               T* to) {
+  const std::int64_t own = images.last - images.first, between = own * rows.x_ld * rows.direction();
+  const std::int64_t foremost = rows.foremost(step, step + count);
+  for (std::int64_t n = images.first; n < images.last; ++n)
+    rows.kernels->transpose(to + ((foremost - step) * own + n - images.first) * rows.x_ld, between,
+                            x.as<const T>() + n * x.pitch + rows.place(foremost), rows.steps, nullptr, 0, rows.channels,
+                            count);
+}
+
+template <class T>
+struct LstmForward<T>::Share {
+  IndexRange images;
+  LstmForwardWeights<T> weights;
+  LstmSaved<T> saved;  // of the part; training
+  Buffers buffers;
+  std::int64_t count() const { return images.last - images.first; }
+};
+
+/// Steps whose gates stay in cache between the input product and the step's own.
+template <class T>
+std::int64_t LstmForward<T>::run_steps() const {
+  const std::int64_t step_bytes = rows_.most_images() * rows_.gates() * static_cast<std::int64_t>(sizeof(T));
+  return std::clamp<std::int64_t>(run_bytes / step_bytes, 1, rows_.chunk);
+}
+
+template <class T>
+typename LstmForward<T>::Buffers LstmForward<T>::allocate(ScratchAllocator& scratch) const {
+  const std::int64_t images = rows_.most_images();
+  return {scratch.take<T>(rows_.chunk * images * (rows_.channels == 0 ? 0 : rows_.x_ld)),
+          scratch.take<T>(training_ ? 0 : run_steps() * images * rows_.gates()),
+          scratch.take<T>(training_ ? 0 : images * rows_.width), scratch.take<T>(h_slots() * images * rows_.h_ld)};
+}
+
+template <class T>
+std::size_t LstmForward<T>::workspace_bytes() const {
+  ScratchAllocator weights, part;
+  if (training_) LstmForwardWeights<T>::allocate(rows_, weights);
+  allocate(part);
+  return weights.used_bytes() + static_cast<std::size_t>(rows_.threads) * part.used_bytes();
+}
+
+template <class T>
+std::size_t LstmForward<T>::saved_bytes() const {
+  ScratchAllocator saved;
+  LstmSaved<T>::allocate(rows_, saved);
+  return saved.used_bytes();
+}
+
+template <class T>
+std::size_t LstmForward<T>::prepared_bytes() const {
+  ScratchAllocator weights;
+  LstmForwardWeights<T>::allocate(rows_, weights);
+  return weights.used_bytes();
+}
+
+template <class T>
+void LstmForward<T>::prepare(const Args& args, Pool& pool) const {
+  ScratchAllocator prepared(args.prepared);
+  LstmForwardWeights<T>::allocate(rows_, prepared).pack(rows_, args, pool);
+}
+
+template <class T>
+void LstmForward<T>::run(const Args& args, Pool& pool) const {
+  ScratchAllocator workspace(args.workspace), prepared(args.prepared), saved(args.saved);
+  const auto weights = LstmForwardWeights<T>::allocate(rows_, training_ ? workspace : prepared);
+  if (training_) weights.pack(rows_, args, pool);
+  const LstmSaved<T> whole = training_ ? LstmSaved<T>::allocate(rows_, saved) : LstmSaved<T>{};
+  ScratchAllocator counter;
+  allocate(counter);
+  pool.run([&](int part) {
+    Share share{rows_.images_of(part), weights, {}, {}};
+    if (share.count() == 0) return;
+    ScratchAllocator own(static_cast<std::byte*>(args.workspace) + workspace.used_bytes() +
+                         static_cast<std::size_t>(part) * counter.used_bytes());
+    share.buffers = allocate(own);
+    if (training_) {
+      const std::int64_t row = share.images.first * rows_.steps;
+      share.saved = {whole.gates + row * rows_.gates(), whole.cells + row * rows_.width};
+    }
+    run_part(share, args);
+  });
+}
+
+/// Gates of a run of steps before the recurrent products and the bias.
+template <class T>
+void LstmForward<T>::input_products(const Share& share, const Args& args, std::int64_t step, std::int64_t count,
+                                    const T* x, T* gates) const {
+  if (rows_.op.vocabulary == 0) {
+    multiply_rows(*rows_.kernels, x, rows_.x_ld, count * share.count(), rows_.channels, share.weights.input_side(rows_),
+                  gates, rows_.gates(), false);
+    return;
+  }
+  for (std::int64_t s = step; s < step + count; ++s) {
+    for (std::int64_t n = share.images.first; n < share.images.last; ++n, gates += rows_.gates()) {
+      const std::int64_t id = id_at(rows_, args.x[0], n, s);
+      if (id >= 0) {
+        std::copy_n(share.weights.input + id * rows_.gates(), rows_.gates(), gates);
+      } else {
+        std::fill_n(gates, rows_.gates(), std::numeric_limits<T>::quiet_NaN());
+      }
+    }
+  }
+}
+
+template <class T>
+void LstmForward<T>::run_part(const Share& share, const Args& args) const {
+  const std::int64_t count = share.count(), slot = count * rows_.h_ld, run = run_steps();
+  const bool all = rows_.op.steps == Steps::all;
+  T* const h = share.buffers.h;
+  for (std::int64_t chunk = 0; chunk < rows_.steps; chunk += rows_.chunk) {
+    const std::int64_t chunk_end = std::min(chunk + rows_.chunk, rows_.steps);
+    const auto h_of = [&](std::int64_t step) { return h + (all ? step - chunk + 1 : step % 2) * slot; };
+    if (rows_.channels != 0) x_to_rows(rows_, args.x[0], share.images, chunk, chunk_end - chunk, share.buffers.x);
+    for (std::int64_t first = chunk; first < chunk_end; first += run) {
+      const std::int64_t last = std::min(first + run, chunk_end);
+      T* const gates = training_ ? share.saved.gates + first * count * rows_.gates() : share.buffers.gates;
+      input_products(share, args, first, last - first, share.buffers.x + (first - chunk) * count * rows_.x_ld, gates);
+      for (std::int64_t step = first; step < last; ++step) {
+        T* const sums = gates + (step - first) * count * rows_.gates();
+        if (step > 0)
+          multiply_rows(*rows_.kernels, h_of(step - 1), rows_.h_ld, count, rows_.hidden,
+                        share.weights.recurrent_side(rows_), sums, rows_.gates(), true);
+        T* const cell = training_ ? share.saved.cells + step * count * rows_.width : share.buffers.cell;
+        rows_.kernels->activations.lstm_cell({.rows = count,
+                                              .width = rows_.width,
+                                              .gates = sums,
+                                              .bias = share.weights.bias,
+                                              .cell_before = step == 0   ? nullptr
+                                                             : training_ ? cell - count * rows_.width
+                                                                         : cell,
+                                              .cell = cell,
+                                              .h = h_of(step),
+                                              .h_ld = rows_.h_ld,
+                                              .hard = rows_.op.gates == Gates::hard_sigmoid});
+      }
+    }
+    if (!all) continue;
+    write_steps(share, args.y, chunk, chunk_end);
+    std::copy_n(h_of(chunk_end - 1), slot, h);
+  }
+  if (all) return;
+  for (std::int64_t n = 0; n < count; ++n)
+    std::copy_n(h + (rows_.steps - 1) % 2 * slot + n * rows_.h_ld, rows_.hidden,
+                args.y.as<T>() + (share.images.first + n) * args.y.pitch);
+}
+
+template <class T>
+void LstmForward<T>::write_steps(const Share& share, const Tensor& y, std::int64_t first, std::int64_t last) const {
+  const std::int64_t foremost = rows_.foremost(first, last), count = share.count();
+  const T* const h = share.buffers.h + (foremost - first + 1) * count * rows_.h_ld;
+  for (std::int64_t n = 0; n < count; ++n)
+    rows_.kernels->transpose(y.as<T>() + (share.images.first + n) * y.pitch + rows_.place(foremost), rows_.steps,
+                             h + n * rows_.h_ld, count * rows_.h_ld * rows_.direction(), nullptr, 0, last - first,
+                             rows_.hidden);
+}
+
+template void x_to_rows(const LstmRows<float>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, float*);
+template void x_to_rows(const LstmRows<double>&, const Tensor&, IndexRange, std::int64_t, std::int64_t, double*);
+template class LstmForward<float>;
+template class LstmForward<double>;
+
+}  // namespace lamina::eigen

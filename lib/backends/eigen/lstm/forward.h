@@ -1,0 +1,62 @@
+#pragma once
+// The forward pass of an LSTM.
+//
+// Each thread has some images, and no step waits for another thread. For a run of steps it turns x into rows and
+// multiplies them all by the input weights. Then for each step it adds the product of h with the recurrent weights, and
+// makes gates, cell and h of the sums in one pass over the rows.
+
+#include <cstddef>
+
+#include "../../../support/scratch_allocator.h"
+#include "../runtime/pool.h"
+#include "problem.h"
+#include "weights.h"
+
+namespace lamina::eigen {
+
+/// What a forward pass keeps for the backward one: rows of gates and of cells, part by part.
+template <class T>
+struct LstmSaved {
+  T* gates;
+  T* cells;
+  static LstmSaved allocate(const LstmRows<T>& rows, ScratchAllocator& scratch) {
+    return {scratch.take<T>(rows.rows() * rows.gates()), scratch.take<T>(rows.rows() * rows.width)};
+  }
+};
+
+/// Some images of x as rows, for `count` steps; both in the order of computation.
+template <class T>
+void x_to_rows(const LstmRows<T>& rows, const Tensor& x, IndexRange images, std::int64_t step, std::int64_t count,
+               T* to);
+
+template <class T>
+class LstmForward {
+ public:
+  LstmForward(const LstmRows<T>& rows, bool training) : rows_(rows), training_(training) {}
+
+  std::size_t workspace_bytes() const;
+  std::size_t saved_bytes() const;
+  std::size_t prepared_bytes() const;
+  void prepare(const Args&, Pool&) const;
+  void run(const Args&, Pool&) const;
+
+ private:
+  struct Buffers {
+    T* x;      // rows of a chunk
+    T* gates;  // inference: rows of a run of steps
+    T* cell;   // inference: of one step
+    T* h;      // rows of h_slots() steps
+  };
+  struct Share;
+  Buffers allocate(ScratchAllocator&) const;
+  std::int64_t run_steps() const;
+  std::int64_t h_slots() const { return rows_.op.steps == Steps::all ? rows_.chunk + 1 : 2; }
+  void run_part(const Share&, const Args&) const;
+  void input_products(const Share&, const Args&, std::int64_t step, std::int64_t count, const T* x, T* gates) const;
+  void write_steps(const Share&, const Tensor& y, std::int64_t first, std::int64_t last) const;
+
+  LstmRows<T> rows_;
+  bool training_;
+};
+
+}  // namespace lamina::eigen

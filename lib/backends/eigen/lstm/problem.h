@@ -1,0 +1,122 @@
+#pragma once
+// An LSTM as its passes see it: extents, how rows of memory are arranged, which images are whose.
+//
+// Steps are counted in the order of computation. Inside, a row is one image at one step, and holds features or gates
+// side by side, in whole vectors. Each part of the threads has some images, and its rows in the order of steps, then
+// images: a step of a part is one block of memory, and so is a run of steps.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "../gemm/gemm.h"
+#include "../runtime/common.h"
+#include "../runtime/labels.h"
+
+namespace lamina::eigen {
+
+struct LstmProblem {
+  Lstm op;
+  Shape x;
+  bool add_dx, add_dw;
+};
+
+template <class T>
+struct LstmRows {
+  LstmRows(const LstmProblem& p, int thread_count, const MicroKernels<T>& k)
+      : kernels(&k),
+        op(p.op),
+        threads(thread_count),
+        images(p.x.n),
+        steps(p.x.h),
+        channels(p.op.vocabulary == 0 ? p.x.c : 0),
+        hidden(p.op.hidden),
+        width(round_up(hidden, k.lanes)),
+        x_width(round_up(channels, k.lanes)),
+        x_ld(apart(x_width)),
+        h_ld(apart(width)) {}
+
+  const MicroKernels<T>* kernels;
+  Lstm op;
+  int threads;
+  std::int64_t images, steps;
+  std::int64_t channels;  ///< of x; 0 where x is ids
+  std::int64_t hidden;
+  std::int64_t width;                        ///< of h and of each gate in a row
+  std::int64_t x_width;                      ///< of x
+  std::int64_t x_ld, h_ld;                   ///< elements from row to row of x and h
+  static constexpr std::int64_t chunk = 16;  ///< steps between the caller's order of memory and rows, at once
+
+  std::int64_t gates() const { return 4 * width; }
+  std::int64_t rows() const { return images * steps; }
+  IndexRange images_of(int part) const { return share_of(images, std::max(1, kernels->rows / 2), part, threads); }
+  std::int64_t most_images() const {
+    std::int64_t most = 0;
+    for (int part = 0; part < threads; ++part) most = std::max(most, images_of(part).last - images_of(part).first);
+    return most;
+  }
+  /// Where a step is along the axis of x.
+  std::int64_t place(std::int64_t step) const { return op.reverse ? steps - 1 - step : step; }
+  /// Of the steps from `first` to before `last`, the one that is first along the axis of x.
+  std::int64_t foremost(std::int64_t first, std::int64_t last) const { return op.reverse ? last - 1 : first; }
+  std::int64_t direction() const { return op.reverse ? -1 : 1; }
+
+ private:
+  /// Rows that are an odd number of vectors apart do not meet in few sets of the first-level cache.
+  std::int64_t apart(std::int64_t elements) const {
+    return elements / kernels->lanes % 2 == 0 ? elements + kernels->lanes : elements;
+  }
+};
+
+/// The id of an image at a step; negative if it is none.
+template <class T>
+std::int64_t id_at(const LstmRows<T>& rows, const Tensor& x, std::int64_t image, std::int64_t step) {
+  return whole_number(x.as<const T>()[image * x.pitch + rows.place(step)], rows.op.vocabulary);
+}
+
+/// The right side of a product: packed panels, one after the other, or rows in place.
+template <class T>
+struct RightSide {
+  const T* data;
+  std::int64_t columns;  ///< in whole vectors
+  std::int64_t ld;       ///< elements from row to row
+  std::int64_t panel;    ///< elements from panel to panel; 0: in place
+};
+
+/// Elements of the packed panels of a matrix.
+template <class T>
+std::int64_t packed_elements(std::int64_t depth, std::int64_t columns, const MicroKernels<T>& kernels) {
+  return divide_up(columns, kernels.width()) * depth * kernels.width();
+}
+
+/// c = a * b, or c += a * b: rows of a in place, c with room for whole vectors. A panel's part of so many rows of b
+/// stays in the first-level cache while all rows of a are multiplied by it.
+template <class T>
+void multiply_rows(const MicroKernels<T>& kernels, const T* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
+                   const RightSide<T>& b, T* c, std::int64_t ldc, bool add) {
+  constexpr std::int64_t block = 128;
+  const T* panel = b.data;
+  for (std::int64_t column = 0; column < b.columns;) {
+    const std::int64_t vectors = panel_vectors((b.columns - column) / kernels.lanes, kernels.vectors);
+    const std::int64_t count = vectors * kernels.lanes;
+    const Panel<T> one{panel, c + column, column, count, vectors};
+    for (std::int64_t k = 0; k < depth; k += block) {
+      multiply(Block<T>{.kernels = &kernels,
+                        .a = a + k,
+                        .lda = lda,
+                        .rows = rows,
+                        .depth = std::min(block, depth - k),
+                        .panels = {&one, 1},
+                        .b_offset = k * b.ld,
+                        .ldb = b.ld,
+                        .ldc = ldc,
+                        .epilogue = {.add = add},
+                        .begins = k == 0,
+                        .ends = k + block >= depth},
+               [](const Finished<T>&, std::int64_t, std::int64_t) {});
+    }
+    column += count;
+    panel += b.panel == 0 ? count : b.panel;
+  }
+}
+
+}  // namespace lamina::eigen

@@ -1,0 +1,35 @@
+#pragma once
+// The weights of an LSTM as its products read them: packed once per pass, or once for all in inference.
+
+#include "../../../support/scratch_allocator.h"
+#include "../runtime/pool.h"
+#include "problem.h"
+
+namespace lamina::eigen {
+
+/// For forward: columns are gates, each gate in whole vectors, filled up with zeros.
+template <class T>
+struct LstmForwardWeights {
+  T* input;      ///< panels, channels deep; with ids row-major, one row per id
+  T* recurrent;  ///< panels, hidden deep
+  T* bias;       ///< one row
+
+  static LstmForwardWeights allocate(const LstmRows<T>&, ScratchAllocator&);
+  RightSide<T> input_side(const LstmRows<T>&) const;
+  RightSide<T> recurrent_side(const LstmRows<T>&) const;
+  void pack(const LstmRows<T>&, const Args&, Pool&) const;
+};
+
+/// For backward: rows are gates, columns what they were computed from.
+template <class T>
+struct LstmBackwardWeights {
+  T* input;  ///< panels; unused where dx is not wanted
+  T* recurrent;
+
+  static LstmBackwardWeights allocate(const LstmRows<T>&, bool wants_dx, ScratchAllocator&);
+  RightSide<T> input_side(const LstmRows<T>&) const;
+  RightSide<T> recurrent_side(const LstmRows<T>&) const;
+  void pack(const LstmRows<T>&, bool wants_dx, const Args&, Pool&) const;
+};
+
+}  // namespace lamina::eigen

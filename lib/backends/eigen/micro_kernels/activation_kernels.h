@@ -1,0 +1,47 @@
+#pragma once
+// The logistic function and tanh of rows, and one step of an LSTM: what each instruction set fills a table with.
+
+#include <cstdint>
+
+namespace lamina::eigen {
+
+/// One step of an LSTM for some rows, after the products. A row is `width` hidden values in whole vectors. Its gates
+/// are 4 * width numbers: those of i, then f, g, o.
+template <class T>
+struct LstmCell {
+  std::int64_t rows, width;
+  T* gates;              ///< products on entry, activated gates on exit
+  const T* bias;         ///< 4 * width, added to the products
+  const T* cell_before;  ///< rows x width, or null: zeros
+  T* cell;               ///< rows x width; may be cell_before
+  T* h;
+  std::int64_t h_ld;  ///< elements from row to row of h
+  bool hard;          ///< gates are min(max(0.2 a + 0.5, 0), 1), otherwise logistic
+};
+
+/// The gradient of such a step.
+template <class T>
+struct LstmCellGradient {
+  std::int64_t rows, width;
+  const T* gates;        ///< as forward left them
+  const T* cell_before;  ///< or null: zeros
+  const T* cell;
+  const T* dh;  ///< rows x width
+  T* dcell;     ///< rows x width: of cell through the step after on entry, of cell_before on exit
+  T* dgates;    ///< of the products
+  T* h;         ///< computed once more
+  std::int64_t h_ld;
+  bool hard;
+};
+
+/// Errors: with u the unit roundoff, `logistic` and `tanh` err by at most 8 u of the exact value, and `logistic` by at
+/// most twice the least normal number where that is more. activations_body.inc derives it. A NaN stays a NaN.
+template <class T>
+struct ActivationKernels {
+  void (*logistic)(T* to, const T* from, std::int64_t count);
+  void (*tanh)(T* to, const T* from, std::int64_t count);
+  void (*lstm_cell)(const LstmCell<T>&);
+  void (*lstm_cell_gradient)(const LstmCellGradient<T>&);
+};
+
+}  // namespace lamina::eigen

@@ -1,0 +1,37 @@
+// LSTM: a forward pass, and one backward pass that computes the gradients of weights and of x together.
+
+#include "../lstm/backward.h"
+#include "../lstm/forward.h"
+
+namespace lamina::eigen {
+
+Lowered lower(const Lstm& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.backward_reads_x[0] = true;
+  const LstmProblem problem{op, spec.x.at(0).shape, adds_dx(spec, 0), spec.adds_dw};
+  const bool training = spec.mode == Mode::training;
+  with_type(spec.y.dtype, [&]<class T>() {
+    Pool& pool = context.pool;
+    const LstmRows<T> rows(problem, pool.threads(), context.set.of<T>());
+    const LstmForward<T> forward(rows, training);
+    unit.steps.push_back(step(
+        {Pass::forward}, "direct", [forward, &pool](const Args& args) { forward.run(args, pool); },
+        forward.workspace_bytes()));
+    if (!training) {
+      unit.prepared_bytes = forward.prepared_bytes();
+      unit.steps.push_back(
+          step({Pass::prepare}, "direct", [forward, &pool](const Args& args) { forward.prepare(args, pool); }));
+      return;
+    }
+    unit.saved_bytes = forward.saved_bytes();
+    const LstmBackward<T> backward(rows, problem, op.vocabulary == 0 && spec.wants_dx.at(0));
+    std::vector<Pass> backward_passes = {Pass::backward_params};
+    if (op.vocabulary == 0) backward_passes.push_back(Pass::backward_data);
+    unit.steps.push_back(step(
+        std::move(backward_passes), "direct", [backward, &pool](const Args& args) { backward.run(args, pool); },
+        backward.workspace_bytes()));
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

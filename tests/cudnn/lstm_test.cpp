@@ -1,0 +1,191 @@
+// LSTM on a fake: the calls of each pass, the algorithm of the descriptor, what is refused.
+
+#include <algorithm>
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Calls = std::vector<std::string>;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const Shape shape = {2, 4, 5, 1};
+const Lstm op{.hidden = 3};
+
+/// The calls but those that make, set, ask for or end descriptors and places.
+Calls work_of(const Calls& calls) {
+  Calls work;
+  for (const std::string& call : calls)
+    if (!call.starts_with("Create") && !call.starts_with("Destroy") && !call.starts_with("SetTensor4d") &&
+        !call.starts_with("Get"))
+      work.push_back(call);
+  return work;
+}
+
+Calls names_of(const Calls& calls) {
+  Calls names;
+  for (const std::string& call : calls) names.push_back(call.substr(0, call.find('(')));
+  return names;
+}
+
+/// The settings of the one descriptor of a network that lowering makes.
+std::string descriptor(FakeBackend& on, const Spec& spec, const Choice& choice = {}) {
+  on.fake.forget();
+  on.backend.lower(spec, choice);
+  for (const std::string& call : on.fake.calls)
+    if (call.starts_with("SetRNNDescriptor_v8")) return call;
+  FAIL("no descriptor of a network");
+  return {};
+}
+
+std::size_t count(const Calls& names, const std::string& name) {
+  return static_cast<std::size_t>(std::count(names.begin(), names.end(), name));
+}
+
+}  // namespace
+
+TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and turns y") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, {"", op, {shape}}));
+  const Calls work = work_of(unit.run(Pass::forward));
+  REQUIRE(work.size() == 13);  // 4 + 4 matrices and 4 biases, each in a place of its own
+  for (std::size_t i = 0; i < 12; ++i) CHECK(work[i].starts_with("TransformTensor(handle, 1, f32 1x1x1x"));
+  CHECK(work[0].find("f32 1x1x1x12 ") != std::string::npos);  // 3 x 4 of weight_ih
+  CHECK(work[4].find("f32 1x1x1x9 ") != std::string::npos);
+  CHECK(work[8].find("f32 1x1x1x3 ") != std::string::npos);
+  CHECK(work[12].starts_with("RNNForward(handle, RNNDescriptor_v8 3 2 1 0 0 0 0 3 4 3 3 1 "));
+  CHECK(work[12].find(", 1, to, RNNDataDescriptor 0 0 5 2 4 to null, ") != std::string::npos);
+  CHECK(work[12].find(", RNNDataDescriptor 0 0 5 2 3 to null, ") != std::string::npos);
+  CHECK(on.log.calls == Calls{"to rows", "from rows"});
+}
+
+TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy each") {
+  FakeBackend on;
+  on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // of the recurrent ones
+  BoundUnit unit(on, spec_of(on, {"", op, {shape}}));
+  CHECK(work_of(unit.run(Pass::forward)).size() == 4 + 1 + 4 + 1);
+}
+
+TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before weights, and adds where that is wanted") {
+  FakeBackend on;
+  on.fake.rnn_place_step = 3 * 3 * sizeof(float);
+  for (const bool adds : {false, true}) {
+    BoundUnit unit(on, spec_of(on, {"", op, {shape}}, {.dtype = DType::f32, .adds = adds}));
+    on.log.calls.clear();
+    const Calls work = work_of(unit.run(Pass::backward_params));
+    CHECK(work == work_of(unit.run(Pass::backward_data)));
+    const Calls names = names_of(work);
+    const auto data = std::find(names.begin(), names.end(), "RNNBackwardData_v8");
+    REQUIRE(data != names.end());
+    CHECK(Calls(data, data + 3) == Calls{"RNNBackwardData_v8", "SetTensor", "RNNBackwardWeights_v8"});
+    CHECK(data[-1] == "TransformTensor");  // the reserve, after 9 of weights
+    CHECK(data - names.begin() == 10);
+    CHECK(work[9].find("saved, 0, f32 1x1x1x192 ") != std::string::npos);
+    CHECK(names.size() == 10 + 3 + 9);
+    CHECK(work.back().find(adds ? ", 1, f32 1x1x1x3 " : ", 0, f32 1x1x1x3 ") != std::string::npos);
+    const std::string back = adds ? "from rows, adds" : "from rows";
+    CHECK(on.log.calls == Calls{"to rows", "to rows", back, "to rows", "to rows", back});
+  }
+}
+
+TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradient comes from there") {
+  FakeBackend on;
+  const Lstm last{.hidden = 3, .steps = Steps::last, .reverse = true};
+  BoundUnit unit(on, spec_of(on, {"", last, {shape}}));
+  const Calls forward = work_of(unit.run(Pass::forward));
+  CHECK(forward.back().find(", TensorNdDescriptor 0 3 to to, null, y, TensorNdDescriptor") != std::string::npos);
+  CHECK(on.log.calls == Calls{"to rows in reverse"});
+  const Calls backward = work_of(unit.run(Pass::backward_data));
+  const auto data = std::find_if(backward.begin(), backward.end(),
+                                 [](const std::string& call) { return call.starts_with("RNNBackwardData_v8"); });
+  REQUIRE(data != backward.end());
+  CHECK(data[-1].starts_with("SetTensor(handle, f32 1x1x1x30 "));  // dy of all steps
+  CHECK(data->find(", TensorNdDescriptor 0 3 to to, null, dy, null, ") != std::string::npos);
+  CHECK(on.log.calls.back() == "from rows in reverse");
+}
+
+TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of inference") {
+  FakeBackend on;
+  on.fake.rnn_reserve_bytes = 0;
+  Case c{"", op, {shape}};
+  c.mode = Mode::inference;
+  const Spec spec = spec_of(on, c);
+  on.fake.forget();
+  BoundUnit unit(on, spec);
+  CHECK(unit.lowered.saved_bytes == 0);
+  CHECK(unit.lowered.steps.size() == 1);
+  CHECK(unit.run(Pass::forward).back().ends_with(", 0, null)"));
+}
+
+TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for all passes") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, {"", op, {shape}});
+  const Calls names = on.backend.algorithms(spec, Pass::forward);
+  CHECK(names == Calls{"persist_small_h", "standard", "persist_static", "persist_dynamic"});
+  CHECK(on.backend.algorithms(spec, Pass::backward_data) == names);
+  CHECK(on.backend.algorithms(spec, Pass::recompute).empty());
+  for (const auto& [name, number] : {std::pair{"standard", "0"},
+                                     {"persist_static", "1"},
+                                     {"persist_dynamic", "2"},
+                                     {"persist_small_h", "3"},
+                                     {"", "3"}}) {
+    INFO(name);
+    const Choice choice{.algorithm = {name, "", name}};
+    CHECK(descriptor(on, spec, choice).find(", " + std::string(number) + ", 2, 1, 0, 0, ") != std::string::npos);
+    CHECK(count(on.fake.names(), "BuildRNNDynamic") == (std::string(name) == "persist_dynamic" ? 1 : 0));
+    const Lowered lowered = on.backend.lower(spec, choice);
+    for (const Lowered::Step& step : lowered.steps)
+      CHECK(step.algorithm == (std::string(name).empty() ? "persist_small_h" : name));
+  }
+  CHECK_THROWS_AS(on.backend.lower(spec, {.algorithm = {"standard", "", "persist_static"}}), Unsupported);
+  CHECK_THROWS_AS(on.backend.lower(spec, {.algorithm = {"direct", "", ""}}), UsageError);
+}
+
+TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard algorithm by rule") {
+  FakeBackend on;
+  const auto first = [&](int hidden, DType dtype, Mode mode) {
+    Case c{"", Lstm{.hidden = hidden}, {shape}};
+    c.mode = mode;
+    return on.backend.algorithms(spec_of(on, c, {.dtype = dtype}), Pass::forward).front();
+  };
+  CHECK(first(128, DType::f32, Mode::training) == "persist_small_h");
+  CHECK(first(129, DType::f32, Mode::training) == "standard");
+  CHECK(first(192, DType::f32, Mode::inference) == "persist_small_h");
+  CHECK(first(193, DType::f32, Mode::inference) == "standard");
+  CHECK(first(3, DType::f64, Mode::training) == "standard");
+}
+
+TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
+  FakeBackend on;
+  const Spec spec = spec_of(on, {"", op, {shape}});
+  CHECK(descriptor(on, spec).find(", 0, 0, 3, 4, 3, 3, 1, ") != std::string::npos);
+  CHECK(descriptor(on, spec, {.math = Math::tf32}).find(", 0, 0, 0, 4, 3, 3, 1, ") != std::string::npos);
+  CHECK_THROWS_AS(on.backend.lower(spec_of(on, {"", op, {shape}}, {.dtype = DType::f64}), {.math = Math::tf32}),
+                  Unsupported);
+}
+
+TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything runs") {
+  const auto refuses = [](FakeBackend& backend, const Lstm& lstm, const std::string& word, const Choice& choice = {}) {
+    const Spec spec = spec_of(backend, {"", lstm, {lstm.vocabulary != 0 ? Shape{2, 1, 5, 1} : shape}});
+    CHECK_THROWS_AS(backend.backend.lower(spec, choice), Unsupported);
+    CHECK_THROWS_WITH(backend.backend.lower(spec, choice), ContainsSubstring(word));
+  };
+  FakeBackend old(8907);
+  refuses(old, op, "8.9.7");
+  FakeBackend on;
+  refuses(on, {.hidden = 3, .vocabulary = 9}, "ids");
+  refuses(on, {.hidden = 3, .gates = Gates::hard_sigmoid}, "logistic");
+  refuses(on, op, "max_error", {.max_error = 1e-3});
+  refuses(on, op, "workspace", {.workspace_limit = 100});
+  const Spec nhwc = spec_of(on, {"", op, {shape}}, {.dtype = DType::f32, .layout = Layout::nhwc});
+  CHECK_THROWS_AS(on.backend.lower(nhwc, {}), Unsupported);
+  on.fake.status["SetRNNDescriptor_v8"] = 3000;
+  refuses(on, op, "SetRNNDescriptor_v8");
+  on.fake.status.clear();
+  on.log.unavailable = "no device";
+  refuses(on, op, "device");
+}

@@ -1,0 +1,132 @@
+// LSTM: by hand, by its definition, against the oracle and by differences.
+
+#include <cmath>
+#include <limits>
+
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/cases/example.h"
+#include "support/cases/suite.h"
+#include "support/catch.h"
+#include "support/numbers/lstm_bounds.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr Steps last = Steps::last;
+constexpr Gates hard = Gates::hard_sigmoid;
+
+/// Widths below, at and above the vectors of every instruction set; images for one thread and for several; steps
+/// beyond the 16 that are turned into rows at once.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"one of everything", Lstm{.hidden = 1}, {{1, 1, 1, 1}}},
+      {"small", Lstm{.hidden = 3}, {{2, 4, 5, 1}}},
+      {"in reverse", Lstm{.hidden = 3, .reverse = true}, {{2, 4, 5, 1}}},
+      {"the last step", Lstm{.hidden = 5, .steps = last}, {{3, 2, 4, 1}}},
+      {"the last step in reverse", Lstm{.hidden = 5, .steps = last, .reverse = true}, {{3, 2, 4, 1}}},
+      {"hard gates", Lstm{.hidden = 4, .gates = hard}, {{2, 3, 6, 1}}},
+      {"hard gates, the last step in reverse",
+       Lstm{.hidden = 4, .steps = last, .gates = hard, .reverse = true},
+       {{2, 3, 5, 1}}},
+      {"whole vectors", Lstm{.hidden = 16}, {{9, 16, 3, 1}}},
+      {"more than a vector", Lstm{.hidden = 19}, {{11, 21, 4, 1}}},
+      {"many steps", Lstm{.hidden = 2, .reverse = true}, {{2, 3, 35, 1}}},
+      {"ids", Lstm{.hidden = 4, .vocabulary = 7}, {{3, 1, 6, 1}}},
+      {"ids, the last step in reverse",
+       Lstm{.hidden = 17, .steps = last, .reverse = true, .vocabulary = 5},
+       {{6, 1, 4, 1}}},
+      {"inference", Lstm{.hidden = 6, .reverse = true}, {{5, 3, 18, 1}}, {}, Mode::inference},
+      {"inference of ids, the last step",
+       Lstm{.hidden = 5, .steps = last, .vocabulary = 9},
+       {{2, 1, 3, 1}},
+       {},
+       Mode::inference},
+  };
+  return all;
+}
+
+/// Too many numbers for differences: several images for a block of threads, weights beyond its registers, hidden values
+/// beyond one block.
+std::vector<Case> large_cases() {
+  std::vector<Case> all = cases();
+  all.push_back({"two images for a block", Lstm{.hidden = 3}, {{135, 2, 3, 1}}});
+  all.push_back({"four images for a block", Lstm{.hidden = 5, .steps = last, .reverse = true}, {{270, 1, 3, 1}}});
+  all.push_back({"70 hidden values", Lstm{.hidden = 70}, {{2, 3, 3, 1}}});
+  all.push_back({"130 hidden values", Lstm{.hidden = 130, .reverse = true}, {{2, 2, 3, 1}}});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an LSTM whose gates are open sums its inputs, by hand") {
+  // i = f = o = 1, as a hard gate is from 2.5 on: c[t] = c[t - 1] + tanh(x[t]), h = tanh(c). With tanh(x) = 1/2, 1/4:
+  // c = 1/2, 3/4. From dy at the last step alone: dc = 1 - h^2, dx[t] = dc (1 - tanh(x[t])^2).
+  const Case c{"", Lstm{.hidden = 1, .steps = last, .gates = hard}, {{1, 1, 2, 1}}};
+  const double h = std::tanh(0.75), dc = 1 - h * h;
+  Feed feed{{{std::atanh(0.5), std::atanh(0.25)}}, {{0, 0, 1, 0}, {0, 0, 0, 0}, {10, 10, 0, 10}}, {}, {1}, {}, {}};
+  check_example(c, feed, {{h}, {{dc * 0.75, dc * 0.9375}}, {}, {}});
+  const Case whole{"", Lstm{.hidden = 1, .gates = hard, .reverse = true}, {{1, 1, 2, 1}}};
+  feed.dy = {0, 0};
+  check_example(whole, feed, {{h, std::tanh(0.25)}, {}, {}, {}});
+}
+
+TEST_CASE("an LSTM's recurrent weights take h of the step before, by hand") {
+  // x is 0. Without recurrent weights i = f = o = 1/2 and g = tanh(2): c1 = g / 2, h1 = tanh(c1) / 2. The gate g of the
+  // second step has 2 + 3 h1: c2 = c1 / 2 + tanh(2 + 3 h1) / 2.
+  const Case c{"", Lstm{.hidden = 1}, {{1, 1, 2, 1}}};
+  const double c1 = std::tanh(2.0) / 2, h1 = std::tanh(c1) / 2, c2 = c1 / 2 + std::tanh(2 + 3 * h1) / 2;
+  const Feed feed{{{0, 0}}, {{5, 6, 7, 8}, {0, 0, 3, 0}, {0, 0, 2, 0}}, {}, {0, 0}, {}, {}};
+  check_example(c, feed, {{h1, std::tanh(c2) / 2}, {}, {}, {}});
+}
+
+TEST_CASE("an LSTM's gates are those of i, f, g, o, by hand") {
+  // One step: c = i g, h = o tanh(c); f has nothing to forget.
+  const Case c{"", Lstm{.hidden = 1}, {{1, 1, 1, 1}}};
+  const auto logistic = [](double a) { return 1 / (1 + std::exp(-a)); };
+  const Feed feed{{{1}}, {{1, 100, -2, 3}, {0, 0, 0, 0}, {0, 0, 0, 0}}, {}, {0}, {}, {}};
+  check_example(c, feed, {{logistic(3) * std::tanh(logistic(1) * std::tanh(-2.0))}, {}, {}, {}});
+}
+
+TEST_CASE("LSTM in f64 is what its definition says") {
+  for (const Case& c : large_cases()) {
+    INFO(to_string(c));
+    const auto spec = make_spec(backend(), c, {.dtype = DType::f64});
+    if (decided_by_library() && refused(*spec)) continue;
+    const Feed feed = make_feed(c, 5);
+    const Result want = lstm_by_definition(c, feed), got = run_unit(backend(), *spec, {}, feed);
+    const Bounds bounds = lstm_bounds(c, feed);
+    check_close("y", got.y, want.y, bounds.y, epsilon(DType::f64));
+    for (std::size_t i = 0; i < got.dw.size(); ++i)
+      check_close("dw", got.dw[i], want.dw[i], bounds.dw[i], epsilon(DType::f64));
+    for (std::size_t i = 0; i < got.dx.size(); ++i)
+      if (spec->wants_dx[i]) check_close("dx", got.dx[i], want.dx[i], bounds.dx[i], epsilon(DType::f64));
+  }
+}
+
+TEST_CASE("LSTM agrees with the oracle") {
+  for (const Case& c : large_cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("LSTM has the gradients of its differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
+
+TEST_CASE("an LSTM's id out of range makes its sequence NaN from its step on, and adds to no weight of the input") {
+  const Case c{"", Lstm{.hidden = 2, .vocabulary = 3}, {{2, 1, 3, 1}}};
+  const auto spec = make_spec(backend(), c, {.dtype = DType::f64});
+  if (decided_by_library() && refused(*spec)) return;
+  Feed feed = make_feed(c, 1);
+  for (const double bad : {3.0, -1.0, 0.5, std::numeric_limits<double>::quiet_NaN(), 1e300}) {
+    INFO(bad);
+    feed.x[0] = {0, 1, 2, 0, bad, 2};
+    const Result got = run_unit(backend(), *spec, {}, feed);
+    for (std::size_t i = 0; i < got.y.size(); ++i) {
+      const std::size_t image = i / 6, step = i % 3;
+      CHECK(std::isnan(got.y[i]) == (image == 1 && step >= 1));
+    }
+  }
+}

@@ -1,0 +1,241 @@
+// An LSTM by its definition, with errors.
+
+#include "support/numbers/lstm_bounds.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace lamina::test {
+namespace {
+
+/// A number and how far a computed one may be from it, in epsilons.
+struct Estimate {
+  double value = 0, error = 0;
+};
+
+Estimate operator*(Estimate a, Estimate b) {
+  const double value = a.value * b.value;
+  return {value, std::abs(a.value) * b.error + std::abs(b.value) * a.error + std::abs(value)};
+}
+Estimate operator+(Estimate a, Estimate b) {
+  return {a.value + b.value, a.error + b.error + std::abs(a.value) + std::abs(b.value)};
+}
+
+/// A sum of products of given length.
+class Sum {
+ public:
+  explicit Sum(double length) : length_(length) {}
+  void add(Estimate a, Estimate b) {
+    value_ += a.value * b.value;
+    terms_ += std::abs(a.value * b.value);
+    errors_ += std::abs(a.value) * b.error + std::abs(b.value) * a.error;
+  }
+  Estimate total() const { return {value_, errors_ + (length_ + 8) * terms_}; }
+
+ private:
+  double length_, value_ = 0, terms_ = 0, errors_ = 0;
+};
+
+Estimate tanh_of(Estimate a) {
+  const double value = std::tanh(a.value);
+  return {value, (1 - value * value) * a.error + 8 * std::abs(value)};
+}
+
+/// 1 - a a
+Estimate one_less_square(Estimate a) {
+  return {1 - a.value * a.value, 2 * std::abs(a.value) * a.error + 2 * (1 + a.value * a.value)};
+}
+
+struct Gate {
+  bool hard;
+  Estimate operator()(Estimate a) const {
+    if (hard) {
+      const double value = std::clamp(0.2 * a.value + 0.5, 0.0, 1.0);
+      return {value, 0.2 * a.error + 2 * (std::abs(0.2 * a.value) + 0.5)};
+    }
+    const double value = 1 / (1 + std::exp(-a.value));
+    return {value, value * (1 - value) * a.error + 8 * value};
+  }
+  /// By the gate's argument, from its value.
+  Estimate slope(Estimate y) const {
+    if (hard) return {y.value > 0 && y.value < 1 ? 0.2 : 0.0, 1};
+    return {y.value * (1 - y.value), std::abs(1 - 2 * y.value) * y.error + 2 * y.value * (1 + y.value)};
+  }
+};
+
+enum { i_gate, f_gate, g_gate, o_gate };
+using Gates4 = std::array<Estimate, 4>;
+using Vector = std::vector<Estimate>;
+
+/// One hidden value at one step.
+struct Cell {
+  Gates4 gates;
+  Estimate c, tanh_c, h;
+};
+
+class Definition {
+ public:
+  Definition(const Case& c, const Feed& feed)
+      : op_(std::get<Lstm>(c.op)),
+        feed_(feed),
+        n_(c.x[0].n),
+        steps_(c.x[0].h),
+        channels_(op_.vocabulary != 0 ? op_.vocabulary : c.x[0].c),
+        hidden_(op_.hidden),
+        gate_{op_.gates == Gates::hard_sigmoid} {
+    y.resize(static_cast<std::size_t>(infer(c.op, c.x).y.count()));
+    forward();
+    if (c.mode == Mode::training) backward();
+  }
+
+  Vector y, dx;
+  std::vector<Vector> dw;
+
+ private:
+  static std::size_t at(int a, int extent, int b) { return static_cast<std::size_t>(std::int64_t{a} * extent + b); }
+  int place(int step) const { return op_.reverse ? steps_ - 1 - step : step; }
+  Estimate x(int n, int channel, int step) const {
+    if (op_.vocabulary != 0) return {feed_.x[0][at(n, steps_, place(step))] == channel ? 1.0 : 0.0};
+    return {feed_.x[0][at(static_cast<int>(at(n, channels_, channel)), steps_, place(step))]};
+  }
+  Estimate w(std::size_t which, int row, int columns, int column) const {
+    return {feed_.w[which][at(row, columns, column)]};
+  }
+  Cell& cell(int n, int step, int unit) { return cells_[at(static_cast<int>(at(n, steps_, step)), hidden_, unit)]; }
+  Estimate& y_at(int n, int unit, int step) {
+    return op_.steps == Steps::all ? y[at(static_cast<int>(at(n, hidden_, unit)), steps_, place(step))]
+                                   : y[at(n, hidden_, unit)];
+  }
+  double dy_at(int n, int unit, int step) const {
+    if (op_.steps == Steps::all) return feed_.dy[at(static_cast<int>(at(n, hidden_, unit)), steps_, place(step))];
+    return step + 1 == steps_ ? feed_.dy[at(n, hidden_, unit)] : 0;
+  }
+
+  void forward() {
+    cells_.resize(at(n_ * steps_, hidden_, 0));
+    for (int n = 0; n < n_; ++n)
+      for (int step = 0; step < steps_; ++step)
+        for (int unit = 0; unit < hidden_; ++unit) {
+          Cell& now = cell(n, step, unit);
+          for (int gate = 0; gate < 4; ++gate) {
+            const int row = gate * hidden_ + unit;
+            Sum sum(channels_ + hidden_ + 1);
+            for (int k = 0; k < channels_; ++k) sum.add(w(0, row, channels_, k), x(n, k, step));
+            for (int k = 0; k < hidden_ && step > 0; ++k) sum.add(w(1, row, hidden_, k), cell(n, step - 1, k).h);
+            sum.add(w(2, row, 1, 0), {1});
+            now.gates[static_cast<std::size_t>(gate)] = gate == g_gate ? tanh_of(sum.total()) : gate_(sum.total());
+          }
+          const Estimate before = step > 0 ? cell(n, step - 1, unit).c : Estimate{};
+          now.c = now.gates[f_gate] * before + now.gates[i_gate] * now.gates[g_gate];
+          now.tanh_c = tanh_of(now.c);
+          now.h = now.gates[o_gate] * now.tanh_c;
+          if (op_.steps == Steps::all || step + 1 == steps_) y_at(n, unit, step) = now.h;
+        }
+  }
+
+  Gates4& dgates(int n, int step, int unit) {
+    return dgates_[at(static_cast<int>(at(n, steps_, step)), hidden_, unit)];
+  }
+
+  void backward() {
+    dgates_.resize(cells_.size());
+    for (int n = 0; n < n_; ++n) {
+      Vector dc(static_cast<std::size_t>(hidden_));
+      for (int step = steps_ - 1; step >= 0; --step)
+        for (int unit = 0; unit < hidden_; ++unit) cell_gradient(n, step, unit, dc[static_cast<std::size_t>(unit)]);
+    }
+    weight_gradients();
+    if (op_.vocabulary == 0) data_gradient();
+  }
+
+  void cell_gradient(int n, int step, int unit, Estimate& dc) {
+    Sum sum(4 * hidden_ + 1);
+    sum.add({dy_at(n, unit, step)}, {1});
+    for (int gate = 0; gate < 4 && step + 1 < steps_; ++gate)
+      for (int k = 0; k < hidden_; ++k)
+        sum.add(w(1, gate * hidden_ + k, hidden_, unit), dgates(n, step + 1, k)[static_cast<std::size_t>(gate)]);
+    const Estimate dh = sum.total();
+    const Cell& now = cell(n, step, unit);
+    const auto& [i, f, g, o] = now.gates;
+    const Estimate before = step > 0 ? cell(n, step - 1, unit).c : Estimate{};
+    const Estimate whole = dc + dh * o * one_less_square(now.tanh_c);
+    dgates(n, step, unit) = {whole * g * gate_.slope(i), whole * before * gate_.slope(f),
+                             whole * i * one_less_square(g), dh * now.tanh_c * gate_.slope(o)};
+    dc = whole * f;
+  }
+
+  void weight_gradients() {
+    const double rows = static_cast<double>(n_) * steps_;
+    dw = {Vector(feed_.w[0].size()), Vector(feed_.w[1].size()), Vector(feed_.w[2].size())};
+    for (int gate = 0; gate < 4; ++gate)
+      for (int unit = 0; unit < hidden_; ++unit) {
+        const int row = gate * hidden_ + unit;
+        const auto sum_of = [&](const auto& factor) {
+          Sum sum(rows);
+          for (int n = 0; n < n_; ++n)
+            for (int step = 0; step < steps_; ++step)
+              sum.add(dgates(n, step, unit)[static_cast<std::size_t>(gate)], factor(n, step));
+          return sum.total();
+        };
+        for (int k = 0; k < channels_; ++k)
+          dw[0][at(row, channels_, k)] = sum_of([&](int n, int step) { return x(n, k, step); });
+        for (int k = 0; k < hidden_; ++k)
+          dw[1][at(row, hidden_, k)] =
+              sum_of([&](int n, int step) { return step > 0 ? cell(n, step - 1, k).h : Estimate{}; });
+        dw[2][at(row, 1, 0)] = sum_of([](int, int) { return Estimate{1}; });
+      }
+  }
+
+  void data_gradient() {
+    dx.resize(feed_.x[0].size());
+    for (int n = 0; n < n_; ++n)
+      for (int k = 0; k < channels_; ++k)
+        for (int step = 0; step < steps_; ++step) {
+          Sum sum(4 * hidden_);
+          for (int gate = 0; gate < 4; ++gate)
+            for (int unit = 0; unit < hidden_; ++unit)
+              sum.add(w(0, gate * hidden_ + unit, channels_, k), dgates(n, step, unit)[static_cast<std::size_t>(gate)]);
+          dx[at(static_cast<int>(at(n, channels_, k)), steps_, place(step))] = sum.total();
+        }
+  }
+
+  const Lstm& op_;
+  const Feed& feed_;
+  int n_, steps_, channels_, hidden_;
+  Gate gate_;
+  std::vector<Cell> cells_;
+  std::vector<Gates4> dgates_;
+};
+
+Values values_of(const Vector& estimates) {
+  Values values;
+  for (const Estimate& estimate : estimates) values.push_back(estimate.value);
+  return values;
+}
+
+Bound bound_of(const Vector& estimates) {
+  Bound bound{{}, 2};
+  for (const Estimate& estimate : estimates) bound.terms.push_back(estimate.error);
+  return bound;
+}
+
+}  // namespace
+
+Result lstm_by_definition(const Case& c, const Feed& feed) {
+  const Definition definition(c, feed);
+  Result result{values_of(definition.y), {}, {}, {}};
+  if (c.mode == Mode::training) result.dx.push_back(values_of(definition.dx));
+  for (const Vector& dw : definition.dw) result.dw.push_back(values_of(dw));
+  return result;
+}
+
+Bounds lstm_bounds(const Case& c, const Feed& feed) {
+  const Definition definition(c, feed);
+  Bounds bounds{bound_of(definition.y), {}, {}, {}};
+  if (c.mode == Mode::training) bounds.dx.push_back(bound_of(definition.dx));
+  for (const Vector& dw : definition.dw) bounds.dw.push_back(bound_of(dw));
+  return bounds;
+}
+
+}  // namespace lamina::test
