@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lamina/nets.h"
@@ -72,6 +73,8 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Relu{},
                                Dropout{},
                                Softmax{},
+                               Sigmoid{},
+                               Tanh{},
                                Add{},
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {
@@ -82,6 +85,32 @@ TEST_CASE("a call of one op costs what the op costs alone") {
       CAPTURE(to_string(op), to_string(pass));
       CHECK(chain.of({pass}).bytes == cost(op, x, pass).bytes);
       CHECK(chain.of({pass}).flops == cost(op, x, pass).flops);
+    }
+  }
+}
+
+TEST_CASE("one pass of a loss or an embedding costs as a call what it costs alone") {
+  const Shape logits{4, 5, 2, 3}, labels{4, 1, 2, 3};
+  const std::vector<std::pair<Op, std::vector<Shape>>> ops = {
+      {SoftmaxCrossEntropy{}, {logits, labels}},
+      {SigmoidCrossEntropy{}, {logits, logits}},
+      {Embedding{.vocabulary = 100, .features = 7}, {labels}},
+      {Embedding{.vocabulary = 3, .features = 7}, {labels}},
+  };
+  for (const auto& [op, x] : ops) {
+    Graph graph("one");
+    std::vector<Value> inputs;
+    for (const Shape& shape : x) inputs.push_back(graph.input(shape, "x" + std::to_string(inputs.size())));
+    apply(op, inputs, "op");
+    const planner::Nodes nodes(graph);
+    planner::Units units = planner::make_units(nodes, oracle(), {.input_gradient = true});
+    planner::lower(units, nodes, oracle());
+    const planner::Unit& unit = units.list[planner::UnitId{0}];
+    for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute}) {
+      CAPTURE(to_string(op), to_string(pass));
+      const Cost call = planner::call_cost(unit, {pass}, nodes, units.wanted, std::vector<bool>(x.size()));
+      CHECK(call.bytes == cost(op, x, pass).bytes);
+      CHECK(call.flops == cost(op, x, pass).flops);
     }
   }
 }
