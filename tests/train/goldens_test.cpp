@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "lamina/plan.h"
 #include "lamina/weights.h"
@@ -57,6 +58,9 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
     for (const Case& c : cases()) {
+      // Of the slower kernels one case for each rule.
+      if (name != "eigen" && !std::set<std::string>{"nesterov", "rmsprop", "adadelta", "clipped"}.contains(c.name))
+        continue;
       Options options;
       options.dtype = DType::f64;
       options.optimiser = c.optimiser;
