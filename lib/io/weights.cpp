@@ -62,7 +62,7 @@ bool ignored(std::string_view name) { return name == "num_batches_tracked" || na
 std::vector<std::int64_t> extents_of(const Plan& plan, const std::string& name, const Shape& shape) {
   const std::size_t dot = name.rfind('.');
   const Op& op = plan.graph().node(std::string_view(name).substr(0, dot)).op;
-  if (std::holds_alternative<BatchNorm>(op) || name.substr(dot + 1) == "bias") return {shape.c};
+  if (std::holds_alternative<BatchNorm>(op) || name.substr(dot + 1).starts_with("bias")) return {shape.c};
   if (std::holds_alternative<Conv>(op)) return {shape.n, shape.c, shape.h, shape.w};
   return {shape.n, shape.image()};
 }

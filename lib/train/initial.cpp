@@ -19,8 +19,8 @@ std::string usual(const Op& op, std::string_view part, const std::string& weight
   if (std::holds_alternative<BatchNorm>(op)) return part == "weight" ? "ones" : "zeros";
   if (std::holds_alternative<Embedding>(op)) return "uniform";
   if (std::holds_alternative<Lstm>(op)) {
-    if (part == "bias") return "unit_forget_bias";
-    return part == "weight_hh" ? "orthogonal" : "glorot_uniform";
+    if (part.starts_with("bias")) return "unit_forget_bias";
+    return part.starts_with("weight_hh") ? "orthogonal" : "glorot_uniform";
   }
   return part == "bias" ? "zeros" : weights;
 }

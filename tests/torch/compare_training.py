@@ -43,7 +43,7 @@ def sigmoid_loss(logits, labels):
 
 def lstm_last(x, p, name, reverse=False):
     """x is batch, steps, features; gates are in the order i, f, g, o."""
-    w_ih, w_hh, bias = p[name + ".weight_ih"], p[name + ".weight_hh"], p[name + ".bias"]
+    w_ih, w_hh, bias = (p[f"{name}.{part}_l0"] for part in ("weight_ih", "weight_hh", "bias"))
     hidden = w_hh.shape[1]
     net = torch.nn.LSTM(w_ih.shape[1], hidden, batch_first=True).double()
     given = {"weight_ih_l0": w_ih, "weight_hh_l0": w_hh, "bias_ih_l0": bias, "bias_hh_l0": torch.zeros_like(bias)}
@@ -107,7 +107,7 @@ def torch_losses(name, file):
         if key.startswith("initial."):
             value = torch.from_numpy(numpy.array(file[key], dtype=numpy.float64))
             vector = value.numel() == max(value.shape)
-            params[key[len("initial."):]] = (value.flatten() if key.endswith("bias") and vector else
+            params[key[len("initial."):]] = (value.flatten() if "bias" in key and vector else
                                              value.flatten(1) if "weight_" in key else value).requires_grad_(True)
     x = torch.from_numpy(numpy.array(file["x"])).double()
     labels = torch.from_numpy(numpy.array(file["labels"])).long()

@@ -7,8 +7,10 @@
 #include "io/files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
+#include "lamina/weights.h"
 #include "support/backend.h"
 #include "support/catch.h"
+#include "support/numbers/values.h"
 
 using namespace lamina;
 using namespace lamina::test;
@@ -57,4 +59,21 @@ TEST_CASE("every workload has its optimiser, its numbers of batches and its augm
     CHECK((ready.validation == nullptr) == (each.name == "lstm_text"));
     CHECK(ready.graph.node("labels").shape.n == each.batch);
   }
+}
+
+TEST_CASE("an LSTM starts as in Keras: orthogonal recurrent weights, the forget gate's bias 1") {
+  const auto backend = make_backend("eigen");
+  PreparedWorkload ready = prepare(workload("lstm_text"), {.share = 0.002, .width_divisor = 16});
+  Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
+  const Plan& plan = trainer.plan();
+  const Values bias = read(backend->device(), plan.parameter("lstm_1.bias_l0"));
+  for (std::size_t i = 0; i < 32; ++i) CHECK(bias[i] == (i / 8 == 1 ? 1 : 0));
+  const Values w = read(backend->device(), plan.parameter("lstm_1.weight_hh_l0"));  // 32 x 8, columns orthonormal
+  for (std::size_t a = 0; a < 8; ++a)
+    for (std::size_t b = 0; b < 8; ++b) {
+      double product = 0;
+      for (std::size_t row = 0; row < 32; ++row) product += w[8 * row + a] * w[8 * row + b];
+      CHECK(std::abs(product - (a == b ? 1 : 0)) < 1e-6);
+    }
+  CHECK(save_weights(plan).at("lstm_1.bias_l0").extents == std::vector<std::int64_t>{32});
 }
