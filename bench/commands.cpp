@@ -162,7 +162,7 @@ Action memory(CLI::App& app) {
 
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
-  add_plan(app, *options, guaranteed);
+  add_plan(app, *options, guaranteed, "Whose algorithms to print; without it the layers themselves");
   add_choices(app, options->plan);
   return [options](const MakeBackend& make) {
     check(*options);

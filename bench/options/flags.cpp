@@ -112,10 +112,9 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->group(what);
 }
 
-void add_plan(CLI::App& app, PlanningSettings& settings, const char* max_error) {
+void add_plan(CLI::App& app, PlanningSettings& settings, const char* max_error, const char* of_backends) {
   auto& [backends, net, configs, plan] = settings;
-  add_list(app, "--backend", backends.names,
-           "Default: every one that can run here (cuda-host only by name); of describe: none");
+  add_list(app, "--backend", backends.names, of_backends);
   add_batch(app, configs);
   choose<DType>(add_list(app, "--dtype", configs.dtypes, "Element types; default: f32"),
                 {{"f32", DType::f32}, {"f64", DType::f64}});

@@ -26,6 +26,8 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
 }
 
+constexpr const char* every_backend = "Default: every one that can run here (cuda-host only by name)";
+
 CLI::Option* add_passes(CLI::App&, int& passes);
 void add_networks(CLI::App&, std::vector<std::string>& networks);
 void add_format(CLI::App&, Format&);
@@ -39,8 +41,8 @@ void add_cudnn(CLI::App&, std::string& directory);
 /// --threads, --instruction_set, --choice_cache.
 void add_processor(CLI::App&, BackendSettings&);
 /// What plans are made of and on: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
-/// `max_error` says what that flag means.
-void add_plan(CLI::App&, PlanningSettings&, const char* max_error);
+/// `max_error` and `backends` say what these flags mean.
+void add_plan(CLI::App&, PlanningSettings&, const char* max_error, const char* backends = every_backend);
 /// --measure and --choices, which exclude each other.
 void add_choices(CLI::App&, PlanSettings&);
 
