@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "stopwatch.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

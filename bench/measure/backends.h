@@ -9,7 +9,7 @@
 
 #include "lamina/backend.h"
 #include "options/settings.h"
-#include "samples.h"
+#include "timing/samples.h"
 
 namespace lamina::bench {
 

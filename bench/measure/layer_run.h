@@ -11,9 +11,9 @@
 
 #include "lamina/plan.h"
 #include "layers.h"
-#include "results.h"
-#include "samples.h"
-#include "stopwatch.h"
+#include "numbers/results.h"
+#include "timing/samples.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 

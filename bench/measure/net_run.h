@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lamina/plan.h"
-#include "stopwatch.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 

@@ -9,7 +9,7 @@
 
 #include "io/interrupt.h"
 #include "lamina/lamina.h"
-#include "stopwatch.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "measure/samples.h"
 #include "measure/session.h"
 #include "names.h"
 #include "options.h"
+#include "timing/samples.h"
 
 namespace lamina::bench {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "measure/costs.h"
-#include "measure/stopwatch.h"
 #include "rows.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

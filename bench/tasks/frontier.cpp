@@ -10,7 +10,7 @@
 #include "io/interrupt.h"
 #include "lamina/error.h"
 #include "measure/layers.h"
-#include "measure/results.h"
+#include "numbers/results.h"
 #include "support/unit_memory.h"
 
 namespace lamina::bench {

@@ -12,8 +12,8 @@
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "measure/layers.h"
-#include "measure/reference.h"
-#include "measure/stopwatch.h"
+#include "numbers/reference.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

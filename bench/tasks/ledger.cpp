@@ -11,7 +11,7 @@
 
 #include "io/interrupt.h"
 #include "measure/layers.h"
-#include "measure/stopwatch.h"
+#include "timing/stopwatch.h"
 #include "tune/statistics.h"
 
 namespace lamina::bench {

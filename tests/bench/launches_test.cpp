@@ -2,8 +2,8 @@
 
 #include "bench/doubles/queued_backend.h"
 #include "bench/ended.h"
-#include "measure/stopwatch.h"
 #include "rows/rows.h"
+#include "timing/stopwatch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

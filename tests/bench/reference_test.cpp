@@ -1,6 +1,6 @@
 // The sampled reference against eigen's f64, which hand examples and differences pin.
 
-#include "measure/reference.h"
+#include "numbers/reference.h"
 
 #include <cmath>
 #include <limits>

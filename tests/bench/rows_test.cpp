@@ -14,11 +14,11 @@
 #include "io/quantities.h"
 #include "lamina/error.h"
 #include "measure/costs.h"
-#include "measure/stopwatch.h"
 #include "rows/progress.h"
 #include "support/backend.h"
 #include "support/catch.h"
 #include "support/wrapped_backend.h"
+#include "timing/stopwatch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

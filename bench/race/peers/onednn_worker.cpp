@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "measure/stopwatch.h"
 #include "race/serve/convolution.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
-#include "measure/stopwatch.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

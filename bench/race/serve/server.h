@@ -9,7 +9,7 @@
 
 #include "lamina/device.h"
 #include "lamina/op.h"
-#include "measure/samples.h"
+#include "timing/samples.h"
 
 namespace lamina::bench {
 
