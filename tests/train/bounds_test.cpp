@@ -51,3 +51,7 @@ TEST_CASE("cifar10_cnn reaches the best possible accuracy on rendered letters") 
 TEST_CASE("imdb_fasttext reaches the best possible accuracy on drawn reviews") {
   check({"imdb_fasttext", 1, 5, 32, 5, 1e-2});
 }
+
+TEST_CASE("imdb_bilstm reaches the best possible accuracy on drawn reviews") {
+  check({"imdb_bilstm", 0.6, 4, 32, 2, 3e-3});
+}
