@@ -176,7 +176,7 @@ TEST_CASE("a number beyond the type is refused by name, not written as infinity"
   const auto refused = [&](DType dtype, double value) {
     CHECK_THROWS_AS(write_safetensors(folder / "file", {{"fc.bias", tensor(dtype, {1}, {value})}}), FileError);
     CHECK_THROWS_WITH(write_safetensors(folder / "file", {{"fc.bias", tensor(dtype, {1}, {value})}}),
-                      ContainsSubstring("file") && ContainsSubstring("'fc.bias'") && ContainsSubstring("beyond"));
+                      ContainsSubstring("file") && ContainsSubstring("'fc.bias'") && ContainsSubstring("out of range"));
   };
   refused(DType::f16, 65520);
   refused(DType::f16, -1e10);
