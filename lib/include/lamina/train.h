@@ -56,7 +56,7 @@ struct TrainerOptions {
   int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
   std::uint64_t seed = 0;  ///< of initial parameters, order, augmentation and dropout
   /// Of the training plan. The trainer sets mode, optimiser, clip_norm, accumulate_parameters, seed and share.
-  Options plan{};
+  Options plan = Options();  // not {}: g++ 12 would warn falsely of its destructor
 
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
