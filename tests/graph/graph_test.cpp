@@ -140,10 +140,9 @@ TEST_CASE("a number that is itself taken is passed over") {
 TEST_CASE("a name that is taken is an error where parameters would hang on it") {
   Graph graph("names");
   const Value x = conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
-  CHECK(
-      complaint<UsageError>([&] { batch_norm(x, "conv1"); }) ==
-      "graph \"names\" already has a node \"conv1\": conv(1, 1x1); give batch_norm another name, since parameters are "
-      "found by it");
+  const std::string said = complaint<UsageError>([&] { batch_norm(x, "conv1"); });
+  CHECK(said.find("graph \"names\" already has a node \"conv1\": conv(1, 1x1)") == 0);
+  CHECK(said.find("give batch_norm another name") != std::string::npos);
   CHECK(graph.nodes().size() == 2);
 }
 
