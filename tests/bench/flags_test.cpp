@@ -27,7 +27,7 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
   }
   refused("networks --benchmark_out=rows.json", "run, engines would");
   refused("networks --batch=2", "run, ledger, frontier, memory, describe, engines would");
-  refused("devices --backend=eigen", "run, ledger, frontier, memory, describe would");
+  refused("devices --backend=eigen", "run, ledger, frontier, memory, describe, train would");
   refused("devices --image=64", "devices takes no --image");
   refused("memory alexnet --passes=3", "run, ledger, frontier would");
   refused("frontier alexnet --choices=/dev/null", "run, ledger, memory, describe would");
