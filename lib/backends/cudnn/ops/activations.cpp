@@ -1,11 +1,12 @@
-// Sigmoid and tanh by the library's activations. It documents no gradient without x, so that x is kept as well as y.
+// ReLU, sigmoid and tanh by the library's activations.
 
 #include "../library/common.h"
 
 namespace lamina::cudnn {
 namespace {
 
-Lowered lower_activation(int mode, const Spec& spec, Session& session) {
+/// `keeps_x`: whether the gradient is given x; otherwise y is passed in its place.
+Lowered lower_activation(int mode, bool keeps_x, const Spec& spec, Session& session) {
   struct Parts {
     ActivationDescriptor activation;
     TensorDescriptor x, y, dx, dy;
@@ -19,7 +20,7 @@ Lowered lower_activation(int mode, const Spec& spec, Session& session) {
   unit.y_may_alias_x[0] = true;
   unit.dx_may_alias_dy[0] = true;
   unit.recompute_reads_x[0] = true;
-  unit.backward_reads_x[0] = true;
+  unit.backward_reads_x[0] = keeps_x;
   unit.backward_reads_y = true;
   const auto forward = [&session, &api, parts, dtype](const Args& args) {
     LAMINA_CUDNN(api, ActivationForward, session.handle(), parts->activation.get(), one(dtype), parts->x.get(),
@@ -29,23 +30,30 @@ Lowered lower_activation(int mode, const Spec& spec, Session& session) {
   if (spec.mode == Mode::inference) return unit;
   unit.steps.push_back(step({Pass::recompute}, "direct", forward));
   const bool adds = adds_dx(spec, 0);
-  unit.steps.push_back(step({Pass::backward_data}, "direct", [&session, &api, parts, dtype, adds](const Args& args) {
-    if (wanted(args, 0))
-      LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
-                   args.y.data, parts->dy.get(), args.dy.data, parts->x.get(), args.x[0].data, beta(dtype, adds),
-                   parts->dx.get(), args.dx[0].data);
-  }));
+  unit.steps.push_back(
+      step({Pass::backward_data}, "direct", [&session, &api, parts, dtype, adds, keeps_x](const Args& args) {
+        if (wanted(args, 0))
+          LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
+                       args.y.data, parts->dy.get(), args.dy.data, parts->x.get(),
+                       keeps_x ? args.x[0].data : args.y.data, beta(dtype, adds), parts->dx.get(), args.dx[0].data);
+      }));
   return unit;
 }
 
 }  // namespace
 
+// The mask of the gradient can be read from y.
+Lowered lower(const Relu&, const Spec& spec, const Choice&, Session& session) {
+  return lower_activation(activation_mode::relu, false, spec, session);
+}
+
+// The library documents no gradient without x, so that x is kept as well as y.
 Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, Session& session) {
-  return lower_activation(activation_mode::sigmoid, spec, session);
+  return lower_activation(activation_mode::sigmoid, true, spec, session);
 }
 
 Lowered lower(const Tanh&, const Spec& spec, const Choice&, Session& session) {
-  return lower_activation(activation_mode::tanh, spec, session);
+  return lower_activation(activation_mode::tanh, true, spec, session);
 }
 
 }  // namespace lamina::cudnn
