@@ -1,7 +1,8 @@
 // An LSTM's tensors as rows and back, and its input product where x is ids.
 //
 // To rows and back: a block turns a tile of 32 channels x 32 steps in shared memory, so that both sides are read and
-// written along their rows. Ids: a thread writes one gate of one row. Their gradient: a block has one id and 128 gates,
+// written along their rows. Ids: a thread writes one gate of one row, or one
+// element of a one-hot row. Their gradient: a block has one id and 128 gates,
 // and walks all rows; the sum has the order of the rows.
 
 #include <algorithm>
@@ -86,6 +87,17 @@ __global__ void lstm_choose_kernel(LstmExtent extent, const T* w, int vocabulary
 }
 
 template <class T>
+__global__ void lstm_one_hot_kernel(View<const T> ids, RowOrder order, View<T> rows) {
+  for_each_element(rows, [&](int, std::int64_t i) {
+    const std::int64_t row = i / rows.w;
+    const int n = static_cast<int>(order.steps_first ? row % ids.n : row / ids.h);
+    const int step = static_cast<int>(order.steps_first ? row / ids.n : row % ids.h);
+    const int id = whole_number(ids.at(n, 0)[order.reverse ? ids.h - 1 - step : step], rows.w);
+    rows.data[i] = id < 0 ? static_cast<T>(NAN) : static_cast<T>(i % rows.w == id ? 1 : 0);
+  });
+}
+
+template <class T>
 __global__ __launch_bounds__(chosen_threads) void lstm_choose_gradient_kernel(LstmExtent extent, View<const T> ids,
                                                                               int vocabulary, const T* dgates, T* dw,
                                                                               bool adds) {
@@ -118,6 +130,13 @@ void lstm_from_rows(Stream stream, const T* rows, RowOrder order, View<T> x, boo
 }
 
 template <class T>
+void lstm_one_hot(Stream stream, View<const T> ids, RowOrder order, int vocabulary, T* rows) {
+  const int count = ids.n * ids.h;
+  const View<T> all{rows, 1, 1, count, vocabulary, std::int64_t{count} * vocabulary};
+  launch(LAMINA_KERNEL(lstm_one_hot_kernel<T>), grid_of_elements(all), elements_per_block, 0, stream, ids, order, all);
+}
+
+template <class T>
 void lstm_choose(Stream stream, const LstmExtent& extent, const T* w, int vocabulary, View<const T> ids, T* gates) {
   const int width = 4 * extent.hidden, rows = extent.images * extent.steps;
   const View<T> all{gates, 1, 1, rows, width, std::int64_t{rows} * width};
@@ -138,6 +157,8 @@ template void lstm_to_rows(Stream, View<const float>, RowOrder, float*);
 template void lstm_to_rows(Stream, View<const double>, RowOrder, double*);
 template void lstm_from_rows(Stream, const float*, RowOrder, View<float>, bool);
 template void lstm_from_rows(Stream, const double*, RowOrder, View<double>, bool);
+template void lstm_one_hot(Stream, View<const float>, RowOrder, int, float*);
+template void lstm_one_hot(Stream, View<const double>, RowOrder, int, double*);
 template void lstm_choose(Stream, const LstmExtent&, const float*, int, View<const float>, float*);
 template void lstm_choose(Stream, const LstmExtent&, const double*, int, View<const double>, double*);
 template void lstm_choose_gradient(Stream, const LstmExtent&, View<const float>, int, const float*, float*, bool);

@@ -67,6 +67,7 @@ const std::vector<Case>& cases() {
       {"", Dropout{}, {{1, 2, 3, 3}}},
       {"", Lstm{.hidden = 3}, {{2, 4, 5, 1}}},
       {"", Lstm{.hidden = 3, .steps = Steps::last, .reverse = true}, {{2, 4, 5, 1}}},
+      {"", Lstm{.hidden = 3, .vocabulary = 6}, {{2, 1, 5, 1}}},
       {"", Softmax{}, {{2, 4, 1, 1}}},
       {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}, {1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},

@@ -159,6 +159,22 @@ TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard a
   CHECK(first(3, DType::f64, Mode::training) == "standard");
 }
 
+TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradient") {
+  FakeBackend on;
+  Lstm of_ids = op;
+  of_ids.vocabulary = 9;
+  of_ids.reverse = true;
+  const Spec spec = spec_of(on, {"", of_ids, {{2, 1, 5, 1}}}, {.dtype = DType::f32, .wants = {false}});
+  CHECK(descriptor(on, spec).find(", 0, 0, 3, 9, 3, 3, 1, ") != std::string::npos);  // 9 features
+  BoundUnit unit(on, spec);
+  on.log.calls.clear();
+  unit.run(Pass::forward);
+  CHECK(on.log.calls == Calls{"to one-hot rows of 9 in reverse", "from rows in reverse"});
+  on.log.calls.clear();
+  unit.run(Pass::backward_params);
+  CHECK(on.log.calls == Calls{"to one-hot rows of 9 in reverse", "to rows in reverse"});
+}
+
 TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
   FakeBackend on;
   const Spec spec = spec_of(on, {"", op, {shape}});
@@ -170,14 +186,13 @@ TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
 
 TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything runs") {
   const auto refuses = [](FakeBackend& backend, const Lstm& lstm, const std::string& word, const Choice& choice = {}) {
-    const Spec spec = spec_of(backend, {"", lstm, {lstm.vocabulary != 0 ? Shape{2, 1, 5, 1} : shape}});
+    const Spec spec = spec_of(backend, {"", lstm, {shape}});
     CHECK_THROWS_AS(backend.backend.lower(spec, choice), Unsupported);
     CHECK_THROWS_WITH(backend.backend.lower(spec, choice), ContainsSubstring(word));
   };
   FakeBackend old(8907);
   refuses(old, op, "8.9.7");
   FakeBackend on;
-  refuses(on, {.hidden = 3, .vocabulary = 9}, "ids");
   refuses(on, {.hidden = 3, .gates = Gates::hard_sigmoid}, "logistic");
   refuses(on, op, "max_error", {.max_error = 1e-3});
   refuses(on, op, "workspace", {.workspace_limit = 100});

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../../kernels/common/stream.h"
+#include "../gpu_ops/gpu_ops.h"
 #include "../lowering.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
@@ -15,26 +15,12 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-/// A tensor as kernels see it.
-template <class T>
-View<T> view(const Tensor& tensor) {
-  return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
-}
-
 /// A step whose function launches kernels on the machine's stream: function(stream, args).
 template <class Function>
 Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string algorithm, Function function,
                        std::size_t workspace_bytes = 0) {
-  return step(
-      std::move(passes), std::move(algorithm),
-      [&machine, function = std::move(function)](const Args& args) {
-        try {
-          function(machine.stream(), args);
-        } catch (const LaunchError& error) {
-          throw DeviceError(std::string(Machine::backend_name()) + ": " + error.what());
-        }
-      },
-      workspace_bytes);
+  return launches_on([&machine] { return machine.stream(); }, Machine::backend_name(), std::move(passes),
+                     std::move(algorithm), std::move(function), workspace_bytes);
 }
 
 /// Bytes rounded up to where the next part of a workspace may begin.
@@ -52,13 +38,7 @@ inline bool uses(const Lowered& lowered, const char* algorithm) {
 /// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for types that it lacks.
 template <class Function>
 decltype(auto) with_type(DType dtype, Function&& function) {
-  switch (dtype) {
-    case DType::f32: return function.template operator()<float>();
-    case DType::f64: return function.template operator()<double>();
-    default: break;
-  }
-  throw Unsupported(std::string(Machine::backend_name()) + ": no " + std::string(to_string(dtype)) +
-                    "; it computes in f32 and f64");
+  return with_type(Machine::backend_name(), dtype, std::forward<Function>(function));
 }
 
 // One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
@@ -75,13 +55,17 @@ Lowered lower(const Dropout&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Sigmoid&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Tanh&, const Spec&, const Choice&, Machine&);
-Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Choice&, Machine&);
-Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Choice&, Machine&);
-Lowered lower(const Embedding&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Add&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Machine&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Machine&);
+
+/// Of an op in gpu_ops/.
+template <class Op>
+auto lower(const Op& op, const Spec& spec, const Choice&, Machine& machine)
+    -> decltype(lower(op, spec, std::declval<const Launcher&>())) {
+  return lower(op, spec, {[&machine] { return machine.stream(); }, Machine::backend_name()});
+}
 
 /// Of Backend::update.
 void run_update(const Update&, Machine&);

@@ -20,12 +20,15 @@ bool holds(const Op& op) {
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
-/// Whether the library takes the op on nhwc tensors. A fully connected op flattens them in their own order, and its
-/// weights have the same order; without pixels the layouts are the same.
+bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
+
+/// Whether the op is computed on nhwc tensors. A fully connected op flattens them in their own order, and its weights
+/// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || holds<Lstm>(spec.op) || spec.y.dtype != DType::f32)
     return false;
-  return !holds<Softmax>(spec.op) || spec.y.shape.plane() == 1;
+  const bool only_without_pixels = holds<Softmax>(spec.op) || holds<Embedding>(spec.op) || is_loss(spec.op);
+  return !only_without_pixels || spec.x[0].shape.plane() == 1;
 }
 
 void check_tensor(const Spec& spec, const TensorSpec& tensor) {
@@ -82,15 +85,7 @@ void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered
                           std::to_string(choice.workspace_limit));
 }
 
-/// Ops that not_yet.cpp refuses.
-bool not_yet(const Op& op) {
-  return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op) || holds<Embedding>(op);
-}
-
-bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
-
 bool has_pass(const Op& op, Pass pass) {
-  if (not_yet(op)) return false;
   switch (pass) {
     case Pass::forward: return true;
     case Pass::backward_params: return !parameter_names(op).empty();

@@ -1,6 +1,6 @@
 #pragma once
 // What the backend needs of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout,
-// the fold of a batch norm, sequences as rows.
+// the fold of a batch norm, sequences as rows, ops that cuDNN lacks.
 
 #include <cstdint>
 #include <memory>
@@ -62,6 +62,12 @@ class Machine {
   virtual void to_rows(const Tensor& x, bool reverse, void* rows) = 0;
   /// The way back: x = rows, or x += rows. Enqueues.
   virtual void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) = 0;
+
+  /// Of ids {n, 1, steps, 1}: rows as above with a 1 at the id and 0 elsewhere, NaN for an invalid id. Enqueues.
+  virtual void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) = 0;
+
+  /// The unit of a loss or an Embedding, by the kernels of the backend cuda. Its tensors are dense, nchw.
+  virtual Lowered lower_by_kernels(const Spec&) = 0;
 
   /// Of Backend::peak_flops. Default: 0.
   virtual double peak_flops(DType) { return 0; }

@@ -1,4 +1,5 @@
-// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding and sequences.
+// The GPU as the backend's machine: its stream, cuBLAS on it, our kernels for dropout, folding, sequences, losses and
+// embeddings.
 
 #include <filesystem>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "../../device/blas/blas_library.h"
 #include "../../device/cuda/cuda_device.h"
 #include "../../device/cuda/cuda_peak.h"
+#include "../gpu_ops/gpu_ops.h"
 #include "../update_numbers.h"
 #include "lamina/error.h"
 #include "machine.h"
@@ -76,19 +78,32 @@ class CudaMachine final : public Machine {
   }
 
   void to_rows(const Tensor& x, bool reverse, void* rows) override {
-    with_type(x.dtype, [&]<class T>() {
+    cuda::with_type("cudnn", x.dtype, [&]<class T>() {
       launch([&] {
-        cuda::lstm_to_rows<T>(device_.stream(), view<const T>(x), {reverse, true}, static_cast<T*>(rows));
+        cuda::lstm_to_rows<T>(device_.stream(), cuda::view<const T>(x), {reverse, true}, static_cast<T*>(rows));
+      });
+    });
+  }
+
+  void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) override {
+    cuda::with_type("cudnn", ids.dtype, [&]<class T>() {
+      launch([&] {
+        cuda::lstm_one_hot<T>(device_.stream(), cuda::view<const T>(ids), {reverse, true}, vocabulary,
+                              static_cast<T*>(rows));
       });
     });
   }
 
   void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) override {
-    with_type(x.dtype, [&]<class T>() {
+    cuda::with_type("cudnn", x.dtype, [&]<class T>() {
       launch([&] {
-        cuda::lstm_from_rows<T>(device_.stream(), static_cast<const T*>(rows), {reverse, true}, view<T>(x), adds);
+        cuda::lstm_from_rows<T>(device_.stream(), static_cast<const T*>(rows), {reverse, true}, cuda::view<T>(x), adds);
       });
     });
+  }
+
+  Lowered lower_by_kernels(const Spec& spec) override {
+    return cuda::lower_gpu_op(spec, {[this] { return device_.stream(); }, "cudnn"});
   }
 
   double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
@@ -99,22 +114,11 @@ class CudaMachine final : public Machine {
     return *library_;
   }
 
-  template <class Function>
-  static void with_type(DType dtype, Function&& function) {
-    if (dtype == DType::f64) return function.template operator()<double>();
-    function.template operator()<float>();
-  }
-
-  template <class T>
-  static cuda::View<T> view(const Tensor& tensor) {
-    return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
-  }
-
   template <class T>
   void apply(const Mask& mask, const std::uint64_t* step, const Tensor& from, const Tensor& to, bool adds) {
     launch([&] {
-      cuda::dropout_apply<T>(device_.stream(), {mask.key, mask.threshold, mask.scale}, step, view<const T>(from),
-                             view<T>(to), adds);
+      cuda::dropout_apply<T>(device_.stream(), {mask.key, mask.threshold, mask.scale}, step, cuda::view<const T>(from),
+                             cuda::view<T>(to), adds);
     });
   }
 

@@ -4,6 +4,11 @@
 
 #include <optional>
 
+#include "lamina/error.h"
+#if defined(LAMINA_CUDA_ON_HOST)
+#include "backends/gpu_ops/gpu_ops.h"
+#endif
+
 namespace lamina::test {
 namespace {
 
@@ -75,6 +80,16 @@ class HostMachine final : public cudnn::Machine {
   }
   void from_rows(const void*, bool reverse, const Tensor&, bool adds) override {
     log_.calls.push_back(std::string(reverse ? "from rows in reverse" : "from rows") + (adds ? ", adds" : ""));
+  }
+  void to_one_hot_rows(const Tensor&, bool reverse, int vocabulary, void*) override {
+    log_.calls.push_back("to one-hot rows of " + std::to_string(vocabulary) + (reverse ? " in reverse" : ""));
+  }
+  Lowered lower_by_kernels(const Spec& spec) override {
+#if defined(LAMINA_CUDA_ON_HOST)
+    return cuda_host::lower_gpu_op(spec, {[] { return nullptr; }, "cudnn"});
+#else
+    throw Unsupported("cudnn: " + to_string(spec.op) + " needs the kernels for the host; this build lacks them");
+#endif
   }
   double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
 

@@ -3,9 +3,10 @@
 //   persist_small_h, persist_static, persist_dynamic   the recurrent weights stay on the chip
 //   standard                                           a product per step
 //
-// The library reads and writes sequences by steps, then images; ours are turned by our kernels, in reverse where the
-// op is. One descriptor has one algorithm for all passes, as the reserve space of forward is read by backward. The
-// weights are copied to where the library wants them, in every pass: places that it answers, never offsets of ours.
+// Ids become one-hot vectors: the library takes no ids. It reads and writes sequences by steps, then images; ours are
+// turned by our kernels, in reverse where the op is. One descriptor has one algorithm for all passes, as the reserve
+// space of forward is read by backward. The weights are copied to where the library wants them, in every pass: places
+// that it answers, never offsets of ours.
 
 #include <array>
 
@@ -51,7 +52,6 @@ const Algorithm& taken(const Lstm& op, const Spec& spec, const Choice& choice) {
 }
 
 void check(const Lstm& op, const Spec& spec, const Choice& choice, Session& session) {
-  if (op.vocabulary != 0) refuse(op, "the library takes no ids; give it vectors, such as those of an embedding");
   if (op.gates != Gates::logistic) refuse(op, "the library has logistic gates only");
   if (choice.max_error < no_bound) refuse(op, "no bound on its error is documented; leave max_error out");
   if (choice.math == Math::tf32 && spec.y.dtype == DType::f64)
@@ -75,7 +75,7 @@ class Sequence {
         adds_dx_(lamina::adds_dx(spec, 0)),
         adds_dw_(spec.adds_dw),
         images_(spec.x[0].shape.n),
-        channels_(spec.x[0].shape.c),
+        channels_(op.vocabulary != 0 ? op.vocabulary : spec.x[0].shape.c),
         steps_(spec.x[0].shape.h),
         dropout_(api_),
         rnn_(api_),
@@ -104,7 +104,7 @@ class Sequence {
     const ForwardMemory memory(*this, workspace);
     const Saved kept(*this, training_ ? saved : workspace);
     write_weights(args, memory.weights);
-    session_.machine().to_rows(args.x[0], op_.reverse, memory.x);
+    write_rows_of_x(args, memory.x);
     const bool last = op_.steps == Steps::last;
     LAMINA_CUDNN(api_, RNNForward, session_.handle(), rnn_.get(), training_ ? rnn::training : rnn::inference, nullptr,
                  x_.get(), memory.x, y_.get(), kept.y, state_.get(), nullptr, last ? args.y.data : nullptr,
@@ -122,7 +122,7 @@ class Sequence {
     write_weights(args, memory.weights);
     // The first of the two calls changes the reserve, and a pass may be repeated.
     copy(kept.reserve, reserve_bytes_, memory.reserve);
-    session_.machine().to_rows(args.x[0], op_.reverse, memory.x);
+    write_rows_of_x(args, memory.x);
     const bool last = op_.steps == Steps::last;
     if (last) {
       fill_with_zeros(memory.dy, rows_bytes(op_.hidden));
@@ -242,6 +242,10 @@ class Sequence {
     return static_cast<char*>(place);
   }
 
+  void write_rows_of_x(const Args& args, void* rows) const {
+    if (op_.vocabulary != 0) return session_.machine().to_one_hot_rows(args.x[0], op_.reverse, channels_, rows);
+    session_.machine().to_rows(args.x[0], op_.reverse, rows);
+  }
   void write_weights(const Args& args, void* weights) const {
     for_each_place(weights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, void* place) {
       copy(static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_),

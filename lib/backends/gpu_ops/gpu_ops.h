@@ -1,0 +1,69 @@
+#pragma once
+// Ops that the backends cuda, cuda-host and cudnn lower alike, to the same kernels, and what their lowering needs.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../../kernels/common/stream.h"
+#include "../lowering.h"
+#include "lamina/backend.h"
+#include "lamina/error.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+/// Where kernels are launched, and the backend's name for messages. `stream` is called at each launch.
+struct Launcher {
+  std::function<Stream()> stream;
+  std::string backend;
+};
+
+/// A tensor as kernels see it.
+template <class T>
+View<T> view(const Tensor& tensor) {
+  return {tensor.as<T>(), tensor.shape.n, tensor.shape.c, tensor.shape.h, tensor.shape.w, tensor.pitch};
+}
+
+/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for types that it lacks.
+template <class Function>
+decltype(auto) with_type(const std::string& backend, DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f32: return function.template operator()<float>();
+    case DType::f64: return function.template operator()<double>();
+    default: break;
+  }
+  throw Unsupported(backend + ": no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
+}
+
+/// A step whose function launches kernels: function(stream, args). `stream_of()` gives the stream.
+template <class StreamOf, class Function>
+Lowered::Step launches_on(StreamOf stream_of, std::string backend, std::vector<Pass> passes, std::string algorithm,
+                          Function function, std::size_t workspace_bytes) {
+  return step(
+      std::move(passes), std::move(algorithm),
+      [stream_of = std::move(stream_of), backend = std::move(backend),
+       function = std::move(function)](const Args& args) {
+        try {
+          function(stream_of(), args);
+        } catch (const LaunchError& error) {
+          throw DeviceError(backend + ": " + error.what());
+        }
+      },
+      workspace_bytes);
+}
+
+template <class Function>
+Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::size_t workspace_bytes = 0) {
+  return launches_on(on.stream, on.backend, {pass}, "direct", std::move(function), workspace_bytes);
+}
+
+// Each in the file of the op's name. The algorithm's name is "direct".
+Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
+Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
+Lowered lower(const Embedding&, const Spec&, const Launcher&);
+
+/// The unit of a spec that has one of these ops. Throws Unsupported for any other.
+Lowered lower_gpu_op(const Spec&, const Launcher&);
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

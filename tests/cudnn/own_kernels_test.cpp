@@ -1,0 +1,114 @@
+// Ops that cuDNN lacks, on a fake: the kernels of the backend cuda compute them, here on the host.
+
+#include <cmath>
+
+#include "cudnn/bound.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "lamina/workloads.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+#if defined(LAMINA_CUDA_ON_HOST)
+
+namespace {
+
+void put(FakeBackend& on, const Tensor& tensor, const std::vector<double>& values) {
+  upload(on.log.device, tensor, std::span<const double>(values));
+}
+
+std::vector<double> get(FakeBackend& on, const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+  download(on.log.device, std::span<double>(values), tensor);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("cudnn: the loss of a softmax is computed by our kernels, without a call of the library") {
+  for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+    FakeBackend on;
+    const Conditions conditions{.dtype = DType::f32, .layout = layout};
+    BoundUnit unit(on, spec_of(on, {"", SoftmaxCrossEntropy{}, {{2, 3, 1, 1}, {2, 1, 1, 1}}}, conditions));
+    put(on, unit.args.x[0], {0, 0, 0, 5, 5, 5});
+    put(on, unit.args.x[1], {0, 2});
+    put(on, unit.args.dy, {3, 0});
+    CHECK(unit.run(Pass::forward).empty());
+    CHECK(get(on, unit.args.y)[0] == Approx(std::log(3.0)));
+    CHECK(get(on, unit.args.y)[1] == 0.5);  // of equal logits the first counts
+    CHECK(unit.run(Pass::backward_data).empty());
+    const std::vector<double> dx = get(on, unit.args.dx[0]), wanted = {-1, .5, .5, .5, .5, -1};
+    for (std::size_t i = 0; i < dx.size(); ++i) CHECK(dx[i] == Approx(wanted[i]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("cudnn: the loss of a sigmoid is computed by our kernels, and adds to a gradient that is there") {
+  FakeBackend on;
+  BoundUnit unit(
+      on, spec_of(on, {"", SigmoidCrossEntropy{}, {{2, 1, 1, 1}, {2, 1, 1, 1}}}, {.dtype = DType::f64, .adds = true}));
+  put(on, unit.args.x[0], {0, 0});
+  put(on, unit.args.x[1], {1, 0});
+  put(on, unit.args.dy, {2, 0});
+  put(on, unit.args.dx[0], {10, 20});
+  CHECK(unit.run(Pass::forward).empty());
+  CHECK(get(on, unit.args.y)[0] == Approx(std::log(2.0)));
+  CHECK(unit.run(Pass::backward_data).empty());
+  CHECK(get(on, unit.args.dx[0]) == std::vector<double>{9.5, 20.5});
+}
+
+TEST_CASE("cudnn: an embedding and its gradient are computed by our kernels") {
+  FakeBackend on;
+  BoundUnit unit(on, spec_of(on, {"", Embedding{.vocabulary = 3, .features = 2}, {{1, 1, 3, 1}}}));
+  put(on, unit.args.w[0], {1, 2, 3, 4, 5, 6});
+  put(on, unit.args.x[0], {2, 0, 2});
+  put(on, unit.args.dy, {1, 10, 100, 2, 20, 200});
+  for (const Pass pass : {Pass::forward, Pass::recompute}) {
+    put(on, unit.args.y, std::vector<double>(6, NAN));
+    CHECK(unit.run(pass).empty());
+    CHECK(get(on, unit.args.y) == std::vector<double>{5, 1, 5, 6, 2, 6});
+  }
+  CHECK(unit.run(Pass::backward_params).empty());
+  CHECK(get(on, unit.args.dw[0]) == std::vector<double>{10, 20, 0, 0, 101, 202});
+}
+
+TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute") {
+  FakeBackend on;
+  const Conditions nhwc{.dtype = DType::f32, .layout = Layout::nhwc};
+  const auto takes = [&](const Op& op, const std::vector<Shape>& x) {
+    try {
+      on.backend.lower(spec_of(on, {"", op, x}, nhwc), {});
+    } catch (const Unsupported&) {
+      return false;
+    }
+    return true;
+  };
+  CHECK(takes(SoftmaxCrossEntropy{}, {{2, 3, 1, 1}, {2, 1, 1, 1}}));
+  CHECK_FALSE(takes(SoftmaxCrossEntropy{}, {{2, 3, 2, 1}, {2, 1, 2, 1}}));
+  CHECK(takes(SigmoidCrossEntropy{}, {{2, 3, 1, 1}, {2, 3, 1, 1}}));
+  CHECK_FALSE(takes(SigmoidCrossEntropy{}, {{2, 3, 1, 2}, {2, 3, 1, 2}}));
+  CHECK(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 1, 1}}));
+  CHECK_FALSE(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 4, 1}}));
+}
+
+TEST_CASE("cudnn: each of the six workloads can be planned, run and updated") {
+  for (const Workload& each : workloads()) {
+    INFO(each.name);
+    const PreparedWorkload ready = prepare(each, {.share = 0.0005, .width_divisor = 16, .batch = 2});
+    FakeBackend on;
+    Options options;
+    options.optimiser = ready.options.optimiser;
+    Plan plan(ready.graph, on.backend, options);
+    const int made = on.fake.made, allocations = on.log.device.allocations;
+    plan.forward();
+    plan.backward();
+    plan.update(0.1);
+    CHECK(on.log.updates.size() == 1);
+    CHECK(on.log.device.allocations == allocations);
+    if (each.name.find("lstm") == std::string_view::npos) CHECK(on.fake.made == made);
+    const Plan inference(ready.graph, on.backend, {.mode = Mode::inference});
+  }
+}
+
+#endif
