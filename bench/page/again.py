@@ -1,0 +1,58 @@
+"""The commands that measure a number again."""
+
+import re
+import shlex
+
+FLAGS = {"graph": "--cuda_graph", "recompute": "--keep=cheap", "unfused": "--unfused", "deterministic": "--deterministic",
+         "measured": "--measure", "choices": "--choices=FILE"}
+SWITCHES = ("softmax", "input_gradient", "accumulate")  # a flag, and one with no_ before it
+PROGRAM = "lamina_bench"
+
+
+def exactly(name):
+    """The expression that picks this row alone. \\ before what an expression of std::regex would read as its own."""
+    return "^" + re.sub(r"([.^$*+?()\[\]{}|\\])", r"\\\1", name) + "$"
+
+
+def settings(key, context):
+    """The flags under which a row with this key is listed."""
+    flags = [f"--backend={key['backend']}"]
+    flags += [f"--{flag}={key[field]}" for field, flag, usual in
+              (("batch", "batch", 16), ("type", "dtype", "f32"), ("layout", "layout", "nchw"))
+              if key.get(field, usual) != usual and key[field] != "tf32"]
+    if key.get("type") == "tf32":
+        flags.append("--math=tf32")
+    for what, value in key.get("differs", {}).items():
+        if what in SWITCHES:
+            flags.append(f"--{what}" if value == "1" else f"--no_{what}")
+        else:
+            flags.append(FLAGS.get(what) or (f"--{what}={value}" if value else f"--{what}"))
+    if context.get("threads") and "threads" not in key.get("differs", {}):
+        flags.append(f"--threads={context['threads']}")
+    return flags
+
+
+def line(*words):
+    return " ".join(shlex.quote(word) for word in words)
+
+
+def row_command(key, samples, context):
+    import rows  # bench/race: how names are made of keys
+    if key["backend"].startswith("torch"):
+        mode = "inference" if key["part"] == "inference" else "training"
+        return line("bench/race/compare", "--nets", key["network"], "--modes", mode)
+    # The number of threads is no part of a name.
+    named = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what != "threads"}}
+    return line(PROGRAM, "run", f"--benchmark_filter={exactly(rows.name_of(named))}", *settings(key, context),
+                f"--passes={max(samples, 6)}")
+
+
+def found_command(subcommand, key, context):
+    """Of a ledger, a frontier or a memory."""
+    return line(PROGRAM, subcommand, key["network"], *settings(key, context))
+
+
+def layer_command(key, node, pass_, context):
+    """Of one layer of a ledger or frontier."""
+    name = f"layer/{key['network']}/{node}/{pass_}"
+    return line(PROGRAM, "run", f"--benchmark_filter=^{exactly(name)[1:-1]}", *settings(key, context), "--passes=6")

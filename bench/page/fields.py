@@ -1,0 +1,84 @@
+"""Fields of a JSON document that somebody else wrote: each is of the kind that is asked for, or the file is damaged."""
+
+import math
+
+MISSING = object()
+
+
+class Damaged(Exception):
+    """What in a file is not as it must be, with the path of the field."""
+
+
+class Fields:
+    """An object of the document and where it is in it."""
+
+    def __init__(self, value, path=""):
+        if not isinstance(value, dict):
+            raise Damaged(f"{path or 'the document'} is {kind_of(value)}; an object is needed")
+        self.value, self.path = value, path
+
+    def _get(self, name, default):
+        if name not in self.value and default is MISSING:
+            raise Damaged(f"{self.path or 'the document'} has no \"{name}\"")
+        return self.value.get(name, default)
+
+    def _typed(self, name, default, fits, wanted):
+        value = self._get(name, default)
+        if value is default and name not in self.value or fits(value):
+            return value
+        raise Damaged(f"{self.where(name)} is {kind_of(value)}; {wanted} is needed")
+
+    def where(self, name):
+        return f"{self.path}.{name}" if self.path else name
+
+    def has(self, name):
+        return name in self.value
+
+    def text(self, name, default=MISSING):
+        return self._typed(name, default, lambda value: isinstance(value, str), "a text")
+
+    def flag(self, name, default=MISSING):
+        return self._typed(name, default, lambda value: isinstance(value, bool), "true or false")
+
+    def number(self, name, default=MISSING):
+        return self._typed(name, default, is_number, "a number")
+
+    def positive(self, name, default=MISSING):
+        return self._typed(name, default, lambda value: is_number(value) and value > 0, "a number above 0")
+
+    def whole(self, name, default=MISSING):
+        return self._typed(name, default, lambda value: is_number(value) and value == int(value), "a whole number")
+
+    def numbers(self, name, default=MISSING):
+        return self._typed(name, default, lambda value: isinstance(value, list) and all(map(is_number, value)),
+                           "a list of numbers")
+
+    def texts(self, name, default=MISSING):
+        return self._typed(name, default,
+                           lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+                           "a list of texts")
+
+    def object(self, name, default=MISSING):
+        return Fields(self._get(name, default), self.where(name))
+
+    def objects(self, name):
+        """Of a list; of none, where there is no such list."""
+        values = self._typed(name, [], lambda value: isinstance(value, list), "a list")
+        return [Fields(value, f"{self.where(name)}[{i}]") for i, value in enumerate(values)]
+
+
+def is_number(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def kind_of(value):
+    for kind, name in ((bool, "true or false"), ((int, float), f"the number {str(value)[:30]}"), (list, "a list"),
+                       (dict, "an object")):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else f"the text \"{str(value)[:40]}\""

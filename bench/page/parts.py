@@ -1,0 +1,60 @@
+"""What a section is made of: text, tables and charts. Templates draw them; nothing here is markup."""
+
+import dataclasses
+
+
+@dataclasses.dataclass
+class Cell:
+    """A cell that is more than its text."""
+    text: str
+    number: float = None  # that the column is sorted by
+    note: str = ""        # smaller, behind the text: an interval
+    title: str = ""       # more of it, where a pointer rests
+    mark: str = ""        # "ours", "faster", "slower", "tie", "failed": how it looks
+
+    def __str__(self):
+        return self.text
+
+
+@dataclasses.dataclass
+class Row:
+    cells: list
+    command: str = ""  # that measures it again
+    mark: str = ""
+
+
+@dataclasses.dataclass
+class Table:
+    caption: str
+    head: list          # names of columns
+    rows: list          # of Row
+    numeric: int = 1    # this column and all after it are numbers
+
+
+@dataclasses.dataclass
+class Chart:
+    """A Vega-Lite chart, and its data as a table for whoever cannot see it."""
+    name: str           # in the page, unlike any other
+    title: str
+    says: str           # what it shows, in a sentence
+    spec: dict
+    table: Table = None
+
+
+@dataclasses.dataclass
+class Section:
+    name: str
+    title: str
+    lead: str = ""
+    charts: list = dataclasses.field(default_factory=list)
+    tables: list = dataclasses.field(default_factory=list)
+    notes: list = dataclasses.field(default_factory=list)   # sentences, as a list
+    folded: list = dataclasses.field(default_factory=list)  # tables behind a line that opens them
+    folded_title: str = ""
+    fill: str = ""      # the command that would fill it; shown where there is nothing
+    template: str = "section.html"
+    data: dict = None   # for its script
+
+    @property
+    def empty(self):
+        return not (self.charts or self.tables or self.data)

@@ -1,0 +1,80 @@
+"""Dated prices of machines by the hour: files as bench/published/prices.csv."""
+
+import csv
+import dataclasses
+import os
+import re
+
+from page import published
+
+HEAD = ["source", "date", "configuration", "usd_per_hour", "note"]
+DEFAULT = os.path.join(published.FOLDER, "prices.csv")
+
+
+class PriceError(Exception):
+    """What is wrong in a file of prices."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    source: str
+    date: str
+    configuration: str
+    usd_per_hour: float
+    note: str
+    file: str
+
+    @property
+    def preemptible(self):
+        return "preemptible" in self.note
+
+    @property
+    def label(self):
+        return f"{self.configuration}, {self.usd_per_hour:g} USD/h, {self.date}" + (f", {self.note}" if self.note else "")
+
+
+def read(paths):
+    """The prices of these files; of none, the published ones."""
+    return [price for path in paths or [DEFAULT] for price in read_one(path)]
+
+
+def read_one(path):
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise PriceError(f"--prices: {path} cannot be read: {error}") from None
+    if not lines or [word.strip() for word in lines[0]][:4] != HEAD[:4]:
+        raise PriceError(f"--prices: {path}: the first line is not {','.join(HEAD)}")
+    found = []
+    for number, line in enumerate(lines[1:], 2):
+        if not line:
+            continue
+        cells = [word.strip() for word in line] + [""] * (len(HEAD) - len(line))
+        try:
+            usd = float(cells[3])
+        except ValueError:
+            usd = -1
+        if not 0 < usd < 1e6:
+            raise PriceError(f"--prices: {path}, line {number}: \"{cells[3]}\" is no price by the hour")
+        if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", cells[1]):
+            raise PriceError(f"--prices: {path}, line {number}: \"{cells[1]}\" is no date; 2026-11 or 2026-11-22 is one")
+        found.append(Price(cells[0], cells[1], cells[2], usd, cells[4], os.path.basename(path)))
+    if not found:
+        raise PriceError(f"--prices: {path} has no prices")
+    return found
+
+
+def words(name):
+    return {word for word in re.findall(r"[a-z0-9]+", name.lower()) if len(word) > 2}
+
+
+def of_machine(listed, machine, preemptible=False):
+    """The newest that is for this machine, whose configuration begins with a word of its name; None: there is none. Of
+    one date, the preemptible one only if it is wanted or the only one."""
+    def fits(price):
+        first = re.findall(r"[a-z0-9]+", price.configuration.lower())
+        whole = price.configuration.lower() in machine.lower() or machine.lower() in price.configuration.lower()
+        return whole or bool(first) and len(first[0]) > 2 and first[0] in words(machine)
+    fitting = [price for price in listed if fits(price)]
+    return max(fitting, key=lambda price: (price.preemptible == preemptible, price.date), default=None)

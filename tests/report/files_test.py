@@ -1,0 +1,135 @@
+"""What is read from result files, and what is said of those that cannot be used."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import made
+from page import measured, result_files
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def read(self, *documents):
+        paths = [made.write(self.folder, f"{i}.json", one) for i, one in enumerate(documents)]
+        return result_files.read(paths)
+
+    def problem(self, document):
+        """What is said of a file, which is not read, while another beside it is."""
+        model, problems = self.read(document, made.document(made.network()))
+        self.assertEqual([os.path.basename(one.file) for one in problems], ["0.json"])
+        self.assertEqual([source.name for source in model.sources], ["1.json"])
+        self.assertEqual(len(model.timings), 3)
+        return problems[0].what
+
+    def test_samples_of_a_row_are_together(self):
+        model, problems = self.read(made.document(made.network()))
+        self.assertEqual(problems, [])
+        total = next(one for one in model.timings if one.key["part"] == "total")
+        self.assertEqual(len(total.seconds), 6)
+        self.assertAlmostEqual(total.interval.middle, 0.30075)
+        self.assertAlmostEqual(total.interval.low, 0.294)
+        self.assertAlmostEqual(total.interval.high, 0.306)
+
+    def test_units_of_time_are_those_of_the_row(self):
+        model, _ = self.read(made.document(made.row(made.key(), 250, factors=[1], time_unit="us")))
+        self.assertAlmostEqual(model.timings[0].seconds[0], 250e-6)
+
+    def test_aggregates_are_not_samples(self):
+        rows = made.row(made.key(), 10)
+        model, _ = self.read(made.document(rows + [rows[0] | {"run_type": "aggregate", "real_time": 99}]))
+        self.assertEqual(len(model.timings[0].seconds), 6)
+
+    def test_a_row_that_is_out_of_memory_has_no_time(self):
+        model, _ = self.read(made.document(made.failed(made.key(batch=512), "OutOfMemory: 5 bytes wanted, 3 free", bytes_wanted=5)))
+        self.assertEqual(model.timings[0].seconds, [])
+        self.assertTrue(model.timings[0].out_of_memory)
+        self.assertEqual(model.timings[0].bytes_wanted, 5)
+
+    def test_of_a_network_in_several_races_the_latest_counts(self):
+        def race(date, milliseconds):
+            return {"date": date, "commit": "abc", "rows": [{"key": made.key(part), "ms": [milliseconds] * 6} for part in ("forward", "backward")]}
+        model, _ = self.read({"processor": "P", "races": [race("2026-02-02", 7), race("2026-01-01", 5)]})
+        self.assertEqual({one.key["part"]: one.interval.middle for one in model.timings},
+                         {"forward": 0.007, "backward": 0.007, "total": 0.014})
+
+    def test_two_runs_of_one_machine_are_told_apart(self):
+        model, _ = self.read(made.document(made.network()), made.document(made.network()))
+        self.assertEqual(len({one.who for one in model.timings}), 2)
+
+    def test_a_file_that_is_not_there_is_named(self):
+        _, problems = result_files.read([os.path.join(self.folder, "none.json")])
+        self.assertIn("none.json", problems[0].file)
+
+    def test_an_empty_file_is_left_out(self):
+        self.assertIn("empty", self.problem(""))
+
+    def test_a_file_that_was_cut_is_left_out_with_the_place(self):
+        whole = json.dumps(made.document(made.network()))
+        self.assertRegex(self.problem(whole[:-40]), "line 1, column")
+
+    def test_bytes_that_are_no_text_are_left_out(self):
+        self.assertIn("UTF-8", self.problem(b"\xff\xfe{}"))
+
+    def test_no_number_of_json_is_left_out(self):
+        self.assertIn("NaN", self.problem(json.dumps(made.document(made.row(made.key(), float("nan"))))))
+
+    def test_a_nest_without_end_is_left_out(self):
+        self.problem("[" * 100000)
+
+    def test_a_foreign_file_is_left_out(self):
+        self.assertIn("not a result file", self.problem({"hello": 1}))
+        self.assertIn("a list", self.problem([1, 2]))
+
+    def test_another_version_is_left_out(self):
+        self.assertIn("format 2", self.problem(made.document(made.network(), {"lamina_format": 2})))
+
+    def test_rows_of_before_keys_are_left_out(self):
+        row = made.row(made.key(), 1)[0]
+        del row["key"]
+        self.assertIn("benchmarks[0]", self.problem(made.document([row])))
+
+    def test_a_wrong_field_is_left_out_with_its_path(self):
+        for name, value in (("real_time", "fast"), ("real_time", 0), ("real_time", True), ("time_unit", "days"), ("key", 3),
+                            ("joules", -1), ("grade_reasons", "slow")):
+            rows = made.row(made.key(), 1)
+            rows[3][name] = value
+            with self.subTest(name=name, value=value):
+                self.assertIn(f"benchmarks[3].{name}", self.problem(made.document(rows)))
+        wrong = made.row(made.key() | {"batch": 0}, 1)
+        self.assertIn("batch", self.problem(made.document(wrong)))
+
+    def test_a_race_without_times_is_left_out(self):
+        race = {"date": "2026-01-01", "rows": [{"key": made.key(), "ms": []}]}
+        self.assertIn("races[0].rows[0].ms", self.problem({"processor": "P", "races": [race]}))
+
+
+class Again(unittest.TestCase):
+    def command(self, **key):
+        timing = measured.Timing(measured.Origin(None, {"threads": "2"}), "", made.key(**key), [1] * 9)
+        return timing.command
+
+    def test_a_command_picks_its_row_alone(self):
+        self.assertEqual(self.command(batch=32), "lamina_bench run '--benchmark_filter=^net/resnet50/total/eigen/f32/nchw/batch:32$' "
+                         "--backend=eigen --batch=32 --threads=2 --passes=9")
+
+    def test_what_differs_becomes_flags(self):
+        command = self.command(differs={"image": "64", "graph": "", "softmax": "0", "threads": "4"})
+        for flag in ("--image=64", "--cuda_graph", "--no_softmax", "--threads=4"):
+            self.assertIn(flag, command)
+        self.assertNotIn("threads:4", command)
+
+    def test_a_name_with_signs_of_expressions_and_shells_is_quoted(self):
+        command = self.command(network="a.b+c'; rm -rf $HOME")
+        self.assertIn(r"a\.b\+c", command)
+        import shlex
+        self.assertEqual(shlex.split(command)[2], r"--benchmark_filter=^net/a\.b\+c'; rm -rf \$HOME/total/eigen/f32/nchw/batch:16$")
+
+
+if __name__ == "__main__":
+    unittest.main()

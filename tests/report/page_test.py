@@ -1,0 +1,147 @@
+"""The page: made from files, whole, and safe whatever they hold. Skipped where its packages are not here."""
+
+import base64
+import contextlib
+import gzip
+import hashlib
+import html.parser
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import made
+from page import command, packages
+
+REPORT = os.path.join(made.BENCH, "report")
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u2028"
+
+
+class Reader(html.parser.HTMLParser):
+    """Elements, ids, texts of scripts, and all text that is shown."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.ids, self.scripts, self.text, self.open, self.events = [], [], {}, [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        its = dict(attributes)
+        self.tags.append((tag, its))
+        self.events += [name for name in its if name.startswith("on")]
+        if "id" in its:
+            self.ids.append(its["id"])
+        self.open.append((tag, its))
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, text):
+        tag, its = self.open[-1] if self.open else ("", {})
+        if tag == "script":
+            self.scripts[its.get("id", f"script {len(self.scripts)}")] = text
+        elif tag != "style":
+            self.text.append(text)
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def make(self, *documents, status=0, words=()):
+        paths = [made.write(self.folder, f"file{i}.json", one) for i, one in enumerate(documents)]
+        self.out = os.path.join(self.folder, "page.html")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            self.assertEqual(command.run([*paths, "-o", self.out, *words]), status, said.getvalue())
+        self.said = said.getvalue()
+        with open(self.out, encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_same_files_make_the_same_page(self):
+        document = made.document(made.network())
+        self.assertEqual(self.make(document), self.make(document))
+
+    def test_ids_are_unlike_each_other_and_links_lead_somewhere(self):
+        its = Reader(self.make(made.document(made.network())))
+        self.assertEqual(sorted(its.ids), sorted(set(its.ids)))
+        for tag, attributes in its.tags:
+            if tag == "a":
+                self.assertIn(attributes["href"].removeprefix("#"), its.ids)
+
+    def test_nothing_is_fetched(self):
+        page = self.make(made.document(made.network()))
+        its = Reader(page)
+        self.assertEqual([attributes for tag, attributes in its.tags if "src" in attributes or tag in ("link", "iframe", "img")], [])
+        policy = next(attributes["content"] for tag, attributes in its.tags if attributes.get("http-equiv") == "Content-Security-Policy")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe-eval", policy)
+
+    def test_hostile_names_are_text(self):
+        rows = made.network(HOSTILE) + made.row(made.key(what="layer", layer=HOSTILE, algorithm=HOSTILE), 1)
+        page = self.make(made.document(rows, {"processor": HOSTILE, HOSTILE: HOSTILE}))
+        its = Reader(page)
+        self.assertEqual(its.events, [])
+        self.assertEqual([tag for tag, _ in its.tags if tag == "img"], [])
+        plain = Reader(self.make(made.document(made.network("net") + made.row(made.key(what="layer", layer="l", algorithm="a"), 1))))
+        self.assertEqual(len([tag for tag, _ in its.tags if tag == "script"]), len([tag for tag, _ in plain.tags if tag == "script"]))
+        self.assertIn(HOSTILE, "".join(its.text))
+        self.assertIn(HOSTILE, json.loads(its.scripts["data-networks"])["networks"])
+
+    def test_the_files_are_in_the_page_as_they_were_read(self):
+        document = made.document(made.network())
+        its = Reader(self.make(document, made.document(made.network("vgg16"))))
+        self.assertEqual(json.loads(gzip.decompress(base64.b64decode(its.scripts["file-0"]))), document)
+        self.assertIn("file-1", its.scripts)
+
+    def test_numbers_of_the_table_are_those_of_the_files(self):
+        its = Reader(self.make(made.document(made.network(forward=123.4))))
+        ours = [machine for machine in json.loads(its.scripts["data-networks"])["machines"] if machine["ours"]]
+        self.assertAlmostEqual(ours[0]["times"]["resnet50"]["total"]["ms"], 3 * 123.4, delta=1)
+        self.assertTrue(any("370" == text.strip() or "371" == text.strip() for text in its.text))
+
+    def test_published_machines_stand_beside_ours(self):
+        text = "".join(Reader(self.make(made.document(made.network()))).text)
+        self.assertIn("Pascal Titan X, cuDNN 5.1.05", text)
+        self.assertIn("Test CPU", text)
+
+    def test_a_damaged_file_is_named_in_the_page_and_the_rest_is_there(self):
+        its = Reader(self.make(made.document(made.network()), "{", status=1))
+        text = "".join(its.text)
+        self.assertIn("file1.json", text)
+        self.assertIn("file1.json", self.said)
+        self.assertIn("Test CPU", text)
+
+    def test_a_section_without_data_says_what_fills_it(self):
+        page = self.make(made.document(made.row(made.key(what="setup", part="plan"), 1)))
+        self.assertRegex(page, r"This fills it: <code>lamina_bench run ")
+
+    def test_without_a_usable_file_there_is_no_page(self):
+        path = made.write(self.folder, "bad.json", "{")
+        out = os.path.join(self.folder, "none.html")
+        done = subprocess.run([sys.executable, "-B", REPORT, path, "-o", out], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertFalse(os.path.exists(out))
+
+    def test_every_script_of_the_page_is_one_that_the_policy_names(self):
+        page = self.make(made.document(made.network()))
+        its = Reader(page)
+        policy = next(attributes["content"] for tag, attributes in its.tags if attributes.get("http-equiv"))
+        run = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        self.assertEqual(len(run), 2)
+        for script in run:
+            self.assertIn(base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(), policy)
+
+
+if __name__ == "__main__":
+    if not os.path.isdir(packages.tree()):
+        print("SKIPPED: the page's packages are not here; `bench/report --bring` brings them")
+        sys.exit(77)
+    unittest.main()
