@@ -198,7 +198,8 @@ void Machine::release_block() {
   int sum = 0;
   for (const Thread& thread : threads_) {
     sum += thread.value;
-    if (thread.line == first.line && std::string_view(thread.file) == first.file) continue;
+    const bool same_file = thread.file == first.file || std::string_view(thread.file) == first.file;
+    if (thread.line == first.line && same_file) continue;
     error_ = place(thread) + ": divergent barrier: it waits at " + text_of(thread.file, thread.line) + ", thread " +
              text_of(first.index) + " at " + text_of(first.file, first.line);
     return;
@@ -218,16 +219,16 @@ int Machine::sync_block(const char* file, int line, int value) {
   return self.value;
 }
 
-/// Whether every lane of the mask of `last` waits at the same meeting.
+/// Whether every lane of the mask of `last` waits at the same meeting. The next lane, the likely one to be missing, is
+/// looked at first.
 bool Machine::complete(unsigned warp, const Thread& last) const {
-  for (unsigned lane = 0; lane < warp_lanes; ++lane) {
+  for (unsigned step = 1; step < warp_lanes; ++step) {
+    const auto lane = static_cast<unsigned>(number(last) + step) % warp_lanes;
     if ((last.mask >> lane & 1U) == 0) continue;
     const std::size_t i = std::size_t{warp} * warp_lanes + lane;
     if (i >= threads_.size()) return false;
     const Thread& other = threads_[i];
-    if (&other != &last &&
-        (other.state != State::at_warp || other.mask != last.mask || other.primitive != last.primitive))
-      return false;
+    if (other.state != State::at_warp || other.mask != last.mask || other.primitive != last.primitive) return false;
   }
   return true;
 }
