@@ -124,6 +124,9 @@ Action ledger(CLI::App& app) {
   add_plan(app, *options, guaranteed);
   add_choices(app, options->plan);
   add_passes(app, options->passes);
+  add_out(app, options->out);
+  app.add_option("--trace", options->trace, "File of the calls in time, for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(*options);
@@ -139,6 +142,7 @@ Action frontier(CLI::App& app) {
   add_passes(app, options->passes);
   app.add_option("--choices_out", options->choices_out, "File that the picks are added to, for --choices")
       ->type_name("FILE");
+  add_out(app, options->out);
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(*options);
@@ -153,6 +157,7 @@ Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options, guaranteed);
   add_choices(app, options->plan);
+  add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);
     Session session(*options, make);

@@ -12,12 +12,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "build.h"
 #include "devices.h"
 #include "io/quantities.h"
 #include "lamina/error.h"
+#include "timing/machine_watch.h"
 
 namespace lamina::bench {
 namespace {
@@ -40,17 +42,15 @@ std::string value_of(const char* path, const std::string& key) {
   return {};
 }
 
-/// Mean of what the processors report as their clock now; "not known" where the system has none.
+/// Of the fastest processor; "not known" where the system has none.
 std::string clock_MHz() {
-  std::ifstream file("/proc/cpuinfo");
-  double sum = 0;
-  int count = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("cpu MHz", 0) != 0) continue;
-    sum += std::strtod(line.c_str() + line.find(':') + 1, nullptr);
-    ++count;
-  }
-  return count > 0 ? fmt::format("{:.0f}", sum / count) : "not known";
+  const std::optional<double> mhz = processor_mhz();
+  return mhz ? fmt::format("{:.0f}", *mhz) : "not known";
+}
+
+std::string temperature_C() {
+  const std::optional<Temperature> hottest = processor_temperature();
+  return hottest ? fmt::format("{:.0f}", hottest->celsius) : "not readable: no sensor of the processor in /sys/class";
 }
 
 std::string utc_now() {
@@ -133,6 +133,7 @@ void add_readings(Facts& facts, Backends& backends, const std::string& backend) 
 Facts lasting_facts(Backends& backends) {
   Facts facts;
   add_machine(facts);
+  facts.emplace_back("threads", backends.threads() > 0 ? fmt::format("{}", backends.threads()) : "all");
   for (Fact& fact : device_facts()) facts.push_back(std::move(fact));
   add_versions(facts);
   for (const std::string& name : backends.names()) {
@@ -171,7 +172,8 @@ Facts passing_facts(const std::string& when) {
   return {
       {"time_" + when, utc_now()},
       {"load_average_" + when, known ? fmt::format("{:.2f} {:.2f} {:.2f}", load[0], load[1], load[2]) : "not known"},
-      {"clock_MHz_" + when, clock_MHz()}};
+      {"clock_MHz_" + when, clock_MHz()},
+      {"temperature_C_" + when, temperature_C()}};
 }
 
 }  // namespace lamina::bench

@@ -16,7 +16,8 @@ using Facts = std::vector<Fact>;
 /// headers and at run time, commit, how it will be timed.
 Facts lasting_facts(Backends&);
 
-/// What changes meanwhile: load average, clock of the processors, time; each key ends in "_" and `when`.
+/// What changes meanwhile: load average, clock and temperature of the processors, time; each key ends in "_" and
+/// `when`.
 Facts passing_facts(const std::string& when);
 
 }  // namespace lamina::bench

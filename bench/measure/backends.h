@@ -26,6 +26,8 @@ class Backends {
   /// Of backends that were left out, why: "cudnn: this build ...".
   const std::vector<std::string>& left_out() const { return left_out_; }
 
+  int threads() const { return settings_.threads; }  ///< as asked for a processor's backend; 0: all
+
   /// Throws what make_backend throws.
   Backend& at(const std::string& name);
   Backend& usable(const std::string& name);  ///< throws Unsupported where it cannot run here, with the reason

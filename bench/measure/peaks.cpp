@@ -42,6 +42,10 @@ double rate_or_0(Measure&& measure) {
 
 std::string key_of(const std::string& backend, DType dtype) { return fmt::format("{}/{}", backend, to_string(dtype)); }
 
+DeviceInfo::Kind kind_of(const std::string& backend) {
+  return runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
+}
+
 /// The value of a key, measured where it is new.
 template <class Map, class Measure>
 auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& measure) {
@@ -63,8 +67,13 @@ double Peaks::product_flops(const std::string& backend, DType dtype) {
                        [&] { return rate_or_0([&] { return measured_product(backends_->at(backend), dtype); }); });
 }
 
+double Peaks::known_bytes_per_second(const std::string& backend) const {
+  const auto found = memory_.find(kind_of(backend));
+  return found == memory_.end() ? 0 : found->second;
+}
+
 double Peaks::bytes_per_second(const std::string& backend) {
-  const DeviceInfo::Kind kind = runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
+  const DeviceInfo::Kind kind = kind_of(backend);
   const auto measured = [kind] {
     double best = 0;
     for (const DeviceInfo& device : devices()) {

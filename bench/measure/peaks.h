@@ -23,6 +23,7 @@ class Peaks {
   /// What the backend's units reach by its own measurement or, where it has none, a large product.
   const Peak& of(const std::string& backend, DType);
   const std::map<std::string, Peak>& known() const { return peaks_; }  ///< by "eigen/f32": those that were asked for
+  const std::map<std::string, double>& known_products() const { return products_; }  ///< likewise, of the products
   /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution. 0 where it
   /// cannot be measured.
   double product_flops(const std::string& backend, DType);
@@ -30,6 +31,7 @@ class Peaks {
   /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates. 0 where it
   /// cannot be measured, or was interrupted.
   double bytes_per_second(const std::string& backend);
+  double known_bytes_per_second(const std::string& backend) const;  ///< measures nothing; 0: not known yet
 
  private:
   Backends* backends_;

@@ -76,6 +76,10 @@ void add_screen(CLI::App& app, Screen& screen) {
       ->group("Rows");
 }
 
+void add_out(CLI::App& app, std::filesystem::path& file) {
+  app.add_option("--benchmark_out", file, "File for the results as JSON, every sample in it")->type_name("FILE");
+}
+
 void add_size(CLI::App& app, NetSettings& net) {
   app.add_option("--image", net.image,
                  "Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "

@@ -32,6 +32,8 @@ CLI::Option* add_passes(CLI::App&, int& passes);
 void add_networks(CLI::App&, std::vector<std::string>& networks);
 void add_format(CLI::App&, Format&);
 void add_screen(CLI::App&, Screen&);
+/// --benchmark_out.
+void add_out(CLI::App&, std::filesystem::path& file);
 /// --image, --width_divisor, --softmax.
 void add_size(CLI::App&, NetSettings&);
 /// --batch, --layout.

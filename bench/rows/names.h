@@ -4,27 +4,12 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "measure/config.h"
+#include "measure/row_key.h"
 #include "options.h"
 
 namespace lamina::bench {
-
-/// What a row is of: all that its time depends on but the machine, the versions and the number of threads. Its name is
-/// printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
-struct RowKey {
-  std::string what;  ///< "net", "layer", "setup"
-  std::string network;
-  std::string layer{};  ///< of "layer": the node
-  std::string part;     ///< the pass, or the step of the set-up
-  std::string backend;
-  std::string algorithm{};  ///< of "layer", as asked for: a name, or "default"
-  std::string type, layout;
-  int batch = 0;
-  std::vector<std::pair<std::string, std::string>> differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
-};
 
 /// "net/resnet50/total/eigen/f32/nchw/batch:16"
 RowKey net_key(const Config&, std::string_view part, const RunOptions&);
@@ -33,8 +18,6 @@ RowKey layer_key(const Config&, std::string_view node, std::string_view pass, st
                  const RunOptions&);
 /// "setup/resnet50/plan/eigen/f32/nchw/batch:16"
 RowKey setup_key(const Config&, std::string_view part, const RunOptions&);
-
-std::string to_string(const RowKey&);
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks.
 /// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names and then `left_out`.

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <sstream>
 
+#include "entries.h"
 #include "tune/statistics.h"
 
 namespace lamina::bench {
@@ -24,62 +24,32 @@ double summary(const std::string& name, const std::vector<double>& x) {
   return mean(x) > 0 ? deviation(x) / mean(x) : 0;
 }
 
-/// What a row is of, as fields.
-Json fields_of(const RowKey& key) {
-  Json fields = {{"what", key.what}, {"network", key.network}};
-  if (!key.layer.empty()) fields["layer"] = key.layer;
-  fields["part"] = key.part;
-  fields["backend"] = key.backend;
-  if (!key.algorithm.empty()) fields["algorithm"] = key.algorithm;
-  fields["type"] = key.type;
-  fields["layout"] = key.layout;
-  fields["batch"] = key.batch;
-  for (const auto& [what, value] : key.differs) fields["differs"][what] = value;
-  return fields;
-}
-
-/// A run of a row as Google Benchmark writes it, under the row's own name: the library would append
-/// "/iterations:1/repeats:3/manual_time". Beside it stand the time that the processors spent in the samples, which the
-/// library cannot know, and what the row and its measurement are.
-Json fields_of(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
-  std::vector<Sample> samples = outcome.samples[row.part];  // that the run is about: all of them, or its own
-  const bool aggregate = run.run_type == run.RT_Aggregate;
-  Json fields = {{"name", aggregate ? row.name + "_" + run.aggregate_name : row.name},
-                 {"family_index", run.family_index},
-                 {"per_family_instance_index", run.per_family_instance_index},
-                 {"run_name", row.name},
-                 {"run_type", aggregate ? "aggregate" : "iteration"},
-                 {"repetitions", run.repetitions}};
-  if (!aggregate) fields["repetition_index"] = run.repetition_index;
-  fields["threads"] = run.threads;
+/// What the library computed from the passes of a row, under the row's own name: the library would append
+/// "/iterations:1/repeats:3/manual_time". It cannot know the time that the processors spent.
+Json aggregate_entry(const benchmark::BenchmarkReporter::Run& run, const Row& row, const Outcome& outcome) {
+  const std::vector<Sample>& samples = outcome.samples[row.part];
   const bool ratio = run.aggregate_unit == benchmark::kPercentage;
-  if (aggregate) {
-    fields["aggregate_name"] = run.aggregate_name;
-    fields["aggregate_unit"] = ratio ? "percentage" : "time";
-  } else if (const auto index = static_cast<std::size_t>(run.repetition_index); index < samples.size()) {
-    samples = {samples[index]};
-  } else {
-    samples.clear();
-    fields["error_occurred"] = true;
-    fields["error_message"] = outcome.failure;
-  }
+  Json entry = {{"name", row.name + "_" + run.aggregate_name},
+                {"family_index", run.family_index},
+                {"per_family_instance_index", run.per_family_instance_index},
+                {"run_name", row.name},
+                {"run_type", "aggregate"},
+                {"repetitions", run.repetitions},
+                {"threads", run.threads},
+                {"aggregate_name", run.aggregate_name},
+                {"aggregate_unit", ratio ? "percentage" : "time"}};
   const auto number = [&](const std::string& name, double value) {
-    if (std::isfinite(value)) fields[name] = value;  // JSON has no NaN, as the variation of zeros is
+    if (std::isfinite(value)) entry[name] = value;  // JSON has no NaN, as the variation of zeros is
   };
-  const double cpu = summary(aggregate ? run.aggregate_name : "mean", cpu_seconds_of(samples));
-  fields["iterations"] = run.iterations;
-  fields["real_time"] = 0.0;
+  const double cpu = summary(run.aggregate_name, cpu_seconds_of(samples));
+  entry["iterations"] = run.iterations;
+  entry["real_time"] = 0.0;
   number("real_time", ratio ? run.real_accumulated_time : run.GetAdjustedRealTime());
-  fields["cpu_time"] = ratio ? cpu : cpu * benchmark::GetTimeUnitMultiplier(run.time_unit);
-  fields["time_unit"] = benchmark::GetTimeUnitString(run.time_unit);
+  entry["cpu_time"] = ratio ? cpu : cpu * unit_of(row).per_second;
+  entry["time_unit"] = unit_of(row).name;
   for (const auto& [name, counter] : run.counters) number(name, counter.value);
-  if (!outcome.note.empty()) fields["label"] = outcome.note;
-  fields["key"] = fields_of(row.key);
-  if (!outcome.algorithm.empty()) fields["algorithm"] = outcome.algorithm;
-  if (const Launches launches = launches_of(samples); launches != Launches::none)
-    fields["launches"] = to_string(launches);
-  if (const std::string reasons = throttled_of(samples); !reasons.empty()) fields["throttled"] = reasons;
-  return fields;
+  add_facts(entry, row, outcome, samples);
+  return entry;
 }
 
 /// What a row says of itself, and the median of the clocks that its device reported.
@@ -98,12 +68,7 @@ Report::Report(const Runner& runner, ResultFile& file, Screen screen, Table* tab
   for (const Row& row : runner.rows()) name_width_ = std::max(name_width_, row.name.size());
 }
 
-bool Report::ReportContext(const Context& context) {
-  std::ostringstream text;  // some of it only the library knows
-  benchmark::JSONReporter json;
-  json.SetOutputStream(&text);
-  json.ReportContext(context);  // leaves the list of rows open
-  file_->document = Json::parse(text.str() + "]}");
+bool Report::ReportContext(const Context&) {
   if (screen_ == Screen::console && table_ == nullptr)
     fmt::print("{:<{}} {:>12} {:>10} {:>11} {:>10} {:>7}\n", "row", name_width_, "median ms", "+- ms", "images/s",
                "GFLOP/s", "of peak");
@@ -125,7 +90,11 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
     const bool aggregate = run.run_type == Run::RT_Aggregate;
     // Aggregates would count passes that never were. Each pass after the first failure fails alike.
     const bool kept = aggregate ? measured >= run.repetitions : run.repetition_index < measured + (failed ? 1 : 0);
-    if (kept) file_->document["benchmarks"].push_back(fields_of(run, row, outcome));
+    if (!kept) continue;
+    file_->document["benchmarks"].push_back(
+        aggregate ? aggregate_entry(run, row, outcome)
+                  : pass_entry(row, outcome, static_cast<std::size_t>(run.repetition_index), run.family_index,
+                               static_cast<int>(run.repetitions)));
   }
   file_->save_now_and_then();
   progress_->clear();

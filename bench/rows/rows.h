@@ -10,6 +10,7 @@
 #include "measure/session.h"
 #include "names.h"
 #include "options.h"
+#include "timing/machine_watch.h"
 #include "timing/samples.h"
 
 namespace lamina::bench {
@@ -63,9 +64,11 @@ struct Outcome {
   MemoryReport memory{};
   std::map<std::string, double> counters{};  ///< of the measurement
   std::string note, algorithm;
-  double peak_flops = 0;     ///< of the backend and type, per second; 0: not known
-  std::string failure;       ///< why it could not be measured, kind first
-  bool unsupported = false;  ///< and that is rightly so
+  double peak_flops = 0;                         ///< of the backend and type, per second; 0: not known
+  Conditions conditions{};                       ///< of the machine meanwhile
+  std::string failure;                           ///< why it could not be measured, kind first
+  bool unsupported = false;                      ///< and that is rightly so
+  std::size_t wanted_bytes = 0, free_bytes = 0;  ///< of one that is out of memory, as far as they are known
 };
 
 /// By group.

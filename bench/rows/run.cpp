@@ -2,7 +2,6 @@
 
 #include "run.h"
 
-#include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "context/context.h"
+#include "context/results.h"
 #include "io/interrupt.h"
 #include "io/quantities.h"
 #include "io/result_file.h"
@@ -22,6 +21,8 @@
 
 namespace lamina::bench {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::vector<Row> picked(std::vector<Row> rows, const std::string& filter, const std::string& left_out) {
   std::vector<std::string> names;
@@ -42,22 +43,9 @@ int list_rows(Session& session, const RunOptions& options) {
   return 0;
 }
 
-Facts peak_facts(const Peaks& peaks) {
-  Facts facts;
-  for (const auto& [key, peak] : peaks.known()) {
-    facts.emplace_back("peak_GFLOPs_" + key, fmt::format("{:.1f}", 1e-9 * peak.flops));
-    facts.emplace_back("peak_is_" + key, peak.description());
-  }
-  return facts;
-}
-
-void add(nlohmann::ordered_json& context, const Facts& facts) {
-  for (const auto& [key, value] : facts) context[key] = value;
-}
-
 /// Names of the files of --table, without their ends: the time at the start keeps them apart.
-std::filesystem::path stem(const RunOptions& options, const Facts& start) {
-  std::string time = start.front().second;
+std::filesystem::path stem(const RunOptions& options) {
+  std::string time = passing_facts("start").front().second;
   std::replace(time.begin(), time.end(), ':', '-');
   return options.results / time;
 }
@@ -95,8 +83,7 @@ bool finish_files(ResultFile& file, Table* table, const std::filesystem::path& t
 }
 
 int measure_rows(Session& session, const RunOptions& options) {
-  const Facts start = passing_facts("start");
-  const std::filesystem::path table_stem = stem(options, start);
+  const std::filesystem::path table_stem = stem(options);
   std::filesystem::path out = options.out;
   if (out.empty() && options.table) out = table_stem.string() + ".json";
   if (!out.empty()) check_writable(out);
@@ -113,17 +100,15 @@ int measure_rows(Session& session, const RunOptions& options) {
   ResultFile file(out);
   Table table;
   Report report(runner, file, options.screen, options.table ? &table : nullptr, progress);
-  for (const Facts& facts : {lasting_facts(session.backends), start})
-    for (const auto& [key, value] : facts) benchmark::AddCustomContext(key, value);
-  for (const auto& [key, value] : options.context) benchmark::AddCustomContext(key, value);
-  for (const auto& [key, value] : peak_facts(session.peaks)) benchmark::AddCustomContext(key, value);
+  Json& context = file.document["context"];
+  context = start_context(session.backends);
+  add_peaks(context, session.peaks);
+  for (const auto& [key, value] : options.context) context[key] = value;
 
   runner.run(report);
   progress.clear();
 
-  add(file.document["context"], peak_facts(session.peaks));  // those that were not measured before the rows
-  add(file.document["context"], passing_facts("end"));
-  file.document["context"]["interrupted"] = interrupted() != 0;
+  end_context(context, session.peaks);
   if (options.published) table.add_published();
   if (options.table && options.screen == Screen::console) fmt::print("\n{}", table.text());
   if (options.screen == Screen::json) fmt::print("{}\n", file.document.dump(2));

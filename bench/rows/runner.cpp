@@ -7,31 +7,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
 
+#include "entries.h"
 #include "io/interrupt.h"
-#include "io/quantities.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
-namespace {
-
-/// The kind of an error, for the text of its row.
-std::string text_of(const std::exception& error) {
-  const auto is = [&]<class Kind>(Kind*) { return dynamic_cast<const Kind*>(&error) != nullptr; };
-  const char* kind = is(static_cast<Unsupported*>(nullptr))      ? "Unsupported"
-                     : is(static_cast<OutOfMemory*>(nullptr))    ? "OutOfMemory"
-                     : is(static_cast<DeviceError*>(nullptr))    ? "DeviceError"
-                     : is(static_cast<ShapeError*>(nullptr))     ? "ShapeError"
-                     : is(static_cast<LoadError*>(nullptr))      ? "LoadError"
-                     : is(static_cast<FileError*>(nullptr))      ? "FileError"
-                     : is(static_cast<UsageError*>(nullptr))     ? "UsageError"
-                     : is(static_cast<std::bad_alloc*>(nullptr)) ? "OutOfMemory on the host"
-                                                                 : "Error";
-  return fmt::format("{}: {}", kind, error.what());
-}
-
-}  // namespace
 
 Runner::Runner(Session& session, std::vector<Row> rows, int passes, Progress& progress)
     : session_(&session), rows_(std::move(rows)), passes_(passes), progress_(&progress) {
@@ -68,7 +49,7 @@ void Runner::repetition(const Row& row, std::size_t index, benchmark::State& sta
     return;
   }
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(samples[index].seconds);
-  count(row, samples[index], state);
+  for (const auto& [name, value] : counters_of(row, outcome, samples[index])) state.counters[name] = value;
 }
 
 void Runner::measure(const Row& row, std::size_t index) {
@@ -84,6 +65,7 @@ void Runner::measure(const Row& row, std::size_t index) {
       progress_->show(row, 0, passes);
       measurement_.reset();  // two plans at once may not fit
       open_ = nullptr;
+      watch_.begin();
       measurement_ = group.open();
       open_ = &group;
       outcome.memory = measurement_->memory();
@@ -99,10 +81,11 @@ void Runner::measure(const Row& row, std::size_t index) {
     outcome.counters = measurement_->counters();
     outcome.note = measurement_->note();
     outcome.algorithm = measurement_->algorithm();
+    watch_.look();
+    outcome.conditions = watch_.conditions();
     progress_->pass_done(group);
   } catch (const std::exception& error) {
-    outcome.failure = text_of(error);
-    outcome.unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
+    set_failure(outcome, error);
     measurement_.reset();
     open_ = nullptr;
     progress_->group_failed(group, passes + 1 - static_cast<int>(index));
@@ -115,32 +98,6 @@ void Runner::measure(const Row& row, std::size_t index) {
       lost_[backend] = again.what();
     }
   }
-}
-
-void Runner::count(const Row& row, const Sample& sample, benchmark::State& state) const {
-  const Outcome& outcome = outcomes_.at(row.group.get());
-  const Work& work = row.work();
-  const auto rate = [&](const char* name, double amount) {
-    if (amount > 0 && sample.seconds > 0) state.counters[name] = amount / sample.seconds;
-  };
-  rate("images_per_second", work.images);
-  rate("flops_per_second", work.flops);
-  rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
-  if (outcome.peak_flops > 0) rate("share_of_peak", work.flops / outcome.peak_flops);
-  const auto mebibytes = [&](const char* name, std::size_t bytes) {
-    state.counters[name] = static_cast<double>(bytes) / mebibyte;
-  };
-  mebibytes("arena_MiB", outcome.memory.arena);
-  mebibytes("workspace_MiB", outcome.memory.workspace);
-  mebibytes("plan_MiB", outcome.memory.total());
-  if (row.group->layers > 0) state.counters["layers"] = row.group->layers;
-  const auto reading = [&](const char* name, const std::optional<double>& value) {
-    if (value) state.counters[name] = *value;
-  };
-  reading("sm_mhz", sample.state.sm_mhz);
-  reading("temperature_c", sample.state.temperature_c);
-  reading("power_w", sample.state.power_w);
-  for (const auto& [name, value] : outcome.counters) state.counters[name] = value;
 }
 
 bool Runner::any_failed() const {

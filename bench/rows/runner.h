@@ -32,7 +32,6 @@ class Runner {
   void repetition(const Row&, std::size_t index, benchmark::State&);
   /// Makes sure that the group has sample `index`, or a failure.
   void measure(const Row&, std::size_t index);
-  void count(const Row&, const Sample&, benchmark::State&) const;
 
   Session* session_;
   std::vector<Row> rows_;
@@ -41,6 +40,7 @@ class Runner {
   Outcomes outcomes_;
   const Group* open_ = nullptr;  ///< whose measurement is alive
   std::unique_ptr<Measurement> measurement_;
+  MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // What can be said of networks without running them: layers, algorithms, and the memory they would take.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct DescribeOptions : PlanningSettings {
 struct MemoryOptions : PlanningSettings {
   std::vector<std::string> networks{};
   Format format = Format::text;
+  std::filesystem::path out{};  ///< of the predictions as JSON, with the memory over the plan's time; empty: none
 };
 
 /// The networks there are: what each was made for, the smallest image it takes, and where it is from.
@@ -30,7 +32,8 @@ std::string describe(const DescribeOptions&);
 /// named, or measured. Unless it measures, it touches no device. Throws UsageError, Unsupported.
 std::string describe_algorithms(Session&, const DescribeOptions&);
 
-/// Memory that training and inference take, by kind, and the largest batch that fits under the memory limit.
+/// Memory that training and inference take, by kind, and the largest batch that fits under the memory limit. Writes the
+/// file of the options, if there is one.
 std::string describe_memory(Session&, const MemoryOptions&);
 
 }  // namespace lamina::bench

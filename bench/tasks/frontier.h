@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/print.h"
 #include "io/text_table.h"
+#include "measure/row_key.h"
 #include "measure/session.h"
 #include "pareto.h"
 
@@ -21,10 +23,12 @@ struct FrontierOptions : PlanningSettings {
   Format format = Format::text;
   int passes = 0;                       ///< samples of each algorithm; 0: as the tuner does
   std::filesystem::path choices_out{};  ///< of the picks; empty: none
+  std::filesystem::path out{};          ///< of the frontiers as JSON; empty: none
 };
 
 struct FrontierLine {
   std::string node;  ///< the first of the layer's
+  std::string op;    ///< "conv"
   int layers = 1;    ///< of the network: in backward_data, those whose gradient is wanted
   Cost work;
   LayerTuning tuning;
@@ -79,6 +83,9 @@ WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>
 /// Adds the picks to a file that --choices reads, and tells for how many layers there are any; of the layer at which
 /// measuring was interrupted there is none, and without any the file is left alone. Throws FileError.
 std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
+
+/// A frontier as an entry of a result file, with every algorithm tried.
+nlohmann::ordered_json frontier_json(const RowKey&, const Frontier&, const FastestNet&, const Limits&);
 
 /// Prints the frontiers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured, and then adds its choices to --choices_out. Interrupted, prints what there is. Beside CSV, standard error

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 
+#include "context/results.h"
 #include "frontier.h"
 #include "io/interrupt.h"
 #include "io/quantities.h"
@@ -181,6 +182,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
   const Choice& demands = options.plan.choice;
   const Limits limits{demands.workspace_limit, demands.max_error, demands.deterministic};
   if (!options.choices_out.empty()) check_writable(options.choices_out);
+  Results results(session.backends, options.out, "frontiers");
   TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}}, columns());
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
@@ -203,6 +205,8 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     });
     if (terminal) fmt::print(stderr, "\r\033[K");
     const FastestNet net = fastest_net(frontier, limits);
+    if (results.wanted())
+      results.add(frontier_json(plan_key("frontier", c, "training", options), frontier, net, limits));
     const bool first = &c == all.data();
     add_rows(tables, frontier, net, limits, !text);
     if (text)
@@ -220,6 +224,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     if (!options.choices_out.empty()) save_and_tell(session, frontier, net, why.empty(), options.choices_out.string());
     if (text && whole && why.empty()) print(whole_text(session, frontier, options.passes, net, choices));
   }
+  results.finish(session.peaks);
 }
 
 }  // namespace lamina::bench

@@ -7,11 +7,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
+#include <utility>
 
+#include "context/results.h"
 #include "io/interrupt.h"
+#include "lamina/live_memory.h"
 #include "measure/layers.h"
 #include "timing/stopwatch.h"
+#include "trace.h"
 #include "tune/statistics.h"
 
 namespace lamina::bench {
@@ -21,12 +26,6 @@ std::string medians_text(int passes, int asked) {
   const std::string text = passes == 1 ? "one pass" : fmt::format("medians of {} passes", passes);
   return passes == asked ? text : fmt::format("{}: interrupted before {}", text, asked);
 }
-
-/// What the shares of a ledger are of.
-struct Rates {
-  Peak units;
-  double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
-};
 
 /// `product` is not measured where nobody wants it. An interrupt leaves the rest at 0.
 Rates rates_of(Peaks& peaks, const Config& c, bool product) {
@@ -38,9 +37,21 @@ Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   return rates;
 }
 
+/// By first node of a unit, and whether it is its backward: bytes of the arena in use.
+std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session& session, const Config& c) {
+  std::map<std::pair<int, bool>, std::size_t> live;
+  for (const LiveMemory& step : predict_live_memory(plan.graph(), session.backends.at(c.backend), plan.options()))
+    live[{step.nodes.front(), step.backward}] = step.total();
+  return live;
+}
+
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
+
+double Rates::least_seconds(double flops, double bytes) const {
+  return units.flops > 0 && memory > 0 ? std::max(flops / units.flops, bytes / memory) : 0;
+}
 
 double Ledger::sum() const {
   return std::accumulate(entries.begin(), entries.end(), 0.0,
@@ -70,10 +81,21 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   if (forward.empty()) return ledger;
   ledger.forward_seconds = median_interval(forward).middle;
   ledger.backward_seconds = median_interval(backward).middle;
+  ledger.forward_samples = forward;
+  ledger.backward_samples = backward;
+  const auto live = live_bytes(plan, session, c);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
-    ledger.entries.push_back({layers_text(plan.graph(), call.nodes), passes_text(call.passes), call.algorithm,
-                              median_interval(calls[i]).middle, call.cost.flops, call.cost.bytes});
+    LedgerEntry& entry = ledger.entries.emplace_back();
+    entry = {layers_text(plan.graph(), call.nodes), passes_text(call.passes), call.algorithm,
+             median_interval(calls[i]).middle,      call.cost.flops,          call.cost.bytes};
+    entry.call = i;
+    for (const int node : call.nodes) entry.nodes.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].name);
+    entry.op = op_name(plan.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op);
+    entry.samples = calls[i];
+    entry.workspace_bytes = call.workspace_bytes;
+    if (const auto at = live.find({call.nodes.front(), i >= plan.forward_calls()}); at != live.end())
+      entry.live_bytes = at->second;
   }
   ledger.moved = plan_cost(plan);
   ledger.alone = graph_cost(plan.graph(), c.dtype, plan.options().input_gradient);
@@ -95,6 +117,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
                      {"GB/s", true},
                      {"% of memory", true}});
   bool first = true;
+  Results results(session.backends, options.out, "ledgers");
+  Trace trace;
+  if (!options.trace.empty()) check_writable(options.trace);
   const std::vector<Config> all = configs(session.backends, options.configs, options.networks);
   fmt::print(stderr, "Measuring what the backends reach here\n");
   for (const Config& c : all) rates_of(session.peaks, c, text);
@@ -111,6 +136,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
                  ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
     if (ledger.passes == 0) continue;
+    const RowKey key = plan_key("ledger", c, "training", options);
+    if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes));
+    if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)}, std::move(cells));
@@ -149,6 +177,8 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
         1e-9 * ledger.alone.backward.bytes));
     first = false;
   }
+  results.finish(session.peaks);
+  if (!options.trace.empty()) trace.save(options.trace, session.backends);
 }
 
 }  // namespace lamina::bench

@@ -1,12 +1,15 @@
 #pragma once
 // Where a network's time goes: every call of its plan timed by itself, and their sum against the whole.
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "io/print.h"
 #include "io/text_table.h"
 #include "measure/costs.h"
+#include "measure/row_key.h"
 #include "measure/session.h"
 
 namespace lamina::bench {
@@ -14,7 +17,9 @@ namespace lamina::bench {
 struct LedgerOptions : PlanningSettings {
   std::vector<std::string> networks{};
   Format format = Format::text;
-  int passes = 0;  ///< 0: 10 on a GPU, 3 on a processor
+  int passes = 0;                 ///< 0: 10 on a GPU, 3 on a processor
+  std::filesystem::path out{};    ///< of the ledgers as JSON; empty: none
+  std::filesystem::path trace{};  ///< of the ledgers as a trace for Perfetto; empty: none
 };
 
 struct LedgerEntry {
@@ -23,19 +28,37 @@ struct LedgerEntry {
   std::string algorithm;
   double seconds = 0;           ///< median over the passes
   double flops = 0, bytes = 0;  ///< as Call::cost has them
+  std::size_t call = 0;         ///< its place in the plan: forward first
+  std::vector<std::string> nodes{};
+  std::string op{};  ///< of the first node
+  std::vector<double> samples{};
+  std::size_t workspace_bytes = 0, live_bytes = 0;  ///< live: of the arena, while it runs
+};
+
+/// What the shares of a ledger are of.
+struct Rates {
+  Peak units{};
+  double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
+
+  /// The least time of so much work at these rates; 0: they are not known.
+  double least_seconds(double flops, double bytes) const;
 };
 
 struct Ledger {
   std::vector<LedgerEntry> entries;                  ///< biggest first
   double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
-  GraphCost moved, alone;                            ///< by the plan's calls, and by each pass of each op alone
-  int passes = 0;                                    ///< fewer than asked: interrupted; 0: there are no times
+  std::vector<double> forward_samples, backward_samples;
+  GraphCost moved, alone;  ///< by the plan's calls, and by each pass of each op alone
+  int passes = 0;          ///< fewer than asked: interrupted; 0: there are no times
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }
 };
 
 /// Interrupted, the pass that runs is the last.
 Ledger make_ledger(Session&, const Config&, int passes);
+
+/// A ledger as an entry of a result file, its calls in the order of the plan. `asked`: passes.
+nlohmann::ordered_json ledger_json(const RowKey&, const Ledger&, const Rates&, int asked);
 
 /// Prints the ledgers of all networks, backends and batches that the options name, as text or CSV, each when it is
 /// measured. Interrupted, prints what there is, and says on standard error what is missing.

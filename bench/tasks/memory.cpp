@@ -2,76 +2,71 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "context/results.h"
 #include "describe.h"
 #include "io/quantities.h"
-#include "lamina/error.h"
+#include "lamina/live_memory.h"
+#include "measure/layers.h"
+#include "measure/memory_prediction.h"
+#include "measure/row_key.h"
 
 namespace lamina::bench {
 namespace {
 
-constexpr int largest_batch_tried = 1 << 16;
-
-struct Largest {
-  int batch = 0;  ///< 0: not even one image fits
-  std::size_t bytes = 0;
-  bool at_least = false;  ///< larger ones were not tried
-};
-
-class Predictor {
- public:
-  Predictor(Session& session, Config config, Mode mode) : session_(&session), config_(std::move(config)), mode_(mode) {}
-
-  MemoryReport at(int batch) {
-    config_.batch = batch;
-    return predict_memory(session_->plans.graph(config_), session_->backends.at(config_.backend),
-                          session_->plans.options(config_, mode_));
-  }
-
-  Largest largest_under(std::size_t limit) {
-    Largest best;
-    int too_large = largest_batch_tried + 1;
-    const auto fits = [&](int batch) {
-      std::size_t bytes = std::numeric_limits<std::size_t>::max();
-      try {
-        bytes = at(batch).total();
-      } catch (const ShapeError&) {  // beyond what a shape can hold
-      }
-      if (bytes <= limit && batch > best.batch) best = {batch, bytes, batch == largest_batch_tried};
-      if (bytes > limit) too_large = std::min(too_large, batch);
-      return bytes;
-    };
-    if (fits(1) > limit) return {};
-    // Memory is nearly a straight line in the batch: aim by two points, and halve where the aim is off.
-    double slope = static_cast<double>(fits(2)) - static_cast<double>(at(1).total());
-    for (bool aim = true; best.batch + 1 < too_large; aim = !aim) {
-      const double room = static_cast<double>(limit - best.bytes);
-      double next = (best.batch + static_cast<double>(too_large)) / 2;
-      if (aim && slope > 0) next = best.batch + room / slope;
-      const int batch = std::clamp(static_cast<int>(std::min(next, 1e9)), best.batch + 1, too_large - 1);
-      const int before = best.batch;
-      const std::size_t bytes_before = best.bytes;
-      if (fits(batch) <= limit && batch > before)
-        slope = (static_cast<double>(best.bytes) - static_cast<double>(bytes_before)) / (batch - before);
-    }
-    return best;
-  }
-
- private:
-  Session* session_;
-  Config config_;
-  Mode mode_;
-};
+using Json = nlohmann::ordered_json;
 
 std::string mib(std::size_t bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / mebibyte); }
 
-std::string text_of(const Largest& largest, std::size_t limit) {
+std::string text_of(const LargestBatch& largest, std::size_t limit) {
   if (largest.batch == 0) return fmt::format("not even one image fits in {}", bytes_text(static_cast<double>(limit)));
   return fmt::format("{}batch {} fits in {} ({} of it used)", largest.at_least ? "at least " : "", largest.batch,
                      bytes_text(static_cast<double>(limit)), bytes_text(static_cast<double>(largest.bytes)));
+}
+
+Json memory_json(Session& session, const Config& c, const MemoryOptions& options, Mode mode, MemoryPredictor& predictor,
+                 std::size_t limit, bool limited) {
+  const MemoryReport report = predictor.at(c.batch);
+  const char* const part = mode == Mode::training ? "training" : "inference";
+  Json json = {{"key", fields_of(plan_key("memory", c, part, options))},
+               {"mode", part},
+               {"parameters", report.parameters},
+               {"state", report.state},
+               {"optimiser", report.optimiser},
+               {"inputs", report.inputs},
+               {"arena", report.arena},
+               {"values", report.values},
+               {"gradients", report.gradients},
+               {"saved", report.saved},
+               {"scratch", report.scratch},
+               {"workspace", report.workspace},
+               {"prepared", report.prepared},
+               {"total", report.total()},
+               {"workspace_exact", report.workspace_exact}};
+  if (limited) {
+    const LargestBatch largest = predictor.largest_under(limit);
+    json["limit_bytes"] = limit;
+    json["largest_batch"] = largest.batch;
+    json["largest_batch_bytes"] = largest.bytes;
+    json["largest_batch_at_least"] = largest.at_least;
+  }
+  const Graph graph = session.plans.graph(c);
+  json["steps"] = Json::array();
+  for (const LiveMemory& step :
+       predict_live_memory(graph, session.backends.at(c.backend), session.plans.options(c, mode)))
+    json["steps"].push_back({{"step", json["steps"].size()},
+                             {"layers", layers_text(graph, step.nodes)},
+                             {"pass", step.backward ? "backward" : "forward"},
+                             {"live_bytes", step.total()},
+                             {"by_kind",
+                              {{"values", step.values},
+                               {"gradients", step.gradients},
+                               {"saved", step.saved},
+                               {"scratch", step.scratch},
+                               {"workspace", step.workspace}}}});
+  return json;
 }
 
 }  // namespace
@@ -91,16 +86,22 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   const bool text = options.format == Format::text;
   const std::size_t limit = options.backends.memory_limit;
   const bool limited = limit != std::numeric_limits<std::size_t>::max();
+  Results results(session.backends, options.out, "memories");
   TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
                     {{"MiB"}, {"training", true}, {"inference", true}});
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.networks)) {
-    Predictor training(session, c, Mode::training), inference(session, c, Mode::inference);
+    MemoryPredictor training(session.plans, session.backends, c, Mode::training);
+    MemoryPredictor inference(session.plans, session.backends, c, Mode::inference);
     const Report a = training.at(c.batch), b = inference.at(c.batch);
     const auto add = [&](const char* kind, std::string of_training, std::string of_inference) {
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},
                  {kind, std::move(of_training), std::move(of_inference)});
     };
+    if (results.wanted()) {
+      results.add(memory_json(session, c, options, Mode::training, training, limit, limited));
+      results.add(memory_json(session, c, options, Mode::inference, inference, limit, limited));
+    }
     for (const auto& [kind, part] : kinds) add(kind, mib(a.*part), mib(b.*part));
     add("total", mib(a.total()), mib(b.total()));
     if (!text && limited)
@@ -116,6 +117,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
       all += fmt::format("Training: {}.\nInference: {}.\n", text_of(training.largest_under(limit), limit),
                          text_of(inference.largest_under(limit), limit));
   }
+  results.finish(session.peaks);
   return text ? all : tables.take();
 }
 

@@ -12,6 +12,7 @@
 #include "lamina/gradient_check.h"
 #include "lamina/graph.h"
 #include "lamina/initialisers.h"
+#include "lamina/live_memory.h"
 #include "lamina/nets.h"
 #include "lamina/op.h"
 #include "lamina/optimiser.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aliases.h"
+#include "lamina/live_memory.h"
 #include "lifetimes.h"
 #include "units.h"
 
@@ -34,6 +35,12 @@ struct Workspaces {
   Location forward, backward, recompute;  ///< forward: of prepare, too
 };
 
+/// A block of the arena.
+struct ArenaBlock {
+  Lifetime life;
+  std::size_t LiveMemory::*kind;
+};
+
 /// Everything that a plan decides before it has memory.
 struct PlanLayout {
   Units units;
@@ -46,6 +53,7 @@ struct PlanLayout {
   EachUnit<decltype(MeasuredChoice::tied)> tied;  ///< empty where nothing was measured
   std::size_t parameter_bytes = 0;                ///< of the parameters; their gradients take as much
   std::size_t norm_offset = 0;                    ///< in the optimiser's buffer, after its state
+  std::vector<ArenaBlock> blocks;
   MemoryReport memory;
 };
 

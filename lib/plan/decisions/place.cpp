@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 #include "decisions.h"
 #include "support/rounding.h"
@@ -34,25 +35,33 @@ class Row {
 /// Blocks with lifetimes, packed into the arena when all are known.
 class Arena {
  public:
-  /// Adds the bytes to `total`; `location` is set by place().
-  void take(std::size_t bytes, Step first, Step last, Location& location, std::size_t& total) {
+  /// `location` is set by place().
+  void take(std::size_t bytes, Step first, Step last, Location& location, std::size_t LiveMemory::*kind) {
     if (bytes == 0) return;
-    blocks_.push_back({bytes, static_cast<int>(first), static_cast<int>(last)});
+    blocks_.push_back({{bytes, static_cast<int>(first), static_cast<int>(last)}, kind});
     locations_.push_back(&location);
-    total += bytes;
   }
   std::size_t place() {
-    const Packing packing = pack(blocks_, block_alignment);
+    std::vector<Lifetime> lives;
+    for (const ArenaBlock& block : blocks_) lives.push_back(block.life);
+    const Packing packing = pack(lives, block_alignment);
     for (std::size_t i = 0; i < blocks_.size(); ++i) *locations_[i] = {BufferKind::arena, packing.offsets[i]};
     return packing.bytes;
   }
   /// For plans that pack nothing: every block lives as long as the plan.
   void outlive(Step end) {
-    for (Lifetime& block : blocks_) block.first = 0, block.last = static_cast<int>(end);
+    for (ArenaBlock& block : blocks_) block.life.first = 0, block.life.last = static_cast<int>(end);
   }
+  /// The bytes of all blocks of a kind, each once.
+  std::size_t bytes_of(std::size_t LiveMemory::*kind) const {
+    std::size_t bytes = 0;
+    for (const ArenaBlock& block : blocks_) bytes += block.kind == kind ? block.life.bytes : 0;
+    return bytes;
+  }
+  std::vector<ArenaBlock> blocks() && { return std::move(blocks_); }
 
  private:
-  std::vector<Lifetime> blocks_;
+  std::vector<ArenaBlock> blocks_;
   std::vector<Location*> locations_;
 };
 
@@ -85,7 +94,7 @@ class Tensors {
   Tensors(const EachNode<Accesses>& lives, const Places& places, EachNode<Location>& locations)
       : lives_(lives), places_(places), locations_(locations) {}
 
-  void take(const Nodes& nodes, DType dtype, Row& inputs, Arena& arena, std::size_t& total) {
+  void take(const Nodes& nodes, DType dtype, Row& inputs, Arena& arena, std::size_t LiveMemory::*kind) {
     EachNode<Step> first(lives_.size(), forever), last(lives_.size(), none<Step>);
     for (const NodeId i : lives_.ids()) {
       if (lives_[i].writes.empty()) continue;
@@ -98,7 +107,7 @@ class Tensors {
       if (last[i] == forever)
         locations_[i] = inputs.take(bytes);
       else if (last[i] != none<Step>)
-        arena.take(bytes, first[i], last[i], locations_[i], total);
+        arena.take(bytes, first[i], last[i], locations_[i], kind);
     }
   }
 
@@ -123,9 +132,9 @@ void take_workspace(PlanLayout& layout, UnitId id, Arena& arena) {
   const Unit& unit = units.list[id];
   Workspaces& at = layout.workspace[id];
   const auto take = [&](std::initializer_list<Pass> passes, Step when, Location& location) {
-    std::size_t bytes = 0, unused = 0;
+    std::size_t bytes = 0;
     for (const Pass pass : passes) bytes = std::max(bytes, workspace_bytes(*unit.lowered, pass));
-    arena.take(bytes, when, when, location, unused);
+    arena.take(bytes, when, when, location, &LiveMemory::workspace);
   };
   take({Pass::forward, Pass::prepare}, units.forward_step(id), at.forward);
   if (unit.backward) take({Pass::backward_params, Pass::backward_data}, units.backward_step(id), at.backward);
@@ -141,8 +150,8 @@ void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
   const Step forward = units.forward_step(id), backward = units.backward_step(id);
   Step last = unit.backward ? backward : forward;
   for (const Step step : layout.lives.remade[unit.y()].writes) last = std::max(last, step);
-  arena.take(lowered.saved_bytes, forward, last, layout.saved[id], memory.saved);
-  if (unit.backward) arena.take(lowered.backward_bytes, backward, backward, layout.scratch[id], memory.scratch);
+  arena.take(lowered.saved_bytes, forward, last, layout.saved[id], &LiveMemory::saved);
+  if (unit.backward) arena.take(lowered.backward_bytes, backward, backward, layout.scratch[id], &LiveMemory::scratch);
   layout.prepared[id] = prepared.take(lowered.prepared_bytes);
   for (const Lowered::Step& step : lowered.steps)
     memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());
@@ -163,29 +172,33 @@ void place(PlanLayout& layout, const Nodes& nodes, const Options& options) {
   Row inputs(BufferKind::inputs), prepared(BufferKind::prepared);
   Tensors values(layout.lives.value, layout.aliases.value, layout.value);
   Tensors gradients(layout.lives.gradient, layout.aliases.gradient, layout.gradient);
-  values.take(nodes, options.dtype, inputs, arena, memory.values);
-  gradients.take(nodes, options.dtype, inputs, arena, memory.gradients);
+  values.take(nodes, options.dtype, inputs, arena, &LiveMemory::values);
+  gradients.take(nodes, options.dtype, inputs, arena, &LiveMemory::gradients);
   for (const NodeId node : nodes.ids())
     if (const Accesses& again = layout.lives.remade[node]; layout.lives.dropped(node))
       arena.take(bytes_of(nodes[node].shape, options.dtype), again.first(), again.last(), layout.remade[node],
-                 memory.values);
+                 &LiveMemory::values);
   for (const UnitId unit : units.list.ids()) {
     take_blocks(layout, unit, arena, prepared);
     if (!options.keep_values) take_workspace(layout, unit, arena);
   }
   Location kept_workspace;  // for plans that keep what calls wrote: one block for all calls
   if (options.keep_values) {
-    std::size_t unused = 0;
-    arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, unused);
+    arena.take(memory.workspace, Step{0}, units.end(), kept_workspace, &LiveMemory::workspace);
     arena.outlive(units.end());
   }
   memory.arena = arena.place();
+  memory.values = arena.bytes_of(&LiveMemory::values);
+  memory.gradients = arena.bytes_of(&LiveMemory::gradients);
+  memory.saved = arena.bytes_of(&LiveMemory::saved);
+  memory.scratch = arena.bytes_of(&LiveMemory::scratch);
   memory.inputs = inputs.bytes();
   memory.prepared = prepared.bytes();
   if (options.keep_values)
     for (Workspaces& workspace : layout.workspace) workspace = {kept_workspace, kept_workspace, kept_workspace};
   values.follow_roots(size_of(options.dtype));
   gradients.follow_roots(size_of(options.dtype));
+  layout.blocks = std::move(arena).blocks();
 }
 
 }  // namespace lamina::planner

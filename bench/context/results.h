@@ -1,0 +1,36 @@
+#pragma once
+// The context of a file of results, and the files of subcommands whose results are no rows.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "context.h"
+#include "io/result_file.h"
+#include "measure/peaks.h"
+
+namespace lamina::bench {
+
+/// Of every file of results: readers refuse a greater number.
+constexpr int result_format = 1;
+
+/// What Google Benchmark, the machine, the build and the backends say before anything runs.
+nlohmann::ordered_json start_context(Backends&);
+void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates that were measured so far
+/// Adds the rates, and what changed meanwhile.
+void end_context(nlohmann::ordered_json& context, const Peaks&);
+
+/// A file with a context and one list of results. Without a path it does nothing.
+class Results {
+ public:
+  /// Throws FileError where it cannot be written.
+  Results(Backends&, const std::filesystem::path&, const char* list);
+  bool wanted() const { return !file_.path().empty(); }
+  void add(nlohmann::ordered_json result);  ///< the file is written now and then
+  void finish(const Peaks&);                ///< throws FileError
+
+ private:
+  ResultFile file_;
+  const char* list_;
+};
+
+}  // namespace lamina::bench

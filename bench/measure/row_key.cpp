@@ -1,0 +1,89 @@
+// What a row or a result is of.
+
+#include "row_key.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "lamina/nets.h"
+
+namespace lamina::bench {
+namespace {
+
+/// What products are made of: the element type, or the math that stands in for f32's own.
+std::string_view type_text(const Config& c, const PlanningSettings& settings) {
+  return settings.plan.choice.math == Math::strict ? to_string(c.dtype) : to_string(settings.plan.choice.math);
+}
+
+}  // namespace
+
+RowKey key_of(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings) {
+  RowKey key{.what = what,
+             .network = c.network,
+             .part = std::string(part),
+             .backend = c.backend,
+             .type = std::string(type_text(c, settings)),
+             .layout = std::string(to_string(c.layout)),
+             .batch = c.batch};
+  if (settings.net.image != 0 && settings.net.image != nets::info(c.network).image)
+    key.differs.emplace_back("image", fmt::format("{}", settings.net.image));
+  if (!settings.backends.instruction_set.empty() && c.backend == "eigen")
+    key.differs.emplace_back("instruction_set", settings.backends.instruction_set);
+  if (settings.net.width_divisor != 1)
+    key.differs.emplace_back("width_divisor", fmt::format("{}", settings.net.width_divisor));
+  return key;
+}
+
+void add_limits(RowKey& key, const Choice& choice) {
+  const Choice plain;
+  if (choice.deterministic) key.differs.emplace_back("deterministic", "");
+  if (choice.max_error != plain.max_error) key.differs.emplace_back("max_error", fmt::format("{:g}", choice.max_error));
+  if (choice.workspace_limit != plain.workspace_limit)
+    key.differs.emplace_back("workspace_limit", fmt::format("{}", choice.workspace_limit));
+}
+
+void add_variants(RowKey& key, const PlanningSettings& settings) {
+  const nets::Protocol& published = nets::info(key.network).protocol;
+  const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
+    if (set && *set != as_published) key.differs.emplace_back(name, *set ? "1" : "0");
+  };
+  if (settings.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
+  if (!settings.plan.fuse) key.differs.emplace_back("unfused", "");
+  flag("softmax", settings.net.softmax, published.softmax);
+  flag("input_gradient", settings.plan.input_gradient, published.input_gradient);
+  flag("accumulate", settings.plan.accumulate, published.accumulate);
+  add_limits(key, settings.plan.choice);
+  if (settings.plan.choice.measure) key.differs.emplace_back("measured", "");
+  if (!settings.plan.choices.empty()) key.differs.emplace_back("choices", "");
+}
+
+RowKey plan_key(const char* what, const Config& c, std::string_view part, const PlanningSettings& settings) {
+  RowKey key = key_of(what, c, part, settings);
+  add_variants(key, settings);
+  return key;
+}
+
+std::string to_string(const RowKey& key) {
+  std::string name = key.what + "/" + key.network;
+  for (const std::string* part : {&key.layer, &key.part, &key.backend, &key.algorithm, &key.type, &key.layout})
+    if (!part->empty()) name += "/" + *part;
+  name += fmt::format("/batch:{}", key.batch);
+  for (const auto& [what, value] : key.differs) name += "/" + what + (value.empty() ? "" : ":" + value);
+  return name;
+}
+
+nlohmann::ordered_json fields_of(const RowKey& key) {
+  nlohmann::ordered_json fields = {{"what", key.what}, {"network", key.network}};
+  if (!key.layer.empty()) fields["layer"] = key.layer;
+  fields["part"] = key.part;
+  fields["backend"] = key.backend;
+  if (!key.algorithm.empty()) fields["algorithm"] = key.algorithm;
+  fields["type"] = key.type;
+  fields["layout"] = key.layout;
+  fields["batch"] = key.batch;
+  for (const auto& [what, value] : key.differs) fields["differs"][what] = value;
+  return fields;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,125 @@
+// Rows as entries of a result file.
+
+#include "entries.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <new>
+
+#include "io/quantities.h"
+#include "lamina/error.h"
+#include "timing/grade.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The kind of an error, for the text of its row.
+std::string text_of(const std::exception& error) {
+  const auto is = [&]<class Kind>(Kind*) { return dynamic_cast<const Kind*>(&error) != nullptr; };
+  const char* kind = is(static_cast<Unsupported*>(nullptr))      ? "Unsupported"
+                     : is(static_cast<OutOfMemory*>(nullptr))    ? "OutOfMemory"
+                     : is(static_cast<DeviceError*>(nullptr))    ? "DeviceError"
+                     : is(static_cast<ShapeError*>(nullptr))     ? "ShapeError"
+                     : is(static_cast<LoadError*>(nullptr))      ? "LoadError"
+                     : is(static_cast<FileError*>(nullptr))      ? "FileError"
+                     : is(static_cast<UsageError*>(nullptr))     ? "UsageError"
+                     : is(static_cast<std::bad_alloc*>(nullptr)) ? "OutOfMemory on the host"
+                                                                 : "Error";
+  return fmt::format("{}: {}", kind, error.what());
+}
+
+void set_number(Json& entry, const std::string& name, double value) {
+  if (std::isfinite(value)) entry[name] = value;  // JSON has no NaN
+}
+
+void add_failure(Json& entry, const Outcome& outcome) {
+  entry["error_occurred"] = true;
+  entry["error_message"] = outcome.failure;
+  entry["failure"] = outcome.unsupported                          ? "unsupported"
+                     : outcome.failure.starts_with("OutOfMemory") ? "out_of_memory"
+                                                                  : "failed";
+  if (outcome.wanted_bytes > 0) {
+    entry["bytes_wanted"] = outcome.wanted_bytes;
+    entry["bytes_free"] = outcome.free_bytes;
+  }
+}
+
+}  // namespace
+
+void set_failure(Outcome& outcome, const std::exception& error) {
+  outcome.failure = text_of(error);
+  outcome.unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
+  if (const auto* memory = dynamic_cast<const OutOfMemory*>(&error)) {
+    outcome.wanted_bytes = memory->wanted_bytes();
+    outcome.free_bytes = memory->free_bytes();
+  }
+}
+
+std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
+  std::map<std::string, double> counters;
+  const Work& work = row.work();
+  const auto rate = [&](const char* name, double amount) {
+    if (amount > 0 && sample.seconds > 0) counters[name] = amount / sample.seconds;
+  };
+  rate("images_per_second", work.images);
+  rate("flops_per_second", work.flops);
+  rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
+  if (outcome.peak_flops > 0) rate("share_of_peak", work.flops / outcome.peak_flops);
+  const auto mebibytes = [&](const char* name, std::size_t bytes) {
+    counters[name] = static_cast<double>(bytes) / mebibyte;
+  };
+  mebibytes("arena_MiB", outcome.memory.arena);
+  mebibytes("workspace_MiB", outcome.memory.workspace);
+  mebibytes("plan_MiB", outcome.memory.total());
+  if (row.group->layers > 0) counters["layers"] = row.group->layers;
+  const auto reading = [&](const char* name, const std::optional<double>& value) {
+    if (value) counters[name] = *value;
+  };
+  reading("sm_mhz", sample.state.sm_mhz);
+  reading("temperature_c", sample.state.temperature_c);
+  reading("power_w", sample.state.power_w);
+  for (const auto& [name, value] : outcome.counters) counters[name] = value;
+  return counters;
+}
+
+void add_facts(Json& entry, const Row& row, const Outcome& outcome, const std::vector<Sample>& samples) {
+  if (!outcome.note.empty()) entry["label"] = outcome.note;
+  entry["key"] = fields_of(row.key);
+  if (!outcome.algorithm.empty()) entry["algorithm"] = outcome.algorithm;
+  if (const Launches launches = launches_of(samples); launches != Launches::none)
+    entry["launches"] = to_string(launches);
+  if (const std::string reasons = throttled_of(samples); !reasons.empty()) entry["throttled"] = reasons;
+  const std::vector<Sample>& all = outcome.samples[row.part];
+  if (all.empty()) return;
+  const Grade its = grade(seconds_of(all), conditions_of(all, outcome.conditions));
+  entry["grade"] = std::string(1, its.letter);
+  entry["grade_reasons"] = its.reasons;
+}
+
+Json pass_entry(const Row& row, const Outcome& outcome, std::size_t pass, std::int64_t row_number, int passes) {
+  Json entry = {
+      {"name", row.name},        {"family_index", row_number}, {"per_family_instance_index", 0}, {"run_name", row.name},
+      {"run_type", "iteration"}, {"repetitions", passes},      {"repetition_index", pass},       {"threads", 1}};
+  const std::vector<Sample>& all = outcome.samples[row.part];
+  std::vector<Sample> its;
+  if (pass < all.size())
+    its = {all[pass]};
+  else
+    add_failure(entry, outcome);
+  const auto [unit, per_second] = unit_of(row);
+  entry["iterations"] = its.size();
+  entry["real_time"] = its.empty() ? 0.0 : per_second * its[0].seconds;
+  entry["cpu_time"] = its.empty() ? 0.0 : per_second * its[0].cpu_seconds;
+  entry["time_unit"] = unit;
+  if (!its.empty())
+    for (const auto& [name, value] : counters_of(row, outcome, its[0])) set_number(entry, name, value);
+  add_facts(entry, row, outcome, its);
+  return entry;
+}
+
+RowUnit unit_of(const Row& row) { return row.group->layers > 0 ? RowUnit{"us", 1e6} : RowUnit{"ms", 1e3}; }
+
+}  // namespace lamina::bench

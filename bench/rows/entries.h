@@ -1,0 +1,34 @@
+#pragma once
+// Rows as entries of a result file, in Google Benchmark's form.
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rows.h"
+
+namespace lamina::bench {
+
+/// Says why a group could not be measured.
+void set_failure(Outcome&, const std::exception&);
+
+/// Rates, memory and readings beside the time of one sample.
+std::map<std::string, double> counters_of(const Row&, const Outcome&, const Sample&);
+
+/// What a row and its measurement say of themselves, beside times and counters. `samples`: that the entry is about.
+void add_facts(nlohmann::ordered_json& entry, const Row&, const Outcome&, const std::vector<Sample>& samples);
+
+/// One pass of a row; after the last of its samples, why there is no further one. `row_number`: in the file.
+nlohmann::ordered_json pass_entry(const Row&, const Outcome&, std::size_t pass, std::int64_t row_number, int passes);
+
+/// The library's unit of the row's time: "ms", of layers "us".
+struct RowUnit {
+  const char* name;
+  double per_second;
+};
+RowUnit unit_of(const Row&);
+
+}  // namespace lamina::bench

@@ -1,0 +1,64 @@
+// A ledger as an entry of a result file.
+
+#include <algorithm>
+
+#include "ledger.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// "backward" of a call that covers both of its passes.
+std::string pass_of(const LedgerEntry& entry) {
+  return entry.pass.find(" + ") == std::string::npos ? entry.pass : "backward";
+}
+
+void set_known(Json& json, const char* name, double value) {
+  if (value > 0) json[name] = value;
+}
+
+}  // namespace
+
+Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, int asked) {
+  Json json = {{"key", fields_of(key)},
+               {"passes", ledger.passes},
+               {"passes_asked", asked},
+               {"forward_seconds", ledger.forward_seconds},
+               {"backward_seconds", ledger.backward_seconds},
+               {"forward_samples", ledger.forward_samples},
+               {"backward_samples", ledger.backward_samples},
+               {"bytes",
+                {{"forward", ledger.moved.forward.bytes},
+                 {"backward", ledger.moved.backward.bytes},
+                 {"forward_alone", ledger.alone.forward.bytes},
+                 {"backward_alone", ledger.alone.backward.bytes}}}};
+  if (rates.units.flops > 0) json["peak_is"] = rates.units.description();
+  set_known(json, "peak_flops_per_second", rates.units.flops);
+  set_known(json, "product_flops_per_second", rates.product_flops);
+  set_known(json, "memory_bytes_per_second", rates.memory);
+  std::vector<const LedgerEntry*> in_order;
+  for (const LedgerEntry& entry : ledger.entries) in_order.push_back(&entry);
+  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->call < b->call; });
+  json["calls"] = Json::array();
+  for (const LedgerEntry* entry : in_order) {
+    Json call = {{"call", entry->call},
+                 {"layers", entry->layers},
+                 {"node", entry->nodes.front()},
+                 {"nodes", entry->nodes},
+                 {"op", entry->op},
+                 {"pass", pass_of(*entry)},
+                 {"algorithm", entry->algorithm},
+                 {"seconds", entry->seconds},
+                 {"samples", entry->samples},
+                 {"flops", entry->flops},
+                 {"bytes", entry->bytes},
+                 {"workspace_bytes", entry->workspace_bytes},
+                 {"live_bytes", entry->live_bytes}};
+    set_known(call, "predicted_seconds", rates.least_seconds(entry->flops, entry->bytes));
+    json["calls"].push_back(std::move(call));
+  }
+  return json;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,89 @@
+// Ledgers as a trace.
+
+#include "trace.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "context/results.h"
+#include "io/result_file.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double microseconds = 1e6;  // the format's unit
+enum Lane { measured = 1, predicted = 2 };
+
+Json named(const char* what, int process, int lane, const char* argument, const Json& value) {
+  Json event = {{"ph", "M"}, {"name", what}, {"pid", process}};
+  if (lane > 0) event["tid"] = lane;
+  event["args"] = {{argument, value}};
+  return event;
+}
+
+Json call_event(const LedgerEntry& entry, const Rates& rates, int process, Lane lane, double start, double seconds) {
+  Json event = {{"ph", "X"},
+                {"name", entry.layers},
+                {"cat", entry.op},
+                {"ts", microseconds * start},
+                {"dur", microseconds * seconds},
+                {"pid", process},
+                {"tid", static_cast<int>(lane)},
+                {"args",
+                 {{"pass", entry.pass},
+                  {"algorithm", entry.algorithm},
+                  {"flops", entry.flops},
+                  {"bytes", entry.bytes},
+                  {"workspace_bytes", entry.workspace_bytes}}}};
+  if (lane == measured && seconds > 0) {
+    event["args"]["GFLOP/s"] = 1e-9 * entry.flops / seconds;
+    event["args"]["GB/s"] = 1e-9 * entry.bytes / seconds;
+    if (rates.units.flops > 0) event["args"]["of_peak"] = entry.flops / seconds / rates.units.flops;
+  }
+  return event;
+}
+
+}  // namespace
+
+void Trace::add(const std::string& name, const Ledger& ledger, const Rates& rates) {
+  const int process = ++processes_;
+  events_.push_back(named("process_name", process, 0, "name", name));
+  events_.push_back(named("process_sort_index", process, 0, "sort_index", process));
+  events_.push_back(named("thread_name", process, measured, "name", "measured"));
+  events_.push_back(named("thread_sort_index", process, measured, "sort_index", static_cast<int>(measured)));
+  const bool known = rates.least_seconds(1, 1) > 0;
+  if (known) {
+    events_.push_back(named("thread_name", process, predicted, "name", "least time at the measured rates"));
+    events_.push_back(named("thread_sort_index", process, predicted, "sort_index", static_cast<int>(predicted)));
+  }
+  std::vector<const LedgerEntry*> in_order;
+  for (const LedgerEntry& entry : ledger.entries) in_order.push_back(&entry);
+  std::sort(in_order.begin(), in_order.end(), [](const auto* a, const auto* b) { return a->call < b->call; });
+  double now = 0, predicted_now = 0;  // each lane from 0: its length is its sum
+  const auto count_bytes = [&](std::size_t bytes) {
+    events_.push_back({{"ph", "C"},
+                       {"name", "live bytes"},
+                       {"ts", microseconds * now},
+                       {"pid", process},
+                       {"args", {{"bytes", bytes}}}});
+  };
+  for (const LedgerEntry* entry : in_order) {
+    count_bytes(entry->live_bytes);
+    events_.push_back(call_event(*entry, rates, process, measured, now, entry->seconds));
+    now += entry->seconds;
+    if (!known) continue;
+    const double least = rates.least_seconds(entry->flops, entry->bytes);
+    events_.push_back(call_event(*entry, rates, process, predicted, predicted_now, least));
+    predicted_now += least;
+  }
+  count_bytes(0);
+}
+
+void Trace::save(const std::filesystem::path& path, Backends& backends) {
+  const Json trace = {{"displayTimeUnit", "ms"}, {"otherData", start_context(backends)}, {"traceEvents", events_}};
+  replace_file(path, trace.dump() + "\n");
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,162 @@
+// Load, clock and temperature from /proc and /sys.
+
+#include "machine_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "stopwatch.h"
+
+namespace lamina::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::optional<double> number_in(const fs::path& path) {
+  const std::string line = first_line(path);
+  char* end = nullptr;
+  const double value = std::strtod(line.c_str(), &end);
+  return end == line.c_str() ? std::nullopt : std::optional(value);
+}
+
+template <class Take>
+void for_each_in(const fs::path& folder, Take&& take) {
+  std::error_code error;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
+    take(each->path());
+}
+
+void keep_highest(std::optional<double>& highest, std::optional<double> value) {
+  if (value && (!highest || *value > *highest)) highest = value;
+}
+
+void keep_lowest(std::optional<double>& lowest, std::optional<double> value) {
+  if (value && (!lowest || *value < *lowest)) lowest = value;
+}
+
+/// Of one sensor of /sys/class/hwmon that is a processor's.
+void add_sensor(const fs::path& folder, std::optional<Temperature>& hottest) {
+  constexpr std::array names = {"coretemp", "k10temp", "zenpower", "cpu_thermal"};
+  const std::string name = first_line(folder / "name");
+  if (std::none_of(names.begin(), names.end(), [&](const char* known) { return name == known; })) return;
+  for_each_in(folder, [&](const fs::path& file) {
+    const std::string leaf = file.filename().string();
+    if (!leaf.starts_with("temp") || !leaf.ends_with("_input")) return;
+    const std::optional<double> value = number_in(file);
+    if (!value || (hottest && 1e-3 * *value <= hottest->celsius)) return;
+    const std::optional<double> limit = number_in(folder / (leaf.substr(0, leaf.size() - 5) + "crit"));
+    hottest = Temperature{1e-3 * *value, limit ? std::optional(1e-3 * *limit) : std::nullopt};
+  });
+}
+
+}  // namespace
+
+std::optional<double> processor_mhz(const fs::path& root) {
+  std::optional<double> fastest;
+  for_each_in(root / "sys/devices/system/cpu", [&](const fs::path& folder) {
+    if (!folder.filename().string().starts_with("cpu")) return;
+    if (const std::optional<double> khz = number_in(folder / "cpufreq/scaling_cur_freq"))
+      keep_highest(fastest, 1e-3 * *khz);
+  });
+  if (fastest) return fastest;
+  std::ifstream file(root / "proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("cpu MHz") && line.find(':') != std::string::npos)
+      keep_highest(fastest, std::strtod(line.c_str() + line.find(':') + 1, nullptr));
+  return fastest;
+}
+
+std::optional<Temperature> processor_temperature(const fs::path& root) {
+  std::optional<Temperature> hottest;
+  for_each_in(root / "sys/class/hwmon", [&](const fs::path& folder) { add_sensor(folder, hottest); });
+  if (hottest) return hottest;
+  for_each_in(root / "sys/class/thermal", [&](const fs::path& folder) {
+    if (first_line(folder / "type") != "x86_pkg_temp") return;
+    const std::optional<double> value = number_in(folder / "temp");
+    if (value && (!hottest || 1e-3 * *value > hottest->celsius)) hottest = Temperature{1e-3 * *value};
+  });
+  return hottest;
+}
+
+MachineWatch::MachineWatch(Sources sources, double window_seconds)
+    : sources_(std::move(sources)), window_(window_seconds) {
+  if (!sources_.now)
+    sources_.now = [] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    };
+  if (!sources_.own_seconds) sources_.own_seconds = cpu_seconds;
+  since_ = sources_.now();
+  own_ = sources_.own_seconds();
+  ticks_ = ticks();
+}
+
+std::optional<MachineWatch::Ticks> MachineWatch::ticks() const {
+  std::ifstream file(sources_.root / "proc/stat");
+  std::string name;
+  // user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two.
+  std::array<double, 8> each{};
+  if (!(file >> name) || name != "cpu") return std::nullopt;
+  for (double& value : each)
+    if (!(file >> value)) return std::nullopt;
+  Ticks sum;
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    sum.all += each[i];
+    if (i != 3 && i != 4) sum.busy += each[i];
+  }
+  return sum;
+}
+
+void MachineWatch::begin() {
+  worst_ = {};
+  if (sources_.now() - since_ >= window_) read_load();
+  worst_.others = last_others_;
+  read_sensors();
+}
+
+void MachineWatch::look() {
+  const double window = worst_.others ? window_ : window_ / 5;  // a rough load is better than none
+  if (sources_.now() - since_ < window) return;
+  read_load();
+  read_sensors();
+}
+
+void MachineWatch::read_load() {
+  const double now = sources_.now(), own = sources_.own_seconds();
+  const std::optional<Ticks> ticks_now = ticks();
+  if (ticks_ && ticks_now && ticks_now->all > ticks_->all) {
+    const double own_ticks = (own - own_) * static_cast<double>(::sysconf(_SC_CLK_TCK));
+    const double others = (ticks_now->busy - ticks_->busy - own_ticks) / (ticks_now->all - ticks_->all);
+    last_others_ = std::max(0.0, others);
+    keep_highest(worst_.others, last_others_);
+  }
+  since_ = now;
+  own_ = own;
+  ticks_ = ticks_now;
+}
+
+void MachineWatch::read_sensors() {
+  const std::optional<double> mhz = processor_mhz(sources_.root);
+  keep_lowest(worst_.clock_low_mhz, mhz);
+  keep_highest(worst_.clock_high_mhz, mhz);
+  if (const std::optional<Temperature> hot = processor_temperature(sources_.root)) {
+    keep_highest(worst_.hottest_c, hot->celsius);
+    keep_lowest(worst_.limit_c, hot->limit);
+  }
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,61 @@
+#pragma once
+// What else the machine did while something was timed: the load of other programs, clock and temperature of the
+// processors, as far as the system lets us read them.
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace lamina::bench {
+
+/// The worst of what was read. What could not be read is empty.
+struct Conditions {
+  std::optional<double> others{};  ///< share of all processors' time that other programs and the hypervisor took
+  std::optional<double> clock_low_mhz{}, clock_high_mhz{};  ///< lowest and highest reading
+  std::optional<double> hottest_c{}, limit_c{};             ///< and the temperature that the part must not pass
+  std::string throttled{};                                  ///< what held the clock of a GPU down
+};
+
+/// Clock of the fastest processor now, and the highest temperature of the processors with their limit. `root`: of /proc
+/// and /sys.
+std::optional<double> processor_mhz(const std::filesystem::path& root = "/");
+struct Temperature {
+  double celsius = 0;
+  std::optional<double> limit{};
+};
+std::optional<Temperature> processor_temperature(const std::filesystem::path& root = "/");
+
+/// Looks at the machine between timed passes, at most once per window: what it reads is the mean over the window.
+class MachineWatch {
+ public:
+  /// Where it reads, and the clocks that it goes by: seconds now, and processor seconds of this process so far.
+  struct Sources {
+    std::filesystem::path root = "/";
+    std::function<double()> now{}, own_seconds{};  ///< empty: the system's
+  };
+
+  MachineWatch() : MachineWatch(Sources{}) {}
+  explicit MachineWatch(Sources, double window_seconds = 0.5);
+
+  void begin();  ///< what is timed next is something else: forgets the worst, but keeps the last window's load
+  void look();   ///< between passes; does nothing within a window, or a fifth of one as long as no load is known
+  const Conditions& conditions() const { return worst_; }
+
+ private:
+  /// Of all processors since the system started.
+  struct Ticks {
+    double busy = 0, all = 0;
+  };
+  std::optional<Ticks> ticks() const;
+  void read_load();
+  void read_sensors();
+
+  Sources sources_;
+  double window_, since_ = 0, own_ = 0;
+  std::optional<Ticks> ticks_;
+  std::optional<double> last_others_;
+  Conditions worst_;
+};
+
+}  // namespace lamina::bench

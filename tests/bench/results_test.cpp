@@ -1,0 +1,184 @@
+// What ledger, frontier and memory leave in their files, and the trace of a ledger.
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bench/ended.h"
+#include "lamina/lamina.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "tasks/trace.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* narrow = " --backend=eigen --batch=2 --width_divisor=8 ";
+
+void check_context(const json& result) {
+  for (const char* key : {"processor", "commit", "backend_eigen", "load_average_start", "load_average_end",
+                          "clock_MHz_start", "temperature_C_end", "date", "num_cpus", "threads", "time_end"}) {
+    CAPTURE(key);
+    CHECK(result["context"].contains(key));
+  }
+  CHECK(result["context"]["lamina_format"] == 1);
+  CHECK(result["context"]["interrupted"] == false);
+  CHECK(result["context"]["command"].get<std::string>().starts_with("lamina_bench "));
+  CHECK(result["context"]["command"].get<std::string>().find("--width_divisor=8") != std::string::npos);
+}
+
+double sum_of(const json& list, const char* field) {
+  double sum = 0;
+  for (const json& each : list) sum += each[field].get<double>();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a ledger's file has every sample of every call, in running order, and its trace sums to the ledger") {
+  const Folder folder;
+  const std::string out = folder.file("ledger.json"), trace = folder.file("trace.json");
+  const Ended ended = run_bench(std::string("ledger cifar10_cnn,mnist_mlp --passes=3") + narrow +
+                                "--benchmark_out=" + out + " --trace=" + trace);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  const json result = read(out);
+  check_context(result);
+  REQUIRE(result["ledgers"].size() == 2);
+  std::map<std::string, double> sums;
+  for (const json& ledger : result["ledgers"]) {
+    CHECK(ledger["key"]["what"] == "ledger");
+    CHECK(ledger["key"]["differs"]["width_divisor"] == "8");
+    CHECK(ledger["passes"] == 3);
+    CHECK(ledger["forward_samples"].size() == 3);
+    std::size_t next = 0;
+    for (const json& call : ledger["calls"]) {
+      CHECK(call["call"] == next++);
+      CHECK(call["samples"].size() == 3);
+      CHECK(call["seconds"] > 0);
+      CHECK(call["predicted_seconds"] > 0);
+      CHECK(call["layers"].get<std::string>().starts_with(call["node"].get<std::string>()));
+      CHECK(std::string("forward backward_data backward_params").find(call["pass"]) != std::string::npos);
+    }
+    CHECK(ledger["calls"].front()["pass"] == "forward");
+    sums[ledger["key"]["network"]] = sum_of(ledger["calls"], "seconds");
+  }
+
+  const json traced = read(trace);
+  CHECK(traced["displayTimeUnit"] == "ms");
+  CHECK(traced["otherData"].contains("processor"));
+  std::map<int, std::string> processes;
+  std::map<int, std::map<std::string, int>> lanes;
+  std::map<int, double> measured, ends;
+  std::map<int, std::vector<double>> live;
+  for (const json& event : traced["traceEvents"]) {
+    const int process = event["pid"];
+    if (event["name"] == "process_name") processes[process] = event["args"]["name"];
+    if (event["name"] == "thread_name") lanes[process][event["args"]["name"]] = event["tid"];
+  }
+  REQUIRE(processes.size() == 2);
+  for (const json& event : traced["traceEvents"]) {
+    const int process = event["pid"];
+    CHECK(processes.contains(process));
+    const std::string kind = event["ph"];
+    CHECK((kind == "X" || kind == "C" || kind == "M"));
+    if (kind != "M") CHECK(event["ts"] >= 0);
+    if (kind == "C") live[process].push_back(event["args"]["bytes"]);
+    if (kind != "X" || event["tid"] != lanes[process]["measured"]) continue;
+    CHECK(event["ts"].get<double>() == Approx(ends[process]).margin(1e-6));  // no gap, no overlap
+    ends[process] = event["ts"].get<double>() + event["dur"].get<double>();
+    measured[process] += event["dur"].get<double>();
+    CHECK(event["args"].contains("algorithm"));
+  }
+  for (const auto& [process, name] : processes) {
+    CAPTURE(name);
+    const std::string network = name.substr(7, name.find('/', 7) - 7);
+    CHECK(1e-6 * measured[process] == Approx(sums.at(network)));
+    CHECK(lanes[process].size() == 2);
+    CHECK(live[process].back() == 0);
+    CHECK(*std::max_element(live[process].begin(), live[process].end()) > 0);
+  }
+}
+
+TEST_CASE("a trace without known rates has no lane of predicted times") {
+  bench::Ledger ledger;
+  bench::LedgerEntry& entry = ledger.entries.emplace_back();
+  entry.layers = "a";
+  entry.seconds = 1e-3;
+  bench::Trace trace;
+  trace.add("net", ledger, {});
+  for (const auto& event : trace.events()) CHECK(event.value("tid", 1) == 1);
+}
+
+TEST_CASE("a frontier's file has every algorithm that was tried, with its samples or its refusal") {
+  const Folder folder;
+  const std::string out = folder.file("frontier.json");
+  const Ended ended = run_bench(std::string("frontier cifar10_cnn --passes=2") + narrow + "--benchmark_out=" + out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  const json result = read(out);
+  check_context(result);
+  const json& frontier = result["frontiers"].at(0);
+  CHECK(frontier["complete"] == true);
+  CHECK(frontier["lines"].size() == frontier["lines_in_all"]);
+  for (const json& line : frontier["lines"]) {
+    CAPTURE(line["node"], line["pass"]);
+    CHECK((line["op"] == "conv" || line["op"] == "fully_connected"));
+    CHECK(line["flops"] > 0);
+    int picked = 0, ran = 0;
+    for (const json& one : line["algorithms"]) {
+      if (one.contains("failure")) {
+        CHECK(one["failure"] != "");
+        CHECK_FALSE(one.contains("seconds"));
+        continue;
+      }
+      ++ran;
+      CHECK_FALSE(one["samples"].empty());
+      CHECK(one["low"] <= one["seconds"]);
+      CHECK(one["seconds"] <= one["high"]);
+      CHECK(one["error"] >= 0);
+      if (one["picked"] == true) {
+        ++picked;
+        CHECK(one["on_frontier"] == true);
+      }
+    }
+    CHECK(ran > 0);
+    CHECK(picked == 1);
+  }
+  CHECK(frontier["fastest"]["forward_seconds"] > 0);
+}
+
+TEST_CASE("a memory file has what is printed, and the arena's bytes over the plan's time") {
+  const Folder folder;
+  const std::string out = folder.file("memory.json");
+  const Ended ended =
+      run_bench(std::string("memory cifar10_cnn --memory_limit=100MiB") + narrow + "--benchmark_out=" + out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  const json result = read(out);
+  check_context(result);
+  REQUIRE(result["memories"].size() == 2);
+  for (const json& one : result["memories"]) {
+    CAPTURE(one["mode"]);
+    CHECK(one["key"]["part"] == one["mode"]);
+    CHECK(one["total"].get<std::size_t>() ==
+          one["parameters"].get<std::size_t>() + one["state"].get<std::size_t>() + one["optimiser"].get<std::size_t>() +
+              one["inputs"].get<std::size_t>() + one["arena"].get<std::size_t>() + one["prepared"].get<std::size_t>());
+    CHECK(one["limit_bytes"] == 100 * 1024 * 1024);
+    CHECK(one["largest_batch"] > 2);
+    CHECK(one["largest_batch_bytes"] <= 100 * 1024 * 1024);
+    std::size_t most = 0;
+    for (const json& step : one["steps"]) {
+      std::size_t sum = 0;
+      for (const auto& [kind, bytes] : step["by_kind"].items()) sum += bytes.get<std::size_t>();
+      CHECK(step["live_bytes"] == sum);
+      most = std::max(most, sum);
+    }
+    CHECK(most > 0);
+    CHECK(most <= one["arena"]);
+    CHECK(one["steps"].back()["pass"] == (one["mode"] == "training" ? "backward" : "forward"));
+  }
+}
