@@ -3,6 +3,7 @@
 #include "lamina/train.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -76,6 +77,15 @@ void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
                        " takes statistics of whole batches; set drop_last, or another batch size");
 }
 
+/// A number that differs between two schedules, unless they agree at 0 and at every power of two.
+std::uint64_t fingerprint(const Schedule& rate) {
+  constexpr std::uint64_t last = std::uint64_t{1} << 40;
+  std::string bits;
+  for (std::uint64_t updates = 0; updates <= last; updates = std::max<std::uint64_t>(2 * updates, 1))
+    bits += std::to_string(std::bit_cast<std::uint64_t>(rate(updates))) + ' ';
+  return hash(bits);
+}
+
 /// What must be the same in a run that goes on from a checkpoint.
 std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, int batch) {
   std::string nodes;
@@ -86,9 +96,10 @@ std::string describe(const Plan& plan, const TrainerOptions& options, const Load
   }
   std::ostringstream text;
   text << "graph " << hash(nodes) << " of " << plan.graph().parameter_count() << " parameters in "
-       << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << ", norm up to "
-       << options.clip_norm << ", batch " << batch << " x " << options.accumulate << " of " << loader.samples()
-       << " samples, " << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
+       << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << " by learning rates "
+       << fingerprint(options.learning_rate) << ", norm up to " << options.clip_norm << ", batch " << batch << " x "
+       << options.accumulate << " of " << loader.samples() << " samples, "
+       << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
   return text.str();
 }
 

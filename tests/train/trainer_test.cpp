@@ -200,6 +200,47 @@ TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with 
     }
 }
 
+TEST_CASE("a run that stops goes on at the rate of its update, under every schedule") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(40, 1);
+  const std::pair<const char*, Schedule> schedules[] = {{"constant", constant_rate(1e-2)},
+                                                        {"inverse time", inverse_time(1e-2, 0.1)},
+                                                        {"steps", step_decay(1e-2, 0.5, 3)},
+                                                        {"cosine", cosine(1e-2, 1e-4, 9)},
+                                                        {"warm-up", warm_up(4, cosine(1e-2, 1e-4, 9))}};
+  std::vector<std::vector<Values>> ends;
+  for (const auto& [name, schedule] : schedules) {
+    INFO(name);
+    const Folder folder;
+    TrainerOptions options{.optimiser = Sgd{.momentum = 0.9}, .learning_rate = schedule, .seed = 4};
+    Trainer straight(small_network(8), *backend, *source, options);
+    straight.train(2);
+    options.checkpoint = folder / "run.safetensors";
+    options.checkpoint_updates = 1;
+    bool done = false;
+    for (int trainers = 0; !done; ++trainers) {
+      int left = 3;  // updates, before the next one is the last of this trainer
+      options.after_batch = [&](const Progress&) {
+        if (left-- == 0) throw Interrupted("stopped");
+      };
+      Trainer trainer(small_network(8), *backend, *source, options);
+      CHECK(trainer.resumed() == (trainers > 0));
+      try {
+        trainer.train(2);
+        done = true;
+        CHECK(trainers >= 2);
+        CHECK(everything(trainer.plan()) == everything(straight.plan()));
+      } catch (const Interrupted&) {
+      }
+    }
+    ends.push_back(everything(straight.plan()));
+    TrainerOptions other = options;
+    other.learning_rate = step_decay(1e-2, 0.5, 4);
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, other), UsageError);
+  }
+  for (std::size_t i = 1; i < ends.size(); ++i) CHECK(ends[i] != ends[i - 1]);
+}
+
 TEST_CASE("a trainer goes on after an exception of a callback") {
   const auto backend = make_backend("eigen");
   const auto source = digits(40, 1), unseen = digits(10, 2);
