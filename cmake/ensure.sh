@@ -9,7 +9,8 @@ die() {
 # What a package brings, as "package:probe": a command on the path, or a file. Present is whatever answers the probe, so
 # that a compiler or a CMake of the user's own serves as well.
 needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/eigen3/Eigen/Core
-             nlohmann-json3-dev:/usr/include/nlohmann/json.hpp zlib1g-dev:/usr/include/zlib.h"
+             nlohmann-json3-dev:/usr/include/nlohmann/json.hpp zlib1g-dev:/usr/include/zlib.h
+             libprotozero-dev:/usr/include/protozero/pbf_reader.hpp"
 needs_bench="libbenchmark-dev:/usr/include/benchmark/benchmark.h libcli11-dev:/usr/include/CLI/CLI.hpp
              libfmt-dev:/usr/include/fmt/format.h"
 needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config"

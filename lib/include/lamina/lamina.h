@@ -14,6 +14,7 @@
 #include "lamina/initialisers.h"
 #include "lamina/live_memory.h"
 #include "lamina/nets.h"
+#include "lamina/onnx.h"
 #include "lamina/op.h"
 #include "lamina/optimiser.h"
 #include "lamina/plan.h"

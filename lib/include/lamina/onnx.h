@@ -1,0 +1,75 @@
+#pragma once
+// Networks from ONNX files, as graphs with weights, and back.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lamina/api.h"
+#include "lamina/graph.h"
+#include "lamina/weights.h"
+
+namespace lamina {
+
+struct OnnxOptions {
+  /// The first extent of every input of the network. 0: as in the file, and 1 where the file leaves it open.
+  int batch = 0;
+  /// Extents that the file leaves open, by the name that it has for them.
+  std::map<std::string, std::int64_t> extents{};
+  /// The output of the file that becomes the graph's; a file with several needs it. Empty: the only one.
+  std::string output{};
+  /// Inputs of the file that are to be constants, with their numbers: weights that the file leaves to its caller.
+  TensorFile constants{};
+  /// Numbers that the file does not hold but has computed (ConstantOfShape, Expand, a weight that several nodes read).
+  std::int64_t most_computed_numbers = std::int64_t{1} << 28;
+};
+
+/// Part of an axis in the file: so many steps of so many elements, in the n, c, h, w order of the graph's value.
+struct OnnxFactor {
+  std::int64_t extent;
+  std::int64_t stride;
+  bool operator==(const OnnxFactor&) const = default;
+};
+
+/// An input or the output, as the file has it and as the graph has it.
+struct OnnxValue {
+  std::string name;                           ///< in the file
+  std::vector<std::int64_t> extents;          ///< in the file, outermost first
+  std::string node;                           ///< of the graph, whose value it is
+  std::vector<std::vector<OnnxFactor>> axes;  ///< by axis in the file: its factors, outermost first
+};
+
+/// A network that was read.
+struct OnnxModel {
+  Graph graph;
+  TensorFile weights;  ///< by the graph's names: what load_weights takes
+  std::vector<OnnxValue> inputs;
+  OnnxValue output;
+  std::int64_t opset = 0;
+};
+
+/// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.
+///
+/// Names: a node of the graph has the name that the file's node has, else that of its first output; inputs have those
+/// of the file. Shapes, and what is computed from constants, are computed here. What only renames or regroups axes
+/// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) is no node of the graph: OnnxValue says where numbers are.
+///
+/// Throws FileError for an invalid file: what lies about its lengths, nodes that read what no earlier node makes,
+/// extents that do not match, external data outside the file's folder. Memory is in proportion to the file and its
+/// external data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do
+/// not express. Its message has a line for each such node, all of them: name, operator, opset and what would be needed.
+/// Throws UsageError for options that do not fit the file.
+LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
+
+/// A tensor of the file's format alone (TensorProto), as beside test cases.
+LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
+
+/// Numbers in the file's order of an input as dense n, c, h, w for `upload`, and those of `download` in the file's.
+/// Throw UsageError if there are not as many as the extents say.
+LAMINA_API std::vector<double> to_graph(const OnnxValue&, std::span<const double>);
+LAMINA_API std::vector<double> from_graph(const OnnxValue&, std::span<const double>);
+
+}  // namespace lamina

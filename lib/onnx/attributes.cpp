@@ -1,0 +1,78 @@
+// Attributes of a node: absent ones take the default that the operator's definition has.
+
+#include "attributes.h"
+
+#include "io/safetensors_header.h"
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+
+std::string Attributes::name() const {
+  if (!node_->name.empty()) return std::string(node_->name);
+  for (const std::string_view output : node_->outputs) {
+    if (!output.empty()) return std::string(output);
+  }
+  return std::string(node_->op_type);
+}
+
+std::string Attributes::where() const {
+  return file_ + ": node " + in_quotes(name()) + " (" + std::string(node_->op_type.substr(0, 40)) + ")";
+}
+
+void Attributes::invalid(const std::string& what) const { throw FileError(where() + " " + what); }
+
+std::optional<AttributeValue> Attributes::find(std::string_view name) const {
+  for (const AttributeMessage& attribute : node_->attributes) {
+    if (attribute.name == name) return decode_attribute(attribute, where());
+  }
+  return std::nullopt;
+}
+
+bool Attributes::has(std::string_view name) const {
+  for (const AttributeMessage& attribute : node_->attributes) {
+    if (attribute.name == name) return true;
+  }
+  return false;
+}
+
+std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) const {
+  const std::optional<AttributeValue> value = find(name);
+  return value ? value->integer.value_or(0) : otherwise;  // the format leaves out zeros
+}
+
+double Attributes::number(std::string_view name, double otherwise) const {
+  const std::optional<AttributeValue> value = find(name);
+  return value ? double{value->number.value_or(0)} : otherwise;
+}
+
+std::string Attributes::text(std::string_view name, std::string otherwise) const {
+  const std::optional<AttributeValue> value = find(name);
+  return value ? std::string(value->text.value_or("")) : otherwise;
+}
+
+std::optional<Extents> Attributes::integers(std::string_view name) const {
+  std::optional<AttributeValue> value = find(name);
+  if (!value) return std::nullopt;
+  return std::move(value->integers);
+}
+
+std::vector<double> Attributes::numbers(std::string_view name) const {
+  const std::optional<AttributeValue> value = find(name);
+  if (!value) return {};
+  return {value->numbers.begin(), value->numbers.end()};
+}
+
+std::optional<TensorMessage> Attributes::tensor(std::string_view name) const {
+  std::optional<AttributeValue> value = find(name);
+  return value ? std::move(value->tensor) : std::nullopt;
+}
+
+std::size_t axis_of(const Attributes& attributes, std::int64_t axis, std::size_t rank) {
+  const auto size = static_cast<std::int64_t>(rank);
+  if (axis < -size || axis >= size) {
+    attributes.invalid("has the axis " + std::to_string(axis) + " of a value of " + std::to_string(rank) + " axes");
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
+}
+
+}  // namespace lamina::onnx

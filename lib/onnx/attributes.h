@@ -1,0 +1,51 @@
+#pragma once
+// A node of the file with its attributes by name.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "constant.h"
+#include "messages.h"
+
+namespace lamina::onnx {
+
+/// Why a valid node cannot be expressed, and what would be needed. Collected, and reported for all nodes at once.
+struct Refusal {
+  std::string why;
+};
+
+class Attributes {
+ public:
+  Attributes(const NodeMessage& node, std::string file) : node_(&node), file_(std::move(file)) {}
+
+  const NodeMessage& node() const { return *node_; }
+  /// The node's name, or that of its first output.
+  std::string name() const;
+  /// "model.onnx: node 'conv1' (Conv)": how a message begins.
+  std::string where() const;
+
+  bool has(std::string_view name) const;
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  double number(std::string_view name, double otherwise) const;
+  std::string text(std::string_view name, std::string otherwise) const;
+  std::optional<Extents> integers(std::string_view name) const;
+  std::vector<double> numbers(std::string_view name) const;
+  std::optional<TensorMessage> tensor(std::string_view name) const;
+
+  /// Throws FileError that begins with where().
+  [[noreturn]] void invalid(const std::string& what) const;
+
+ private:
+  std::optional<AttributeValue> find(std::string_view name) const;
+
+  const NodeMessage* node_;
+  std::string file_;
+};
+
+/// An axis counted from the end if negative; FileError unless it is one of `rank`.
+std::size_t axis_of(const Attributes&, std::int64_t axis, std::size_t rank);
+
+}  // namespace lamina::onnx

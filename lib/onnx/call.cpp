@@ -1,0 +1,168 @@
+// What the functions of the operators ask and answer.
+
+#include <algorithm>
+#include <set>
+
+#include "fold.h"
+#include "importer.h"
+#include "io/safetensors_header.h"
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+
+Call::Call(Importer& importer, std::size_t index)
+    : importer_(&importer),
+      index_(index),
+      output_of_(index),
+      attributes_(importer.file_.nodes[index], importer.name_) {}
+
+std::int64_t Call::opset() const { return importer_->opset_; }
+
+std::size_t Call::inputs() const {
+  std::size_t count = attributes_.node().inputs.size();
+  while (count > 0 && attributes_.node().inputs[count - 1].empty()) --count;
+  return count;
+}
+
+bool Call::has(std::size_t input) const { return input < inputs() && !attributes_.node().inputs[input].empty(); }
+
+bool Call::is_constant(std::size_t input) const {
+  const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
+  return found != nullptr && !std::holds_alternative<Running>(found->is);
+}
+
+const Constant& Call::constant(std::size_t input, std::string_view what) const {
+  if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
+  const Constant* constant = importer_->constant_of(attributes_.node().inputs[input]);
+  if (constant == nullptr) {
+    throw Refusal{std::string(what) + " is computed when the network runs: it would need to be a constant"};
+  }
+  return *constant;
+}
+
+const Running& Call::padded(std::size_t input) const {
+  if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
+  const std::string_view name = attributes_.node().inputs[input];
+  const Importer::Known* found = importer_->known(name);
+  const auto* running = found == nullptr ? nullptr : std::get_if<Running>(&found->is);
+  if (running == nullptr) {
+    throw Refusal{"its input " + in_quotes(name) + " is a constant: it would need an op that takes one"};
+  }
+  return *running;
+}
+
+const Running& Call::running(std::size_t input) const {
+  const Running& running = padded(input);
+  if (running.padding) throw Refusal{"its input is padded: it would need an op Pad"};
+  return running;
+}
+
+Extents Call::extents(std::size_t input) const {
+  return is_constant(input) ? constant(input, "its input").extents : onnx::extents(padded(input).view);
+}
+
+ElementType Call::type(std::size_t input) const {
+  return is_constant(input) ? constant(input, "its input").type : padded(input).type;
+}
+
+bool Call::wanted(std::size_t output) const {
+  const auto& outputs = attributes_.node().outputs;
+  if (output >= outputs.size() || outputs[output].empty()) return false;
+  return outputs[output] == importer_->output_ || !importer_->readers(outputs[output]).empty();
+}
+
+void Call::only_output(std::string_view needs) const {
+  for (std::size_t i = 1; i < attributes_.node().outputs.size(); ++i) {
+    if (wanted(i)) {
+      throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) + " is used: it would need " +
+                    std::string(needs)};
+    }
+  }
+}
+
+void Call::result(Running running, std::size_t output) {
+  importer_->values_[importer_->file_.nodes[output_of_].outputs[output]] = {std::move(running)};
+}
+
+void Call::result(Constant constant, std::size_t output) {
+  importer_->values_[attributes_.node().outputs[output]] = {std::make_shared<const Constant>(std::move(constant))};
+}
+
+void Call::fold() {
+  std::vector<const Constant*> inputs;
+  for (std::size_t i = 0; i < attributes_.node().inputs.size(); ++i) {
+    inputs.push_back(has(i) ? &constant(i, "its input") : nullptr);
+  }
+  std::optional<Constant> folded =
+      onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { charge(count); });
+  if (!folded) throw Refusal{"its inputs are constants: it would need to be folded"};
+  result(std::move(*folded));
+}
+
+Value Call::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
+  return apply(op, inputs, importer_->free_name(name));
+}
+
+void Call::charge(std::int64_t computed) const { importer_->charge(computed, attributes_.where()); }
+
+std::vector<double> Call::numbers(const Constant& constant) const {
+  charge(constant.count());
+  if (!constant.uniform) return constant.values;
+  return std::vector<double>(static_cast<std::size_t>(constant.count()), constant.values[0]);
+}
+
+void Call::weights(Value value, std::string_view parameter, Extents extents, std::vector<double> values,
+                   ElementType type) {
+  const Node& node = importer_->result_.graph.nodes()[static_cast<std::size_t>(value.id())];
+  DType dtype = DType::f32;
+  if (type == ElementType::f64) dtype = DType::f64;
+  if (type == ElementType::f16) dtype = DType::f16;
+  if (type == ElementType::bf16) dtype = DType::bf16;
+  importer_->result_.weights[node.name + "." + std::string(parameter)] = {
+      .dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
+}
+
+Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bool add_only) {
+  Affine affine;
+  if (attributes_.node().outputs.empty()) return affine;
+  const auto count = static_cast<std::size_t>(result[channels]);
+  for (;;) {
+    const std::string_view output = importer_->file_.nodes[output_of_].outputs.front();
+    const std::vector<std::size_t>& readers = importer_->readers(output);
+    if (output == importer_->output_ || readers.size() != 1 || importer_->done_[readers.front()]) return affine;
+    const NodeMessage& next = importer_->file_.nodes[readers.front()];
+    const std::string_view op = next.op_type;
+    const bool adds = op == "Add" || op == "Sub", multiplies = !add_only && (op == "Mul" || op == "Div");
+    if ((!adds && !multiplies) || next.inputs.size() != 2 || next.outputs.size() != 1) return affine;
+    const bool second = next.inputs[0] == output;  // whether the constant is the second operand
+    if (next.inputs[0] == next.inputs[1] || (!second && (op == "Sub" || op == "Div"))) return affine;
+    const Constant* constant = importer_->constant_of(next.inputs[second ? 1 : 0]);
+    if (constant == nullptr || constant->count() < 1 || constant->extents.size() > result.size()) return affine;
+
+    // One number, or one for each channel, aligned at the last axis.
+    const std::size_t missing = result.size() - constant->extents.size();
+    bool per_channel = false;
+    for (std::size_t i = 0; i < constant->extents.size(); ++i) {
+      if (constant->extents[i] == 1) continue;
+      if (i + missing != channels || constant->extents[i] != result[channels]) return affine;
+      per_channel = true;
+    }
+    if (affine.scale.empty()) {
+      charge(2 * result[channels]);
+      affine.scale.assign(count, 1);
+      affine.shift.assign(count, 0);
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+      const double number = constant->at(per_channel ? static_cast<std::int64_t>(c) : 0);
+      if (op == "Add") affine.shift[c] += number;
+      if (op == "Sub") affine.shift[c] -= number;
+      if (op == "Mul") affine.scale[c] *= number, affine.shift[c] *= number;
+      if (op == "Div") affine.scale[c] /= number, affine.shift[c] /= number;
+    }
+    importer_->done_[readers.front()] = 1;
+    output_of_ = readers.front();
+    if (add_only) return affine;
+  }
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,217 @@
+// Numbers of tensors, out of the model's bytes or out of external data.
+
+#include "constant.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <system_error>
+
+#include "io/elements.h"
+#include "io/input_file.h"
+#include "io/safetensors_header.h"
+#include "lamina/error.h"
+#include "support/float16.h"
+
+namespace lamina::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 62;
+
+/// Bytes of an element, 0 for types without numbers.
+std::int64_t element_bytes(ElementType type) {
+  switch (type) {
+    case ElementType::u8:
+    case ElementType::i8:
+    case ElementType::boolean: return 1;
+    case ElementType::u16:
+    case ElementType::i16:
+    case ElementType::f16:
+    case ElementType::bf16: return 2;
+    case ElementType::f32:
+    case ElementType::i32:
+    case ElementType::u32: return 4;
+    case ElementType::f64:
+    case ElementType::i64:
+    case ElementType::u64: return 8;
+    case ElementType::none:
+    case ElementType::text: break;
+  }
+  return 0;
+}
+
+std::optional<DType> floating(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return DType::f32;
+    case ElementType::f64: return DType::f64;
+    case ElementType::f16: return DType::f16;
+    case ElementType::bf16: return DType::bf16;
+    default: return std::nullopt;
+  }
+}
+
+/// A little-endian whole number.
+double whole(std::span<const std::byte> bytes, bool is_signed) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) word |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+  if (!is_signed) return static_cast<double>(word);
+  const unsigned unused = static_cast<unsigned>(64 - 8 * bytes.size());
+  return static_cast<double>(static_cast<std::int64_t>(word << unused) >> unused);
+}
+
+std::vector<double> decoded(ElementType type, std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::size_t>(element_bytes(type));
+  std::vector<double> values(bytes.size() / size);
+  if (const std::optional<DType> dtype = floating(type)) {
+    decode(*dtype, bytes, values);
+    return values;
+  }
+  const bool is_signed =
+      type == ElementType::i8 || type == ElementType::i16 || type == ElementType::i32 || type == ElementType::i64;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = whole(bytes.subspan(i * size, size), is_signed);
+  return values;
+}
+
+std::uint64_t number_of(std::string_view digits, const std::string& what) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    throw FileError(what + " has external data at " + in_quotes(digits) + ", which is not a number of bytes");
+  }
+  return number;
+}
+
+/// The file of external data: below the model's folder, also after symbolic links.
+fs::path external_path(std::string_view location, const fs::path& folder, const std::string& what) {
+  const fs::path relative(location);
+  const bool leaves = std::find(relative.begin(), relative.end(), "..") != relative.end();
+  if (location.empty() || location.find('\0') != std::string_view::npos || relative.is_absolute() || leaves) {
+    throw FileError(what + " has external data in " + in_quotes(location) + ", which is not in the model's folder");
+  }
+  std::error_code error;
+  const fs::path root = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder, error);
+  const fs::path path = error ? fs::path() : fs::weakly_canonical(root / relative, error);
+  if (error) throw FileError(what + " has external data in " + in_quotes(location) + ": " + error.message());
+  const auto [of_root, of_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
+  if (of_root != root.end()) {
+    throw FileError(what + " has external data in " + in_quotes(location) + ", a link out of the model's folder");
+  }
+  return path;
+}
+
+std::vector<std::byte> external_bytes(const TensorMessage& tensor, std::uint64_t wanted, const fs::path& folder,
+                                      const std::string& what) {
+  InputFile file(external_path(tensor.location, folder, what));
+  const std::uint64_t offset = tensor.offset.empty() ? 0 : number_of(tensor.offset, what);
+  const std::uint64_t rest = offset <= file.bytes() ? file.bytes() - offset : 0;
+  const std::uint64_t length = tensor.length.empty() ? rest : number_of(tensor.length, what);
+  if (offset > file.bytes() || length > rest) {
+    throw FileError(what + " has external data at byte " + std::to_string(offset) + ", " + std::to_string(length) +
+                    " bytes, but " + in_quotes(tensor.location) + " has " + std::to_string(file.bytes()));
+  }
+  if (length != wanted) {
+    throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
+                    std::to_string(length) + " of external data");
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+  file.skip(offset);
+  file.read(bytes);
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t Constant::count() const {
+  return uniform ? *element_count(extents) : static_cast<std::int64_t>(values.size());
+}
+
+std::optional<std::int64_t> element_count(const Extents& extents) {
+  std::int64_t count = 1;  // without the zeros, so that strides stay in range too
+  bool empty = false;
+  for (const std::int64_t extent : extents) {
+    empty = empty || extent == 0;
+    if (extent < 0 || extent > most_elements / count) return std::nullopt;
+    count *= std::max<std::int64_t>(extent, 1);
+  }
+  return empty ? 0 : count;
+}
+
+std::string text(const Extents& extents) {
+  std::string all;
+  for (const std::int64_t extent : extents) (all += all.empty() ? "" : "x") += std::to_string(extent);
+  return all.empty() ? "a scalar" : all;
+}
+
+bool is_floating(ElementType type) { return floating(type).has_value(); }
+
+std::string text(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return "f32";
+    case ElementType::u8: return "u8";
+    case ElementType::i8: return "i8";
+    case ElementType::u16: return "u16";
+    case ElementType::i16: return "i16";
+    case ElementType::i32: return "i32";
+    case ElementType::i64: return "i64";
+    case ElementType::text: return "text";
+    case ElementType::boolean: return "bool";
+    case ElementType::f16: return "f16";
+    case ElementType::f64: return "f64";
+    case ElementType::u32: return "u32";
+    case ElementType::u64: return "u64";
+    case ElementType::bf16: return "bf16";
+    case ElementType::none: return "no type";
+  }
+  return "type " + std::to_string(static_cast<int>(type));
+}
+
+std::int64_t to_integer(double value) {
+  if (std::isnan(value)) return 0;
+  return static_cast<std::int64_t>(std::clamp(std::nearbyint(value), -0x1p62, 0x1p62));
+}
+
+Extents integers(const Constant& constant) {
+  Extents all;
+  const std::int64_t count = constant.count();
+  for (std::int64_t i = 0; i < count; ++i) all.push_back(to_integer(constant.at(i)));
+  return all;
+}
+
+Constant read_constant(const TensorMessage& tensor, const fs::path& folder, const std::string& what) {
+  const std::int64_t size = element_bytes(tensor.type);
+  if (size == 0) throw FileError(what + " is of " + text(tensor.type) + ", which has no numbers");
+  const std::optional<std::int64_t> count = element_count(tensor.dims);
+  if (!count || *count > most_elements / size) {
+    throw FileError(what + " has the extents " + text(tensor.dims) + ", which no memory can hold");
+  }
+  const auto wanted = static_cast<std::uint64_t>(*count * size);
+  Constant constant{.type = tensor.type, .extents = tensor.dims, .values = {}, .uniform = false};
+  if (tensor.external) {
+    constant.values = decoded(tensor.type, external_bytes(tensor, wanted, folder, what));
+  } else if (tensor.raw) {
+    if (tensor.raw->size() != wanted) {
+      throw FileError(what + " needs " + std::to_string(wanted) + " bytes by its extents, and has " +
+                      std::to_string(tensor.raw->size()));
+    }
+    constant.values = decoded(tensor.type, std::as_bytes(std::span(*tensor.raw)));
+  } else {
+    if (tensor.numbers.size() != static_cast<std::size_t>(*count)) {
+      throw FileError(what + " needs " + std::to_string(*count) + " numbers by its extents, and has " +
+                      std::to_string(tensor.numbers.size()));
+    }
+    constant.values = tensor.numbers;
+    const std::optional<DType> dtype = floating(tensor.type);
+    if (dtype && size == 2) {  // as bits in int32_data
+      for (double& value : constant.values) {
+        value = widen(*dtype, static_cast<std::uint16_t>(static_cast<std::uint64_t>(to_integer(value))));
+      }
+    }
+  }
+  return constant;
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,48 @@
+#pragma once
+// A tensor whose numbers are known while a model is read, and how it comes out of the file.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/shape.h"
+#include "messages.h"
+
+namespace lamina::onnx {
+
+using Extents = std::vector<std::int64_t>;
+
+/// Numbers of any of the format's types as doubles: exact but for whole numbers beyond 2^53.
+struct Constant {
+  ElementType type = ElementType::f32;
+  Extents extents;
+  std::vector<double> values;
+  bool uniform = false;  ///< all elements equal the single one in `values`: takes no memory, however many there are
+
+  double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
+  std::int64_t count() const;
+};
+
+/// Elements of a tensor, or nothing if an extent is negative or the product is beyond 2^62.
+std::optional<std::int64_t> element_count(const Extents&);
+
+/// "2x3x4"; "a scalar".
+std::string text(const Extents&);
+
+bool is_floating(ElementType);
+/// "f32", "i64": short names, and the number where there is none.
+std::string text(ElementType);
+
+/// The nearest whole number, limited to +-2^62; 0 for a NaN.
+std::int64_t to_integer(double);
+/// A tensor of rank 1 or 0 as whole numbers.
+Extents integers(const Constant&);
+
+/// The numbers of a tensor of the file. External data is looked for in `folder` and nowhere else. `what` begins the
+/// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file,
+/// a location outside the folder. Memory is in proportion to the data that is there.
+Constant read_constant(const TensorMessage&, const std::filesystem::path& folder, const std::string& what);
+
+}  // namespace lamina::onnx

@@ -1,0 +1,123 @@
+// What reshaping operators do to extents, whether the numbers are known or not.
+
+#include <algorithm>
+#include <numeric>
+
+#include "fold.h"
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+
+Extents reshape_extents(const Attributes& node, const Extents& of, const Extents& wanted) {
+  const bool zeros = node.integer("allowzero", 0) != 0;
+  Extents result = wanted;
+  std::optional<std::size_t> inferred;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (result[i] == 0 && !zeros) {
+      if (i >= of.size()) node.invalid("copies the extent of axis " + std::to_string(i) + " of " + text(of));
+      result[i] = of[i];
+    } else if (result[i] == -1 && !inferred) {
+      inferred = i;
+      result[i] = 1;
+    }
+  }
+  const std::optional<std::int64_t> before = element_count(of), after = element_count(result);
+  if (!before || !after) node.invalid("reshapes " + text(of) + " to " + text(wanted));
+  if (inferred && *after > 0) result[*inferred] = *before / *after;
+  if (element_count(result) != before) node.invalid("reshapes " + text(of) + " to " + text(wanted));
+  return result;
+}
+
+Extents flatten_extents(const Attributes& node, const Extents& of) {
+  const auto rank = static_cast<std::int64_t>(of.size());
+  std::int64_t axis = node.integer("axis", 1);
+  if (axis < -rank || axis > rank) node.invalid("flattens " + text(of) + " at axis " + std::to_string(axis));
+  if (axis < 0) axis += rank;
+  const auto middle = of.begin() + axis;
+  return {*element_count({of.begin(), middle}), *element_count({middle, of.end()})};
+}
+
+Extents squeeze_extents(const Attributes& node, const Extents& of, const std::optional<Extents>& axes) {
+  std::vector<char> drop(of.size(), 0);
+  if (!axes) {
+    for (std::size_t i = 0; i < of.size(); ++i) drop[i] = of[i] == 1;
+  } else {
+    for (const std::int64_t axis : *axes) drop[axis_of(node, axis, of.size())] = 1;
+  }
+  Extents result;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (drop[i] && of[i] != 1) node.invalid("squeezes axis " + std::to_string(i) + " of " + text(of));
+    if (!drop[i]) result.push_back(of[i]);
+  }
+  return result;
+}
+
+Extents unsqueeze_extents(const Attributes& node, const Extents& of, const Extents& axes) {
+  constexpr std::size_t most = 64;
+  if (axes.size() > most) node.invalid("adds " + std::to_string(axes.size()) + " axes");
+  std::vector<char> is_new(of.size() + axes.size(), 0);
+  for (const std::int64_t axis : axes) {
+    char& taken = is_new[axis_of(node, axis, is_new.size())];
+    if (taken) node.invalid("adds axis " + std::to_string(axis) + " twice");
+    taken = 1;
+  }
+  Extents result;
+  std::size_t next = 0;
+  for (const char added : is_new) result.push_back(added ? 1 : of[next++]);
+  return result;
+}
+
+std::vector<std::size_t> permutation(const Attributes& node, std::size_t rank) {
+  std::vector<std::size_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  const std::optional<Extents> perm = node.integers("perm");
+  if (!perm) {
+    std::reverse(order.begin(), order.end());
+    return order;
+  }
+  if (perm->size() != rank)
+    node.invalid("permutes " + std::to_string(perm->size()) + " axes of " + std::to_string(rank));
+  std::vector<char> seen(rank, 0);
+  for (std::size_t i = 0; i < rank; ++i) {
+    order[i] = axis_of(node, (*perm)[i], rank);
+    if (seen[order[i]]) node.invalid("has the axis " + std::to_string((*perm)[i]) + " twice in perm");
+    seen[order[i]] = 1;
+  }
+  return order;
+}
+
+std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const Extents& starts, const Extents& ends,
+                                const std::optional<Extents>& axes, const std::optional<Extents>& steps) {
+  std::vector<Range> ranges;
+  for (const std::int64_t extent : of) ranges.push_back({0, extent, 1});
+  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
+      (steps && steps->size() != starts.size()) || (!axes && starts.size() > of.size())) {
+    node.invalid("has starts, ends, axes and steps of different lengths");
+  }
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t at = axes ? axis_of(node, (*axes)[i], of.size()) : i;
+    const std::int64_t step = steps ? (*steps)[i] : 1, extent = of[at];
+    if (step == 0) node.invalid("has a step of 0");
+    const auto place = [&](std::int64_t position, std::int64_t least, std::int64_t most) {
+      return std::clamp(position < 0 ? position + extent : position, least, most);
+    };
+    const std::int64_t first = step > 0 ? place(starts[i], 0, extent) : place(starts[i], 0, extent - 1);
+    const std::int64_t last = step > 0 ? place(ends[i], 0, extent) : place(ends[i], -1, extent - 1);
+    const std::int64_t span = step > 0 ? last - first : first - last;
+    const std::int64_t size = step > 0 ? step : -step;
+    ranges[at] = {first, span > 0 ? (span - 1) / size + 1 : 0, step};
+  }
+  return ranges;
+}
+
+Extents broadcast(const Attributes& node, const Extents& a, const Extents& b) {
+  Extents result(std::max(a.size(), b.size()), 1);
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const std::int64_t of_a = i < a.size() ? a[a.size() - 1 - i] : 1, of_b = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (of_a != of_b && of_a != 1 && of_b != 1) node.invalid("has operands of " + text(a) + " and " + text(b));
+    result[result.size() - 1 - i] = of_a == 1 ? of_b : of_a;
+  }
+  return result;
+}
+
+}  // namespace lamina::onnx

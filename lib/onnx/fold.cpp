@@ -1,0 +1,370 @@
+// The operators that are folded on constants. A uniform constant stays one where its numbers do not matter.
+
+#include "fold.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "lamina/error.h"
+#include "view.h"
+
+namespace lamina::onnx {
+namespace {
+
+struct Folding {
+  const Attributes& node;
+  std::int64_t opset;
+  const std::vector<const Constant*>& inputs;
+  const std::filesystem::path& folder;
+  const std::function<void(std::int64_t)>& charge;
+
+  bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
+  const Constant& in(std::size_t i) const {
+    if (!has(i)) node.invalid("lacks its input " + std::to_string(i));
+    return *inputs[i];
+  }
+  double scalar(std::size_t i) const {
+    if (in(i).count() != 1) node.invalid("has " + text(in(i).extents) + " where it takes one number");
+    return in(i).at(0);
+  }
+  std::optional<Extents> whole(std::size_t i) const {
+    return has(i) ? std::optional(integers(*inputs[i])) : std::nullopt;
+  }
+  /// An attribute up to some opset, an input from then on.
+  std::optional<Extents> attribute_or_input(const char* name, std::size_t i) const {
+    std::optional<Extents> found = node.integers(name);
+    return found ? found : whole(i);
+  }
+};
+
+using Function = Constant (*)(const Folding&);
+
+std::int64_t counted(const Folding& f, const Extents& extents) {
+  const std::optional<std::int64_t> count = element_count(extents);
+  if (!count) f.node.invalid("would make a tensor of " + text(extents));
+  return *count;
+}
+
+/// A result of those extents, with memory for its numbers.
+Constant blank(const Folding& f, ElementType type, Extents extents) {
+  const std::int64_t count = counted(f, extents);
+  f.charge(count);
+  return {.type = type,
+          .extents = std::move(extents),
+          .values = std::vector<double>(static_cast<std::size_t>(count)),
+          .uniform = false};
+}
+
+/// The same numbers in order under other extents.
+Constant with_extents(const Folding& f, const Constant& x, Extents extents) {
+  if (!x.uniform) f.charge(x.count());
+  Constant y = x;
+  y.extents = std::move(extents);
+  return y;
+}
+
+/// The elements of x at offsets that each axis of the result steps by.
+Constant stepped(const Folding& f, const Constant& x, Extents extents, const Extents& strides, std::int64_t first) {
+  if (x.uniform) {
+    counted(f, extents);
+    return {.type = x.type, .extents = std::move(extents), .values = x.values, .uniform = true};
+  }
+  Constant y = blank(f, x.type, std::move(extents));
+  Extents at(y.extents.size(), 0);
+  std::int64_t from = first;
+  for (double& value : y.values) {
+    value = x.values[static_cast<std::size_t>(from)];
+    for (std::size_t i = at.size(); i-- > 0;) {
+      from += strides[i];
+      if (++at[i] < y.extents[i]) break;
+      from -= strides[i] * y.extents[i];
+      at[i] = 0;
+    }
+  }
+  return y;
+}
+
+Extents dense_strides(const Extents& extents) {
+  Extents strides(extents.size(), 1);
+  for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i];
+  return strides;
+}
+
+/// Strides of x in a result that it is broadcast to.
+Extents broadcast_strides(const Extents& of, const Extents& result) {
+  const Extents own = dense_strides(of);
+  Extents strides(result.size(), 0);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (of[i] != 1) strides[result.size() - of.size() + i] = own[i];
+  }
+  return strides;
+}
+
+Constant identity(const Folding& f) { return with_extents(f, f.in(0), f.in(0).extents); }
+
+Constant constant(const Folding& f) {
+  const auto list = [&](ElementType type, std::vector<double> values, bool scalar) {
+    const auto count = static_cast<std::int64_t>(values.size());
+    return Constant{
+        .type = type, .extents = scalar ? Extents{} : Extents{count}, .values = std::move(values), .uniform = false};
+  };
+  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+    return read_constant(*tensor, f.folder, f.node.where());
+  }
+  if (f.node.has("value_float")) return list(ElementType::f32, {f.node.number("value_float", 0)}, true);
+  if (f.node.has("value_floats")) return list(ElementType::f32, f.node.numbers("value_floats"), false);
+  if (f.node.has("value_int")) {
+    return list(ElementType::i64, {static_cast<double>(f.node.integer("value_int", 0))}, true);
+  }
+  if (const std::optional<Extents> ints = f.node.integers("value_ints")) {
+    return list(ElementType::i64, {ints->begin(), ints->end()}, false);
+  }
+  throw Refusal{"its value is neither a tensor nor numbers"};
+}
+
+Constant constant_of_shape(const Folding& f) {
+  Constant value{.type = ElementType::f32, .extents = {1}, .values = {0}, .uniform = false};
+  if (const std::optional<TensorMessage> tensor = f.node.tensor("value")) {
+    value = read_constant(*tensor, f.folder, f.node.where());
+    if (value.values.size() != 1) f.node.invalid("has a value of " + text(value.extents) + " instead of one number");
+  }
+  value.extents = integers(f.in(0));
+  counted(f, value.extents);
+  value.uniform = true;
+  return value;
+}
+
+Constant shape_of(const Folding& f) { return shape_constant(f.node, f.in(0).extents); }
+
+Constant size_of_all(const Folding& f) {
+  return {.type = ElementType::i64, .extents = {}, .values = {static_cast<double>(f.in(0).count())}, .uniform = false};
+}
+
+Constant reshape(const Folding& f) {
+  const Extents wanted = f.attribute_or_input("shape", 1).value_or(Extents{});
+  return with_extents(f, f.in(0), reshape_extents(f.node, f.in(0).extents, wanted));
+}
+
+Constant flatten(const Folding& f) { return with_extents(f, f.in(0), flatten_extents(f.node, f.in(0).extents)); }
+
+Constant squeeze(const Folding& f) {
+  return with_extents(f, f.in(0), squeeze_extents(f.node, f.in(0).extents, f.attribute_or_input("axes", 1)));
+}
+
+Constant unsqueeze(const Folding& f) {
+  const Extents axes = f.attribute_or_input("axes", 1).value_or(Extents{});
+  return with_extents(f, f.in(0), unsqueeze_extents(f.node, f.in(0).extents, axes));
+}
+
+Constant transpose(const Folding& f) {
+  const Constant& x = f.in(0);
+  const Extents own = dense_strides(x.extents);
+  Extents extents, strides;
+  for (const std::size_t axis : permutation(f.node, x.extents.size())) {
+    extents.push_back(x.extents[axis]);
+    strides.push_back(own[axis]);
+  }
+  return stepped(f, x, extents, strides, 0);
+}
+
+Constant expand(const Folding& f) {
+  const Constant& x = f.in(0);
+  Extents wanted = integers(f.in(1));
+  if (!element_count(wanted)) f.node.invalid("expands to " + text(wanted));
+  wanted = broadcast(f.node, x.extents, wanted);
+  return stepped(f, x, wanted, broadcast_strides(x.extents, wanted), 0);
+}
+
+Constant gather(const Folding& f) {
+  const Constant &x = f.in(0), &at = f.in(1);
+  const std::size_t axis = axis_of(f.node, f.node.integer("axis", 0), x.extents.size());
+  Extents extents(x.extents.begin(), x.extents.begin() + static_cast<std::ptrdiff_t>(axis));
+  const std::int64_t outer = *element_count(extents);
+  extents.insert(extents.end(), at.extents.begin(), at.extents.end());
+  const Extents rest(x.extents.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.extents.end());
+  extents.insert(extents.end(), rest.begin(), rest.end());
+  const std::int64_t inner = *element_count(rest), rows = x.extents[axis];
+  Constant y = blank(f, x.type, std::move(extents));
+  std::size_t to = 0;
+  for (std::int64_t o = 0; to < y.values.size() && o < outer; ++o) {
+    for (std::int64_t i = 0; i < at.count(); ++i) {
+      std::int64_t row = to_integer(at.at(i));
+      if (row < 0) row += rows;
+      if (row < 0 || row >= rows)
+        f.node.invalid("takes the index " + std::to_string(row) + " of " + std::to_string(rows));
+      for (std::int64_t r = 0; r < inner; ++r) y.values[to++] = x.at((o * rows + row) * inner + r);
+    }
+  }
+  return y;
+}
+
+Constant slice(const Folding& f) {
+  const Constant& x = f.in(0);
+  const Extents starts = f.attribute_or_input("starts", 1).value_or(Extents{});
+  const Extents ends = f.attribute_or_input("ends", 2).value_or(Extents{});
+  const std::vector<Range> ranges =
+      slice_ranges(f.node, x.extents, starts, ends, f.attribute_or_input("axes", 3), f.whole(4));
+  const Extents own = dense_strides(x.extents);
+  Extents extents, strides;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    extents.push_back(ranges[i].count);
+    strides.push_back(own[i] * ranges[i].step);
+    first += own[i] * ranges[i].first;
+  }
+  return stepped(f, x, extents, strides, first);
+}
+
+Constant concat(const Folding& f) {
+  const Constant& first = f.in(0);
+  const std::size_t axis = axis_of(f.node, f.node.integer("axis", 1), first.extents.size());
+  Extents extents = first.extents;
+  extents[axis] = 0;
+  for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+    Extents others = f.in(i).extents;
+    if (others.size() != extents.size()) f.node.invalid("joins " + text(first.extents) + " and " + text(others));
+    if (others[axis] > (std::int64_t{1} << 62) - extents[axis]) {
+      f.node.invalid("joins more than memory can hold");
+    }
+    extents[axis] += others[axis];
+    others[axis] = first.extents[axis];
+    if (others != first.extents) f.node.invalid("joins " + text(first.extents) + " and " + text(f.in(i).extents));
+  }
+  Constant y = blank(f, first.type, extents);
+  const auto middle = extents.begin() + static_cast<std::ptrdiff_t>(axis);
+  const std::int64_t outer = *element_count({extents.begin(), middle}),
+                     inner = *element_count({middle + 1, extents.end()});
+  std::size_t to = 0;
+  for (std::int64_t o = 0; to < y.values.size() && o < outer; ++o) {
+    for (std::size_t i = 0; i < f.inputs.size(); ++i) {
+      const std::int64_t run = f.in(i).extents[axis] * inner;
+      for (std::int64_t r = 0; r < run; ++r) y.values[to++] = f.in(i).at(o * run + r);
+    }
+  }
+  return y;
+}
+
+Constant cast(const Folding& f) {
+  Constant y = with_extents(f, f.in(0), f.in(0).extents);
+  y.type = static_cast<ElementType>(f.node.integer("to", 0));
+  const bool boolean = y.type == ElementType::boolean;
+  for (double& value : y.values) {
+    if (boolean) {
+      value = value != 0;
+    } else if (y.type == ElementType::f32 || y.type == ElementType::f16 || y.type == ElementType::bf16) {
+      value = static_cast<float>(value);
+    } else if (!is_floating(y.type)) {
+      value = std::trunc(value);
+    }
+  }
+  return y;
+}
+
+Constant range(const Folding& f) {
+  const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
+  const double count = step == 0 ? -1 : std::ceil((limit - start) / step);
+  if (!(count >= 0) || count > 0x1p40) f.node.invalid("has a range without end");
+  Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
+  for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
+  return y;
+}
+
+Constant elementwise(const Folding& f, double (*of)(double)) {
+  Constant y = with_extents(f, f.in(0), f.in(0).extents);
+  for (double& value : y.values) value = of(value);
+  return y;
+}
+
+Constant pairwise(const Folding& f, double (*of)(double, double)) {
+  const Constant &a = f.in(0), &b = f.in(1);
+  const Extents extents = broadcast(f.node, a.extents, b.extents);
+  counted(f, extents);
+  if (a.uniform && b.uniform) {
+    return {.type = a.type, .extents = extents, .values = {of(a.values[0], b.values[0])}, .uniform = true};
+  }
+  Constant y = stepped(f, a, extents, broadcast_strides(a.extents, extents), 0);
+  const Constant other = stepped(f, b, extents, broadcast_strides(b.extents, extents), 0);
+  if (y.uniform)
+    y = {.type = y.type,
+         .extents = extents,
+         .values = std::vector<double>(other.values.size(), y.values[0]),
+         .uniform = false};
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    double value = of(y.values[i], other.at(static_cast<std::int64_t>(i)));
+    if (!is_floating(y.type)) value = std::trunc(value);
+    y.values[i] = value;
+  }
+  return y;
+}
+
+Constant where(const Folding& f) {
+  const Extents extents = broadcast(f.node, broadcast(f.node, f.in(0).extents, f.in(1).extents), f.in(2).extents);
+  const auto spread = [&](std::size_t i) {
+    return stepped(f, f.in(i), extents, broadcast_strides(f.in(i).extents, extents), 0);
+  };
+  const Constant which = spread(0), yes = spread(1), no = spread(2);
+  Constant y = blank(f, yes.type, extents);
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    y.values[i] = which.at(at) != 0 ? yes.at(at) : no.at(at);
+  }
+  return y;
+}
+
+/// By operator.
+const std::map<std::string_view, Function>& functions() {
+  static const std::map<std::string_view, Function> all = {
+      {"Identity", identity},
+      {"Constant", constant},
+      {"ConstantOfShape", constant_of_shape},
+      {"Shape", shape_of},
+      {"Size", size_of_all},
+      {"Reshape", reshape},
+      {"Flatten", flatten},
+      {"Squeeze", squeeze},
+      {"Unsqueeze", unsqueeze},
+      {"Transpose", transpose},
+      {"Expand", expand},
+      {"Gather", gather},
+      {"Slice", slice},
+      {"Concat", concat},
+      {"Cast", cast},
+      {"Range", range},
+      {"Where", where},
+      {"Neg", [](const Folding& f) { return elementwise(f, [](double a) { return -a; }); }},
+      {"Abs", [](const Folding& f) { return elementwise(f, [](double a) { return std::abs(a); }); }},
+      {"Sqrt", [](const Folding& f) { return elementwise(f, [](double a) { return std::sqrt(a); }); }},
+      {"Reciprocal", [](const Folding& f) { return elementwise(f, [](double a) { return 1 / a; }); }},
+      {"Floor", [](const Folding& f) { return elementwise(f, [](double a) { return std::floor(a); }); }},
+      {"Ceil", [](const Folding& f) { return elementwise(f, [](double a) { return std::ceil(a); }); }},
+      {"Not", [](const Folding& f) { return elementwise(f, [](double a) { return a == 0 ? 1.0 : 0.0; }); }},
+      {"Add", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a + b; }); }},
+      {"Sub", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a - b; }); }},
+      {"Mul", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a * b; }); }},
+      {"Div", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a / b; }); }},
+      {"Pow", [](const Folding& f) { return pairwise(f, [](double a, double b) { return std::pow(a, b); }); }},
+      {"Equal", [](const Folding& f) { return pairwise(f, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }}};
+  return all;
+}
+
+}  // namespace
+
+Constant shape_constant(const Attributes& node, const Extents& all) {
+  const auto rank = static_cast<std::int64_t>(all.size());
+  const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t first = place(node.integer("start", 0)), end = std::max(first, place(node.integer("end", rank)));
+  return {.type = ElementType::i64,
+          .extents = {end - first},
+          .values = {all.begin() + first, all.begin() + end},
+          .uniform = false};
+}
+
+std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const std::vector<const Constant*>& inputs,
+                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& charge) {
+  const auto found = functions().find(node.node().op_type);
+  if (found == functions().end()) return std::nullopt;
+  return found->second({node, opset, inputs, folder, charge});
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,361 @@
+// The way of a model to a graph: which nodes its output needs, what is constant, then node by node.
+
+#include "importer.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "fold.h"
+#include "io/safetensors_header.h"
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+namespace {
+
+constexpr std::int64_t oldest_opset = 6, newest_opset = 27;
+
+bool default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+}  // namespace
+
+Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const std::filesystem::path& path)
+    : model_(model),
+      file_(*model.graph),
+      options_(options),
+      folder_(path.parent_path()),
+      name_(path.string()),
+      live_(model.graph->nodes.size(), 0),
+      done_(model.graph->nodes.size(), 0),
+      result_{.graph = Graph(path.stem().string()), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
+  if (!model.opset) throw FileError(name_ + ": the file does not say its opset");
+  opset_ = result_.opset = *model.opset;
+  if (opset_ < oldest_opset || opset_ > newest_opset) {
+    throw Unsupported(name_ + ": opset " + std::to_string(opset_) + "; those from " + std::to_string(oldest_opset) +
+                      " to " + std::to_string(newest_opset) + " are read. ONNX's version_converter can change it");
+  }
+}
+
+OnnxModel Importer::run() {
+  choose_output();
+  read_inputs();
+  check_order();
+  mark_live();
+  fold_constants();
+  add_inputs();
+  import_nodes();
+
+  const Known* end = known(output_);
+  const auto* running = end == nullptr ? nullptr : std::get_if<Running>(&end->is);
+  if (running != nullptr && running->padding) refusals_.push_back("its output is padded: that would need an op Pad");
+  if (refusals_.empty() && running == nullptr) {
+    refusals_.push_back("its output " + in_quotes(output_) + " is a constant: there is nothing to compute");
+  }
+  if (!refusals_.empty()) refuse();
+  const std::string node = result_.graph.nodes()[static_cast<std::size_t>(running->value.id())].name;
+  result_.output = {
+      .name = std::string(output_), .extents = extents(running->view), .node = node, .axes = running->view};
+  return std::move(result_);
+}
+
+void Importer::refuse() const {
+  std::string message = name_ + ": " + std::to_string(refusals_.size()) +
+                        (refusals_.size() == 1 ? " thing is" : " things are") + " not supported:";
+  for (const std::string& refusal : refusals_) message += "\n  " + refusal;
+  throw Unsupported(message);
+}
+
+std::string Importer::in_file(std::string_view value) const { return name_ + ": " + in_quotes(value); }
+
+void Importer::choose_output() {
+  if (file_.outputs.empty()) throw FileError(name_ + ": the graph has no output");
+  std::string all;
+  for (const ValueMessage& output : file_.outputs) {
+    if (output.name == options_.output) output_ = output.name;
+    (all += all.empty() ? "" : ", ") += in_quotes(output.name);
+  }
+  if (!options_.output.empty() && output_.empty()) {
+    throw UsageError(in_file(options_.output) + " is no output; there are: " + all);
+  }
+  if (options_.output.empty() && file_.outputs.size() > 1) {
+    throw Unsupported(name_ + ": the graph has the outputs " + all + "; a graph of this library has one. Say which");
+  }
+  if (output_.empty()) output_ = file_.outputs.front().name;
+}
+
+/// Initializers, constants of the options, and what is left: inputs.
+void Importer::read_inputs() {
+  if (file_.sparse) refusals_.push_back("sparse initializers: they would need to be stored as dense ones");
+  for (const TensorMessage& tensor : file_.initializers) {
+    if (!values_.emplace(tensor.name, Known{&tensor}).second) {
+      throw FileError(in_file(tensor.name) + " is initialized twice");
+    }
+  }
+  std::set<std::string> used;
+  for (const ValueMessage& input : file_.inputs) {
+    const auto given = options_.constants.find(std::string(input.name));
+    if (given != options_.constants.end()) {
+      used.insert(given->first);
+      Constant constant{
+          .type = input.type, .extents = given->second.extents, .values = given->second.values, .uniform = false};
+      if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
+        throw UsageError("the constant " + in_quotes(input.name) + " has not as many numbers as its extents say");
+      }
+      values_[input.name] = {std::make_shared<const Constant>(std::move(constant))};
+    } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
+      throw FileError(in_file(input.name) + " is an input twice");
+    }
+  }
+  for (const auto& [name, tensor] : options_.constants) {
+    if (!used.contains(name)) throw UsageError(in_file(name) + " was given as a constant, and is no input");
+  }
+}
+
+/// Every value is made before it is read, and once: so there are no cycles.
+void Importer::check_order() {
+  std::set<std::string_view> made;
+  for (const auto& [name, value] : values_) made.insert(name);
+  for (const auto& [name, value] : inputs_) made.insert(name);
+  for (const NodeMessage& node : file_.nodes) {
+    const Attributes attributes(node, name_);
+    if (node.op_type.empty()) attributes.invalid("has no operator");
+    for (const std::string_view input : node.inputs) {
+      if (!input.empty() && !made.contains(input)) {
+        attributes.invalid("reads " + in_quotes(input) + ", which no input, initializer or earlier node makes");
+      }
+    }
+    for (const std::string_view output : node.outputs) {
+      if (!output.empty() && !made.insert(output).second) {
+        attributes.invalid("makes " + in_quotes(output) + ", which is made already");
+      }
+    }
+  }
+  if (!made.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
+}
+
+void Importer::mark_live() {
+  std::set<std::string_view> wanted = {output_};
+  for (std::size_t i = file_.nodes.size(); i-- > 0;) {
+    const NodeMessage& node = file_.nodes[i];
+    live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                           [&](std::string_view output) { return !output.empty() && wanted.contains(output); });
+    if (live_[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
+  }
+  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+    if (!live_[i]) continue;
+    const std::set<std::string_view> inputs(file_.nodes[i].inputs.begin(), file_.nodes[i].inputs.end());
+    for (const std::string_view input : inputs) {
+      if (!input.empty()) readers_[input].push_back(i);
+    }
+  }
+}
+
+const std::vector<std::size_t>& Importer::readers(std::string_view value) const {
+  static const std::vector<std::size_t> none;
+  const auto found = readers_.find(value);
+  return found == readers_.end() ? none : found->second;
+}
+
+Importer::Known* Importer::known(std::string_view value) {
+  const auto found = values_.find(value);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+const Constant* Importer::constant_of(std::string_view value) {
+  Known* found = known(value);
+  if (found == nullptr) return nullptr;
+  if (const auto* tensor = std::get_if<const TensorMessage*>(&found->is)) {
+    const TensorMessage& message = **tensor;
+    found->is = std::make_shared<const Constant>(read_constant(message, folder_, in_file(value)));
+  }
+  const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
+  return constant == nullptr ? nullptr : constant->get();
+}
+
+void Importer::charge(std::int64_t computed, const std::string& what) {
+  if (computed > options_.most_computed_numbers - computed_) {
+    throw FileError(what + " computes " + std::to_string(computed) + " numbers, " + std::to_string(computed_) +
+                    " before it; the limit is " + std::to_string(options_.most_computed_numbers) +
+                    " (OnnxOptions::most_computed_numbers)");
+  }
+  computed_ += computed;
+}
+
+/// What depends on constants alone, before any shape is known: later nodes may be asked for their numbers early.
+void Importer::fold_constants() {
+  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+    const NodeMessage& node = file_.nodes[i];
+    if (!live_[i] || !default_domain(node.domain) || node.outputs.size() != 1) continue;
+    const auto is_constant = [&](std::string_view input) {
+      const Known* found = input.empty() ? nullptr : known(input);
+      return input.empty() || (found != nullptr && !std::holds_alternative<std::monostate>(found->is));
+    };
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_constant)) continue;
+    const Attributes attributes(node, name_);
+    try {
+      std::vector<const Constant*> inputs;
+      for (const std::string_view input : node.inputs) inputs.push_back(input.empty() ? nullptr : constant_of(input));
+      std::optional<Constant> folded =
+          fold(attributes, opset_, inputs, folder_, [&](std::int64_t count) { charge(count, attributes.where()); });
+      if (!folded) continue;
+      values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
+      done_[i] = 1;
+    } catch (const Refusal&) {
+      // Reported with the others, in order.
+    }
+  }
+}
+
+Extents Importer::extents_of(const ValueMessage& input) const {
+  if (!input.shape) {
+    throw Unsupported(in_file(input.name) + " is an input without extents, or no tensor: that would need its shape");
+  }
+  Extents extents;
+  for (std::size_t i = 0; i < input.shape->size(); ++i) {
+    const DimMessage& dim = (*input.shape)[i];
+    const auto given = options_.extents.find(std::string(dim.param));
+    if (!dim.value && !dim.param.empty() && given != options_.extents.end()) {
+      extents.push_back(given->second);
+    } else if (i == 0 && (options_.batch > 0 || !dim.value)) {
+      extents.push_back(std::max(options_.batch, 1));
+    } else if (dim.value) {
+      extents.push_back(*dim.value);
+    } else {
+      throw UsageError(in_file(input.name) + " leaves its axis " + std::to_string(i) + " open, by the name " +
+                       in_quotes(dim.param) + ": OnnxOptions::extents takes its extent");
+    }
+  }
+  for (const std::int64_t extent : extents) {
+    if (extent < 0) throw FileError(in_file(input.name) + " is an input of " + text(extents));
+    if (extent == 0) throw Unsupported(in_file(input.name) + " is an input of " + text(extents) + ", without numbers");
+  }
+  if (!element_count(extents)) throw FileError(in_file(input.name) + " is an input of " + text(extents));
+  return extents;
+}
+
+void Importer::add_inputs() {
+  for (const ValueMessage& input : file_.inputs) {
+    if (!inputs_.contains(input.name) || (readers(input.name).empty() && input.name != output_)) continue;
+    const Extents extents = extents_of(input);
+    const Placed placed = place(extents, roles_of(input.name, extents.size(), 0));
+    try {
+      const Value value = result_.graph.input(placed.shape, free_name(std::string(input.name)));
+      values_[input.name] = {Running{.value = value, .view = placed.view, .type = input.type}};
+      result_.inputs.push_back({.name = std::string(input.name),
+                                .extents = extents,
+                                .node = result_.graph.nodes()[static_cast<std::size_t>(value.id())].name,
+                                .axes = placed.view});
+    } catch (const ShapeError& error) {
+      throw FileError(in_file(input.name) + " is an input of " + text(extents) + ": " + error.what());
+    }
+  }
+}
+
+std::string Importer::free_name(const std::string& name) {
+  std::string free = name;
+  int& number = repeats_[name];
+  while (result_.graph.find(free) >= 0) free = name + "#" + std::to_string(++number + 1);
+  return free;
+}
+
+void Importer::import_nodes() {
+  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+    if (live_[i] && !done_[i]) import_node(i);
+  }
+}
+
+void Importer::import_node(std::size_t index) {
+  const NodeMessage& node = file_.nodes[index];
+  const Attributes attributes(node, name_);
+  const auto report = [&](const std::string& why) {
+    refusals_.push_back(in_quotes(attributes.name()) + " (" + std::string(node.op_type.substr(0, 40)) + ", opset " +
+                        std::to_string(opset_) + "): " + why);
+  };
+  if (!default_domain(node.domain)) {
+    report("the operators of the domain " + in_quotes(node.domain) + " are unknown here");
+    return;
+  }
+  // What reads something that was refused is not refused itself.
+  const bool lacks = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](std::string_view input) { return !input.empty() && known(input) == nullptr; });
+  const Operator import = find_operator(node.op_type);
+  if (import == nullptr) {
+    report("it would need an op that computes it");
+  } else if (!lacks) {
+    try {
+      Call call(*this, index);
+      import(call);
+    } catch (const Refusal& refusal) {
+      report(refusal.why);
+    } catch (const ShapeError& error) {
+      report(error.what());
+    }
+  }
+}
+
+// Inputs: how they are kept follows from who reads them -------------------------------------------------------------
+
+Roles Importer::roles_of(std::string_view value, std::size_t rank, int depth) const {
+  constexpr int deepest = 16;
+  if (depth < deepest) {
+    for (const std::size_t reader : readers(value)) {
+      const NodeMessage& node = file_.nodes[reader];
+      const auto operand = std::find(node.inputs.begin(), node.inputs.end(), value) - node.inputs.begin();
+      try {
+        Roles roles = roles_for(node, static_cast<std::size_t>(operand), rank, depth);
+        if (!roles.empty()) return roles;
+      } catch (const FileError&) {
+        // The node says so again when it is imported, if it is wrong and not only of another rank.
+      }
+      if (depth > 0) break;  // one way through the graph, not all
+    }
+  }
+  return depth == 0 ? usual_roles(rank) : "";
+}
+
+namespace {
+
+/// The axis is the channel; those before it count images, those after it pixels.
+Roles around(std::size_t axis, std::size_t channels, std::size_t rank) {
+  Roles roles = std::string(axis, 'n') + std::string(channels, 'c');
+  const std::size_t rest = rank - roles.size();
+  if (rest > 0) roles += std::string(rest - 1, 'h') + (rest == 1 ? 'h' : 'w');
+  return roles;
+}
+
+}  // namespace
+
+/// Empty: this reader takes any.
+Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::size_t rank, int depth) const {
+  const Attributes attributes(node, name_);
+  const std::string_view op = node.op_type;
+  if (rank == 0) return "";
+  const auto axis = [&](std::int64_t otherwise) {
+    return axis_of(attributes, attributes.integer("axis", otherwise), rank);
+  };
+  if (op == "Softmax" && opset_ >= 13) return around(axis(-1), 1, rank);
+  if (op == "Softmax") {
+    const std::int64_t at = attributes.integer("axis", 1);
+    const std::size_t first = at == static_cast<std::int64_t>(rank) ? rank : axis_of(attributes, at, rank);
+    return around(first, rank - first, rank);
+  }
+  if (op == "Concat" || op == "Split") return around(axis(op == "Split" ? 0 : 1), 1, rank);
+  if (op == "Gemm" && operand == 0 && attributes.integer("transA", 0) != 0 && rank == 2) return "cn";
+  if (op == "MatMul" && operand == 0 && rank > 2) return std::string(rank - 2, 'n') + "hc";
+  if (op == "LSTM" && operand == 0 && rank == 3) return attributes.integer("layout", 0) != 0 ? "nhc" : "hnc";
+  if (op == "Gather" && operand == 1) return rank == 1 ? "n" : around(1, 0, rank);
+  if (op == "Transpose") {
+    const std::vector<std::size_t> order = permutation(attributes, rank);
+    const Roles after = roles_of(node.outputs.empty() ? "" : node.outputs.front(), rank, depth + 1);
+    const Roles wanted = after.empty() ? usual_roles(rank) : after;
+    Roles roles(rank, ' ');
+    for (std::size_t i = 0; i < rank; ++i) roles[order[i]] = wanted[i];
+    return roles;
+  }
+  const bool elementwise = op == "Identity" || op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "Dropout" ||
+                           op == "Add" || op == "Sum" || op == "Cast";
+  if (elementwise && !node.outputs.empty()) return roles_of(node.outputs.front(), rank, depth + 1);
+  return op == "Conv" || op == "MaxPool" || op == "AveragePool" || op == "BatchNormalization" ? usual_roles(rank) : "";
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,141 @@
+#pragma once
+// A model on its way to a graph: what is known of each value of the file, and the nodes that are done.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "attributes.h"
+#include "constant.h"
+#include "lamina/onnx.h"
+#include "messages.h"
+#include "view.h"
+
+namespace lamina::onnx {
+
+/// Zeros (or another number) around rows and columns that the next op is to pad with.
+struct Padding {
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;
+  double number = 0;
+};
+
+/// A value that is computed when the network runs.
+struct Running {
+  Value value;
+  View view;
+  ElementType type = ElementType::f32;
+  std::optional<Padding> padding{};  ///< of a Pad that no node of the graph has done
+};
+
+class Importer;
+
+/// One node of the file, as the functions of the operators see it.
+class Call {
+ public:
+  Call(Importer& importer, std::size_t index);
+
+  const Attributes& attributes() const { return attributes_; }
+  std::int64_t opset() const;
+  std::string name() const { return attributes_.name(); }
+
+  std::size_t inputs() const;         ///< with absent ones in between, without those at the end
+  bool has(std::size_t input) const;  ///< whether it is present
+  bool is_constant(std::size_t input) const;
+  const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is running
+  const Running& running(std::size_t input) const;                           ///< Refusal if it is a constant or padded
+  const Running& padded(std::size_t input) const;                            ///< as running(), with a padding
+  Extents extents(std::size_t input) const;
+  ElementType type(std::size_t input) const;
+
+  bool wanted(std::size_t output) const;           ///< whether anything reads it
+  void only_output(std::string_view needs) const;  ///< Refusal if another than the first is wanted
+  void result(Running, std::size_t output = 0);
+  void result(Constant, std::size_t output = 0);
+  void fold();  ///< the result from inputs that are all constants
+
+  /// Appends a node of the graph under a name that is free.
+  Value append(const Op&, const std::vector<Value>&, const std::string& name);
+  /// Numbers of a parameter of the node that makes the value.
+  void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType);
+  /// Numbers for `weights`: counted, as the file need not hold them.
+  std::vector<double> numbers(const Constant&) const;
+  void charge(std::int64_t computed) const;
+
+  /// y = scale x + shift along the axis `channels` of the result, from the nodes that alone read it: they are done with
+  /// it. With `add_only`, an addition or a subtraction.
+  struct Affine {
+    std::vector<double> scale, shift;  ///< empty: 1, 0
+  };
+  Affine absorb_affine(const Extents& result, std::size_t channels, bool add_only);
+
+  Importer& importer() const { return *importer_; }
+
+ private:
+  Importer* importer_;
+  std::size_t index_;
+  std::size_t output_of_;  ///< node whose output is this call's: another where later nodes were absorbed
+  Attributes attributes_;
+};
+
+/// What does a node: throws Refusal or FileError.
+using Operator = void (*)(Call&);
+/// Null if there is none.
+Operator find_operator(std::string_view op_type);
+std::vector<std::string_view> operator_names();  ///< of those that there are, in alphabetical order
+
+class Importer {
+ public:
+  Importer(const ModelMessage&, const OnnxOptions&, const std::filesystem::path&);
+  OnnxModel run();
+
+ private:
+  friend class Call;
+  struct Known {
+    std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, Running> is;
+  };
+
+  void choose_output();
+  void read_inputs();
+  void mark_live();
+  void check_order();
+  void fold_constants();
+  void add_inputs();
+  void import_nodes();
+  void import_node(std::size_t index);
+  [[noreturn]] void refuse() const;
+
+  Extents extents_of(const ValueMessage&) const;
+  Roles roles_of(std::string_view value, std::size_t rank, int depth) const;
+  Roles roles_for(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
+  Known* known(std::string_view value);
+  const Constant* constant_of(std::string_view value);  ///< null if it is none
+  std::string free_name(const std::string&);
+  void charge(std::int64_t computed, const std::string& what);
+  std::string in_file(std::string_view value) const;
+  const std::vector<std::size_t>& readers(std::string_view value) const;
+
+  const ModelMessage& model_;
+  const GraphMessage& file_;
+  const OnnxOptions& options_;
+  std::filesystem::path folder_;
+  std::string name_;  ///< of the file
+  std::int64_t opset_ = 0;
+  std::string_view output_;
+  std::unordered_map<std::string_view, Known> values_;
+  std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< those that are no constants
+  std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
+  std::vector<char> live_, done_;
+  std::vector<std::string> refusals_;
+  std::unordered_map<std::string, int> repeats_;  ///< of a name: every lower number is taken
+  std::int64_t computed_ = 0;
+  OnnxModel result_;
+};
+
+}  // namespace lamina::onnx

@@ -1,0 +1,249 @@
+// Decoding of ONNX's messages. A field of an unexpected wire type counts as unknown and is skipped, as protobuf has it.
+
+#include "messages.h"
+
+#include <protozero/pbf_reader.hpp>
+
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+namespace {
+
+using Reader = protozero::pbf_reader;
+using Wire = protozero::pbf_wire_type;
+
+constexpr std::uint32_t field(std::uint32_t number, Wire wire) {
+  return protozero::tag_and_type<std::uint32_t>(number, wire);
+}
+constexpr std::uint32_t bytes(std::uint32_t number) { return field(number, Wire::length_delimited); }
+constexpr std::uint32_t varint(std::uint32_t number) { return field(number, Wire::varint); }
+constexpr std::uint32_t fixed32(std::uint32_t number) { return field(number, Wire::fixed32); }
+constexpr std::uint32_t fixed64(std::uint32_t number) { return field(number, Wire::fixed64); }
+
+std::string_view view(Reader& reader) {
+  const protozero::data_view text = reader.get_view();
+  return {text.data(), text.size()};
+}
+
+Reader reader_of(std::string_view text) { return Reader(protozero::data_view(text.data(), text.size())); }
+
+template <class Numbers, class Range>
+void append(Numbers& numbers, const Range& range) {
+  for (auto it = range.begin(); it != range.end(); ++it) {
+    numbers.push_back(static_cast<typename Numbers::value_type>(*it));
+  }
+}
+
+/// One entry of external_data: a key and its value.
+void external_entry(Reader entry, TensorMessage& tensor) {
+  std::string_view key, value;
+  while (entry.next()) {
+    switch (entry.tag_and_type()) {
+      case bytes(1): key = view(entry); break;
+      case bytes(2): value = view(entry); break;
+      default: entry.skip();
+    }
+  }
+  if (key == "location") tensor.location = value;
+  if (key == "offset") tensor.offset = value;
+  if (key == "length") tensor.length = value;
+}
+
+TensorMessage tensor_of(Reader reader) {
+  TensorMessage tensor;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1): append(tensor.dims, reader.get_packed_int64()); break;
+      case varint(1): tensor.dims.push_back(reader.get_int64()); break;
+      case varint(2): tensor.type = static_cast<ElementType>(reader.get_int32()); break;
+      case bytes(4): append(tensor.numbers, reader.get_packed_float()); break;
+      case fixed32(4): tensor.numbers.push_back(reader.get_float()); break;
+      case bytes(5): append(tensor.numbers, reader.get_packed_int32()); break;
+      case varint(5): tensor.numbers.push_back(reader.get_int32()); break;
+      case bytes(7): append(tensor.numbers, reader.get_packed_int64()); break;
+      case varint(7): tensor.numbers.push_back(static_cast<double>(reader.get_int64())); break;
+      case bytes(8): tensor.name = view(reader); break;
+      case bytes(9): tensor.raw = view(reader); break;
+      case bytes(10): append(tensor.numbers, reader.get_packed_double()); break;
+      case fixed64(10): tensor.numbers.push_back(reader.get_double()); break;
+      case bytes(11): append(tensor.numbers, reader.get_packed_uint64()); break;
+      case varint(11): tensor.numbers.push_back(static_cast<double>(reader.get_uint64())); break;
+      case bytes(13): external_entry(reader.get_message(), tensor); break;
+      case varint(14): tensor.external = reader.get_int32() == 1; break;
+      default: reader.skip();
+    }
+  }
+  return tensor;
+}
+
+AttributeMessage attribute_of(std::string_view body) {
+  AttributeMessage attribute{.name = {}, .body = body};
+  Reader reader = reader_of(body);
+  while (reader.next()) {
+    if (reader.tag_and_type() == bytes(1)) {
+      attribute.name = view(reader);
+    } else {
+      reader.skip();
+    }
+  }
+  return attribute;
+}
+
+NodeMessage node_of(Reader reader) {
+  NodeMessage node;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1): node.inputs.push_back(view(reader)); break;
+      case bytes(2): node.outputs.push_back(view(reader)); break;
+      case bytes(3): node.name = view(reader); break;
+      case bytes(4): node.op_type = view(reader); break;
+      case bytes(5): node.attributes.push_back(attribute_of(view(reader))); break;
+      case bytes(7): node.domain = view(reader); break;
+      default: reader.skip();
+    }
+  }
+  return node;
+}
+
+DimMessage dim_of(Reader reader) {
+  DimMessage dim;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case varint(1): dim.value = reader.get_int64(); break;
+      case bytes(2): dim.param = view(reader); break;
+      default: reader.skip();
+    }
+  }
+  return dim;
+}
+
+std::vector<DimMessage> shape_of(Reader reader) {
+  std::vector<DimMessage> dims;
+  while (reader.next()) {
+    if (reader.tag_and_type() == bytes(1)) {
+      dims.push_back(dim_of(reader.get_message()));
+    } else {
+      reader.skip();
+    }
+  }
+  return dims;
+}
+
+void tensor_type(Reader reader, ValueMessage& value) {
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case varint(1): value.type = static_cast<ElementType>(reader.get_int32()); break;
+      case bytes(2): value.shape = shape_of(reader.get_message()); break;
+      default: reader.skip();
+    }
+  }
+}
+
+ValueMessage value_of(Reader reader) {
+  ValueMessage value;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1): value.name = view(reader); break;
+      case bytes(2):
+        for (Reader type = reader.get_message(); type.next();) {
+          if (type.tag_and_type() == bytes(1)) {
+            tensor_type(type.get_message(), value);
+          } else {
+            type.skip();
+          }
+        }
+        break;
+      default: reader.skip();
+    }
+  }
+  return value;
+}
+
+GraphMessage graph_of(Reader reader) {
+  GraphMessage graph;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
+      case bytes(2): graph.name = view(reader); break;
+      case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
+      case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
+      case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
+      case bytes(15): graph.sparse = true, reader.skip(); break;
+      default: reader.skip();
+    }
+  }
+  return graph;
+}
+
+void opset_import(Reader reader, ModelMessage& model) {
+  std::string_view domain;
+  std::int64_t version = 0;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1): domain = view(reader); break;
+      case varint(2): version = reader.get_int64(); break;
+      default: reader.skip();
+    }
+  }
+  if (domain.empty() || domain == "ai.onnx") {
+    model.opset = version;
+  } else {
+    model.domains.push_back(domain);
+  }
+}
+
+ModelMessage model_of(Reader reader) {
+  ModelMessage model;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case varint(1): model.ir_version = reader.get_int64(); break;
+      case bytes(7): model.graph = graph_of(reader.get_message()); break;
+      case bytes(8): opset_import(reader.get_message(), model); break;
+      default: reader.skip();
+    }
+  }
+  return model;
+}
+
+AttributeValue attribute_value(Reader reader) {
+  AttributeValue value;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case fixed32(2): value.number = reader.get_float(); break;
+      case varint(3): value.integer = reader.get_int64(); break;
+      case bytes(4): value.text = view(reader); break;
+      case bytes(5): value.tensor = tensor_of(reader.get_message()); break;
+      case bytes(7): append(value.numbers, reader.get_packed_float()); break;
+      case fixed32(7): value.numbers.push_back(reader.get_float()); break;
+      case bytes(8): append(value.integers, reader.get_packed_int64()); break;
+      case varint(8): value.integers.push_back(reader.get_int64()); break;
+      default: reader.skip();
+    }
+  }
+  return value;
+}
+
+template <class Decode>
+auto checked(const std::string& file, const std::string& what, Decode decode) {
+  try {
+    return decode();
+  } catch (const protozero::exception& error) {
+    throw FileError(file + ": " + what + " is truncated or not of ONNX's form (" + error.what() + ")");
+  }
+}
+
+}  // namespace
+
+ModelMessage decode_model(std::string_view text, const std::string& file) {
+  return checked(file, "the model", [&] { return model_of(reader_of(text)); });
+}
+
+TensorMessage decode_tensor(std::string_view text, const std::string& file) {
+  return checked(file, "a tensor", [&] { return tensor_of(reader_of(text)); });
+}
+
+AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {
+  return checked(file, "an attribute", [&] { return attribute_value(reader_of(attribute.body)); });
+}
+
+}  // namespace lamina::onnx

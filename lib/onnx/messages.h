@@ -1,0 +1,101 @@
+#pragma once
+// The messages of an ONNX file as plain structs: what onnx.proto names and this reader needs. Text and raw numbers are
+// views of the file's bytes, which must outlive them. Nothing is checked here but the form of the messages.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::onnx {
+
+/// Element types, by their numbers in the format.
+enum class ElementType : std::int32_t {
+  none = 0,
+  f32 = 1,
+  u8 = 2,
+  i8 = 3,
+  u16 = 4,
+  i16 = 5,
+  i32 = 6,
+  i64 = 7,
+  text = 8,
+  boolean = 9,
+  f16 = 10,
+  f64 = 11,
+  u32 = 12,
+  u64 = 13,
+  bf16 = 16
+};
+
+/// TensorProto.
+struct TensorMessage {
+  std::string_view name;
+  std::vector<std::int64_t> dims;
+  ElementType type = ElementType::none;
+  std::optional<std::string_view> raw;  ///< raw_data
+  std::vector<double> numbers;          ///< of float_data, int32_data, int64_data, double_data or uint64_data
+  bool external = false;
+  std::string_view location, offset, length;  ///< of external data, as written
+};
+
+/// AttributeProto: its name, and the message, which is decoded on demand.
+struct AttributeMessage {
+  std::string_view name;
+  std::string_view body;
+};
+
+/// NodeProto.
+struct NodeMessage {
+  std::string_view name, op_type, domain;
+  std::vector<std::string_view> inputs, outputs;  ///< an empty name is an absent one
+  std::vector<AttributeMessage> attributes;
+};
+
+/// A dimension of a value: a number, or a name that stands for one, or neither.
+struct DimMessage {
+  std::optional<std::int64_t> value;
+  std::string_view param;
+};
+
+/// ValueInfoProto of a tensor.
+struct ValueMessage {
+  std::string_view name;
+  ElementType type = ElementType::none;  ///< none: not a tensor
+  std::optional<std::vector<DimMessage>> shape;
+};
+
+/// GraphProto.
+struct GraphMessage {
+  std::string_view name;
+  std::vector<NodeMessage> nodes;
+  std::vector<TensorMessage> initializers;
+  std::vector<ValueMessage> inputs, outputs;
+  bool sparse = false;  ///< has sparse initializers
+};
+
+/// ModelProto.
+struct ModelMessage {
+  std::int64_t ir_version = 0;
+  std::optional<std::int64_t> opset;      ///< of the default domain
+  std::vector<std::string_view> domains;  ///< the others
+  std::optional<GraphMessage> graph;
+};
+
+/// The value of an attribute: the fields that were present.
+struct AttributeValue {
+  std::optional<float> number;
+  std::optional<std::int64_t> integer;
+  std::optional<std::string_view> text;
+  std::optional<TensorMessage> tensor;
+  std::vector<float> numbers;
+  std::vector<std::int64_t> integers;
+};
+
+/// These throw FileError, starting with `file`: a field that does not fit into its message, a number that is too long.
+ModelMessage decode_model(std::string_view bytes, const std::string& file);
+TensorMessage decode_tensor(std::string_view bytes, const std::string& file);
+AttributeValue decode_attribute(const AttributeMessage&, const std::string& file);
+
+}  // namespace lamina::onnx

@@ -1,0 +1,61 @@
+// What the operators share: how a value must be kept, and numbers in range.
+
+#include <limits>
+
+#include "operators.h"
+
+namespace lamina::onnx {
+
+Value as_image(const Running& x) {
+  const Shape& s = x.value.shape();
+  const Extents own = extents(x.view);
+  const bool fits = (own == Extents{s.n, s.c, s.h, s.w} || (own == Extents{s.n, s.c, s.h} && s.w == 1)) &&
+                    x.view[0] == axis(s.n, s.image()) && x.view[1] == axis(s.c, s.plane()) &&
+                    x.view[2] == axis(s.h, s.w) && (own.size() == 3 || x.view[3] == axis(s.w, 1));
+  if (!fits) {
+    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(s) +
+                  ", in another order or grouping: it would need an op that moves numbers (Reshape, Transpose)"};
+  }
+  return x.value;
+}
+
+std::size_t channel_axis(const Running& x) {
+  const Shape& s = x.value.shape();
+  for (std::size_t i = 0; i < x.view.size(); ++i) {
+    if (extent(x.view[i]) == s.c && x.view[i] == axis(s.c, s.plane())) {
+      // Of axes of extent 1 any would do, but the usual one is the second.
+      if (s.c > 1 || i == 1 || x.view.size() < 2) return i;
+    }
+  }
+  throw Refusal{"no axis of its input of " + text(extents(x.view)) + " is the channel axis of " + to_string(s) +
+                ": it would need an op that moves numbers (Reshape, Transpose)"};
+}
+
+View with_channels(const View& view, const Shape& before, const Shape& after) {
+  View result = view;
+  for (Axis& axis : result) {
+    Axis changed;
+    for (const OnnxFactor& factor : axis) {
+      if (factor.stride >= before.image()) {
+        changed.push_back({factor.extent, factor.stride / before.image() * after.image()});
+      } else if (factor.extent * factor.stride <= before.plane()) {
+        changed.push_back(factor);
+      } else if (factor == OnnxFactor{before.c, before.plane()}) {
+        if (after.c != 1) changed.push_back({after.c, after.plane()});
+      } else {
+        throw Refusal{"its channels are joined with other axes: it would need an op that moves numbers (Reshape)"};
+      }
+    }
+    axis = changed;
+  }
+  return result;
+}
+
+int narrow(const Call& call, std::int64_t number, std::int64_t least, std::string_view what) {
+  if (number < least || number > std::numeric_limits<int>::max()) {
+    call.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
+  }
+  return static_cast<int>(number);
+}
+
+}  // namespace lamina::onnx

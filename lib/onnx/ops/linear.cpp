@@ -1,0 +1,135 @@
+// Gemm and MatMul with constant weights: fully connected ops, or 1x1 convolutions where rows are pixels. The order in
+// which the input is flattened, whatever it is, goes into the columns of the weights.
+
+#include "operators.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// A product x W + bias with W as rows of inputs and columns of outputs, by strides.
+struct Product {
+  const Constant& w;
+  std::int64_t inputs, outputs;
+  std::int64_t input_stride, output_stride;  ///< in w
+  double scale = 1;
+};
+
+/// Where each element of an axis is in an image.
+Extents offsets(const Axis& axis) {
+  Extents all = {0};
+  for (const OnnxFactor& factor : axis) {
+    Extents next;
+    next.reserve(all.size() * static_cast<std::size_t>(factor.extent));
+    for (const std::int64_t base : all) {
+      for (std::int64_t i = 0; i < factor.extent; ++i) next.push_back(base + i * factor.stride);
+    }
+    all = std::move(next);
+  }
+  return all;
+}
+
+bool within_image(const Axis& axis, const Shape& shape) {
+  for (const OnnxFactor& factor : axis) {
+    if (factor.extent * factor.stride > shape.image()) return false;
+  }
+  return true;
+}
+
+/// The weights as {outputs, inputs in the graph's order}.
+std::vector<double> weights_of(const Call& call, const Product& product, const Extents& columns) {
+  const std::optional<std::int64_t> count = element_count({product.inputs, product.outputs});
+  call.charge(count.value());
+  std::vector<double> weights(static_cast<std::size_t>(*count));
+  for (std::int64_t k = 0; k < product.outputs; ++k) {
+    for (std::int64_t c = 0; c < product.inputs; ++c) {
+      weights[static_cast<std::size_t>(k * product.inputs + columns[static_cast<std::size_t>(c)])] =
+          product.scale * product.w.at(c * product.input_stride + k * product.output_stride);
+    }
+  }
+  return weights;
+}
+
+void append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias) {
+  const Shape& shape = x.value.shape();
+  const std::size_t last = x.view.size() - 1;
+  Extents result = extents(x.view);
+  if (result[last] != product.inputs) {
+    call.attributes().invalid("multiplies " + text(result) + " by " + text(product.w.extents));
+  }
+  result[last] = product.outputs;
+  const int outputs = narrow(call, product.outputs, 1, "number of outputs");
+  if (bias.empty()) bias = call.absorb_affine(result, last, true).shift;
+
+  const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
+                               product.inputs == shape.image() && within_image(x.view[1], shape);
+  if (rows_are_images) {
+    const Value y = call.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value}, call.name());
+    call.weights(y, "weight", {product.outputs, product.inputs}, weights_of(call, product, offsets(x.view[1])),
+                 product.w.type);
+    if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
+    call.result({.value = y, .view = place(result, "nc").view, .type = x.type});
+    return;
+  }
+  if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
+    throw Refusal{
+        "its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
+        ", whose channels are not its last axis: it would need an op that moves numbers (Reshape, Transpose)"};
+  }
+  Extents channels;
+  for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
+  const Value y = call.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value}, call.name());
+  call.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(call, product, channels),
+               product.w.type);
+  if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
+  call.result({.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type});
+}
+
+}  // namespace
+
+void import_gemm(Call& call) {
+  const Attributes& node = call.attributes();
+  Running x = call.running(0);
+  const Constant& w = call.constant(1, "its second factor");
+  if (x.view.size() != 2 || w.extents.size() != 2 || w.count() == 0) {
+    node.invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
+  }
+  if (node.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
+  const bool transposed = node.integer("transB", 0) != 0;
+  const Product product{.w = w,
+                        .inputs = w.extents[transposed ? 1 : 0],
+                        .outputs = w.extents[transposed ? 0 : 1],
+                        .input_stride = transposed ? 1 : w.extents[1],
+                        .output_stride = transposed ? w.extents[1] : 1,
+                        .scale = node.number("alpha", 1)};
+  std::vector<double> bias;
+  if (call.has(2)) {
+    const Constant& c = call.constant(2, "what it adds");
+    const std::size_t rank = c.extents.size();
+    if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs)) {
+      throw Refusal{"it adds " + text(c.extents) + " to rows of " + std::to_string(product.outputs) +
+                    ": other than one number for each column would need an op"};
+    }
+    call.charge(product.outputs);
+    for (std::int64_t k = 0; k < product.outputs; ++k) {
+      bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
+    }
+  }
+  append_product(call, x, product, std::move(bias));
+}
+
+void import_matmul(Call& call) {
+  const Running& x = call.running(0);
+  const Constant& w = call.constant(1, "its second factor");
+  if (x.view.empty() || w.extents.empty() || w.count() == 0) {
+    call.attributes().invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
+  }
+  if (w.extents.size() != 2 || x.view.size() < 2) {
+    throw Refusal{"it multiplies " + text(extents(x.view)) + " by " + text(w.extents) +
+                  ": other than a matrix of weights would need an op"};
+  }
+  append_product(
+      call, x,
+      {.w = w, .inputs = w.extents[0], .outputs = w.extents[1], .input_stride = w.extents[1], .output_stride = 1}, {});
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,112 @@
+// BatchNormalization, LRN, Softmax, Dropout.
+
+#include <algorithm>
+#include <cmath>
+
+#include "lamina/error.h"
+#include "operators.h"
+
+namespace lamina::onnx {
+
+/// ONNX's momentum is what remains of the running statistics; ours is what comes in. In training ONNX's running
+/// variance is that of the whole batch, ours the unbiased one. What multiplies and adds by channel afterwards goes into
+/// scale and shift.
+void import_batch_norm(Call& call) {
+  const Attributes& node = call.attributes();
+  const Running& x = call.running(0);
+  if (x.view.size() < 2 || x.view[1] != axis(x.value.shape().c, x.value.shape().plane())) {
+    throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
+                  to_string(x.value.shape()) + ": it would need an op that moves numbers"};
+  }
+  const bool training = node.integer("training_mode", 0) != 0 || (call.opset() < 7 && node.integer("is_test", 0) == 0);
+  if (training) throw Refusal{"it normalises by the batch also in inference: it would need an op that does"};
+  if (call.opset() < 9 && node.integer("spatial", 1) == 0) {
+    throw Refusal{"it normalises each pixel (spatial 0): it would need an op that does"};
+  }
+  call.only_output("running statistics as values");
+  const Extents result = extents(x.view);
+  const std::int64_t channels = result[1];
+  std::vector<double> numbers[4];
+  constexpr const char* names[] = {"its scale", "its bias", "its mean", "its variance"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Constant& constant = call.constant(i + 1, names[i]);
+    if (constant.count() != channels) {
+      node.invalid("has " + text(constant.extents) + " as " + names[i] + " for " + std::to_string(channels) +
+                   " channels");
+    }
+    numbers[i] = call.numbers(constant);
+  }
+  const ElementType type = call.constant(1, names[0]).type;
+  const Call::Affine affine = call.absorb_affine(result, 1, false);
+  for (std::size_t c = 0; c < affine.scale.size(); ++c) {
+    numbers[0][c] *= affine.scale[c];
+    numbers[1][c] = numbers[1][c] * affine.scale[c] + affine.shift[c];
+  }
+  const double momentum = std::clamp(1 - node.number("momentum", 0.9F), 0.0, 1.0);
+  const Value y =
+      call.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5F), .momentum = momentum}, {x.value}, call.name());
+  constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
+  for (std::size_t i = 0; i < 4; ++i) call.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
+  call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_lrn(Call& call) {
+  const Attributes& node = call.attributes();
+  const Running& x = call.running(0);
+  const Value image = as_image(x);
+  const int size = narrow(call, node.integer("size", 0), 1, "size");
+  if (size % 2 == 0) throw Refusal{"its size " + std::to_string(size) + " is even: ours extends further down, not up"};
+  const Value y = call.append(Lrn{.size = size,
+                                  .alpha = node.number("alpha", 0.0001F),
+                                  .beta = node.number("beta", 0.75F),
+                                  .k = node.number("bias", 1)},
+                              {image}, call.name());
+  call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+/// Before opset 13 over all axes from `axis` on, from then on along one.
+void import_softmax(Call& call) {
+  const Attributes& node = call.attributes();
+  const Running& x = call.running(0);
+  const Shape& shape = x.value.shape();
+  const Extents all = extents(x.view);
+  View over;
+  if (call.opset() < 13) {
+    const std::int64_t at = node.integer("axis", 1);
+    const std::size_t first = at == static_cast<std::int64_t>(all.size()) ? all.size() : axis_of(node, at, all.size());
+    const View rest(x.view.begin() + static_cast<std::ptrdiff_t>(first), x.view.end());
+    const Extents joined = {*element_count({all.begin() + static_cast<std::ptrdiff_t>(first), all.end()})};
+    over = reshaped(rest, joined).value_or(View{});
+  } else {
+    over = {x.view[axis_of(node, node.integer("axis", -1), all.size())]};
+  }
+  if (over.size() != 1 || over.front() != axis(shape.c, shape.plane())) {
+    throw Refusal{"its axis of " + text(all) + " is not the channel axis of " + to_string(shape) +
+                  ": it would need an op that moves numbers (Reshape, Transpose)"};
+  }
+  const Value y = call.append(Softmax{}, {x.value}, call.name());
+  call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_dropout(Call& call) {
+  const Attributes& node = call.attributes();
+  const Running& x = call.running(0);
+  call.only_output("its mask as a value");
+  double rate = node.number("ratio", 0.5);
+  if (call.has(1)) {
+    const Constant& ratio = call.constant(1, "its ratio");
+    if (ratio.count() != 1) node.invalid("has a ratio of " + text(ratio.extents));
+    rate = ratio.at(0);
+  }
+  bool training = call.opset() < 7 && node.integer("is_test", 0) == 0;
+  if (call.has(2)) {
+    const Constant& mode = call.constant(2, "its training_mode");
+    training = mode.count() == 1 && mode.at(0) != 0;
+  }
+  if (training && rate != 0) throw Refusal{"it drops also in inference: it would need an op that does"};
+  if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": ours takes 0 to below 1"};
+  const Value y = call.append(Dropout{.rate = rate}, {x.value}, call.name());
+  call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,142 @@
+// LSTM, and Gather as a table of embeddings.
+
+#include <array>
+
+#include "fold_or_refuse.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// The gates of the file are in the order i, o, f, c; ours are i, f, g (the same as c), o.
+constexpr std::array<std::int64_t, 4> gate_in_file = {0, 2, 3, 1};
+
+std::vector<double> reordered(const Call& call, const Constant& from, std::int64_t first, std::int64_t hidden,
+                              std::int64_t columns) {
+  call.charge(4 * hidden * columns);
+  std::vector<double> to;
+  for (const std::int64_t gate : gate_in_file) {
+    const std::int64_t begin = first + gate * hidden * columns;
+    for (std::int64_t i = 0; i < hidden * columns; ++i) to.push_back(from.at(begin + i));
+  }
+  return to;
+}
+
+void demand_zeros(const Call& call, std::size_t input, const char* what) {
+  if (!call.has(input)) return;
+  const Constant& constant = call.constant(input, what);
+  for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
+    if (constant.at(i) != 0) throw Refusal{std::string(what) + " is not 0: it would need an input of the op"};
+  }
+}
+
+Gates gates_of(const Attributes& node) {
+  // Only the limits of the gates may differ; exporters write the defaults or nothing.
+  for (const AttributeMessage& attribute : node.node().attributes) {
+    if (attribute.name == "activations" || attribute.name == "activation_alpha" ||
+        attribute.name == "activation_beta") {
+      throw Refusal{"it names activations: other than sigmoid and tanh would need an op"};
+    }
+  }
+  return Gates::logistic;
+}
+
+}  // namespace
+
+void import_lstm(Call& call) {
+  const Attributes& node = call.attributes();
+  const Running x = call.running(0);
+  const bool images_first = node.integer("layout", 0) != 0;
+  const Shape& shape = x.value.shape();
+  const Extents own = extents(x.view);
+  const View placed = {axis(shape.n, shape.image()), axis(shape.h, shape.w), axis(shape.c, shape.plane())};
+  const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
+  if (own.size() != 3) node.invalid("has an input of " + text(own));
+  if (own[images] != shape.n || own[steps] != shape.h || own[2] != shape.c || shape.w != 1 ||
+      x.view[images] != placed[0] || x.view[steps] != placed[1] || x.view[2] != placed[2]) {
+    throw Refusal{"its input of " + text(own) + " is kept as " + to_string(shape) +
+                  ", in another order: it would need an op that moves numbers (Transpose)"};
+  }
+  const std::string direction = node.text("direction", "forward");
+  const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
+  const Constant &w = call.constant(1, "its weights"), &r = call.constant(2, "its recurrent weights");
+  const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back();
+  if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, 4 * hidden, own[2]} ||
+      r.extents != Extents{directions, 4 * hidden, hidden}) {
+    node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
+  }
+  if (call.has(4)) {
+    const Constant& lengths = call.constant(4, "the lengths of its sequences");
+    for (std::int64_t i = 0; i < lengths.count(); ++i) {
+      if (to_integer(lengths.at(i)) != own[steps])
+        throw Refusal{"its sequences differ in length: it would need an op that takes lengths"};
+    }
+  }
+  demand_zeros(call, 5, "its initial h");
+  demand_zeros(call, 6, "its initial c");
+  demand_zeros(call, 7, "its peephole weights");
+  if (node.has("clip")) throw Refusal{"it clips: it would need an op that does"};
+  if (node.integer("input_forget", 0) != 0)
+    throw Refusal{"it couples input and forget gates: it would need an op that does"};
+  const Gates gates = gates_of(node);
+  if (call.wanted(2)) throw Refusal{"its last c is used: it would need an op that gives it"};
+  if (call.wanted(0) && call.wanted(1)) {
+    throw Refusal{"both all of its h and the last are used: it would need an op that takes one step"};
+  }
+  const bool all = call.wanted(0);
+
+  std::vector<Value> values;
+  for (std::int64_t d = 0; d < directions; ++d) {
+    const bool reverse = direction == "reverse" || d == 1;
+    const std::string name = directions == 1 ? call.name() : call.name() + (d == 0 ? ".forward" : ".reverse");
+    const Value h = call.append(Lstm{.hidden = static_cast<int>(hidden),
+                                     .steps = all ? Steps::all : Steps::last,
+                                     .gates = gates,
+                                     .reverse = reverse},
+                                {x.value}, name);
+    call.weights(h, "weight_ih_l0", {4 * hidden, own[2]}, reordered(call, w, d * 4 * hidden * own[2], hidden, own[2]),
+                 w.type);
+    call.weights(h, "weight_hh_l0", {4 * hidden, hidden}, reordered(call, r, d * 4 * hidden * hidden, hidden, hidden),
+                 r.type);
+    std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
+    if (call.has(3)) {
+      const Constant& b = call.constant(3, "its bias");
+      if (b.extents != Extents{directions, 8 * hidden}) node.invalid("has a bias of " + text(b.extents));
+      bias = reordered(call, b, d * 8 * hidden, hidden, 1);
+      const std::vector<double> recurrent = reordered(call, b, d * 8 * hidden + 4 * hidden, hidden, 1);
+      for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += recurrent[i];
+    }
+    call.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type);
+    values.push_back(h);
+  }
+  const Value y = directions == 1 ? values.front() : call.append(Concat{}, values, call.name());
+  const Shape& s = y.shape();
+  const Axis n = axis(s.n, s.image()), t = axis(s.h, s.w), d = axis(directions, hidden * s.plane());
+  const Axis features = axis(hidden, s.plane());
+  Running result{.value = y, .view = {}, .type = x.type};
+  if (all) {
+    result.view = images_first ? View{n, t, d, features} : View{t, d, n, features};
+  } else {
+    result.view = images_first ? View{n, d, features} : View{d, n, features};
+  }
+  call.result(std::move(result), all ? 0 : 1);
+}
+
+void import_gather(Call& call) {
+  if (call.is_constant(1)) return fold_or_refuse(call);
+  const Attributes& node = call.attributes();
+  const Constant& table = call.constant(0, "what it takes from");
+  const Running ids = call.running(1);
+  const Shape& shape = ids.value.shape();
+  if (table.extents.size() != 2 || axis_of(node, node.integer("axis", 0), table.extents.size()) != 0 || shape.c != 1) {
+    throw Refusal{"it takes from " + text(table.extents) + " other than rows of a table: it would need an op Gather"};
+  }
+  const Value y = call.append(Embedding{.vocabulary = narrow(call, table.extents[0], 1, "number of rows"),
+                                        .features = narrow(call, table.extents[1], 1, "number of columns")},
+                              {ids.value}, call.name());
+  call.weights(y, "weight", table.extents, call.numbers(table), table.type);
+  View view = with_channels(ids.view, shape, y.shape());
+  view.push_back(axis(y.shape().c, y.shape().plane()));
+  call.result({.value = y, .view = view, .type = table.type});
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,150 @@
+// Operators that rename or regroup axes: they change the view of a value, and make no node.
+
+#include <algorithm>
+
+#include "fold_or_refuse.h"
+#include "onnx/fold.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// An attribute up to some opset, an input from then on.
+std::optional<Extents> attribute_or_input(const Call& call, const char* name, std::size_t input) {
+  std::optional<Extents> found = call.attributes().integers(name);
+  if (!found && call.has(input)) found = integers(call.constant(input, name));
+  return found;
+}
+
+void result_as(Call& call, const Extents& wanted) {
+  Running x = call.padded(0);
+  const std::optional<View> view = reshaped(x.view, wanted);
+  if (!view) {
+    throw Refusal{"it groups axes of " + text(extents(x.view)) +
+                  " that do not follow each other in memory: it would need an op that moves numbers (Reshape)"};
+  }
+  if (x.padding) throw Refusal{"its input is padded: it would need an op Pad"};
+  x.view = *view;
+  call.result(std::move(x));
+}
+
+}  // namespace
+
+void fold_or_refuse(Call& call) {
+  for (std::size_t i = 0; i < call.inputs(); ++i) {
+    if (call.has(i) && !call.is_constant(i)) {
+      throw Refusal{"it works on values of the running network: it would need an op " +
+                    std::string(call.attributes().node().op_type)};
+    }
+  }
+  call.fold();
+}
+
+void import_folded(Call& call) { fold_or_refuse(call); }
+
+void import_identity(Call& call) {
+  if (call.is_constant(0)) {
+    fold_or_refuse(call);
+  } else {
+    call.result(call.padded(0));
+  }
+}
+
+namespace {
+
+/// Extents with the padding that no op has done yet.
+Extents padded_extents(const Call& call) {
+  Extents all = call.extents(0);
+  if (!call.is_constant(0)) {
+    if (const std::optional<Padding>& padding = call.padded(0).padding) {
+      all[2] += padding->top + padding->bottom;
+      if (all.size() > 3) all[3] += padding->left + padding->right;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void import_shape(Call& call) { call.result(shape_constant(call.attributes(), padded_extents(call))); }
+
+void import_size(Call& call) {
+  const auto count = static_cast<double>(element_count(padded_extents(call)).value_or(0));
+  call.result(Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false});
+}
+
+void import_reshape(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  const Extents wanted = attribute_or_input(call, "shape", 1).value_or(Extents{});
+  result_as(call, reshape_extents(call.attributes(), call.extents(0), wanted));
+}
+
+void import_flatten(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  result_as(call, flatten_extents(call.attributes(), call.extents(0)));
+}
+
+void import_squeeze(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  result_as(call, squeeze_extents(call.attributes(), call.extents(0), attribute_or_input(call, "axes", 1)));
+}
+
+void import_unsqueeze(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  const Extents axes = attribute_or_input(call, "axes", 1).value_or(Extents{});
+  result_as(call, unsqueeze_extents(call.attributes(), call.extents(0), axes));
+}
+
+void import_transpose(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  Running x = call.running(0);
+  View view;
+  for (const std::size_t axis : permutation(call.attributes(), x.view.size())) view.push_back(x.view[axis]);
+  x.view = view;
+  call.result(std::move(x));
+}
+
+/// A Pad of rows and columns is kept beside the value, for the op that reads it.
+void import_pad(Call& call) {
+  const Attributes& node = call.attributes();
+  if (call.is_constant(0)) throw Refusal{"it pads a constant: it would need to be folded"};
+  Running x = call.padded(0);
+  const std::string mode = node.text("mode", "constant");
+  const std::size_t rank = x.view.size();
+  const Extents pads = attribute_or_input(call, "pads", 1).value_or(Extents{});
+  std::vector<std::size_t> axes(rank);
+  for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
+  if (call.has(3)) {
+    axes.clear();
+    for (const std::int64_t axis : integers(call.constant(3, "its axes"))) axes.push_back(axis_of(node, axis, rank));
+  }
+  if (pads.size() != 2 * axes.size()) {
+    node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
+  }
+  Padding padding;
+  padding.number = call.opset() < 11 ? node.number("value", 0) : 0;
+  if (call.has(2)) {
+    const Constant& number = call.constant(2, "its number");
+    if (number.count() != 1) node.invalid("has " + text(number.extents) + " as its number");
+    padding.number = number.at(0);
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::int64_t before = pads[i], after = pads[axes.size() + i];
+    if (before == 0 && after == 0) continue;
+    any = true;
+    constexpr std::int64_t most = 1 << 30;
+    if (before < 0 || after < 0) throw Refusal{"its pads are negative: it would need an op that cuts"};
+    if (before > most || after > most) node.invalid("has a pad of " + std::to_string(std::max(before, after)));
+    if (axes[i] < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns: it would need an op Pad"};
+    (axes[i] == 2 ? padding.top : padding.left) += before;
+    (axes[i] == 2 ? padding.bottom : padding.right) += after;
+  }
+  if (any) {
+    if (mode != "constant") throw Refusal{"it pads by " + mode.substr(0, 20) + ": it would need an op that does"};
+    if (x.padding) throw Refusal{"its input is padded already: it would need an op Pad"};
+    x.padding = padding;
+  }
+  call.result(std::move(x));
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,85 @@
+// Windows by attributes: explicit pads, or auto_pad.
+
+#include "windows.h"
+
+#include <algorithm>
+
+namespace lamina::onnx {
+namespace {
+
+constexpr std::int64_t most = 1 << 30;
+
+std::int64_t windows_in(std::int64_t room, std::int64_t stride, Rounding rounding) {
+  if (room < 0) return 0;
+  return (rounding == Rounding::up ? room + stride - 1 : room) / stride + 1;
+}
+
+void auto_pad(Windows::Along& a, bool same, bool lower) {
+  a.begin = a.end = 0;
+  a.count = same ? (a.input - 1) / a.stride + 1 : windows_in(a.input - a.span(), a.stride, Rounding::down);
+  if (!same) return;
+  const std::int64_t total = std::max<std::int64_t>((a.count - 1) * a.stride + a.span() - a.input, 0);
+  a.begin = lower ? total - total / 2 : total / 2;
+  a.end = total - a.begin;
+}
+
+}  // namespace
+
+std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
+  std::int64_t windows = windows_in(input + 2 * pad - span(), stride, how);
+  if (how == Rounding::up && (windows - 1) * stride >= input + pad) --windows;
+  return windows;
+}
+
+Windows windows_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
+  const Attributes& node = call.attributes();
+  const Shape& shape = x.value.shape();
+  const std::size_t axes = x.view.size() - 2;
+  const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
+    const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
+    if (numbers.size() != size) {
+      node.invalid("has " + std::to_string(numbers.size()) + " " + name + " for " + std::to_string(size));
+    }
+    for (const std::int64_t number : numbers) {
+      if (number < least || number > most) node.invalid("has " + std::to_string(number) + " among its " + name);
+    }
+    return numbers;
+  };
+  if (!kernel && !node.has("kernel_shape")) node.invalid("has no kernel_shape");
+  const Extents kernels = kernel ? *kernel : list("kernel_shape", 1, axes, 1);
+  if (kernel && node.has("kernel_shape") && list("kernel_shape", 1, axes, 1) != *kernel) {
+    node.invalid("has a kernel_shape that is not that of its weights, " + text(*kernel));
+  }
+  const Extents strides = list("strides", 1, axes, 1), dilations = list("dilations", 1, axes, 1);
+  const Extents pads = list("pads", 0, 2 * axes, 0);
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  if (!same && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
+    node.invalid("has the auto_pad " + automatic.substr(0, 20));
+  }
+  if (x.padding && (same || automatic == "VALID")) throw Refusal{"its input is padded twice: it would need an op Pad"};
+  const Padding padding = x.padding.value_or(Padding{});
+  Windows windows;
+  windows.rounding = node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
+  windows[0].input = shape.h;
+  windows[1].input = shape.w;
+  for (std::size_t i = 0; i < axes; ++i) {
+    Windows::Along& a = windows[i];
+    if (kernels[i] > most) node.invalid("has a kernel of " + std::to_string(kernels[i]));
+    a.kernel = kernels[i];
+    a.stride = strides[i];
+    a.dilation = dilations[i];
+    a.begin = pads[i] + (i == 0 ? padding.top : padding.left);
+    a.end = pads[axes + i] + (i == 0 ? padding.bottom : padding.right);
+    if (same || automatic == "VALID") {
+      auto_pad(a, same, automatic == "SAME_LOWER");
+    } else {
+      a.count = windows_in(a.input + a.begin + a.end - a.span(), a.stride, windows.rounding);
+      if (windows.rounding == Rounding::up && (a.count - 1) * a.stride >= a.input + a.begin) --a.count;
+    }
+    if (a.count < 1) node.invalid("has no window in its input of " + text(extents(x.view)));
+  }
+  return windows;
+}
+
+}  // namespace lamina::onnx

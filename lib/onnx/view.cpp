@@ -1,0 +1,97 @@
+// Arithmetic on views: factors of axes are split and joined, never moved.
+
+#include "view.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace lamina::onnx {
+namespace {
+
+/// Adds a factor inside the others; joins it with its neighbour where the two continue each other.
+void append(Axis& axis, OnnxFactor factor) {
+  if (factor.extent == 1) return;
+  if (!axis.empty() && axis.back().stride == factor.extent * factor.stride) {
+    axis.back() = {axis.back().extent * factor.extent, factor.stride};
+  } else {
+    axis.push_back(factor);
+  }
+}
+
+}  // namespace
+
+Axis axis(std::int64_t extent, std::int64_t stride) {
+  Axis axis;
+  append(axis, {extent, stride});
+  return axis;
+}
+
+std::int64_t extent(const Axis& axis) {
+  std::int64_t product = 1;
+  for (const OnnxFactor& factor : axis) product *= factor.extent;
+  return product;
+}
+
+Extents extents(const View& view) {
+  Extents all;
+  for (const Axis& axis : view) all.push_back(extent(axis));
+  return all;
+}
+
+Roles usual_roles(std::size_t rank) {
+  if (rank == 1) return "c";
+  if (rank <= 4) return std::string("nchw").substr(0, rank);
+  return "nc" + std::string(rank - 3, 'h') + "w";
+}
+
+Placed place(const Extents& extents, const Roles& roles) {
+  constexpr std::string_view names = "nchw";
+  std::array<std::int64_t, 4> whole = {1, 1, 1, 1};
+  for (std::size_t i = 0; i < extents.size(); ++i) whole[names.find(roles[i])] *= extents[i];
+  std::array<std::int64_t, 4> stride = {whole[1] * whole[2] * whole[3], whole[2] * whole[3], whole[3], 1};
+  Placed placed;
+  const auto narrow = [](std::int64_t extent) {
+    return extent > std::numeric_limits<int>::max() ? 0 : static_cast<int>(extent);
+  };
+  placed.shape = {narrow(whole[0]), narrow(whole[1]), narrow(whole[2]), narrow(whole[3])};
+  placed.view.resize(extents.size());
+  for (std::size_t i = extents.size(); i-- > 0;) {  // the last of those that share an axis is the innermost
+    std::int64_t& inner = stride[names.find(roles[i])];
+    placed.view[i] = axis(extents[i], inner);
+    inner *= extents[i];
+  }
+  return placed;
+}
+
+std::optional<View> reshaped(const View& view, const Extents& wanted) {
+  Axis all;
+  for (const Axis& axis : view) {
+    for (const OnnxFactor& factor : axis) append(all, factor);
+  }
+  std::reverse(all.begin(), all.end());  // the outermost factor is taken from the back
+  View result;
+  for (std::int64_t left : wanted) {
+    Axis axis;
+    while (left > 1) {
+      if (all.empty()) return std::nullopt;
+      OnnxFactor& factor = all.back();
+      if (left % factor.extent == 0) {
+        append(axis, factor);
+        left /= factor.extent;
+        all.pop_back();
+      } else if (factor.extent % left == 0) {
+        const std::int64_t inner = factor.extent / left;
+        append(axis, {left, factor.stride * inner});
+        factor.extent = inner;
+        left = 1;
+      } else {
+        return std::nullopt;
+      }
+    }
+    result.push_back(std::move(axis));
+  }
+  return all.empty() ? std::optional(result) : std::nullopt;
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,44 @@
+#pragma once
+// Where the axes of a value in the file are found in a value of the graph. Transposing, flattening, squeezing and most
+// reshaping change only this, and move no number.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lamina/onnx.h"
+#include "lamina/shape.h"
+
+namespace lamina::onnx {
+
+using Extents = std::vector<std::int64_t>;
+
+/// An axis in the file: factors of its extent, outermost first, each with its stride in the n, c, h, w order of the
+/// graph's value. Extents of 1 are left out and neighbours that continue each other are joined, so equal axes compare
+/// equal.
+using Axis = std::vector<OnnxFactor>;
+using View = std::vector<Axis>;
+
+/// The axis of an extent and stride.
+Axis axis(std::int64_t extent, std::int64_t stride);
+std::int64_t extent(const Axis&);
+Extents extents(const View&);
+
+/// Which of the graph's axes each axis of the file is: 'n', 'c', 'h' or 'w'. Several on one of them are joined in
+/// order.
+using Roles = std::string;
+/// "nchw", "nch", "nc", "c" and so on: how values of a rank are kept unless an op needs them otherwise.
+Roles usual_roles(std::size_t rank);
+
+/// The graph's shape of a value by extents and roles, with extents beyond int as 0, and where its axes then are.
+struct Placed {
+  Shape shape;
+  View view;
+};
+Placed place(const Extents&, const Roles&);
+
+/// The same numbers in order under other extents, of the same count. Nothing if they would have to move.
+std::optional<View> reshaped(const View&, const Extents&);
+
+}  // namespace lamina::onnx

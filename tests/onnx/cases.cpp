@@ -1,0 +1,176 @@
+// ONNX's own test cases through read_onnx and the backend eigen. Arguments: a folder with model.onnx and
+// test_data_set_0, or a .onnx file with STEM_output_0.pb beside it, whose input is counted up to 1. Prints a JSON line
+// for each: {"case", "result": "passed" | "refused" | "failed", "why"}. With --operators, the operators that are read.
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "lamina/backend.h"
+#include "lamina/device.h"
+#include "lamina/error.h"
+#include "lamina/onnx.h"
+#include "lamina/plan.h"
+#include "onnx/fold.h"
+#include "onnx/importer.h"
+
+namespace fs = std::filesystem;
+using namespace lamina;
+
+namespace {
+
+/// As ONNX's own runner compares.
+constexpr double relative = 1e-3, absolute = 1e-7;
+
+struct Case {
+  fs::path model;
+  std::vector<fs::path> inputs, outputs;  ///< in the order of the model's; no inputs: counted up
+};
+
+Case case_of(const fs::path& path) {
+  if (path.extension() == ".onnx") {
+    return {path, {}, {path.parent_path() / (path.stem().string() + "_output_0.pb")}};
+  }
+  Case found{path / "model.onnx", {}, {}};
+  const fs::path data = path / "test_data_set_0";
+  for (int i = 0; fs::exists(data / ("input_" + std::to_string(i) + ".pb")); ++i) {
+    found.inputs.push_back(data / ("input_" + std::to_string(i) + ".pb"));
+  }
+  for (int i = 0; fs::exists(data / ("output_" + std::to_string(i) + ".pb")); ++i) {
+    found.outputs.push_back(data / ("output_" + std::to_string(i) + ".pb"));
+  }
+  return found;
+}
+
+/// Which inputs are weights in any real network, where the case has them as inputs.
+bool is_constant(const onnx::GraphMessage& graph, std::size_t input) {
+  static const std::set<std::string_view> of_values = {"Add", "Sum", "Concat"};
+  if (graph.nodes.size() != 1) return input > 0;
+  const std::string_view op = graph.nodes[0].op_type;
+  if (op == "Gather") return input == 0;
+  return input > 0 && !of_values.contains(op);
+}
+
+HostTensor counted(const OnnxValue& value) {
+  HostTensor tensor{.dtype = DType::f32, .extents = value.extents, .values = {}};
+  std::int64_t count = 1;
+  for (const std::int64_t extent : value.extents) count *= extent;
+  for (std::int64_t i = 0; i < count; ++i) {
+    tensor.values.push_back(static_cast<float>(static_cast<double>(i) / static_cast<double>(count)));
+  }
+  return tensor;
+}
+
+std::vector<double> run(OnnxModel& model, const std::map<std::string, HostTensor>& inputs, DType dtype) {
+  if (model.graph.nodes().size() == 1)
+    return from_graph(model.output, to_graph(model.inputs[0], inputs.begin()->second.values));
+  const auto backend = make_backend("eigen");
+  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = dtype});
+  load_weights(plan, model.weights);
+  for (const OnnxValue& input : model.inputs) {
+    upload(backend->device(), plan.input(input.node), to_graph(input, inputs.at(input.name).values));
+  }
+  plan.forward();
+  std::vector<double> output(static_cast<std::size_t>(plan.output().shape.count()));
+  download(backend->device(), output, plan.output());
+  return from_graph(model.output, output);
+}
+
+/// Throws std::runtime_error where a number differs.
+void compare(const std::vector<double>& got, const HostTensor& wanted) {
+  if (got.size() != wanted.values.size()) throw std::runtime_error("another number of values");
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double a = got[i], b = wanted.values[i];
+    const bool same =
+        a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + relative * std::abs(b);
+    if (!same) {
+      throw std::runtime_error("value " + std::to_string(i) + " is " + std::to_string(a) + ", not " +
+                               std::to_string(b));
+    }
+  }
+}
+
+/// Operators that only ever work on constants here: their cases are folded.
+bool is_folded(const onnx::GraphMessage& graph) {
+  static const std::set<std::string_view> operators = {"Constant", "ConstantOfShape", "Gather"};
+  return graph.nodes.size() == 1 && operators.contains(graph.nodes[0].op_type) &&
+         (graph.nodes[0].op_type != "Gather" || graph.inputs.at(0).shape.value().size() != 2);
+}
+
+std::vector<double> folded(const onnx::GraphMessage& graph, const Case& its, const OnnxOptions& options) {
+  std::vector<onnx::Constant> inputs;
+  for (std::size_t i = 0; i < its.inputs.size(); ++i) {
+    HostTensor tensor = read_onnx_tensor(its.inputs[i]);
+    inputs.push_back(
+        {.type = graph.inputs[i].type, .extents = tensor.extents, .values = tensor.values, .uniform = false});
+  }
+  std::vector<const onnx::Constant*> pointers;
+  for (const onnx::Constant& input : inputs) pointers.push_back(&input);
+  const onnx::Attributes attributes(graph.nodes[0], its.model.string());
+  const auto limit = [&](std::int64_t count) {
+    if (count > options.most_computed_numbers) throw FileError("too many numbers");
+  };
+  const onnx::Constant result = onnx::fold(attributes, 25, pointers, its.model.parent_path(), limit).value();
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < result.count(); ++i) values.push_back(result.at(i));
+  return values;
+}
+
+void check(const Case& its) {
+  std::ifstream in(its.model, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const onnx::ModelMessage message = onnx::decode_model(bytes, its.model.string());
+  const onnx::GraphMessage& graph = message.graph.value();
+  OnnxOptions options;
+  std::map<std::string, HostTensor> values;
+  for (std::size_t i = 0; i < its.inputs.size(); ++i) {
+    const std::string name(graph.inputs.at(i).name);
+    if (graph.inputs[i].type == onnx::ElementType::none) throw Unsupported("its input is no tensor");
+    HostTensor tensor = read_onnx_tensor(its.inputs[i]);
+    (is_constant(graph, i) ? options.constants : values)[name] = std::move(tensor);
+  }
+  if (its.outputs.empty()) throw std::runtime_error("the case has no output");
+  for (std::size_t i = 0; i < its.outputs.size(); ++i) {
+    options.output = graph.outputs.at(i).name;
+    const HostTensor wanted = read_onnx_tensor(its.outputs[i]);
+    if (is_folded(graph)) {
+      compare(folded(graph, its, options), wanted);
+      continue;
+    }
+    OnnxModel model = read_onnx(its.model, options);
+    if (model.output.extents != wanted.extents) throw std::runtime_error("the output has other extents");
+    if (its.inputs.empty()) {
+      for (const OnnxValue& input : model.inputs) values[input.name] = counted(input);
+    }
+    compare(run(model, values, wanted.dtype), wanted);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--operators") {
+      for (const std::string_view name : onnx::operator_names())
+        std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
+      continue;
+    }
+    nlohmann::json line = {{"case", fs::path(argument).stem().string()}, {"result", "passed"}, {"why", ""}};
+    try {
+      check(case_of(argument));
+    } catch (const Unsupported& refused) {
+      line["result"] = "refused", line["why"] = refused.what();
+    } catch (const std::exception& failed) {
+      line["result"] = "failed", line["why"] = failed.what();
+    }
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}

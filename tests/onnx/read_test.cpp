@@ -1,0 +1,219 @@
+// What read_onnx makes of models by hand: names, shapes, folded chains, views, refusals.
+
+#include "lamina/onnx.h"
+
+#include <numeric>
+
+#include "io/files.h"
+#include "lamina/backend.h"
+#include "lamina/device.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "model.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
+  const Folder folder;
+  write(folder / "net.onnx", bytes_of(model));
+  return read_onnx(folder / "net.onnx", options);
+}
+
+std::vector<float> counted(std::int64_t count, float first = 0) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+/// The output in the file's order, for an input that counts from 0.
+std::vector<double> output_of(const OnnxModel& model) {
+  const auto backend = make_backend("eigen");
+  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = DType::f64});
+  load_weights(plan, model.weights);
+  const Tensor input = plan.input();
+  std::vector<double> x(static_cast<std::size_t>(input.shape.count())),
+      y(static_cast<std::size_t>(plan.output().shape.count()));
+  std::iota(x.begin(), x.end(), 0.0);
+  upload(backend->device(), input, to_graph(model.inputs.at(0), x));
+  plan.forward();
+  download(backend->device(), y, plan.output());
+  return from_graph(model.output, y);
+}
+
+/// x -> Conv -> Relu -> flattened by a chain of shapes -> MatMul -> Add.
+Model small_network() {
+  return {
+      .nodes = {node("Conv", {"x", "w"}, {"c"}, {{"kernel_shape", Extents{3, 3}}, {"pads", Extents{1, 1, 1, 1}}},
+                     "conv1"),
+                node("Relu", {"c"}, {"r"}), node("Shape", {"r"}, {"shape"}), node("Gather", {"shape", "zero"}, {"n"}),
+                node("Concat", {"n", "rest"}, {"wanted"}, {{"axis", std::int64_t{0}}}),
+                node("Reshape", {"r", "wanted"}, {"flat"}), node("MatMul", {"flat", "m"}, {"product"}, {}, "fc"),
+                node("Add", {"product", "b"}, {"y"})},
+      .initializers = {tensor("w", {2, 1, 3, 3}, counted(18)), integers("zero", {0}), integers("rest", {-1}),
+                       tensor("m", {8, 3}, counted(24)), tensor("b", {3}, {1, 2, 3})},
+      .inputs = {value("x", {0, 1, 2, 2})},
+      .outputs = {value("y", {0, 3})}};
+}
+
+}  // namespace
+
+TEST_CASE("a model becomes a graph with its names, its batch, and its weights by the graph's names") {
+  const OnnxModel model = read(small_network(), {.batch = 2});
+  CHECK(model.graph.name() == "net");
+  REQUIRE(model.graph.nodes().size() == 4);
+  CHECK(model.graph.node("x").shape == Shape{2, 1, 2, 2});
+  CHECK(model.graph.node("conv1").op == Op(Conv{.channels = 2, .kernel = 3, .pad = 1, .bias = false}));
+  CHECK(model.graph.node("r").op == Op(Relu{}));
+  CHECK(model.graph.node("fc").op == Op(FullyConnected{.outputs = 3}));
+  CHECK(model.weights.at("conv1.weight").extents == Extents{2, 1, 3, 3});
+  CHECK(model.weights.at("fc.weight").extents == Extents{3, 8});
+  CHECK(model.weights.at("fc.weight").values[1] == 3);  // the transpose of the file's
+  CHECK(model.weights.at("fc.bias").values == std::vector<double>{1, 2, 3});
+  CHECK(model.output.extents == Extents{2, 3});
+}
+
+TEST_CASE("an open batch is 1, a given one replaces that of the file") {
+  CHECK(read(small_network()).graph.node("x").shape.n == 1);
+  Model fixed = small_network();
+  fixed.inputs = {value("x", {4, 1, 2, 2})};
+  CHECK(read(fixed).graph.node("x").shape.n == 4);
+  CHECK(read(fixed, {.batch = 3}).output.extents == Extents{3, 3});
+}
+
+TEST_CASE("an axis that the file leaves open needs an extent by its name") {
+  Model model{.nodes = {node("Relu", {"x"}, {"y"})},
+              .initializers = {},
+              .inputs = {value("x", {1, 0})},
+              .outputs = {value("y", {1, 0})}};
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("'batch'") && ContainsSubstring("extents"));
+  CHECK(read(model, {.extents = {{"batch", 7}}}).graph.node("x").shape == Shape{1, 7, 1, 1});
+}
+
+TEST_CASE("a network that flattens pixels before channels has its weights in the graph's order") {
+  // y = the sum of (index in the file's order) * x, over rows, columns, channels in this order.
+  Model model{.nodes = {node("Transpose", {"x"}, {"t"}, {{"perm", Extents{0, 2, 3, 1}}}), node("Flatten", {"t"}, {"f"}),
+                        node("Gemm", {"f", "m"}, {"y"})},
+              .initializers = {tensor("m", {12, 1}, counted(12))},
+              .inputs = {value("x", {1, 3, 2, 2})},
+              .outputs = {value("y", {1, 1})}};
+  double expected = 0;
+  for (int c = 0; c < 3; ++c) {
+    for (int pixel = 0; pixel < 4; ++pixel) expected += (pixel * 3 + c) * (c * 4 + pixel);
+  }
+  CHECK(output_of(read(model)) == std::vector<double>{expected});
+}
+
+TEST_CASE("pads that differ at the two ends give the sums of the definition") {
+  for (const Extents& pads : {Extents{0, 1, 1, 0}, Extents{1, 0, 0, 2}, Extents{0, 0, 1, 1}, Extents{2, 1, 1, 1}}) {
+    for (const std::int64_t stride : {1, 2}) {
+      Model model{.nodes = {node("Conv", {"x", "w"}, {"y"}, {{"pads", pads}, {"strides", Extents{stride, stride}}})},
+                  .initializers = {tensor("w", {1, 1, 2, 3}, counted(6, 1))},
+                  .inputs = {value("x", {1, 1, 5, 6})},
+                  .outputs = {value("y", {1, 1, 1, 1})}};
+      std::vector<double> expected;
+      for (std::int64_t p = -pads[0]; p + 2 <= 5 + pads[2]; p += stride) {
+        for (std::int64_t q = -pads[1]; q + 3 <= 6 + pads[3]; q += stride) {
+          double sum = 0;
+          for (std::int64_t r = 0; r < 2; ++r) {
+            for (std::int64_t s = 0; s < 3; ++s) {
+              const bool inside = p + r >= 0 && p + r < 5 && q + s >= 0 && q + s < 6;
+              if (inside) sum += static_cast<double>((r * 3 + s + 1) * ((p + r) * 6 + q + s));
+            }
+          }
+          expected.push_back(sum);
+        }
+      }
+      CAPTURE(pads, stride);
+      CHECK(output_of(read(model)) == expected);
+    }
+  }
+}
+
+TEST_CASE("scales and shifts after a batch norm go into it") {
+  Model model{
+      .nodes = {node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}, {{"epsilon", 0.F}, {"momentum", 0.75F}},
+                     "bn"),
+                node("Mul", {"n", "k"}, {"scaled"}), node("Add", {"scaled", "t"}, {"y"})},
+      .initializers = {tensor("s", {2}, {1, 2}), tensor("b", {2}, {3, 4}), tensor("m", {2}, {0, 1}),
+                       tensor("v", {2}, {1, 4}), tensor("k", {2, 1, 1}, {5, 6}), tensor("t", {2, 1, 1}, {7, 8})},
+      .inputs = {value("x", {1, 2, 1, 2})},
+      .outputs = {value("y", {1, 2, 1, 2})}};
+  model.nodes[0] =
+      node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"n"}, {{"epsilon", 1e-7F}, {"momentum", 0.75F}}, "bn");
+  const OnnxModel read_model = read(model);
+  REQUIRE(read_model.graph.nodes().size() == 2);
+  CHECK(std::get<BatchNorm>(read_model.graph.node("bn").op).momentum == 0.25);
+  CHECK(read_model.weights.at("bn.weight").values == std::vector<double>{5, 12});
+  CHECK(read_model.weights.at("bn.bias").values == std::vector<double>{22, 32});
+}
+
+TEST_CASE("before opset 13 a softmax is over all axes from its axis on, later along one") {
+  Model model{.nodes = {node("Softmax", {"x"}, {"y"}, {{"axis", std::int64_t{1}}})},
+              .initializers = {},
+              .inputs = {value("x", {2, 3, 4})},
+              .outputs = {value("y", {2, 3, 4})},
+              .opset = 11};
+  CHECK(read(model).graph.node("x").shape == Shape{2, 12, 1, 1});
+  model.opset = 13;
+  CHECK(read(model).graph.node("x").shape == Shape{2, 3, 4, 1});
+}
+
+TEST_CASE("everything that is not supported is named at once: node, operator, opset") {
+  Model model = small_network();
+  model.nodes.push_back(node("Cumulate", {"y"}, {"z"}, {}, "first one"));
+  model.nodes.push_back(node("Relu", {"z"}, {"u"}));
+  model.nodes.push_back(node("Clip", {"x"}, {"v"}, {}, "fine"));
+  model.nodes.push_back(
+      node("MaxPool", {"v"}, {"p"}, {{"kernel_shape", Extents{2, 2}}, {"dilations", Extents{2, 2}}}, "pool"));
+  model.nodes.push_back(node("Einsum", {"u", "p"}, {"end"}, {}, "second one"));
+  model.inputs = {value("x", {0, 1, 8, 8})};
+  model.initializers[3] = tensor("m", {128, 3}, counted(384));
+  model.outputs = {value("end", {})};
+  CHECK_THROWS_AS(read(model), Unsupported);
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("'first one' (Cumulate, opset 17)") &&
+                                     ContainsSubstring("'pool' (MaxPool, opset 17)") &&
+                                     ContainsSubstring("'second one' (Einsum, opset 17)") &&
+                                     !ContainsSubstring("Relu"));
+}
+
+TEST_CASE("what the output does not need is not read") {
+  Model model = small_network();
+  model.nodes.push_back(node("Nonsense", {"c"}, {"unused"}));
+  CHECK(read(model).graph.nodes().size() == 4);
+}
+
+TEST_CASE("a file with several outputs gives the one that is asked for") {
+  Model model = small_network();
+  model.outputs.push_back(value("r", {}));
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("'y'") && ContainsSubstring("'r'"));
+  CHECK(read(model, {.output = "r"}).output.extents == Extents{1, 2, 2, 2});
+  CHECK_THROWS_AS(read(model, {.output = "c"}), UsageError);
+}
+
+TEST_CASE("weights that the file leaves to its caller are given as constants") {
+  Model model{.nodes = {node("Gemm", {"x", "m"}, {"y"}, {{"transB", std::int64_t{1}}})},
+              .initializers = {},
+              .inputs = {value("x", {1, 2}), value("m", {1, 2})},
+              .outputs = {value("y", {1, 1})}};
+  CHECK_THROWS_AS(read(model), Unsupported);
+  const HostTensor m{.dtype = DType::f32, .extents = {1, 2}, .values = {3, 5}};
+  CHECK(output_of(read(model, {.constants = {{"m", m}}})) == std::vector<double>{5});
+  CHECK_THROWS_AS(read(model, {.constants = {{"k", m}}}), UsageError);
+}
+
+TEST_CASE("external data is read from the model's folder, at its offset") {
+  const Folder folder;
+  const std::vector<float> values = {9, 1, 2, 3};
+  write(folder / "data.bin", {reinterpret_cast<const char*>(values.data()), 16});
+  Model model{.nodes = {node("Gemm", {"x", "m"}, {"y"})},
+              .initializers = {external("m", {3, 1}, "data.bin", "4", "12")},
+              .inputs = {value("x", {1, 3})},
+              .outputs = {value("y", {1, 1})}};
+  write(folder / "net.onnx", bytes_of(model));
+  CHECK(output_of(read_onnx(folder / "net.onnx")) == std::vector<double>{8});
+}
