@@ -27,7 +27,7 @@ def settings(key, context):
             flags.append(f"--{what}" if value == "1" else f"--no_{what}")
         else:
             flags.append(FLAGS.get(what) or (f"--{what}={value}" if value else f"--{what}"))
-    if context.get("threads") and "threads" not in key.get("differs", {}):
+    if context.get("threads", "").isdigit() and "threads" not in key.get("differs", {}):
         flags.append(f"--threads={context['threads']}")
     return flags
 

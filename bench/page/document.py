@@ -50,7 +50,7 @@ def make(model, problems):
     templates = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
                                    undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["data"] = as_json
-    charts = {chart.name: chart.spec for section in sections for chart in section.charts}
+    charts = packed(json.dumps({chart.name: chart.spec for section in sections for chart in section.charts}, allow_nan=False).encode())
     return templates.get_template("page.html").render(
         sections=sections, problems=problems, files=files, charts=charts, scripts=[markupsafe.Markup(one) for one in scripts],
         style=markupsafe.Markup(asset("page.css")), allowed=allowed(scripts), title=title(model))

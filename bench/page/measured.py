@@ -9,6 +9,7 @@ from page import again
 from page.fields import Damaged
 
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+OURS = ("eigen", "cuda", "cudnn", "cuda-host")
 COUNTERS = ("plan_MiB", "workspace_MiB", "flops_per_second", "bytes_per_second", "layers", "share_of_peak", "error")
 
 
@@ -70,6 +71,10 @@ class Timing:
     def who(self):
         """Machine and program, with what differs from the default but batch and threads."""
         return " ".join([who(self.origin, self.key), *differences(self.key, without=("threads",))])
+
+    @property
+    def is_lamina(self):
+        return self.key["backend"] in OURS
 
     @property
     def command(self):

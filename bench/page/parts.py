@@ -53,6 +53,7 @@ class Section:
     folded_title: str = ""
     fill: str = ""      # the command that would fill it; shown where there is nothing
     template: str = "section.html"
+    short: str = ""     # its name where there is little room
     data: dict = None   # for its script
 
     @property

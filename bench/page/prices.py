@@ -69,12 +69,8 @@ def words(name):
     return {word for word in re.findall(r"[a-z0-9]+", name.lower()) if len(word) > 2}
 
 
-def of_machine(listed, machine, preemptible=False):
-    """The newest that is for this machine, whose configuration begins with a word of its name; None: there is none. Of
-    one date, the preemptible one only if it is wanted or the only one."""
-    def fits(price):
-        first = re.findall(r"[a-z0-9]+", price.configuration.lower())
-        whole = price.configuration.lower() in machine.lower() or machine.lower() in price.configuration.lower()
-        return whole or bool(first) and len(first[0]) > 2 and first[0] in words(machine)
-    fitting = [price for price in listed if fits(price)]
-    return max(fitting, key=lambda price: (price.preemptible == preemptible, price.date), default=None)
+def fits(price, machine):
+    """Whether a price is for this machine: its configuration is the machine's name, or begins with a word of it."""
+    first = re.findall(r"[a-z0-9]+", price.configuration.lower())
+    whole = price.configuration.lower() in machine.lower() or machine.lower() in price.configuration.lower()
+    return whole or bool(first) and len(first[0]) > 2 and first[0] in words(machine)

@@ -15,12 +15,12 @@ const CONFIG = (() => {
 
 const views = {};
 
-/// One chart. `ast`: expressions are interpreted, so that the page may forbid eval.
+/// One chart. `ast`: expressions are interpreted, so that the page may forbid eval. `logLevel` 1: errors.
 const draw = async (name, spec) => {
   const place = document.getElementById(`chart-${name}`);
   if (!place) return;
   try {
-    const {view} = await vegaEmbed(place, spec, {renderer: "svg", actions: false, ast: true, config: CONFIG, tooltip: {theme: "custom", disableDefaultStyle: false}});
+    const {view} = await vegaEmbed(place, spec, {renderer: "svg", actions: false, ast: true, logLevel: 1, config: CONFIG, tooltip: {theme: "custom", disableDefaultStyle: false}});
     views[name] = view;
     view.addEventListener("click", (event, item) => {
       if (item && item.datum && item.datum.run) copy(item.datum.run);
@@ -35,6 +35,6 @@ const draw = async (name, spec) => {
 };
 
 const drawn = (async () => {
-  for (const [name, spec] of Object.entries(dataOf("data-charts") || {})) await draw(name, spec);
+  for (const [name, spec] of Object.entries(await unpacked("data-charts").json())) await draw(name, spec);
   document.documentElement.dataset.drawn = "true";
 })();

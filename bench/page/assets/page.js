@@ -25,6 +25,12 @@ const digits = (value, figures = 3) => {
   return value.toFixed(Math.min(places, 20));
 };
 
+/// Bytes that are in the page compressed, as base64.
+const unpacked = (id) => {
+  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+};
+
 const say = (text) => {
   const said = document.getElementById("said");
   said.textContent = text;

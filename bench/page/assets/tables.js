@@ -21,7 +21,7 @@ const sortBy = (table, column, descending) => {
 
 const makeSortable = (table) => {
   [...table.tHead.rows[0].cells].forEach((cell, column) => {
-    if (!cell.textContent.trim() || cell.querySelector("button")) return;
+    if (!cell.textContent.trim() || cell.classList.contains("plain") || cell.querySelector("button")) return;
     const button = make("button", {type: "button"}, cell.textContent.trim());
     cell.replaceChildren(button);
     button.addEventListener("click", () => sortBy(table, column, cell.getAttribute("aria-sort") === "ascending"));

@@ -23,7 +23,7 @@ def make(model):
     first = "resnet50" if "resnet50" in (measured or networks) else (measured or networks)[0]
     lead = ("Milliseconds of one pass over a minibatch of 16 images of 3x224x224 in f32, as in cnn-benchmarks: forward in training "
             "mode, backward with the gradients of all parameters, no update. Another batch is shown per 16 images.")
-    return Section("networks", "Networks, beside the published machines", lead, template="networks.html",
+    return Section("networks", "Networks, beside the published machines", lead, short="Networks", template="networks.html",
                    fill="" if ours else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
                    data={"networks": networks, "machines": machines, "passes": [*published.PASSES, "inference"],
                          "network": first, "reference": reference(machines, first), "first": static(machines, networks)})
@@ -40,8 +40,7 @@ def shown(model):
             continue
         label = one.who + (f", batch {batch}" if batch != published.BATCH else "")
         machine = found.setdefault((label, one.origin.source.number),
-                                   {"label": label, "source": one.origin.source.name, "ours": one.key["backend"] in
-                                    ("eigen", "cuda", "cudnn", "cuda-host"), "peer": True, "batch": batch, "times": {}})
+                                   {"label": label, "source": one.origin.source.name, "ours": one.is_lamina, "batch": batch, "times": {}})
         machine["times"].setdefault(one.key["network"], {})[one.key["part"]] = time_of(one)
     return list(found.values())
 

@@ -1,0 +1,91 @@
+"""The batch: time of an image against the number of images in a pass, and where memory ends."""
+
+import altair
+
+from page import charts
+from page.parts import Cell, Chart, Row, Section, Table
+from page.text import between, digits, milliseconds, size
+
+
+def make(model):
+    series = {}
+    for one in model.of("net"):
+        if one.key["part"] in ("total", "inference") and not one.key.get("differs", {}).get("threads"):
+            series.setdefault((one.key["network"], one.key["part"], one.who), {})[one.key["batch"]] = one
+    swept = {key: its for key, its in series.items() if len(its) > 1 and any(one.seconds for one in its.values())}
+    section = Section("batches", "Batch sweep", short="Batches", fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json")
+    if not swept:
+        return section
+    section.lead = "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains nothing."
+    points, ends = records(swept)
+    section.charts = [Chart("batches", "Time of an image by batch", "Bars are the 95 % intervals; a cross is a batch that does not fit in memory.",
+                            drawn(points, ends), table(swept))]
+    section.notes = [text for origin, text in model.answers] or [flat(key, its) for key, its in swept.items()]
+    return section
+
+
+def records(swept):
+    points, ends = [], []
+    for (network, part, who), its in swept.items():
+        common = {"what": f"{network}, {part}", "series": who}
+        fitting = {batch: one for batch, one in sorted(its.items()) if one.seconds}
+        for batch, one in fitting.items():
+            low, middle, high = (1e3 * end for end in one.per_image)
+            points.append(common | {"batch": batch, "ms": middle, "low": low, "high": high, "samples": len(one.seconds),
+                                    "run": one.command})
+        last = fitting[max(fitting)].per_image.middle
+        ends += [common | {"batch": batch, "ms": 1e3 * last, "run": one.command, "why": reason(one)}
+                 for batch, one in its.items() if one.out_of_memory]
+    return points, ends
+
+
+def reason(timing):
+    wanted = f", {size(timing.bytes_wanted)} wanted" if timing.bytes_wanted else ""
+    return f"out of memory{wanted}{' (predicted)' if timing.predicted else ''}"
+
+
+def drawn(points, ends):
+    selected, only = charts.choice("batch_what", "Network", [one["what"] for one in points], "what")
+    series = charts.series(name="batch_series")
+    x = altair.X("batch:Q", title="batch", scale=altair.Scale(type="log", base=2, nice=False, padding=16),
+                 axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap=True))
+    y = altair.Y("ms:Q", title="ms per image", scale=altair.Scale(type="log", nice=False, padding=12))
+    base = charts.chart(points).transform_filter(only.filter)
+    color = altair.Color("series:N", title=None)
+    lit = charts.chosen(series)
+    tip = [altair.Tooltip("series:N", title="machine"), "batch:Q", altair.Tooltip("ms:Q", title="ms per image", format=".4~g"),
+           altair.Tooltip("low:Q", title="95 % from", format=".4~g"), altair.Tooltip("high:Q", title="to", format=".4~g"), "samples:Q"]
+    line = base.mark_line().encode(x=x, y=y, color=color, opacity=lit)
+    bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=lit)
+    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(x=x, y=y, color=color, opacity=lit, tooltip=tip)
+    layers = [line, bars, dots]
+    if ends:
+        crosses = charts.chart(ends).transform_filter(only.filter).mark_point(
+            shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False)
+        layers.append(crosses.encode(x=x, y=y, color=color, opacity=lit, tooltip=[altair.Tooltip("series:N", title="machine"), "batch:Q", "why:N"]))
+    whole = altair.layer(*layers).add_params(selected, series, charts.zoom("batch_zoom")).properties(width="container", height=charts.HEIGHT)
+    return charts.spec(whole, "Milliseconds per image against the batch, one line for each machine, on logarithmic axes.")
+
+
+def table(swept):
+    rows = []
+    for (network, part, who), its in swept.items():
+        for batch, one in sorted(its.items()):
+            if one.seconds:
+                image = one.per_image
+                cells = [Cell(milliseconds(image.middle), 1e3 * image.middle, between(image)), digits(batch / one.interval.middle)]
+            else:
+                cells = [Cell(reason(one) if one.out_of_memory else one.failure, mark="failed"), ""]
+            rows.append(Row([network, part, who, Cell(str(batch), batch), *cells], one.command))
+    return Table("Batch sweep", ["network", "pass", "machine", "batch", "ms per image", "images/s"], rows, numeric=3)
+
+
+def flat(key, its):
+    """Said of a sweep whose file has no answers: from which batch on an image gains less than 5 % by doubling."""
+    network, part, who = key
+    fitting = sorted((batch, one.per_image.middle) for batch, one in its.items() if one.seconds)
+    best_batch, best = min(fitting, key=lambda one: one[1])
+    enough = next(batch for batch, time in fitting if time <= 1.05 * best)
+    ends = [batch for batch, one in its.items() if one.out_of_memory]
+    text = f"{network}, {part}, {who}: batch {enough} is within 5 % of the best measured ({milliseconds(best)} ms per image at batch {best_batch})"
+    return text + (f"; batch {min(ends)} does not fit in memory." if ends else ".")
