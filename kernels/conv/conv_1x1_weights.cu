@@ -133,13 +133,7 @@ __global__ __launch_bounds__(Tile::threads,
   const std::int64_t all = std::int64_t{product.dy.dy.c} * product.channels;
   T* const dw = product.dw + range * all + (std::int64_t{group} * product.filters + first_filter) * product.channels +
                 first_channel;
-  if (product.packs) {
-    product.adds ? write_weights<Tile, widest<T>, true>(dw, product.channels, left_m, left_n, sums)
-                 : write_weights<Tile, widest<T>, false>(dw, product.channels, left_m, left_n, sums);
-  } else {
-    product.adds ? write_weights<Tile, 1, true>(dw, product.channels, left_m, left_n, sums)
-                 : write_weights<Tile, 1, false>(dw, product.channels, left_m, left_n, sums);
-  }
+  write_weights<Tile>(dw, product.channels, left_m, left_n, sums, product.packs, product.adds);
 }
 
 constexpr ConvTileCost pack_costs[3] = {{ConvTile::tile_128x128, 128, 128, 8, 1180, 822, 2},

@@ -140,13 +140,7 @@ __global__ __launch_bounds__(Tile::threads,
   T* const dw = product.dw + split * all + (std::int64_t{group} * product.filters + first_filter) * product.weights +
                 first_weight;
   const int left_m = product.filters - first_filter, left_n = product.weights - first_weight;
-  if (product.packs) {
-    product.adds ? write_weights<Tile, widest<T>, true>(dw, product.weights, left_m, left_n, sums)
-                 : write_weights<Tile, widest<T>, false>(dw, product.weights, left_m, left_n, sums);
-  } else {
-    product.adds ? write_weights<Tile, 1, true>(dw, product.weights, left_m, left_n, sums)
-                 : write_weights<Tile, 1, false>(dw, product.weights, left_m, left_n, sums);
-  }
+  write_weights<Tile>(dw, product.weights, left_m, left_n, sums, product.packs, product.adds);
 }
 
 constexpr ConvTileCost weights_costs[3] = {{ConvTile::tile_128x128, 128, 128, 16, 2500, 1480, 2},

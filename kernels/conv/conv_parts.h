@@ -57,20 +57,27 @@ ProductPart<T> part_of(const ProductAxis& rows, const ProductAxis& columns, cons
   return part;
 }
 
-/// The product of forward, without its data, and its one part.
+/// A product without its data, from channels of `in` to channels of `out`. Its factors are dense along the sum, as in
+/// forward, or along the results, as in the data gradient.
 template <class T>
-GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
+GatherProduct<T> gather_product(const ConvGeometry& g, const View<const T>& in, const View<T>& out, bool along_sum) {
   const int taps = g.kernel_h * g.kernel_w;
   GatherProduct<T> product{};
   product.groups = g.groups;
-  product.results = y.c / g.groups;
-  product.depth = x.c / g.groups;
-  product.in = x;
-  product.w_channel = taps;
-  product.w_result = product.depth * taps;
-  product.w_group = std::int64_t{product.results} * product.w_result;
+  product.results = out.c / g.groups;
+  product.depth = in.c / g.groups;
+  product.in = in;
+  product.w_channel = along_sum ? taps : product.results * taps;
+  product.w_result = along_sum ? product.depth * taps : taps;
+  product.w_group = std::int64_t{product.results} * product.depth * taps;
   product.w_row = g.kernel_w;
   return product;
+}
+
+/// The product of forward, and its one part.
+template <class T>
+GatherProduct<T> forward_product(const ConvGeometry& g, const View<const T>& x, const View<T>& y) {
+  return gather_product(g, x, y, true);
 }
 template <class T>
 std::vector<ProductPart<T>> forward_parts(const ConvGeometry& g, const View<T>& y) {
@@ -79,20 +86,9 @@ std::vector<ProductPart<T>> forward_parts(const ConvGeometry& g, const View<T>& 
                   {g.stride_w, -g.pad_w, g.dilation_w, 1, 0, y.w, g.kernel_w, 0, 1}, y, false)};
 }
 
-/// The product of the data gradient, without its data.
 template <class T>
 GatherProduct<T> data_product(const ConvGeometry& g, const View<const T>& dy, const View<T>& dx) {
-  const int taps = g.kernel_h * g.kernel_w;
-  GatherProduct<T> product{};
-  product.groups = g.groups;
-  product.results = dx.c / g.groups;
-  product.depth = dy.c / g.groups;
-  product.in = dy;
-  product.w_result = taps;
-  product.w_channel = product.results * taps;
-  product.w_group = std::int64_t{product.depth} * product.w_channel;
-  product.w_row = g.kernel_w;
-  return product;
+  return gather_product(g, dy, dx, false);
 }
 
 /// Calls body(parts) with the data gradient's classes of pixels, as many at a time as a launch takes. Pixels without

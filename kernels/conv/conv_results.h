@@ -54,4 +54,18 @@ __device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T 
   }
 }
 
+/// Writes them in packs of the widest kind if `packs` says that they are contiguous and aligned, and adds them to the
+/// old contents with `adds`.
+template <class Tile, class T>
+__device__ void write_weights(T* dw, int pitch, int left_m, int left_n, const T (&sums)[Tile::tm][Tile::tn], bool packs,
+                              bool adds) {
+  if (packs) {
+    adds ? write_weights<Tile, widest<T>, true>(dw, pitch, left_m, left_n, sums)
+         : write_weights<Tile, widest<T>, false>(dw, pitch, left_m, left_n, sums);
+  } else {
+    adds ? write_weights<Tile, 1, true>(dw, pitch, left_m, left_n, sums)
+         : write_weights<Tile, 1, false>(dw, pitch, left_m, left_n, sums);
+  }
+}
+
 }  // namespace lamina::LAMINA_CUDA_SPACE

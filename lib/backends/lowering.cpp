@@ -69,6 +69,37 @@ Lowered empty_unit(const Spec& spec) {
 bool same_pitch(const Spec& spec, std::size_t i) { return spec.x[i].pitch == spec.y.pitch; }
 bool same_gradient_pitch(const Spec& spec, std::size_t i) { return spec.x[i].gradient_pitch == spec.y.gradient_pitch; }
 
+void allow_in_place(Lowered& unit, const Spec& spec, std::size_t i) {
+  unit.y_may_alias_x[i] = same_pitch(spec, i);
+  unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
+  unit.recompute_reads_x[i] = true;
+}
+
+Lowered in_place_unit(const Spec& spec) {
+  Lowered unit = empty_unit(spec);
+  allow_in_place(unit, spec, 0);
+  unit.backward_reads_y = true;
+  return unit;
+}
+
+NormTail norm_tail(const Spec& spec) {
+  NormTail tail;
+  for (const Op& op : spec.tail) {
+    tail.add |= std::holds_alternative<Add>(op);
+    tail.relu |= std::holds_alternative<Relu>(op);
+  }
+  return tail;
+}
+
+Lowered norm_unit(const Spec& spec, NormTail tail) {
+  Lowered unit = empty_unit(spec);
+  for (std::size_t i = 0; i < spec.x.size(); ++i) allow_in_place(unit, spec, i);
+  unit.backward_reads_x[0] = true;
+  unit.backward_reads_y = tail.add && tail.relu;
+  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  return unit;
+}
+
 bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
 bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
 bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }

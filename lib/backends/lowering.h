@@ -32,6 +32,16 @@ Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function fun
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
 
+/// The steps of an op with one algorithm, "direct": forward; in training recompute, which is the same, and backward.
+template <class Forward, class Backward>
+void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
+               std::size_t forward_workspace = 0, std::size_t backward_workspace = 0) {
+  unit.steps.push_back(step({Pass::forward}, "direct", forward, forward_workspace));
+  if (spec.mode == Mode::inference) return;
+  unit.steps.push_back(step({Pass::recompute}, "direct", forward, forward_workspace));
+  unit.steps.push_back(step({Pass::backward_data}, "direct", backward, backward_workspace));
+}
+
 /// Throws UsageError for an enumerator out of range.
 void check_enumerators(const Spec&, const Choice&);
 
@@ -41,6 +51,21 @@ Lowered empty_unit(const Spec&);
 /// Whether y, or dy, has the same steps through memory as x[i], or dx[i], so that one may alias the other.
 bool same_pitch(const Spec&, std::size_t i);
 bool same_gradient_pitch(const Spec&, std::size_t i);
+
+/// Lets y share the memory of x[i], and dx[i] that of dy, where the steps are the same. Recompute reads x[i].
+void allow_in_place(Lowered&, const Spec&, std::size_t i);
+
+/// The unit of an op that may work in place and computes its gradient from y and dy, as ReLU and softmax do.
+Lowered in_place_unit(const Spec&);
+
+/// What follows a batch norm in its unit.
+struct NormTail {
+  bool add = false, relu = false;
+};
+NormTail norm_tail(const Spec&);
+
+/// The unit of a batch norm whose ReLU is masked by x, or by y where something was added before it.
+Lowered norm_unit(const Spec&, NormTail);
 
 bool adds_dx(const Spec&, std::size_t i);
 bool wanted(const Args&, std::size_t i);  ///< whether dx[i] is wanted

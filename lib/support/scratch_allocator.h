@@ -4,23 +4,27 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rounding.h"
+
 namespace lamina {
 
-/// Allocates consecutive parts of one block of memory, each aligned to 64 bytes if the block is. Without memory it only
-/// counts.
+/// Allocates consecutive parts of one block of memory, each with the alignment, in bytes, if the block has it. Without
+/// memory it only counts.
 class ScratchAllocator {
  public:
-  explicit ScratchAllocator(void* memory = nullptr) : base_(static_cast<std::byte*>(memory)) {}
+  explicit ScratchAllocator(void* memory = nullptr, std::size_t alignment = 64)
+      : base_(static_cast<std::byte*>(memory)), alignment_(alignment) {}
   template <class T>
   T* take(std::int64_t count) {
     T* const at = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
-    used_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    used_ += aligned(static_cast<std::size_t>(count) * sizeof(T), alignment_);
     return at;
   }
   std::size_t used_bytes() const { return used_; }
 
  private:
   std::byte* base_;
+  std::size_t alignment_;
   std::size_t used_ = 0;
 };
 

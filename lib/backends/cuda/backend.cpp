@@ -46,7 +46,7 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tensor(spec.y, spec.y.dtype);
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
-      throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with what stands behind it: " +
+      throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with the op after it: " +
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
 

@@ -23,10 +23,13 @@ Lowered::Step launches(Machine& machine, std::vector<Pass> passes, std::string a
                      std::move(algorithm), std::move(function), workspace_bytes);
 }
 
-/// Bytes rounded up to where the next part of a workspace may begin.
-inline std::size_t round_up(std::size_t bytes) {
-  constexpr std::size_t alignment = 256;
-  return (bytes + alignment - 1) / alignment * alignment;
+/// The steps of an op with one algorithm, "direct": forward; in training recompute, which is the same, and backward.
+template <class Forward, class Backward>
+void add_launches(Lowered& unit, const Spec& spec, Machine& machine, const Forward& forward, const Backward& backward) {
+  unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
+  if (spec.mode == Mode::inference) return;
+  unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
+  unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
 }
 
 /// Whether a step of the unit uses this algorithm.

@@ -46,7 +46,7 @@ struct Machine::Body {
 Machine::Machine(const BackendOptions& options) : body_(new Body{HostDevice(1, options.memory_limit), {}}) {
   if (options.device != 0)
     throw UsageError("cuda-host: no device " + std::to_string(options.device) +
-                     "; the host is device 0, and the only one");
+                     "; device 0, the host, is the only one");
 }
 Machine::~Machine() = default;
 

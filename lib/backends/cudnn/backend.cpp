@@ -59,7 +59,7 @@ void check_spec(const Spec& spec) {
     refuse(spec.op, "no nhwc layout in " + std::string(to_string(spec.y.dtype)) + "; it takes nchw");
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec, i, spec.tail[i]))
-      refuse(spec.op, "cannot be fused with what stands behind it: " + std::string(op_name(spec.tail[i])));
+      refuse(spec.op, "cannot be fused with the op after it: " + std::string(op_name(spec.tail[i])));
 }
 
 /// Values and gradients of every tensor dense, as most calls require.

@@ -7,8 +7,8 @@ namespace lamina::cudnn {
 
 std::unique_ptr<Machine> make_cuda_machine(const BackendOptions&) {
   throw Unsupported(
-      "the backend cudnn needs CUDA, which this build has not; a build where CMake finds nvcc of CUDA 12 or later has "
-      "it. The backend eigen runs on every machine");
+      "the backend cudnn needs CUDA, which this build does not have; build where CMake finds nvcc of CUDA 12 or later. "
+      "The backend eigen runs on every machine");
 }
 
 }  // namespace lamina::cudnn

@@ -1,5 +1,5 @@
-// Which processor, which units, which tensors: what the backend "eigen" answers before any op's file is asked.
-// Compiled once, for every processor, unlike the ops.
+// The backend "eigen" apart from its ops: its options, and the units and tensors that it takes. Compiled once, for
+// every processor, unlike the ops.
 
 #include "backend.h"
 
@@ -41,7 +41,7 @@ bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const O
 void check_tail(const Spec& spec) {
   for (std::size_t i = 0; i < spec.tail.size(); ++i)
     if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
-      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with what follows it: " +
+      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with the op after it: " +
                         std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
 }
 
@@ -55,10 +55,10 @@ void check_spec(const Spec& spec, const Choice& choice) {
   check_tail(spec);
 }
 
-/// Whether there are several ways of doing the op.
+/// Whether the op has several algorithms.
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
-/// For ops with one way of doing things: nothing else could be picked.
+/// For ops with one algorithm: no other could be picked.
 void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& choice) {
   for (const Lowered::Step& step : lowered.steps)
     if (step.kernel->workspace_bytes() > choice.workspace_limit)
@@ -67,7 +67,7 @@ void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& cho
                         " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
 }
 
-/// For ops with one way of doing things: the name is that way's, or nothing.
+/// For ops with one algorithm: the name is "direct", or empty.
 void check_names(const Op& op, const Choice& choice) {
   for (const std::string& name : choice.algorithm)
     if (!name.empty() && name != "direct")
@@ -96,11 +96,12 @@ bool has_pass(const Op& op, Pass pass) {
 /// Throws before anything is timed or written.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
-    throw UsageError("eigen: no device " + std::to_string(options.device) + "; the host is device 0, and the only one");
+    throw UsageError("eigen: no device " + std::to_string(options.device) + "; device 0, the host, is the only one");
   return options;
 }
 
-/// The set that is forced, or the fastest, as the choice cache or a timing has it. What needs no timing is in no file.
+/// The set that the options name, or the fastest by the choice cache or a timing. A single set is neither timed nor
+/// stored.
 const InstructionSet& set_of(const BackendOptions& options, MeasuredChoices& choices) {
   if (!options.instruction_set.empty()) return instruction_set(options.instruction_set);
   const InstructionSetKey key = instruction_set_key();
@@ -132,7 +133,7 @@ std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) c
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
   if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-  // A value added to itself is two operands of the unit's own inside, which does not exist.
+  // A value added to itself would be an operand that exists only inside the unit.
   return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
 }
 

@@ -9,9 +9,9 @@ namespace lamina::eigen {
 
 class EigenBackend final : public Backend {
  public:
-  /// Throws UsageError for a number of threads that makes no sense, for a device other than 0 and for an instruction
-  /// set that this build lacks, Unsupported for one that this processor lacks, FileError for a choice cache that cannot
-  /// be read, or not be written where the instruction set was measured. Starts no thread: the first kernel does.
+  /// Throws UsageError for a bad number of threads, for a device other than 0 and for an instruction set that this
+  /// build lacks; Unsupported for one that this processor lacks; FileError for a choice cache that cannot be read, or
+  /// that cannot be written after the instruction set was measured. Starts no thread: the first kernel does.
   explicit EigenBackend(const BackendOptions&);
 
   std::string_view name() const override { return "eigen"; }
@@ -28,7 +28,7 @@ class EigenBackend final : public Backend {
   double peak_flops(DType) override;
   void update(const Update& update) override { context_.set.update(update, pool_); }
 
-  /// In turns; what came of it goes to the choice cache, which is asked first.
+  /// By a race, unless the choice cache has the answer. The result is added to the cache.
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
  private:

@@ -1,4 +1,4 @@
-// What one instruction set offers. Compiled, like the ops, once for each set, with LAMINA_SET_NAME and LAMINA_SET.
+// The functions of one instruction set. Compiled, like the ops, once for each set, with LAMINA_SET_NAME and LAMINA_SET.
 
 #include <variant>
 

@@ -4,6 +4,7 @@
 
 #include "../../../../kernels/copy.h"
 #include "../../conv_tail.h"
+#include "support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
@@ -32,7 +33,7 @@ template ForwardInputs<double> begin_forward(Stream, const ConvForward&, const A
 
 template <class T>
 std::size_t folded_bias_bytes(const ConvForward& unit) {
-  return unit.folded ? round_up(static_cast<std::size_t>(unit.filters) * sizeof(T)) : 0;
+  return unit.folded ? aligned(static_cast<std::size_t>(unit.filters) * sizeof(T)) : 0;
 }
 template std::size_t folded_bias_bytes<float>(const ConvForward&);
 template std::size_t folded_bias_bytes<double>(const ConvForward&);

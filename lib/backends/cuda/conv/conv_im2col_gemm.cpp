@@ -16,6 +16,7 @@
 #include "../../../../kernels/relu.h"
 #include "../../../device/blas/blas.h"
 #include "conv.h"
+#include "support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -39,8 +40,8 @@ struct Problem {
   std::int64_t masked_per_image(Pass pass) const { return relu && pass != Pass::forward ? y.image() : 0; }
   template <class T>
   std::size_t bytes(Pass pass, std::int64_t images) const {
-    return std::max(round_up(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
-                        round_up(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
+    return std::max(aligned(static_cast<std::size_t>(images * columns_per_image()) * sizeof(T)) +
+                        aligned(static_cast<std::size_t>(images * masked_per_image(pass)) * sizeof(T)) +
                         Machine::blas_workspace_bytes(),
                     pass == Pass::backward_params ? bias_bytes : 0);
   }
@@ -63,9 +64,9 @@ class Run {
       : c_(problem), stream_(stream), args_(&args) {
     char* at = static_cast<char*>(args.workspace);
     columns_ = reinterpret_cast<T*>(at);
-    at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.columns_per_image()) * sizeof(T));
+    at += aligned(static_cast<std::size_t>(c_.images_at_once * c_.columns_per_image()) * sizeof(T));
     masked_ = reinterpret_cast<T*>(at);
-    at += round_up(static_cast<std::size_t>(c_.images_at_once * c_.masked_per_image(pass)) * sizeof(T));
+    at += aligned(static_cast<std::size_t>(c_.images_at_once * c_.masked_per_image(pass)) * sizeof(T));
     blas_ = &machine.blas(at);
   }
 

@@ -57,13 +57,9 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Machine& machine) {
   }
   unit.backward_reads_y = relu;
   with_type(spec.y.dtype, [&]<class T>() {
-    const auto run_forward = [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); };
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", run_forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", run_forward));
-    unit.steps.push_back(
-        launches(machine, {Pass::backward_data}, "direct",
-                 [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); }));
+    add_launches(
+        unit, spec, machine, [relu](Stream stream, const Args& args) { forward<T>(stream, args, relu); },
+        [adds, relu](Stream stream, const Args& args) { backward<T>(stream, args, adds, relu); });
   });
   return unit;
 }

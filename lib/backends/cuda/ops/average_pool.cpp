@@ -15,15 +15,12 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, Machine& m
     const auto forward = [windows, counts = op.count_padding](Stream stream, const Args& args) {
       average_pool_forward(stream, windows, counts, view<const T>(args.x[0]), view<T>(args.y));
     };
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
     const auto backward = [windows, counts = op.count_padding, adds = adds_dx(spec, 0)](Stream stream,
                                                                                         const Args& args) {
       if (wanted(args, 0))
         average_pool_backward(stream, windows, counts, view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

@@ -11,21 +11,7 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
-/// The ops after the normalisation.
-struct Tail {
-  bool add = false, relu = false;
-};
-
-Tail tail_of(const Spec& spec) {
-  Tail tail;
-  for (const Op& op : spec.tail) {
-    tail.add |= std::holds_alternative<Add>(op);
-    tail.relu |= std::holds_alternative<Relu>(op);
-  }
-  return tail;
-}
-
-NormMask mask_of(Tail tail) {
+NormMask mask_of(NormTail tail) {
   if (!tail.relu) return NormMask::none;
   return tail.add ? NormMask::from_y : NormMask::from_x;
 }
@@ -41,7 +27,7 @@ NormNumbers<T> numbers_of(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void apply(Stream stream, const Args& args, Tail tail, const NormChannel<T>* channels) {
+void apply(Stream stream, const Args& args, NormTail tail, const NormChannel<T>* channels) {
   batch_norm_apply(stream, view<const T>(args.x[0]), tail.add ? view<const T>(args.x[1]) : View<const T>(), tail.relu,
                    channels, view<T>(args.y));
 }
@@ -59,7 +45,7 @@ NormGradients<T> gradients_of(const Args& args, const Spec& spec) {
 }
 
 template <class T>
-void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail tail, Machine& machine) {
+void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTail tail, Machine& machine) {
   const int count = spec.y.shape.c;
   unit.prepared_bytes = static_cast<std::size_t>(count) * sizeof(NormChannel<T>);
   const auto prepare = [op, count](Stream stream, const Args& args) {
@@ -73,7 +59,7 @@ void emit_inference(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail t
 }
 
 template <class T>
-void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail tail, Machine& machine) {
+void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, NormTail tail, Machine& machine) {
   const Shape& shape = spec.y.shape;
   const std::int64_t count = shape.n * shape.plane();
   unit.saved_bytes = static_cast<std::size_t>(shape.c) * sizeof(NormChannel<T>);
@@ -101,16 +87,8 @@ void emit_training(Lowered& unit, const Spec& spec, const BatchNorm& op, Tail ta
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, Machine& machine) {
-  const Tail tail = tail_of(spec);
-  Lowered unit = empty_unit(spec);
-  for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    unit.y_may_alias_x[i] = same_pitch(spec, i);
-    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
-    unit.recompute_reads_x[i] = true;
-  }
-  unit.backward_reads_x[0] = true;
-  unit.backward_reads_y = tail.add && tail.relu;
-  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  const NormTail tail = norm_tail(spec);
+  Lowered unit = norm_unit(spec, tail);
   with_type(spec.y.dtype, [&]<class T>() {
     if (spec.mode == Mode::inference) {
       emit_inference<T>(unit, spec, op, tail, machine);

@@ -13,6 +13,7 @@
 #include "../../../../kernels/relu.h"
 #include "../../../device/blas/blas.h"
 #include "../common.h"
+#include "support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
@@ -116,7 +117,7 @@ Matrix<const T> rows_of(const Tensor& tensor) {
 template <class T>
 std::size_t masked_bytes(const Layer& l, Pass pass) {
   if (pass == Pass::forward || !l.relu) return 0;
-  return round_up(static_cast<std::size_t>(l.images) * static_cast<std::size_t>(l.outputs) * sizeof(T));
+  return aligned(static_cast<std::size_t>(l.images) * static_cast<std::size_t>(l.outputs) * sizeof(T));
 }
 
 template <class T>

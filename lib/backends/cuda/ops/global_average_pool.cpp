@@ -13,13 +13,10 @@ Lowered lower(const GlobalAveragePool&, const Spec& spec, const Choice&, Machine
     const auto forward = [](Stream stream, const Args& args) {
       global_average_pool_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
     };
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
     const auto backward = [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
       if (wanted(args, 0)) global_average_pool_backward(stream, view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

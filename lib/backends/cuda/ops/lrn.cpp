@@ -15,14 +15,11 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, Machine& machine) 
     const auto forward = [numbers](Stream stream, const Args& args) {
       lrn_forward(stream, numbers, view<const T>(args.x[0]), view<T>(args.y));
     };
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
     const auto backward = [numbers, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
       if (wanted(args, 0))
         lrn_backward(stream, numbers, view<const T>(args.x[0]), view<const T>(args.dy), view<T>(args.dx[0]), adds);
     };
-    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", backward));
+    add_launches(unit, spec, machine, forward, backward);
   });
   return unit;
 }

@@ -7,23 +7,15 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 
 Lowered lower(const Relu&, const Spec& spec, const Choice&, Machine& machine) {
-  Lowered unit = empty_unit(spec);
-  unit.y_may_alias_x[0] = same_pitch(spec, 0);
-  unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-  unit.recompute_reads_x[0] = true;
-  unit.backward_reads_y = true;
+  Lowered unit = in_place_unit(spec);
   with_type(spec.y.dtype, [&]<class T>() {
-    const auto forward = [](Stream stream, const Args& args) {
-      relu_forward(stream, view<const T>(args.x[0]), view<T>(args.y));
-    };
-    unit.steps.push_back(launches(machine, {Pass::forward}, "direct", forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(launches(machine, {Pass::recompute}, "direct", forward));
-    const bool adds = adds_dx(spec, 0);
-    unit.steps.push_back(launches(machine, {Pass::backward_data}, "direct", [adds](Stream stream, const Args& args) {
-      if (wanted(args, 0))
-        relu_backward(stream, view<const T>(args.y), view<const T>(args.dy), view<T>(args.dx[0]), adds);
-    }));
+    add_launches(
+        unit, spec, machine,
+        [](Stream stream, const Args& args) { relu_forward(stream, view<const T>(args.x[0]), view<T>(args.y)); },
+        [adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (wanted(args, 0))
+            relu_backward(stream, view<const T>(args.y), view<const T>(args.dy), view<T>(args.dx[0]), adds);
+        });
   });
   return unit;
 }

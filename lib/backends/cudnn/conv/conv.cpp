@@ -6,6 +6,7 @@
 #include "../../conv_tail.h"
 #include "../library/status.h"
 #include "conv_algorithms.h"
+#include "support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -102,7 +103,7 @@ class Forward {
     if (refused(unit_.api, status))
       throw Unsupported("cuDNN " + unit_.api.number() + " refuses " + taken_.name +
                         ": cudnnConvolutionBiasActivationForward gave " + text(unit_.api, status) +
-                        "; the name without " + std::string(fused_suffix) + " takes a call for each op");
+                        "; the name without " + std::string(fused_suffix) + " makes one call for each op");
     check(unit_.api, status, "cudnnConvolutionBiasActivationForward", __FILE__, __LINE__);
     unit_.session.check_parts(Use::forward);
   }

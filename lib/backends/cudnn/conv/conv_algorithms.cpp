@@ -33,8 +33,8 @@ int asked_math(const std::string& unit, const Api& api, DType dtype, Math math) 
       if (dtype == DType::f64) return math_type::standard;  // there is no narrower product to avoid
       return has_fma ? math_type::fma : math_type::standard;
     case Math::tf32:
-      if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; with f64 take strict math");
-      if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; it came with 8.0");
+      if (dtype == DType::f64) throw Unsupported(unit + ": tf32 rounds factors of f32; use strict math with f64");
+      if (!has_fma) throw Unsupported(unit + ": cuDNN " + api.number() + " has no tf32; give 8.0 or later");
       return math_type::tensor_op;
   }
   throw UsageError(unit + ": no such math: " + std::to_string(static_cast<int>(math)));

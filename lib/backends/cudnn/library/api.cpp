@@ -150,11 +150,11 @@ void Library::resolve(void* front) {
   api_.name = reinterpret_cast<std::add_pointer_t<__VA_ARGS__>>(dlsym(front, "cudnn" #name));
   LAMINA_CUDNN_ENTRY_POINTS(LAMINA_CUDNN_RESOLVE)
 #undef LAMINA_CUDNN_RESOLVE
-  if (api_.GetVersion == nullptr) throw LoadError("this is no cuDNN: it has no entry point cudnnGetVersion");
+  if (api_.GetVersion == nullptr) throw LoadError("this is not cuDNN: it has no entry point cudnnGetVersion");
   api_.version = api_.GetVersion();
   api_.directory = canonical_directory(file_of(reinterpret_cast<const void*>(api_.GetVersion)));
   if (api_.major() < 7)
-    throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; 7.0 is the least");
+    throw LoadError("cuDNN " + api_.number() + " in " + api_.directory + " is too old; give 7.0 or later");
 #define LAMINA_CUDNN_DEMAND(name, ...) \
   if (api_.name == nullptr) missing(api_, "cudnn" #name);
   LAMINA_CUDNN_CORE(LAMINA_CUDNN_DEMAND)
@@ -179,7 +179,7 @@ void check_one_directory(const Api& api) {
   if (api.directory.empty()) return;  // not from a file
   for (const std::string& directory : mapped_directories())
     if (directory != api.directory)
-      throw LoadError("parts of two cuDNNs are loaded: from " + api.directory + " and from " + directory +
+      throw LoadError("parts of two versions of cuDNN are loaded: from " + api.directory + " and from " + directory +
                       "; only one directory may be used in a process (look for it in LD_LIBRARY_PATH)");
 }
 

@@ -13,7 +13,7 @@ constexpr double double_one = 1, double_zero = 0;
 int stride(std::int64_t elements, const Shape& shape) {
   if (elements > std::numeric_limits<int>::max())
     throw Unsupported("cudnn: a tensor of " + to_string(shape) + " has a stride of " + std::to_string(elements) +
-                      " elements, beyond what the library's descriptors hold");
+                      " elements, which does not fit into the library's descriptors");
   return static_cast<int>(elements);
 }
 

@@ -35,9 +35,6 @@ inline const void* beta(DType dtype, bool adds) { return adds ? one(dtype) : zer
 /// Bytes from the first element to the end of the last element of a tensor with this pitch.
 std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 
-/// The next multiple of 256.
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) & ~std::size_t{255}; }
-
 /// Throws Unsupported: "cudnn: <op>: <reason>".
 [[noreturn]] void refuse(const Op&, const std::string& reason);
 

@@ -104,7 +104,7 @@ void append(std::vector<CudnnEngine>& engines, const Api& api, const Descriptor&
 void check_version(const Api& api) {
   if (!at_least(api, 9, 8))
     throw LoadError("cuDNN " + api.number() + (api.directory.empty() ? "" : " in " + api.directory) +
-                    " is too old to be asked about a device that is not there; give cuDNN 9.8 or later");
+                    " is too old to describe a device that this machine does not have; give cuDNN 9.8 or later");
 }
 
 Descriptor make_device(const Api& api, const std::string& json) {

@@ -19,7 +19,7 @@ std::string canonical(const std::string& directory) {
 std::string named(const std::string& directory) { return directory.empty() ? "the system" : directory; }
 
 [[noreturn]] void refuse_second(const std::string& first, const std::string& second) {
-  throw LoadError("this process " + first + ", and cannot use that of " + named(second) +
+  throw LoadError("this process " + first + ", and cannot use the one of " + named(second) +
                   " as well; start one process per version");
 }
 

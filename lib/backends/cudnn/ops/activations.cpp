@@ -16,27 +16,18 @@ Lowered lower_activation(int mode, bool keeps_x, const Spec& spec, Session& sess
                                                    describe_value(api, spec.y), describe_gradient(api, spec.x[0]),
                                                    describe_gradient(api, spec.y)});
   const DType dtype = spec.y.dtype;
-  Lowered unit = empty_unit(spec);
-  unit.y_may_alias_x[0] = true;
-  unit.dx_may_alias_dy[0] = true;
-  unit.recompute_reads_x[0] = true;
+  Lowered unit = in_place_unit(spec);
   unit.backward_reads_x[0] = keeps_x;
-  unit.backward_reads_y = true;
   const auto forward = [&session, &api, parts, dtype](const Args& args) {
     LAMINA_CUDNN(api, ActivationForward, session.handle(), parts->activation.get(), one(dtype), parts->x.get(),
                  args.x[0].data, zero(dtype), parts->y.get(), args.y.data);
   };
-  unit.steps.push_back(step({Pass::forward}, "direct", forward));
-  if (spec.mode == Mode::inference) return unit;
-  unit.steps.push_back(step({Pass::recompute}, "direct", forward));
-  const bool adds = adds_dx(spec, 0);
-  unit.steps.push_back(
-      step({Pass::backward_data}, "direct", [&session, &api, parts, dtype, adds, keeps_x](const Args& args) {
-        if (wanted(args, 0))
-          LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
-                       args.y.data, parts->dy.get(), args.dy.data, parts->x.get(),
-                       keeps_x ? args.x[0].data : args.y.data, beta(dtype, adds), parts->dx.get(), args.dx[0].data);
-      }));
+  add_steps(unit, spec, forward, [&session, &api, parts, dtype, keeps_x, adds = adds_dx(spec, 0)](const Args& args) {
+    if (wanted(args, 0))
+      LAMINA_CUDNN(api, ActivationBackward, session.handle(), parts->activation.get(), one(dtype), parts->y.get(),
+                   args.y.data, parts->dy.get(), args.dy.data, parts->x.get(), keeps_x ? args.x[0].data : args.y.data,
+                   beta(dtype, adds), parts->dx.get(), args.dx[0].data);
+  });
   return unit;
 }
 

@@ -69,11 +69,8 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, Session& session) {
     unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
     unit.recompute_reads_x[i] = true;
   }
-  const auto forward = [sum](const Args& args) { sum->forward(args); };
-  unit.steps.push_back(step({Pass::forward}, "direct", forward));
-  if (spec.mode == Mode::inference) return unit;
-  unit.steps.push_back(step({Pass::recompute}, "direct", forward));
-  unit.steps.push_back(step({Pass::backward_data}, "direct", [sum](const Args& args) { sum->backward(args); }));
+  add_steps(
+      unit, spec, [sum](const Args& args) { sum->forward(args); }, [sum](const Args& args) { sum->backward(args); });
   return unit;
 }
 

@@ -2,6 +2,7 @@
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
 #include "../library/common.h"
+#include "support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

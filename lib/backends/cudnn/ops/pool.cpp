@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../library/status.h"
+#include "support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {
@@ -104,14 +105,10 @@ Lowered lower_pooling(const Op& op, const Spec& spec, Session& session, int mode
   unit.recompute_reads_x[0] = true;
   unit.backward_reads_x[0] = maxima;
   unit.backward_reads_y = maxima;
-  const auto forward = [pooling](const Args& args) { pooling->forward(args); };
-  unit.steps.push_back(step({Pass::forward}, "direct", forward, pooling->forward_workspace_bytes()));
-  if (spec.mode == Mode::inference) return unit;
-  unit.steps.push_back(step({Pass::recompute}, "direct", forward, pooling->forward_workspace_bytes()));
-  unit.steps.push_back(step(
-      {Pass::backward_data}, "direct",
+  add_steps(
+      unit, spec, [pooling](const Args& args) { pooling->forward(args); },
       [pooling, maxima, adds](const Args& args) { pooling->backward(args, maxima, adds); },
-      pooling->backward_workspace_bytes()));
+      pooling->forward_workspace_bytes(), pooling->backward_workspace_bytes());
   return unit;
 }
 

@@ -10,7 +10,7 @@
 
 namespace lamina::eigen {
 
-/// What a forward pass multiplies with, and what becomes of the products.
+/// The filters of a forward pass, and what is done to the products.
 template <class T>
 struct Filters {
   const T* w;
@@ -41,7 +41,7 @@ void fold(const ConvProblem&, const Args&);
 Lowered::Step fold_step(const ConvProblem&, const std::string& algorithm, DType);
 std::size_t fold_bytes(const ConvProblem&, DType);
 
-/// Puts the operand of an Add after the convolution into y, to which the convolution is then added.
+/// Copies the operand of an Add that follows the convolution to y; the convolution is then added to it.
 void place_addend(const ConvProblem&, const Args&, Pool&);
 
 }  // namespace lamina::eigen

@@ -1,7 +1,7 @@
-// Convolution: which algorithm does which pass.
+// Convolution: the algorithms of each pass.
 //
 //   im2col_gemm   a product whose second factor is packed from the image block by block; the default
-//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, by name alone
+//   im2col_eigen  columns written as a matrix, and Eigen's own product; the baseline, taken only by name
 //   direct        loops over outputs with sums in double; for few channels in a group, and where exactness is wanted
 //   winograd_4x4  a quarter of the multiplications; 3x3 with stride 1. The default of f32 where channels are enough
 //   winograd_2x2  four ninths of them, and a smaller error; likewise. Of 5x5, 0.36: the default likewise
@@ -17,7 +17,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr int few = 4;  // channels or filters of a group, below which a register tile is mostly empty
+constexpr int few = 4;  // channels or filters of a group; with fewer a register tile is mostly empty
 
 template <class T>
 const T* find(const std::vector<Op>& tail) {

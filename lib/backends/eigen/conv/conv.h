@@ -1,8 +1,9 @@
 #pragma once
-// A convolution as its algorithms see it, and what each of them offers.
+// A convolution as its algorithms see it, and the interface of each of them.
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "../gemm/columns.h"
 #include "../micro_kernels/micro_kernels.h"
@@ -18,7 +19,7 @@ struct ConvProblem {
   bool add_dx, add_dw;
   bool add_y = false;      ///< inference: x[1] is added before the ReLU
   bool folded = false;     ///< inference: a batch norm follows; op.bias is true then
-  bool conv_bias = false;  ///< with folded: whether the convolution had a bias of its own
+  bool conv_bias = false;  ///< with folded: whether the convolution itself has a bias
   double epsilon = 0;      ///< with folded: the batch norm's
 
   int group_channels() const { return x.c / op.groups; }  ///< of x
@@ -33,6 +34,23 @@ Source<T> gradient_source(const ConvProblem& c, const Args& args) {
   return {args.dy.as<T>(), args.dy.pitch, args.y.as<T>(), args.y.pitch};
 }
 
+/// The weight gradient by an algorithm of which `gradient` is the product.
+template <class T, class Gradient>
+Lowered::Step weight_gradient_step(const ConvProblem& c, const char* algorithm, Gradient gradient, Pool& pool) {
+  const std::size_t bytes = gradient.workspace_bytes();
+  return step(
+      {Pass::backward_params}, algorithm,
+      [c, &pool, gradient = std::move(gradient)](const Args& args) {
+        const WeightGradientOperands<T> operands{.x = {args.x[0].as<T>(), args.x[0].pitch},
+                                                 .dy = gradient_source<T>(c, args),
+                                                 .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
+                                                 .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
+                                                 .add = c.add_dw};
+        gradient.run(pool, operands, args.workspace);
+      },
+      bytes);
+}
+
 /// The gradient of the bias by its definition, where it is wanted.
 template <class T>
 void bias_gradient(const ConvProblem&, const Args&, Pool&);
@@ -45,8 +63,8 @@ Lowered::Step im2col_gemm_step(const ConvProblem&, DType, Pass, const Context&);
 /// bias, an old content.
 int last_roundings(const ConvProblem&, Pass);
 
-/// What sums guarantee of |computed - exact| / (sum of |terms|) where no term meets more than so many roundings on its
-/// way into the result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
+/// The bound of |computed - exact| / (sum of |terms|) if no term is rounded more often than that on its way into the
+/// result: n u / (1 - n u), u the unit roundoff. A worst case, not an expectation; no_bound from n u = 1.
 double error_of_roundings(double roundings, DType);
 
 /// The same of a convolution's passes. im2col_gemm sums in the element type, block by block, `direct` in double.

@@ -19,7 +19,8 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t columns_bytes = 4 << 20;  // of a block of columns: beside its product in a third-level cache
+constexpr std::int64_t columns_bytes =
+    4 << 20;  // of a block of columns: fits a third-level cache together with its product
 
 /// The size of the parts when `count` is divided into equal ones of at most `fit`, and at least `parts` of them.
 std::int64_t part_size(std::int64_t count, std::int64_t fit, std::int64_t parts) {
@@ -253,7 +254,7 @@ void EigenConv<T>::run(const Args& args, Pool& pool) const {
   });
 }
 
-/// A term of a product meets at most as many roundings as the product has terms, in whatever order they are added.
+/// A term of a product is rounded at most as often as the product has terms, in whatever order they are added.
 template <class T>
 std::int64_t EigenConv<T>::roundings() const {
   switch (pass_) {

@@ -1,5 +1,5 @@
 #pragma once
-// Convolution as a matrix product of Eigen's: the baseline beside products that are our own.
+// Convolution as a matrix product by Eigen: the baseline for our own products.
 
 #include "conv.h"
 

@@ -2,7 +2,7 @@
 //
 // forward           y = w * columns of x
 // backward_data     dx at the positions of one residue modulo the stride = weights * columns of dy (residue_data.h);
-//                   where x has few channels in another way (few_channels.h, subpixel.h)
+//                   if x has few channels: few_channels.h, subpixel.h
 // backward_params   weight_gradient_product.h
 
 #include <cstdint>
@@ -81,25 +81,13 @@ Lowered::Step backward_data_step(const ConvProblem& c, Pool& pool, const MicroKe
 
 template <class T>
 Lowered::Step backward_params_step(const ConvProblem& c, Pool& pool, const MicroKernels<T>& kernels) {
-  WeightGradientProduct<T> product(c, forward_columns(c), pool.threads(), kernels);
-  const std::size_t bytes = product.workspace_bytes();
-  return step(
-      {Pass::backward_params}, "im2col_gemm",
-      [c, &pool, product = std::move(product)](const Args& args) {
-        product.run(pool,
-                    {.x = {args.x[0].as<T>(), args.x[0].pitch},
-                     .dy = gradient_source<T>(c, args),
-                     .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-                     .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-                     .add = c.add_dw},
-                    args.workspace);
-      },
-      bytes);
+  return weight_gradient_step<T>(c, "im2col_gemm",
+                                 WeightGradientProduct<T>(c, forward_columns(c), pool.threads(), kernels), pool);
 }
 
 // ---- errors ----
 
-/// Roundings that a term of dx meets.
+/// The roundings of a term of dx.
 template <class T>
 std::int64_t data_roundings(const ConvProblem& c) {
   const Conv& op = c.op;
@@ -109,7 +97,7 @@ std::int64_t data_roundings(const ConvProblem& c) {
                                        divide_up(op.kernel.h, op.stride.h) * divide_up(op.kernel.w, op.stride.w));
   }
   const auto depth = ResidueData<T>::depth(c);
-  // Few channels: a product per tap, added up where they meet.
+  // Few channels: a product per tap, added up where taps overlap.
   return has_few_channels(c) ? ColumnProduct<T>::roundings(filters, 1) + depth.taps : depth.roundings;
 }
 

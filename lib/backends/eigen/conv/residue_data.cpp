@@ -9,7 +9,7 @@
 namespace lamina::eigen {
 namespace {
 
-/// A tap along one axis that meets the positions of one residue: its index in the kernel and what it reads of dy.
+/// A tap along one axis that reaches the positions of one residue: its index in the kernel and what it reads of dy.
 struct AxisTap {
   int index, offset;
 };
@@ -57,7 +57,7 @@ ResidueData<T>::ResidueData(const ConvProblem& problem, int threads, const Micro
         untouched_.emplace_back(h, w);
         continue;
       }
-      // Channels that are multiples of a quarter page apart would meet in few sets of a cache.
+      // Channels that are multiples of a quarter page apart would share few sets of a cache.
       constexpr std::int64_t quarter_page = 1024 / static_cast<std::int64_t>(sizeof(T));
       const auto depth = static_cast<std::int64_t>(taps.size()) * c_.group_filters();
       const std::int64_t ld = depth % quarter_page == 0 ? depth + kernels.lanes : depth;
@@ -154,7 +154,8 @@ void ResidueData<T>::run(const Args& args, Pool& pool) const {
   });
 }
 
-/// Residues meet in every line of dx: some images at a time, so that it is still in a cache when the next one comes.
+/// Every line of dx has several residues. So some images are processed at a time, and dx is still in a cache for the
+/// next.
 template <class T>
 void ResidueData<T>::run_group(int part, int group, const T* weights, const Args& args, void* workspace) const {
   constexpr std::int64_t most_bytes = 4 << 20;

@@ -1,6 +1,6 @@
 #pragma once
 // The data gradient as products that gather: the positions of x of one residue modulo the stride are one product,
-// weights times columns of dy, for the taps that meet them.
+// weights times columns of dy, for the taps that reach them.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ class ResidueData {
   std::size_t workspace_bytes() const { return weight_bytes_ + part_bytes_ * static_cast<std::size_t>(parts_); }
   void run(const Args&, Pool&) const;
 
-  /// The most roundings that a term of dx meets, and the most taps that an element of x does.
+  /// The most roundings of a term of dx, and the most taps that reach an element of x.
   struct Depth {
     std::int64_t roundings, taps;
   };
@@ -55,7 +55,7 @@ class ResidueData {
   const MicroKernels<T>* kernels_;
   std::vector<Residue> residues_;
   std::vector<Product> products_;
-  std::vector<std::pair<int, int>> untouched_;  // residues that no tap meets
+  std::vector<std::pair<int, int>> untouched_;  // residues that no tap reaches
   std::int64_t group_weights_ = 0;
   std::size_t weight_bytes_ = 0, part_bytes_ = 0;
   int parts_ = 0;

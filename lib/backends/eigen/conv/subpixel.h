@@ -22,7 +22,7 @@ class SubpixelData {
   void run(const Args&, Pool&) const;
 
  private:
-  /// One axis: the residues, the taps of each, and the values of i from the first that meets dx.
+  /// One axis: the residues, the taps of each, and the values of i from the first that reaches dx.
   struct Axis {
     int stride, pad, kernel, extent;  // the last: of dx
     int taps() const { return (kernel + stride - 1) / stride; }

@@ -4,7 +4,7 @@
 // One side of the product is read as rows of positions, the other transposed and packed. As a rule the rows are columns
 // of x, cheap to copy, and dy is the smaller matrix and transposed: dw^T[(c, r, s)][k]. Where windows are 1x1 and x has
 // fewer channels than dy, the sides change places. Threads share the rows or, where dw is small, the positions; then
-// each has partial sums of its own, added up in order of the threads.
+// each has separate partial sums, which are added up in the order of the threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +24,11 @@ class WeightGradientProduct {
   WeightGradientProduct(const ConvProblem&, Columns x_columns, int threads, const MicroKernels<T>& kernels);
 
   std::size_t workspace_bytes() const;  ///< of all threads
-  /// Roundings that a term meets: one for it and for each later one of its block, one for each later block, and one for
+  /// The roundings of a term: one for it and for each later one of its block, one for each later block, and one for
   /// each partial sum.
   std::int64_t roundings() const;
 
-  struct Operands {
-    Source<T> x;
-    Source<T> dy;  ///< its mask is honoured
-    T* dw;         ///< null: not wanted
-    T* db;         ///< null: not wanted
-    bool add;
-  };
+  using Operands = WeightGradientOperands<T>;
   void run(Pool&, const Operands&, void* workspace) const;
 
  private:

@@ -96,20 +96,8 @@ Lowered::Step product_step(const ConvProblem& c, int tile, Pass pass, bool infer
 
 template <class T>
 Lowered::Step params_step(const ConvProblem& c, int tile, Pool& pool, const MicroKernels<T>& kernels) {
-  WinogradWeightGradient<T> params(forward_extents(c), tile, pool.threads(), kernels);
-  const std::size_t bytes = params.workspace_bytes();
-  return step(
-      {Pass::backward_params}, name_of(tile),
-      [c, &pool, params = std::move(params)](const Args& args) {
-        params.run(pool,
-                   {.x = {args.x[0].as<T>(), args.x[0].pitch},
-                    .dy = gradient_source<T>(c, args),
-                    .dw = args.dw.empty() ? nullptr : args.dw[0].as<T>(),
-                    .db = args.dw.size() < 2 ? nullptr : args.dw[1].as<T>(),
-                    .add = c.add_dw},
-                   args.workspace);
-      },
-      bytes);
+  return weight_gradient_step<T>(c, name_of(tile),
+                                 WinogradWeightGradient<T>(forward_extents(c), tile, pool.threads(), kernels), pool);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t row_bytes = 2048;             // of one row of a: eight rows fill a third of a first-level cache
 constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
-constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, beside the next one
+constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, together with the next one
 constexpr std::int64_t page_bytes = 4096;
 
 /// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
@@ -102,7 +102,7 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
   block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
-  // Rows whole pages apart would meet in few sets of a cache; and a panel of one vector is slow.
+  // Rows that are whole pages apart would share few sets of a cache; and a panel of one vector is slow.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
   const bool in_place =
       !packs && !columns.staged() && body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;
@@ -147,7 +147,7 @@ auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   for (const Section& section : sections_) {
     const std::int64_t block = section.block_columns;
     widest = std::max(widest, round_up(block, lanes));
-    // Every image of a block may end with panels of its own.
+    // Every image of a block may end with separate panels.
     panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
     if (section.in_place) continue;
     packed = std::max(packed, block / width * panel_stride());

@@ -33,11 +33,11 @@ struct GridOutput {
 template <class T>
 class ColumnProduct {
  public:
-  /// Where `packs`, no column is read in place.
+  /// With `packs` no column is read in place.
   ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels, bool packs = false);
 
-  /// Roundings that a term meets where `channels` of `taps` terms each are summed: one for it and for each later term
-  /// of its block, one for each later block.
+  /// The roundings of a term if `channels` of `taps` terms each are summed: one for it and for each later term of its
+  /// block, one for each later block.
   static std::int64_t roundings(std::int64_t channels, std::int64_t taps);
 
   std::int64_t depth() const { return depth_; }
@@ -61,7 +61,7 @@ class ColumnProduct {
     IndexRange images{0, std::numeric_limits<int>::max()};            ///< whose columns are wanted
     IndexRange columns{0, std::numeric_limits<std::int64_t>::max()};  ///< of a product that packs: likewise
   };
-  /// Computes this part's share; parts may run at the same time, each with a workspace of its own.
+  /// Computes this part's share. Parts may run at the same time, each with a separate workspace.
   void run(int part, const Operands&, void* workspace) const;
 
  private:

@@ -3,8 +3,8 @@
 //
 // Row (c, t) and column (n, p, q) of it is the source element of image n, channel c at row p * step + dh[t] and column
 // q * step + dw[t], zero outside the plane; t runs over the taps. A forward pass has the taps r * dilation - pad. A
-// data gradient is one such product for every residue of the input position modulo the stride, with those taps that
-// meet it. The columns of all images of a batch are side by side, so that small planes make wide products.
+// data gradient is one such product for every residue of the input position modulo the stride, with the taps that
+// reach it. The columns of all images of a batch are side by side, so that small planes make wide products.
 //
 // Where a tap is not just the identity, a block of channels is first copied out of the image with its border of zeros
 // and sorted by residues modulo the step, so that what a tap reads is a run of consecutive elements in every row.
@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "../../../support/rounding.h"
 #include "../micro_kernels/micro_kernels.h"
 #include "lamina/op.h"
 
@@ -40,6 +41,16 @@ struct Source {
   Source further(std::int64_t elements) const {
     return {data + elements, pitch, mask == nullptr ? nullptr : mask + elements, mask_pitch};
   }
+};
+
+/// What a weight gradient reads, and where it writes.
+template <class T>
+struct WeightGradientOperands {
+  Source<T> x;
+  Source<T> dy;  ///< its mask is honoured
+  T* dw;         ///< null: not wanted
+  T* db;         ///< null: not wanted
+  bool add;
 };
 
 /// A range of columns [first, first + count).
@@ -104,7 +115,7 @@ class Columns {
   struct Place {
     std::int64_t phase, row, column;
   };
-  std::int64_t staged_length(int lanes) const { return (cols_ + reach_w_ + lanes - 1) / lanes * lanes; }
+  std::int64_t staged_length(int lanes) const { return round_up(cols_ + reach_w_, lanes); }
 
   int images_, channels_, h_, w_, rows_, cols_;
   Size step_;

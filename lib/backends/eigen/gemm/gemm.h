@@ -11,16 +11,12 @@
 #include <limits>
 #include <span>
 
+#include "../../../support/rounding.h"
 #include "../../../support/scratch_allocator.h"
 #include "../micro_kernels/micro_kernels.h"
 #include "../runtime/non_temporal.h"
 
 namespace lamina::eigen {
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 /// Some columns of a block, up to MicroKernels::width() of them.
 template <class T>
@@ -76,7 +72,7 @@ bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
   return kernels.lanes == line && tile.ldc % line == 0 && reinterpret_cast<std::uintptr_t>(tile.c) % line_bytes == 0;
 }
 
-/// Multiplies a block. put(tile, row, column) puts a tile of finished sums where it belongs, if it has no direct place.
+/// Multiplies a block. put(tile, row, column) stores a tile of finished sums that has no direct place in c.
 template <class T, class Put>
 void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
@@ -146,7 +142,7 @@ void multiply(const Block<T>& block, const Put& put) {
   }
 }
 
-/// Puts tiles of a c that is row-major: element (i, j) at data[i * ld + j].
+/// Stores tiles in a row-major c: element (i, j) at data[i * ld + j].
 template <class T>
 struct RowMajor {
   T* data;
@@ -184,7 +180,7 @@ std::span<const Panel<T>> list_panels(const MicroKernels<T>& kernels, const T* p
   return {list, end};
 }
 
-/// How a product is partitioned for threads: `columns` x `rows` parts, none of whose sums meet.
+/// How a product is partitioned for threads: `columns` x `rows` parts with separate sums.
 struct Partition {
   int columns = 1, rows = 1;
   int parts() const { return columns * rows; }
@@ -205,7 +201,7 @@ int cheapest_divisor(int threads, const Cost& cost) {
   return best;
 }
 
-/// The partition whose largest part is smallest. Parts that share columns pack them twice, which is weighed in.
+/// The partition whose largest part is smallest. Its cost includes that parts which share columns pack them twice.
 inline Partition partition(std::int64_t columns, std::int64_t rows, int threads, int lanes, int tile_rows) {
   constexpr std::int64_t packing_rows = 8;  // packing an element costs about as much as using it in so many rows
   const int row_parts = cheapest_divisor(threads, [&](int of_rows, int of_columns) {
@@ -223,7 +219,7 @@ struct IndexRange {
 
 /// The share of [0, count) that is this part's, in units of `grain`; an empty one has first = last.
 constexpr IndexRange share_of(std::int64_t count, std::int64_t grain, int part, int parts) {
-  const std::int64_t units = (count + grain - 1) / grain;
+  const std::int64_t units = divide_up(count, grain);
   return {std::min(count, units * part / parts * grain), std::min(count, units * (part + 1) / parts * grain)};
 }
 

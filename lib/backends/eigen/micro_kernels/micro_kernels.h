@@ -14,7 +14,7 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
-/// What becomes of a finished sum on its way to c: max(scale * sum + bias + c, 0), as far as each part is wanted.
+/// What is done to a finished sum before it is stored in c: max(scale * sum + bias + c, 0); each part is optional.
 template <class T>
 struct Epilogue {
   const T* scale = nullptr;  ///< one per row of c, or null

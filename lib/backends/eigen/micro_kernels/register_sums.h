@@ -1,5 +1,5 @@
 #pragma once
-// Multiply-adds that nothing but the units holds up: all operands stay in registers. Compiled for each instruction set.
+// Multiply-adds that only the units limit: all operands stay in registers. Compiled for each instruction set.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace lamina::eigen {
 template <class T>
 struct RegisterSums {
   std::int64_t count;  ///< of sums, each of which takes one multiply-add per step
-  /// sum = sum * a + b, `steps` times for each of 0, 1, ..., count - 1; answers their total.
+  /// sum = sum * a + b, `steps` times for each of 0, 1, ..., count - 1; returns their total.
   double (*total)(std::int64_t steps, T a, T b);
 };
 

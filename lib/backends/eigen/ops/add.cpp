@@ -13,7 +13,7 @@ void forward(Pool& pool, const Args& args, bool relu) {
   with_flag(relu, [&](auto clips) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       T* y = image<T>(args.y, n);
-      T sums[chunk];  // y may lie on any input, also on one that is read late
+      T sums[chunk];  // y may share any input's memory, also of one that is read late
       for (std::int64_t at = first; at < last; at += chunk) {
         const std::int64_t count = std::min(chunk, last - at);
         const T* a = image<const T>(args.x[0], n) + at;
@@ -53,7 +53,7 @@ void backward(Pool& pool, const Args& args, const std::vector<bool>& adds, bool 
     const T* dy = image<const T>(args.dy, n);
     for (std::int64_t at = first; at < last; at += chunk) {
       const std::int64_t count = std::min(chunk, last - at);
-      for (const bool in_place : {false, true}) {  // the one that lies on dy comes last
+      for (const bool in_place : {false, true}) {  // the one in dy's memory comes last
         for (std::size_t k = 0; k < args.dx.size(); ++k) {
           if (!args.dx[k] || same_place(args.dx[k], args.dy) != in_place) continue;
           T* dx = image<T>(args.dx[k], n) + at;
@@ -75,10 +75,8 @@ Lowered lower(const Add&, const Spec& spec, const Choice&, const Context& contex
   Lowered unit = empty_unit(spec);
   std::vector<bool> adds(spec.x.size());
   for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    unit.y_may_alias_x[i] = same_pitch(spec, i);
+    allow_in_place(unit, spec, i);
     unit.dx_is_dy[i] = !relu;
-    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
-    unit.recompute_reads_x[i] = true;
     adds[i] = adds_dx(spec, i);
   }
   unit.backward_reads_y = relu;

@@ -1,5 +1,6 @@
 // The mean of each window: columns first, summed over the window's rows as vectors, then along the row.
 
+#include "../../../support/rounding.h"
 #include "../runtime/elements.h"
 #include "window.h"
 
@@ -21,7 +22,7 @@ struct Rows {
   T* cells;
 
   static std::size_t bytes(const Windows& g) {
-    return static_cast<std::size_t>((g.row_cells() + g.Q + 15) / 16 * 16) * sizeof(T);
+    return static_cast<std::size_t>(round_up(g.row_cells() + g.Q, 16)) * sizeof(T);
   }
 
   Rows(void* workspace, int part, const Windows& g, bool count_padding)
@@ -129,7 +130,7 @@ Lowered lower(const AveragePool& op, const Spec& spec, const Choice&, const Cont
         [&pool, g, counts = op.count_padding, adds = adds_dx(spec, 0)](const Args& args) {
           backward<T>(pool, args, g, counts, adds);
         },
-        workspace);
+        workspace, workspace);
   });
   return unit;
 }

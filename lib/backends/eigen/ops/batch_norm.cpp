@@ -1,5 +1,5 @@
 // Batch normalisation, alone or with an Add and a ReLU after it, one channel at a time: its planes are read from
-// memory once and stay in cache for the second look. Sums are in double, in an order that no number of threads changes.
+// memory once and stay in cache for the second pass. Sums are in double, in an order that no number of threads changes.
 
 #include <array>
 #include <cmath>
@@ -12,12 +12,7 @@
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t chunk = 512;  // elements from one prefetch to the next
-
-/// What follows the normalisation.
-struct Tail {
-  bool add = false, relu = false;
-};
+constexpr std::int64_t chunk = 512;  // elements between two prefetches
 
 /// y = (x - mean) * factor + shift, in the type of the tensors.
 template <class T>
@@ -68,7 +63,7 @@ std::pair<double, double> mean_and_variance(const Tensor& x, std::int64_t c) {
   TwoSums sums;
   for_each_chunk(x.shape, [&](std::int64_t n, std::int64_t first, std::int64_t size) {
     const T* from = plane<const T>(x, n, c) + first;
-    prefetch_behind(from, size);
+    prefetch_ahead(from, size);
     sums.add(
         size,
         [&](std::int64_t i, Double4& sum, Double4& squares) {
@@ -108,7 +103,7 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
     T* y = plane<T>(args.y, n, c) + first;
     T* to = non_temporal ? room : y;
     if (!non_temporal) prefetch_to_write(y, size);
-    if (Adds) prefetch_behind(other, size);
+    if (Adds) prefetch_ahead(other, size);
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < size; ++i) {
       T value = affine(x[i]);
@@ -122,7 +117,7 @@ void write_channel(const Args& args, const Affine<T>& affine, std::int64_t c) {
 }
 
 template <class T>
-void write_channel(const Args& args, Tail tail, const Affine<T>& affine, std::int64_t c) {
+void write_channel(const Args& args, NormTail tail, const Affine<T>& affine, std::int64_t c) {
   with_flag(tail.add, [&](auto adds) {
     with_flag(tail.relu,
               [&](auto clips) { write_channel<T, decltype(adds)::value, decltype(clips)::value>(args, affine, c); });
@@ -137,7 +132,7 @@ void split_channels(Pool& pool, const Shape& shape, Work&& work) {
 }
 
 template <class T>
-void forward_training(Pool& pool, const Args& args, const BatchNorm& op, Tail tail) {
+void forward_training(Pool& pool, const Args& args, const BatchNorm& op, NormTail tail) {
   split_channels(pool, args.y.shape, [&](std::int64_t c) {
     const auto [mean, variance] = mean_and_variance<T>(args.x[0], c);
     Statistics& statistics = saved_statistics(args, c);
@@ -159,7 +154,7 @@ void prepare(const Args& args, const BatchNorm& op) {
 }
 
 template <class T>
-void forward_inference(Pool& pool, const Args& args, Tail tail) {
+void forward_inference(Pool& pool, const Args& args, NormTail tail) {
   const auto* const prepared = static_cast<const Affine<T>*>(args.prepared);
   split_channels(pool, args.y.shape, [&](std::int64_t c) { write_channel(args, tail, prepared[c], c); });
 }
@@ -170,7 +165,7 @@ void forward_inference(Pool& pool, const Args& args, Tail tail) {
 /// reading y.
 enum class Mask { none, from_y, from_x };
 
-Mask mask_of(Tail tail) {
+Mask mask_of(NormTail tail) {
   if (!tail.relu) return Mask::none;
   return tail.add ? Mask::from_y : Mask::from_x;
 }
@@ -195,9 +190,9 @@ struct Gradient {
 
   /// Prefetches all that a chunk some way after this one will read.
   void prefetch(std::int64_t count) const {
-    prefetch_behind(dy, count);
-    prefetch_behind(x, count);
-    if (mask == Mask::from_y) prefetch_behind(y, count);
+    prefetch_ahead(dy, count);
+    prefetch_ahead(x, count);
+    if (mask == Mask::from_y) prefetch_ahead(y, count);
   }
 
   /// The chunk in place, or written to `room`.
@@ -283,7 +278,7 @@ void write_gradients(const Args& args, const Affine<T>& affine, const DataGradie
       write_data_gradient(gradient, gradient.x, to, data, count, adds[0]);
       return flush();
     }
-    // Either may lie on dy; the one that does must not be written while the other still reads it.
+    // Either may share dy's memory; that one must not be written while the other still reads dy.
     const T* dz = gradient.write(count, room);
     T* other = plane<T>(args.dx[1], n, c) + first;
     if (non_temporal_other) {
@@ -322,28 +317,11 @@ void backward(Pool& pool, const Args& args, const std::array<bool, 2>& adds, boo
   });
 }
 
-Tail tail_of(const Spec& spec) {
-  Tail tail;
-  for (const Op& op : spec.tail) {
-    tail.add |= std::holds_alternative<Add>(op);
-    tail.relu |= std::holds_alternative<Relu>(op);
-  }
-  return tail;
-}
-
 }  // namespace
 
 Lowered lower(const BatchNorm& op, const Spec& spec, const Choice&, const Context& context) {
-  const Tail tail = tail_of(spec);
-  Lowered unit = empty_unit(spec);
-  for (std::size_t i = 0; i < spec.x.size(); ++i) {
-    unit.y_may_alias_x[i] = same_pitch(spec, i);
-    unit.dx_may_alias_dy[i] = same_gradient_pitch(spec, i);
-    unit.recompute_reads_x[i] = true;
-  }
-  unit.backward_reads_x[0] = true;
-  unit.backward_reads_y = tail.add && tail.relu;
-  if (tail.add) unit.dx_is_dy[1] = !tail.relu;
+  const NormTail tail = norm_tail(spec);
+  Lowered unit = norm_unit(spec, tail);
   with_type(spec.y.dtype, [&]<class T>() {
     Pool& pool = context.pool;
     const auto emit = [&](std::vector<Pass> passes, auto function) {

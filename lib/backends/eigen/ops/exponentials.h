@@ -9,7 +9,7 @@ namespace lamina::eigen {
 
 constexpr std::int64_t chunk = 64;  // elements
 
-/// Of fixed size and place, so that an exponential has the same bits wherever its argument lies in memory.
+/// Of fixed size and alignment, so that an exponential has the same bits wherever its argument is in memory.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
@@ -41,18 +41,13 @@ void tanh_of(Chunk<T>& x) {
   x = (x == x).select(tanh, x);
 }
 
-/// Calls work(n, first pixel, pixels) for chunks that cover every pixel of every image once.
+/// Calls work(n, first pixel, pixels) for chunks of pixels that cover every image once.
 template <class Work>
 void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), chunks = (plane + chunk - 1) / chunk;
-  // Below so many elements a thread is not worth waking.
-  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (std::min(chunk, plane) * shape.c));
-  pool.split(shape.n * chunks, grain, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) {
-      const std::int64_t first = i % chunks * chunk;
-      work(i / chunks, first, std::min(chunk, plane - first));
-    }
-  });
+  // Fewer elements are not worth waking a thread.
+  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (std::min(chunk, shape.plane()) * shape.c));
+  split_chunks(pool, shape, chunk, grain,
+               [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) { work(n, first, pixels); });
 }
 
 }  // namespace lamina::eigen

@@ -1,4 +1,4 @@
-// Fully connected: products that read or write every weight once per pass, which is what bounds them.
+// Fully connected: products that read or write every weight once per pass. This bounds their speed.
 //
 // forward           y^T = w * x^T: threads share the outputs; x^T is packed, w is read in place
 // backward_data     dx = dy * w: threads share the features; w is packed a block of rows at a time
@@ -115,7 +115,7 @@ class FullyConnectedProduct {
   std::int64_t images_, features_, outputs_;
 };
 
-/// A term meets a rounding for itself and for each later one of its block, for each later block, and at the end.
+/// A term is rounded once for itself and for each later term of its block, for each later block, and at the end.
 template <class T>
 double FullyConnectedProduct<T>::error(Pass pass) const {
   const auto roundings = [](std::int64_t depth, std::int64_t block, bool last) {

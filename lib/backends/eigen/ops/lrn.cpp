@@ -30,7 +30,7 @@ struct Window {
         beta(static_cast<T>(op.beta)) {}
 };
 
-/// Of fixed size and place, so that a power has the same bits wherever its pixel lies in memory.
+/// Of fixed size and alignment, so that a power has the same bits wherever its pixel is in memory.
 template <class T>
 using Chunk = Eigen::Array<T, chunk, 1>;
 
@@ -63,24 +63,11 @@ void window_scale(const Window<T>& window, const T* x, std::int64_t c, std::int6
   scale = window.k + window.alpha_per_cell * scale;
 }
 
-/// Calls work(part, n, first pixel, pixels) for chunks that cover every pixel of every image once.
-template <class Work>
-void split_chunks(Pool& pool, const Shape& shape, Work&& work) {
-  const std::int64_t plane = shape.plane(), chunks = (plane + chunk - 1) / chunk, count = shape.n * chunks;
-  pool.run([&](int part) {
-    const std::int64_t last = count * (part + 1) / pool.threads();
-    for (std::int64_t i = count * part / pool.threads(); i < last; ++i) {
-      const std::int64_t first = i % chunks * chunk;
-      work(part, i / chunks, first, std::min(chunk, plane - first));
-    }
-  });
-}
-
 template <class T>
 void forward(Pool& pool, const Args& args, const Window<T>& window) {
   const Shape& shape = args.y.shape;
   const std::int64_t plane = shape.plane();
-  split_chunks(pool, shape, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+  split_chunks(pool, shape, chunk, 1, [&](int, std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     T* y = image<T>(args.y, n) + first;
     Chunk<T> scale, power;
@@ -105,7 +92,7 @@ void backward(Pool& pool, const Args& args, const Window<T>& window, bool adds) 
   const Shape& shape = args.dy.shape;
   const std::int64_t plane = shape.plane();
   const T factor = 2 * window.beta * window.alpha_per_cell;
-  split_chunks(pool, shape, [&](int part, std::int64_t n, std::int64_t first, std::int64_t pixels) {
+  split_chunks(pool, shape, chunk, 1, [&](int part, std::int64_t n, std::int64_t first, std::int64_t pixels) {
     const T* x = image<const T>(args.x[0], n) + first;
     const T* dy = image<const T>(args.dy, n) + first;
     T* dx = image<T>(args.dx[0], n) + first;
@@ -155,15 +142,11 @@ Lowered lower(const Lrn& op, const Spec& spec, const Choice&, const Context& con
   with_type(spec.y.dtype, [&]<class T>() {
     Pool& pool = context.pool;
     const Window<T> window(op);
-    const auto run_forward = [&pool, window](const Args& args) { forward<T>(pool, args, window); };
-    unit.steps.push_back(step({Pass::forward}, "direct", run_forward));
-    if (spec.mode == Mode::inference) return;
-    unit.steps.push_back(step({Pass::recompute}, "direct", run_forward));
-    const auto workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * chunk * sizeof(T);
-    unit.steps.push_back(step(
-        {Pass::backward_data}, "direct",
-        [&pool, window, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, window, adds); },
-        workspace * static_cast<std::size_t>(pool.threads())));
+    const std::size_t workspace = 2 * static_cast<std::size_t>(spec.y.shape.c) * chunk * sizeof(T);
+    add_steps(
+        unit, spec, [&pool, window](const Args& args) { forward<T>(pool, args, window); },
+        [&pool, window, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, window, adds); }, 0,
+        workspace * static_cast<std::size_t>(pool.threads()));
   });
   return unit;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "../../../support/rounding.h"
 #include "../runtime/elements.h"
 #include "window.h"
 
@@ -41,7 +42,7 @@ inline __attribute__((always_inline)) Vector load(const Element* from) {
 
 constexpr std::int64_t block = 8;  // elements: rows are rounded up to it, and need no scalar remainder
 
-std::int64_t aligned(std::int64_t count) { return (count + block - 1) / block * block; }
+std::int64_t whole_blocks(std::int64_t count) { return round_up(count, block); }
 
 /// One thread's rows, in the workspace. Each has room for whole blocks.
 template <class T>
@@ -55,12 +56,12 @@ struct Rows {
   T* window_best;         // of the output row in the making
   Lane<T>* window_place;
 
-  static std::int64_t phase_pitch(const Windows& g) { return aligned(g.Q) + aligned((g.S - 1) / g.stride_w); }
+  static std::int64_t phase_pitch(const Windows& g) { return whole_blocks(g.Q) + whole_blocks((g.S - 1) / g.stride_w); }
   static std::int64_t padded_cells(const Windows& g) {
-    return aligned(std::max(g.row_cells(), phase_pitch(g) * g.stride_w));
+    return whole_blocks(std::max(g.row_cells(), phase_pitch(g) * g.stride_w));
   }
   static std::size_t bytes(const Windows& g) {
-    const std::int64_t cells = padded_cells(g) + phase_pitch(g) * g.stride_w + (2 * g.R + 4) * aligned(g.Q);
+    const std::int64_t cells = padded_cells(g) + phase_pitch(g) * g.stride_w + (2 * g.R + 4) * whole_blocks(g.Q);
     return static_cast<std::size_t>(cells) * sizeof(T);
   }
 
@@ -68,7 +69,7 @@ struct Rows {
     auto* at = reinterpret_cast<T*>(static_cast<char*>(workspace) + static_cast<std::size_t>(part) * bytes(g));
     const auto take = [&at](std::int64_t count) { return std::exchange(at, at + count); };
     const auto take_lanes = [&](std::int64_t count) { return reinterpret_cast<Lane<T>*>(take(count)); };
-    const std::int64_t q = aligned(g.Q);
+    const std::int64_t q = whole_blocks(g.Q);
     padded = take(padded_cells(g));
     phases = take(phase_pitch(g) * g.stride_w);
     std::fill(padded, at, -std::numeric_limits<T>::infinity());
@@ -167,8 +168,8 @@ void reduce_rows(const Largest<T>& to, std::int64_t rows, const Lane<T>* lowest,
 template <class T, bool Places>
 void reduce_columns(const Windows& g, const T* x, std::int64_t h, const Rows<T>& rows) {
   cut_phases(g, x + h * g.W, rows);
-  const std::int64_t pitch = Rows<T>::phase_pitch(g), slot = h % g.R * aligned(g.Q);
-  reduce_rows<T, Places, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, aligned(g.Q),
+  const std::int64_t pitch = Rows<T>::phase_pitch(g), slot = h % g.R * whole_blocks(g.Q);
+  reduce_rows<T, Places, false>({rows.best + slot, rows.place + slot}, g.S, rows.first_place, whole_blocks(g.Q),
                                 [&](std::int64_t s) -> Candidates<T> {
                                   const T* cells = rows.phases + s % g.stride_w * pitch + s / g.stride_w;
                                   return {cells, nullptr, static_cast<Lane<T>>(s)};
@@ -185,12 +186,12 @@ void forward_plane(const Windows& g, const T* x, T* y, Winner* winners, const Ro
 
     // Where all is minus infinity, the place is that of the first row inside the image.
     if (Places)
-      for (std::int64_t i = 0; i < aligned(g.Q); ++i)
+      for (std::int64_t i = 0; i < whole_blocks(g.Q); ++i)
         rows.lowest_place[i] = static_cast<Lane<T>>((from - first) * g.S) + rows.first_place[i];
     reduce_rows<T, Places, true>(
-        {rows.window_best, rows.window_place}, to - from, rows.lowest_place, aligned(g.Q),
+        {rows.window_best, rows.window_place}, to - from, rows.lowest_place, whole_blocks(g.Q),
         [&](std::int64_t k) -> Candidates<T> {
-          const std::int64_t slot = (from + k) % g.R * aligned(g.Q);
+          const std::int64_t slot = (from + k) % g.R * whole_blocks(g.Q);
           return {rows.best + slot, rows.place + slot, static_cast<Lane<T>>((from + k - first) * g.S)};
         });
     std::copy_n(rows.window_best, g.Q, y + p * g.Q);

@@ -24,7 +24,6 @@ void forward_smooth(Pool& pool, const Args& args, F f) {
 /// dx = dy slope(y).
 template <class T, class Slope>
 void backward_smooth(Pool& pool, const Args& args, bool adds, Slope slope) {
-  if (!wanted(args, 0)) return;
   with_flag(adds, [&](auto add) {
     split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
       const T* y = image<const T>(args.y, n);
@@ -42,19 +41,9 @@ void backward_smooth(Pool& pool, const Args& args, bool adds, Slope slope) {
 /// The unit of such an op, from functions that take a Chunk<T>& and a T.
 template <class F, class Slope>
 Lowered lower_smooth(const Spec& spec, const Context& context, F f, Slope slope) {
-  Lowered unit = empty_unit(spec);
-  unit.y_may_alias_x[0] = same_pitch(spec, 0);
-  unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-  unit.recompute_reads_x[0] = true;
-  unit.backward_reads_y = true;
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec, [&pool = context.pool, f](const Args& args) { forward_smooth<T>(pool, args, f); },
-        [&pool = context.pool, adds = adds_dx(spec, 0), slope](const Args& args) {
-          backward_smooth<T>(pool, args, adds, slope);
-        });
-  });
-  return unit;
+  return lower_in_place(
+      spec, context.pool, [f]<class T>(Pool& pool, const Args& args) { forward_smooth<T>(pool, args, f); },
+      [slope]<class T>(Pool& pool, const Args& args, bool adds) { backward_smooth<T>(pool, args, adds, slope); });
 }
 
 }  // namespace lamina::eigen

@@ -1,4 +1,4 @@
-// y = exp(x - max) / sum over the channels. One value per image: the channels lie together and are the vector.
+// y = exp(x - max) / sum over the channels. One value per image: the channels are contiguous and are the vector.
 // Maps: chunks of pixels are the vector, and the channels are walked.
 
 #include "exponentials.h"
@@ -77,7 +77,6 @@ void backward_chunk(const T* y, const T* dy, T* dx, std::int64_t channels, std::
 
 template <class T>
 void backward(Pool& pool, const Args& args, bool adds) {
-  if (!wanted(args, 0)) return;
   const Shape& shape = args.dy.shape;
   with_flag(adds, [&](auto add) {
     split_chunks(pool, shape, [&](std::int64_t n, std::int64_t first, std::int64_t pixels) {
@@ -90,17 +89,9 @@ void backward(Pool& pool, const Args& args, bool adds) {
 }  // namespace
 
 Lowered lower(const Softmax&, const Spec& spec, const Choice&, const Context& context) {
-  Lowered unit = empty_unit(spec);
-  unit.y_may_alias_x[0] = same_pitch(spec, 0);
-  unit.dx_may_alias_dy[0] = same_gradient_pitch(spec, 0);
-  unit.recompute_reads_x[0] = true;
-  unit.backward_reads_y = true;
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
-        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) { backward<T>(pool, args, adds); });
-  });
-  return unit;
+  return lower_in_place(
+      spec, context.pool, []<class T>(Pool& pool, const Args& args) { forward<T>(pool, args); },
+      []<class T>(Pool& pool, const Args& args, bool adds) { backward<T>(pool, args, adds); });
 }
 
 }  // namespace lamina::eigen

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of this backend share: the thread pool's face, dispatch on element types, the ops.
+// Shared by the files of this backend: the thread pool, dispatch on element types, the ops.
 
 #include <string>
 #include <vector>
@@ -12,13 +12,13 @@
 
 namespace lamina::eigen {
 
-/// What lowering needs to know of the backend it happens in. Outlives every kernel.
+/// What lowering needs of its backend. Outlives every kernel.
 struct Context {
   Pool& pool;
   const InstructionSet& set;
 };
 
-/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for what this backend lacks.
+/// Calls `function.template operator()<T>()` with the T of `dtype`. Throws Unsupported for other types.
 template <class Function>
 decltype(auto) with_type(DType dtype, Function&& function) {
   switch (dtype) {
@@ -29,8 +29,8 @@ decltype(auto) with_type(DType dtype, Function&& function) {
   throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" where there
-// is one way only. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
+// is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
 Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);

@@ -14,8 +14,8 @@
 namespace lamina::eigen {
 
 #if defined(__linux__)
-/// Workers that have slept for long start on processors of their own, where a pool takes all that its caller may use. A
-/// virtual machine's scheduler takes processors that were long idle for taken, and would start workers on the caller's.
+/// If a pool takes all processors that its caller may use, workers that have slept for long start on separate ones. A
+/// virtual machine's scheduler treats long idle processors as busy, and would start the workers on the caller's.
 class CpuAffinity {
  public:
   /// Decides, once, whether these workers and their caller take all of its processors.
@@ -24,8 +24,8 @@ class CpuAffinity {
     masks_.resize(workers);
   }
 
-  /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, while there is
-  /// one. Asks the system for nothing where start() decided against it.
+  /// Binds each worker to a processor of its mask that neither the caller nor an earlier worker has, as long as there
+  /// is one. Does nothing if start() decided against it.
   void bind(std::vector<std::thread>& workers) {
     if (!binds_) return;
     const int own = sched_getcpu();
@@ -45,15 +45,15 @@ class CpuAffinity {
     }
   }
 
-  /// Gives the calling worker back the processors it had.
+  /// Restores the processors that the calling worker had.
   void release(std::size_t worker) {
     Mask& mask = masks_[worker];
     if (mask.bound) (void)pthread_setaffinity_np(pthread_self(), sizeof mask.before, &mask.before);
     mask.bound = false;
   }
 
-  /// Processors that the calling thread may use; more than any pool has where that cannot be told, as where there are
-  /// more than CPU_SETSIZE.
+  /// The number of processors that the calling thread may use. If it is not known, for instance beyond CPU_SETSIZE, a
+  /// number larger than any pool.
   static std::size_t usable() {
     cpu_set_t all;
     if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return std::numeric_limits<std::size_t>::max();

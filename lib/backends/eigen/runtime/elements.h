@@ -1,5 +1,5 @@
 #pragma once
-// What the element-wise and windowed ops share: even shares of images, loops that the compiler may
+// Shared by the element-wise and windowed ops: even shares of images, loops that the compiler may
 // vectorise.
 
 #include <algorithm>
@@ -7,9 +7,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../../../support/rounding.h"
 #include "common.h"
 
-/// Before a loop whose iterations touch no element of each other's; operands may still be the same memory, index by
+/// Before a loop whose iterations are independent; operands may still be the same memory, index by
 /// index.
 #if defined(__clang__)
 #define LAMINA_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -27,11 +28,11 @@ T* image(const Tensor& tensor, std::int64_t n) {
   return tensor.as<T>() + n * tensor.pitch;
 }
 
-/// Calls work(n, first, last) for ranges of elements of images that cover all images once, shared out among the
+/// Calls work(n, first, last) for ranges of elements of images that cover all images once, divided among the
 /// threads.
 template <class Work>
 void split_images(Pool& pool, const Shape& shape, Work&& work) {
-  constexpr std::int64_t grain = 4096;  // elements; below it a thread is not worth waking
+  constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
   const std::int64_t size = shape.image();
   pool.split(shape.count(), grain, [&](std::int64_t from, std::int64_t to) {
     while (from < to) {
@@ -51,14 +52,32 @@ void split_planes(Pool& pool, const Shape& shape, Work&& work) {
   });
 }
 
-/// The steps of an op that is done in one way: forward; in training recompute, which is the same, and backward.
+/// Calls work(part, n, first pixel, pixels) for chunks of pixels that cover every image once. A thread gets a multiple
+/// of `grain` chunks.
+template <class Work>
+void split_chunks(Pool& pool, const Shape& shape, std::int64_t chunk, std::int64_t grain, Work&& work) {
+  const std::int64_t plane = shape.plane(), chunks = divide_up(plane, chunk);
+  pool.split_parts(shape.n * chunks, grain, [&](int part, std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) {
+      const std::int64_t first = i % chunks * chunk;
+      work(part, i / chunks, first, std::min(chunk, plane - first));
+    }
+  });
+}
+
+/// The unit of an op that may work in place and computes its gradient from y and dy:
+/// forward<T>(pool, args), backward<T>(pool, args, adds).
 template <class Forward, class Backward>
-void add_steps(Lowered& unit, const Spec& spec, const Forward& forward, const Backward& backward,
-               std::size_t workspace_bytes = 0) {
-  unit.steps.push_back(step({Pass::forward}, "direct", forward, workspace_bytes));
-  if (spec.mode == Mode::inference) return;
-  unit.steps.push_back(step({Pass::recompute}, "direct", forward, workspace_bytes));
-  unit.steps.push_back(step({Pass::backward_data}, "direct", backward, workspace_bytes));
+Lowered lower_in_place(const Spec& spec, Pool& pool, Forward forward, Backward backward) {
+  Lowered unit = in_place_unit(spec);
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool, forward](const Args& args) { forward.template operator()<T>(pool, args); },
+        [&pool, backward, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) backward.template operator()<T>(pool, args, adds);
+        });
+  });
+  return unit;
 }
 
 /// Calls function(std::true_type) or function(std::false_type): a flag that the compiler sees.
@@ -92,9 +111,9 @@ void prefetch(const T* from, std::int64_t count, std::uintptr_t ahead_bytes = 0)
   }
 }
 
-/// Prefetches what is some distance after these elements: what a loop that goes on there will read, or write.
+/// Prefetches what is some distance after these elements: a loop over them will read it, or write it, soon.
 template <class T>
-void prefetch_behind(const T* from, std::int64_t count) {
+void prefetch_ahead(const T* from, std::int64_t count) {
   prefetch(from, count, 8192);
 }
 template <class T>
@@ -102,7 +121,7 @@ void prefetch_to_write(const T* from, std::int64_t count) {
   prefetch<true>(from, count, 4096);
 }
 
-/// a b + c, rounded once where the processor does so: the same bits wherever the compiler places it.
+/// a b + c, rounded once if the processor can: the same bits wherever the compiler places it.
 template <class T>
 T multiply_add(T a, T b, T c) {
 #if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)

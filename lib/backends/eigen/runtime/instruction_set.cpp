@@ -1,4 +1,4 @@
-// Which of the instruction sets that the ops were compiled for is taken.
+// The choice among the instruction sets that the ops were compiled for.
 
 #include "instruction_set.h"
 
@@ -17,7 +17,7 @@
 
 namespace lamina::eigen {
 
-// Each is what an object or a joined object of ops shows.
+// Each is the one symbol of an object, or of a joined object, of ops.
 extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v2, instruction_set_x86_64_v3,
     instruction_set_x86_64_v4;
 
@@ -26,7 +26,7 @@ namespace {
 constexpr double worth_narrowing = 1.1;
 constexpr int narrowest_bytes = 16;  // of a vector
 
-// What the sets were compiled as, in so far as their speeds may differ.
+// How the sets were compiled, as far as it affects their speeds.
 #if defined(__clang__)
 #define LAMINA_COMPILER __VERSION__
 #elif defined(__GNUC__)
@@ -66,14 +66,14 @@ bool runs_v2() {
          has(0x80000001, bit_LAHF_LM);
 }
 
-// The compiler's own questions: whether the system saves the wide registers is part of them.
+// The compiler's built-in checks; they include that the system saves the wide registers.
 bool runs_v3() {
   return runs_v2() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
          __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
          has(1, bit_F16C | bit_MOVBE) && has(0x80000001, bit_LZCNT);
 }
 
-[[maybe_unused]] bool runs_v4() {  // not where fewer sets are built
+[[maybe_unused]] bool runs_v4() {  // unused if fewer sets are built
   return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
@@ -104,7 +104,8 @@ double seconds_per_multiply_add(const InstructionSet& set) {
 
 int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast<int>(sizeof(float)); }
 
-/// The sets that may be the fastest here, widest first: those of the narrowest vectors never are, beside wider ones.
+/// The sets that may be the fastest here, widest first. Those of the narrowest vectors never are if there are wider
+/// ones.
 std::vector<const InstructionSet*> contestants() {
   std::vector<const InstructionSet*> all;
   for (const InstructionSet* set : sets)

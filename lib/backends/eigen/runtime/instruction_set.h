@@ -1,6 +1,6 @@
 #pragma once
-// The ops as compiled for one instruction set, reached through the only symbol that their objects show. All sets come
-// from the same sources; one of them is taken at run time.
+// The ops as compiled for one instruction set, through the only symbol that their objects export. All sets come from
+// the same sources; one of them is chosen at run time.
 
 #include <span>
 #include <string>
@@ -19,7 +19,7 @@ namespace lamina::eigen {
 struct Context;
 class Pool;
 
-/// What a set offers. The functions run on processors that have the set, and only there.
+/// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
@@ -63,11 +63,11 @@ bool runs_here(const InstructionSet&);
 const InstructionSet& instruction_set(const std::string& name);
 
 /// The widest set that this processor runs, or a narrower one that multiplies faster by a tenth or more: some
-/// processors lower their clock for wide vectors, or make two of each. Timed once in a process, in about a millisecond,
-/// where there are several sets to time.
+/// processors lower their clock for wide vectors, or split each into two. Timed once in a process, in about a
+/// millisecond, if there are several sets to time.
 const InstructionSet& fastest_instruction_set();
 
-/// What the timing's outcome holds for. Fewer than two sets: nothing is timed.
+/// What the result of the timing depends on. With fewer than two sets nothing is timed.
 InstructionSetKey instruction_set_key();
 
 }  // namespace lamina::eigen

@@ -1,7 +1,7 @@
 #pragma once
-// Non-temporal stores, which go past the caches. A plain store first fetches the line it is to change, and drives
-// another one out; for a tensor larger than the caches both are for nothing, since its first elements are gone before
-// anyone reads them.
+// Non-temporal stores, which bypass the caches. A plain store first fetches the line that it changes, and evicts
+// another one. For a tensor larger than the caches this is useless, since its first elements are evicted before anyone
+// reads them.
 
 #include <algorithm>
 #include <cstddef>
@@ -54,7 +54,7 @@ void copy_non_temporal(T* to, const T* from, std::int64_t count) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-/// Orders this thread's non-temporal stores before what it does next, such as telling others of them.
+/// Orders this thread's non-temporal stores before what it does next, for instance before it signals other threads.
 inline void non_temporal_fence() {
 #if defined(__x86_64__)
   _mm_sfence();

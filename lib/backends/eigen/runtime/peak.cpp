@@ -1,4 +1,4 @@
-// The rate of multiply-adds in registers. Compiled once, for every processor, unlike what it measures.
+// The rate of multiply-adds in registers. Compiled once, for every processor; what it measures is compiled per set.
 
 #include "peak.h"
 
@@ -10,7 +10,7 @@
 namespace lamina::eigen {
 namespace {
 
-// Seconds, beside which starting and ending a round is nothing, and in which another process seldom takes a turn.
+// Seconds: long compared with the start and end of a round, and so short that other processes seldom interrupt it.
 constexpr double long_enough = 0.5e-3;
 constexpr int runs = 100;
 

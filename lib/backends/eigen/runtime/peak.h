@@ -1,5 +1,5 @@
 #pragma once
-// The rate of multiply-adds that the processor's units reach: what no kernel can exceed.
+// The rate of multiply-adds that the processor's units reach: an upper bound for every kernel.
 
 #include "instruction_set.h"
 #include "lamina/shape.h"
@@ -7,7 +7,7 @@
 
 namespace lamina::eigen {
 
-/// Operations per second, a multiply-add counts as two, of the set's sums in registers on every thread of the pool: the
+/// Operations per second of the set's sums in registers, on every thread of the pool; a multiply-add counts as two. The
 /// best of several runs, in about a tenth of a second. Throws Unsupported for a type that the backend lacks.
 double peak_flops(Pool&, const InstructionSet&, DType);
 

@@ -50,7 +50,7 @@ int usable_threads() {
   return quota == 0 ? cores() : std::min(cores(), quota);
 }
 
-/// Threads that one group's quota lets run; 0: it has none.
+/// The threads that one group's quota allows; 0: it has no quota.
 int quota_of(const std::filesystem::path& group) {
   std::ifstream file(group / "cpu.max");
   std::string quota;  // "max": none
@@ -68,7 +68,7 @@ void relax() {
 #endif
 }
 
-/// Waits for a moment until `ready()`; answers whether it is.
+/// Waits for a moment until `ready()`; returns whether it is.
 template <class Ready>
 bool spin(Ready&& ready) {
   if (ready()) return true;
@@ -184,8 +184,8 @@ int quota_threads(const std::filesystem::path& groups, const std::filesystem::pa
 void Pool::run_erased(Erased call, void* work) {
   const BusyGuard turn(
       busy_,
-      "the threads of this eigen backend are at work for another; run the plans of one backend one after the "
-      "other, or make a backend for each thread of your own");
+      "the threads of this eigen backend already run another plan; run the plans of one backend one after the "
+      "other, or make a backend for each of your threads");
   if (threads_ == 1) {
     call(work, 0);
     return;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "../../../support/rounding.h"
+
 namespace lamina::eigen {
 
 /// A few threads that wait for work. One caller at a time; the caller works too, as part 0.
@@ -22,7 +24,7 @@ class Pool {
 
   /// Calls work(part) once for every part in [0, threads), each on its own thread; returns when all have returned.
   /// An exception of any part is rethrown here. `work` is not copied, nothing is allocated.
-  /// Throws UsageError, and runs nothing, while another call runs: of another thread, or around this one.
+  /// Throws UsageError, and runs nothing, while another call runs, in another thread or around this one.
   template <class Work>
   void run(Work&& work) {
     run_erased([](void* w, int part) { (*static_cast<std::remove_reference_t<Work>*>(w))(part); },
@@ -30,20 +32,26 @@ class Pool {
   }
 
   /// Splits [0, count) into one contiguous range per thread, sizes a multiple of `grain` (the last may be smaller), and
-  /// calls work(first, last) for those that are not empty. Which thread gets what depends on count, grain and threads
-  /// alone.
+  /// calls work(part, first, last) for those that are not empty. Which thread gets what depends on count, grain and
+  /// threads alone.
   template <class Work>
-  void split(std::int64_t count, std::int64_t grain, Work&& work) {
-    const std::int64_t blocks = (count + grain - 1) / grain;
+  void split_parts(std::int64_t count, std::int64_t grain, Work&& work) {
+    const std::int64_t blocks = divide_up(count, grain);
     if (blocks <= 1 || threads_ == 1) {
-      if (count > 0) work(std::int64_t{0}, count);
+      if (count > 0) work(0, std::int64_t{0}, count);
       return;
     }
     run([&](int part) {
       const std::int64_t first = blocks * part / threads_ * grain;
       const std::int64_t last = blocks * (part + 1) / threads_ * grain;
-      if (first < last) work(first, last < count ? last : count);
+      if (first < last) work(part, first, last < count ? last : count);
     });
+  }
+
+  /// Likewise work(first, last).
+  template <class Work>
+  void split(std::int64_t count, std::int64_t grain, Work&& work) {
+    split_parts(count, grain, [&](int, std::int64_t first, std::int64_t last) { work(first, last); });
   }
 
  private:
@@ -55,9 +63,9 @@ class Pool {
   std::unique_ptr<Body> body_;
 };
 
-/// As many threads as the quotas of processor time let run all the time, rounded up: the least of `cpu.max` in the
-/// group that `own` names (a file as /proc/self/cgroup) and in those around it, below `groups` (as /sys/fs/cgroup,
-/// version 2). 0: no quota, or none to be read.
+/// The number of threads that the quotas of processor time allow to run all the time, rounded up: the least of
+/// `cpu.max` in the group that `own` names (a file like /proc/self/cgroup) and in the groups around it, below `groups`
+/// (like /sys/fs/cgroup, version 2). 0: no quota, or none that can be read.
 int quota_threads(const std::filesystem::path& groups, const std::filesystem::path& own);
 
 }  // namespace lamina::eigen

@@ -1,5 +1,5 @@
 #pragma once
-// Winograd's filtering as a forward pass has it and, with flipped filters, a data gradient.
+// Winograd's filtering: a forward pass and, with flipped filters, a data gradient.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace lamina::eigen {
 
 /// One product per position: points [tiles][inputs] * filters [inputs][outputs]. Holds no memory.
 ///
-/// Block by block of tiles, patches are transformed into the block's points; then outputs are gone through in chunks:
-/// their filters are transformed, multiplied, and the products transformed. Where outputs need not be shared out,
-/// threads go through blocks of their own, apart, and meet only at the end; else they share each block's patches and
-/// then its outputs, its tiles, or both. Filters are transformed before all blocks where that takes little memory.
+/// For each block of tiles, patches are transformed into the block's points. Then for each chunk of outputs, filters
+/// are transformed and multiplied, and the products transformed. If outputs need not be divided, each thread has
+/// separate blocks and waits for the others only at the end. Otherwise threads share each block's patches and then its
+/// outputs, its tiles, or both. Filters are transformed before all blocks if that takes little memory.
 template <class T>
 class WinogradProduct {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Winograd's filtering as a weight gradient has it: the filter's gradient over all tiles of a batch.
+// Winograd's filtering for the weight gradient: the filter's gradient over all tiles of a batch.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,20 +12,16 @@ namespace lamina::eigen {
 /// One product per position: (points of dy)^T [outputs][tiles] * points of x [tiles][inputs]. Holds no memory. Threads
 /// share the transforms by spans and the products by positions.
 ///
-/// Either blocks of tiles are summed up, one block of outputs after the other, or one block holds all tiles; then there
-/// are blocks of inputs, too, and in each the points of x stay while blocks of outputs pass. What transforms fewer
-/// channels is taken.
+/// There are two orders. Either blocks of tiles are summed up, for one block of outputs after the other. Or one block
+/// has all tiles, and for each block of inputs the points of x stay while the blocks of outputs are processed. The
+/// order that transforms fewer channels is taken.
 template <class T>
 class WinogradWeightGradient {
  public:
   WinogradWeightGradient(const WinogradExtents&, int tile, int threads, const MicroKernels<T>& kernels);
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  struct Operands {
-    Source<T> x, dy;
-    T *dw, *db;  ///< null: not wanted
-    bool add;
-  };
+  using Operands = WeightGradientOperands<T>;
   void run(Pool&, const Operands&, void* workspace) const;
 
  private:
