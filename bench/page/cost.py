@@ -52,8 +52,14 @@ def of_trainings(model):
         if epochs:
             seconds = [epoch["seconds"] for epoch in epochs]
             joules = [epoch["joules"] for epoch in epochs if epoch["joules"]]
-            yield Item(f"{one.key['network']}, training", "epoch", one.who, one.origin.machine(one.key["backend"]), sum(seconds) / len(seconds), min(seconds),
+            yield Item(trained(one), "epoch", one.who, one.origin.machine(one.key["backend"]), sum(seconds) / len(seconds), min(seconds),
                        max(seconds), sum(joules) / len(joules) if len(joules) == len(epochs) else None, True, training_command.of(one), True)
+
+
+def trained(training):
+    """A part of the samples is not an epoch of the posts."""
+    share = training.key.get("differs", {}).get("synthetic")
+    return f"{training.key['network']}, training" + (f" on {share} of the samples" if share not in (None, "", "1") else "")
 
 
 def of_posts(wanted):

@@ -185,15 +185,14 @@ def measured_in(root, source):
     for name in ("ledgers", "frontiers", "memories"):
         for fields in root.objects(name):
             getattr(its, name).append(CHECKS[name](fields, origin))
-    its.trainings += [take_training(fields, origin) for fields in root.objects("trainings")]
+    take_trainings(root, its)
     its.answers += [(origin, fields.text("text")) for fields in root.objects("answers")]
     take_comparisons(root, origin, its)
     return its
 
 
 def take_rows(root, source, its):
-    origins, found = {}, {}
-    variants = {}
+    origins, found, variants, trainings = {}, {}, {}, {}
     context = root.object("context") if root.has("context") else root
     for one in context.objects("variants"):
         facts = one.object("context").value if one.has("context") else {}
@@ -214,6 +213,9 @@ def take_rows(root, source, its):
         elif key_of(row, ROW) != timing.key:
             raise Damaged(f"{row.where('key')} is another one than that of the same row before")
         take_sample(row, timing)
+        if timing.key["what"] == "train" and not timing.failure:
+            take_epoch(row, timing, trainings)
+    its.trainings += trainings.values()
     its.origins += origins.values() or [Origin(source, source.context)]
     its.timings += found.values()
 
@@ -321,16 +323,30 @@ def take_memory(fields, origin):
 CHECKS = {"ledgers": take_ledger, "frontiers": take_frontier, "memories": take_memory}
 
 
-def take_training(fields, origin):
-    epochs = []
-    for epoch in fields.objects("epochs"):
-        names = ("loss", "accuracy", "validation_loss", "validation_accuracy", "joules")
-        epochs.append({"epoch": epoch.whole("epoch", len(epochs) + 1), "seconds": epoch.positive("seconds")}
-                      | {name: epoch.number(name, None) for name in names})
-    key = {"what": "training", "network": fields.text("workload"), "backend": fields.text("backend")}
-    its = {name: fields.text(name, "") for name in ("data", "optimiser", "type")}
-    its |= {name: fields.number(name, None) for name in ("seed", "target", "samples", "batch")}
-    return Found(origin, its | {"epochs": epochs, "accepted": fields.flag("accepted", None)}, key)
+EPOCH = ("loss", "accuracy", "validation_loss", "validation_accuracy", "joules")
+
+
+def take_epoch(row, timing, trainings):
+    """A row of a training is an epoch."""
+    training = trainings.get(timing)
+    if training is None:
+        training = trainings[timing] = Found(timing.origin, {"epochs": [], "data": row.text("label", "")}, timing.key)
+    place = row.whole("epoch", row.whole("repetition_index", len(training["epochs"])))
+    training["epochs"].append({"epoch": int(place) + 1, "seconds": timing.seconds[-1]} | {name: row.number(name, None) for name in EPOCH})
+
+
+def take_trainings(root, its):
+    """What a file says of its trainings besides their epochs."""
+    for fields in root.objects("trainings"):
+        name, said = fields.text("name"), {}
+        said["optimiser"] = fields.text("optimiser", "")
+        said["seed"] = fields.number("seed", None)
+        if fields.has("best_possible"):
+            best = fields.object("best_possible")
+            said["best_possible"] = {"loss": best.number("loss"), "accuracy": best.number("accuracy")}
+        for one in its.timings:
+            if one.name == name:
+                next(training for training in its.trainings if training.key is one.key).fields.update(said)
 
 
 @dataclasses.dataclass

@@ -58,4 +58,4 @@ class Section:
 
     @property
     def empty(self):
-        return not (self.charts or self.tables or self.data)
+        return not (self.charts or self.tables or self.folded or self.data)

@@ -4,6 +4,7 @@ from page import again
 
 
 def of(training):
-    seed = training["seed"]
-    return again.line(again.PROGRAM, "train", training.key["network"], f"--backend={training.key['backend']}", f"--epochs={len(training['epochs'])}",
-                      *([f"--seed={seed:.0f}"] if seed is not None else []), "--benchmark_out=training.json")
+    key, differs = training.key, training.key.get("differs", {})
+    return again.line(again.PROGRAM, "train", key["network"], f"--backend={key['backend']}", f"--epochs={len(training['epochs'])}",
+                      *([f"--seed={differs['seed']}"] if "seed" in differs else []),
+                      f"--share={differs['synthetic']}" if differs.get("synthetic") else "--data=DIR", "--benchmark_out=training.json")

@@ -63,10 +63,14 @@ class Cost(unittest.TestCase):
         self.assertEqual((k80[1].configuration, k80[1].date), ("K80 + n1-standard-1", "2017-11"))
 
     def test_epochs_cost_too(self):
-        training = {"workload": "mnist_mlp", "backend": "eigen", "epochs": [{"epoch": 1, "seconds": 5}, {"epoch": 2, "seconds": 3}]}
-        found = self.ranking(prices.read([]), {"context": made.context(), "trainings": [training]})["mnist_mlp, training"]
+        epochs = [{"seconds": 5}, {"seconds": 3}]
+        found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", epochs)))["mnist_mlp, training"]
         self.assertEqual([item.seconds for item, *_ in found if item.ours], [4])
         self.assertEqual({price.configuration for item, price, *_ in found if not item.ours}, {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"})
+
+    def test_an_epoch_on_a_part_of_the_samples_is_not_one_of_the_posts(self):
+        found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", [{"seconds": 5}], "0.1")))
+        self.assertEqual([item.ours for item, *_ in found["mnist_mlp, training on 0.1 of the samples"]], [True])
 
     def test_joules_are_kept_for_the_page(self):
         rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)

@@ -34,6 +34,12 @@ def failed(its, message, **more):
              "real_time": 0.0, "time_unit": "ms", "error_occurred": True, "error_message": message, "key": its, **more}]
 
 
+def training(name, epochs, share=None):
+    its = {"what": "train", "network": name, "part": "epoch", "backend": "eigen", "type": "f32", "layout": "nchw", "batch": 128, **({"differs": {"synthetic": share}} if share else {})}
+    return [{"name": rows.name_of(its), "run_name": rows.name_of(its), "run_type": "iteration", "repetition_index": i, "real_time": one.pop("seconds"), "time_unit": "s",
+             "epoch": float(i), "label": "synthetic glyphs", "key": its, **one} for i, one in enumerate(map(dict, epochs))]
+
+
 def network(name="resnet50", forward=100, **more):
     return [*row(key("forward", name, **more), forward), *row(key("backward", name, **more), 2 * forward),
             *row(key("total", name, **more), 3 * forward)]

@@ -107,6 +107,12 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual(ours[0]["times"]["resnet50"]["total"]["ms"], 3 * 123.4, delta=1)
         self.assertTrue(any("370" == text.strip() or "371" == text.strip() for text in its.text))
 
+    def test_many_runs_are_summed_up_by_machine(self):
+        one, other = (made.document(made.network(), {"processor": name}) for name in ("Test CPU", "Other CPU"))
+        text = "".join(Reader(self.make(one, one, one, other)).text)
+        self.assertIn("Test CPU, 2 cores: 3 runs; load average 0.1 to 0.1", text)
+        self.assertIn("Other CPU, 2 cores: 1 run;", text)
+
     def test_published_machines_stand_beside_ours(self):
         text = "".join(Reader(self.make(made.document(made.network()))).text)
         self.assertIn("Pascal Titan X, cuDNN 5.1.05", text)

@@ -129,13 +129,16 @@ class Others(unittest.TestCase):
         self.assertIn("4.00", texts(its.tables[0])[0])
 
     def test_a_training_stands_beside_the_published_runs(self):
-        epochs = [{"epoch": 1, "seconds": 2, "loss": .5, "accuracy": .8, "validation_accuracy": .9}, {"epoch": 2, "seconds": 3, "loss": .3, "accuracy": .9}]
+        rows = made.training("mnist_mlp", [{"seconds": 2, "loss": .5, "accuracy": .8, "validation_accuracy": .9}, {"seconds": 3, "loss": .3, "accuracy": .9}], "0.5")
+        said = {"name": rows[0]["name"], "optimiser": "adam", "best_possible": {"loss": .1, "accuracy": .97}}
         from page.sections import training
-        its = training.make(model_of({"context": made.context(), "trainings": [{"workload": "mnist_mlp", "backend": "eigen", "seed": 1, "data": "glyphs", "epochs": epochs}]}))
+        its = training.make(model_of(made.document(rows, trainings=[said])))
         ours = [one for one in values(its) if "run" in one]
         self.assertEqual({(one["epoch"], one["seconds"], one["value"]) for one in ours if one["what"] == "loss"}, {(1, 2, .5), (2, 5, .3)})
         self.assertIn("Tesla K80 (2017-11 post)", {one["series"] for one in values(its)})
-        self.assertIn("glyphs", its.notes[0])
+        for said in ("glyphs", "adam", "accuracy 0.9700"):
+            self.assertIn(said, its.notes[0])
+        self.assertIn("--share=0.5", ours[0]["run"])
 
 
 class Versions(unittest.TestCase):

@@ -51,7 +51,9 @@
       all.sort((a, b) => (last(dollars(a)) - last(dollars(b))) || a.seconds - b.seconds);
       fillTable(all);
       drawn.then(() => {
-        if (views.cost) views.cost.data("ranking", all.filter((item) => dollars(item) !== undefined).map((item) => ({who: item.who, usd: dollars(item), price: priceOf(item), whose: item.ours ? "measured" : "published", run: item.run}))).runAsync();
+        if (!views.cost) return;
+        const priced = all.filter((item) => dollars(item) !== undefined);
+        views.cost.height(26 * Math.max(1, priced.length)).data("ranking", priced.map((item) => ({who: item.who, usd: dollars(item), price: priceOf(item), whose: item.ours ? "measured" : "published", run: item.run}))).runAsync();
       });
     };
 

@@ -33,4 +33,4 @@ def drawn():
         x=altair.X("usd:Q", title="USD", axis=altair.Axis(tickCount=6)), y=y, color=altair.Color("whose:N", title=None, scale=altair.Scale(domain=["measured", "published"], range=["var(--c1)", "var(--c7)"])),
         tooltip=[altair.Tooltip("who:N", title="machine"), altair.Tooltip("usd:Q", title="USD", format=".4~g"), altair.Tooltip("price:Q", title="USD/h", format=".4~g")])
     names = base.mark_text(align="left", dx=4).encode(x="usd:Q", y=y, text=altair.Text("usd:Q", format=".3~g"))
-    return charts.spec(altair.layer(bars, names).properties(width="container", height=altair.Step(24), autosize=altair.AutoSizeParams(type="fit-x", contains="padding")), "Dollars by machine, the cheapest first.")
+    return charts.spec(altair.layer(bars, names).properties(width="container", height=120), "Dollars by machine, the cheapest first.")

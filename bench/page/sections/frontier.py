@@ -32,7 +32,7 @@ def records(its):
 
 def drawn(points):
     selected, only = charts.choice("frontier_of", "Layer", [one["of"] for one in points], "of")
-    x = altair.X("ms:Q", title="ms", scale=altair.Scale(type="log", nice=False, padding=30), axis=altair.Axis(format="~g", tickCount=6))
+    x = altair.X("ms:Q", title="ms", scale=altair.Scale(type="log", nice=False, padding=56), axis=altair.Axis(format="~g", tickCount=6))
     y = altair.Y("MiB:Q", title="workspace, MiB", scale=altair.Scale(padding=15))
     base = charts.chart(points).transform_filter(only.filter)
     errors = [one["error"] for one in points if one["error"]]
@@ -66,4 +66,4 @@ def table(found):
                                                "not deterministic" if one["deterministic"] is False else "")))
                 rows.append(Row([*name, Cell(milliseconds(one["seconds"]), one["seconds"], between(ends)), Cell(size(one["workspace_bytes"] or 0), one["workspace_bytes"] or 0),
                                  Cell(f"{one['error']:.1e}", one["error"]) if one["error"] is not None else "", said], run))
-    return Table("Algorithms by layer", ["network", "layer", "pass", "algorithm", "ms", "workspace", "error", ""], rows, numeric=4)
+    return Table("Algorithms by layer", ["network", "layer", "pass", "algorithm", "ms", "workspace", "error", "remarks"], rows, numeric=4)

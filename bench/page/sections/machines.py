@@ -1,6 +1,7 @@
 """On what was measured, and how well: machine, build, load and the grade of the rows."""
 
 import collections
+import re
 
 from page.parts import Cell, Row, Section, Table
 
@@ -57,7 +58,7 @@ def summary(machine, origins, model):
     """A machine in a line: its runs, their days, load and grades."""
     days = sorted({day for day in map(day_of, origins) if day})
     when = f", {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "") if days else ""
-    loads = [float(load) for origin in origins for load in loads_of(origin) if load.replace(".", "", 1).isdigit()]
+    loads = [float(load) for origin in origins for load in loads_of(origin) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", load)]
     load = f"; load average {min(loads):.1f} to {max(loads):.1f}" if loads else ""
     grades = collections.Counter(one.grade or "none" for one in model.timings if one.origin in origins)
     graded = "; rows by grade: " + ", ".join(f"{letter} {count}" for letter, count in sorted(grades.items())) if grades else ""

@@ -14,15 +14,18 @@ def make(model):
         return section
     section.lead = "Loss and accuracy of the six known trainings, against epochs or seconds. Crosses are the published runs of 2017, on real data."
     section.charts = [Chart("training", "Accuracy and loss", "Validation is dashed.", drawn(found), table(found))]
-    section.notes = [f"{one.key['network']}, {one.who}: {one['data']}" + (f"; {one['optimiser']}" if one["optimiser"] else "")
-                     + ("; meets the published results" if one["accepted"] else "; does NOT meet the published results" if one["accepted"] is False else "") + "."
-                     for one in found if one["data"]]
+    section.notes = [note(one) for one in found]
     return section
 
 
+def note(one):
+    best = one.get("best_possible")
+    return (f"{one.key['network']}, {one.who}: {one['data'] or 'data not named'}" + (f"; {one['optimiser']}" if one.get("optimiser") else "")
+            + (f"; the best possible classifier of this set: loss {best['loss']:.4f}, accuracy {best['accuracy']:.4f}" if best else "") + ".")
+
+
 def name_of(one):
-    seed = f", seed {one['seed']:.0f}" if one["seed"] is not None else ""
-    return f"{one.who}{seed}"
+    return one.who
 
 
 def records(found):
