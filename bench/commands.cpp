@@ -33,9 +33,10 @@ constexpr const char* names_help =
     "  net/<net>/<forward|backward|total|inference>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
+    "  train/<workload>/epoch/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /graph\n"
     "/recompute /unfused /softmax:<0|1> /input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e>\n"
-    "/workspace_limit:<bytes> /measured /choices";
+    "/workspace_limit:<bytes> /measured /choices /synthetic:<share>";
 
 void print_now(const std::string& text) {
   fmt::print("{}", text);
@@ -103,6 +104,12 @@ Action run(CLI::App& app) {
   constexpr const char* what = "What is timed";
   app.add_flag("--cuda_graph", options->cuda_graph,
                "Rows net/...: forward and backward each recorded as a CUDA graph, and its launch timed")
+      ->group(what);
+  app.add_option("--data", options->train_data, "Rows train/...: folder of the real files; default: synthetic sets")
+      ->check(CLI::ExistingDirectory)
+      ->group(what);
+  app.add_option("--share", options->train_share, "Rows train/...: of the synthetic samples; default: 0.1")
+      ->check(CLI::Range(1e-6, 1.0, "above 0, at most 1"))
       ->group(what);
   app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
@@ -212,8 +219,12 @@ Action engines(CLI::App& app) {
 
 Action train(CLI::App& app) {
   auto options = std::make_shared<TrainOptions>();
-  app.add_option("workload", options->workload,
-                 "mnist_mlp, mnist_cnn, cifar10_cnn, imdb_fasttext, imdb_bilstm or lstm_text")
+  app.add_option(
+         "names", options->names,
+         "mnist_mlp, mnist_cnn, cifar10_cnn, imdb_fasttext, imdb_bilstm, lstm_text; with --data any network that "
+         "`lamina_bench networks` prints")
+      ->delimiter(',')
+      ->type_name("NAME ...")
       ->required();
   constexpr const char* run = "The run";
   app.add_option("--backend", options->backend, "Default: eigen")->group(run);
@@ -223,6 +234,9 @@ Action train(CLI::App& app) {
       ->group(run);
   app.add_option("--share", options->share, "Of the synthetic set's samples, above 0 and at most 1")->group(run);
   app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout")->group(run);
+  app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
+      ->check(CLI::Range(1, 1000))
+      ->group(run);
   auto* dtype = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
       "--dtype", [options](int number) { options->dtype = static_cast<DType>(number); }, "Element type; default: f32");
   choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
@@ -231,6 +245,15 @@ Action train(CLI::App& app) {
       ->group(run);
   app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
   app.add_option("--out", options->out, "File for epoch,elapsed,loss,acc,val_loss,val_acc")->group(run);
+  app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
+  constexpr const char* zoo = "Networks that are no workload";
+  app.add_option("--batch", options->batch, "Default: 32")->check(CLI::Range(1, 1 << 20))->group(zoo);
+  app.add_option("--optimiser", options->optimiser, "Default: adam")
+      ->check(CLI::IsMember(optimiser_names()))
+      ->group(zoo);
+  app.add_option("--learning_rate", options->learning_rate, "Default: the optimiser's own")
+      ->check(CLI::PositiveNumber)
+      ->group(zoo);
   add_processor(app, options->backends);
   add_cudnn(app, options->backends.cudnn);
   constexpr const char* cost = "What it costs, and whether it is right";
@@ -242,12 +265,13 @@ Action train(CLI::App& app) {
       ->group(cost);
   app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
   app.add_option("--target", options->target, "Accuracy: seconds and dollars to it as well")->group(cost);
-  app.add_flag("--accept", options->accept, "Exit status 1 unless the published results are met; needs --data")
+  app.add_flag("--accept", options->accept,
+               "Exit status 1 unless the published results are met, with --seeds by two thirds of them; needs --data")
       ->group(cost);
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(options->backends);
-    return train_workload(*options, make, print_now);
+    return train_all(*options, make, print_now);
   };
 }
 
@@ -274,7 +298,8 @@ constexpr Command all[] = {
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
     {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be there",
      engines},
-    {"train", "Train one of six known networks: seconds, dollars, loss and accuracy by epoch", train},
+    {"train", "Train known networks, or any on a folder of images: seconds, dollars, loss and accuracy by epoch",
+     train},
     {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
 
 }  // namespace

@@ -159,10 +159,12 @@ Facts lasting_facts(Backends& backends) {
                      "of a GPU's rows: hidden (layers: the queue is held until all is enqueued, and that is checked), "
                      "included (networks, as a user sees them; a layer whose launches could not be hidden) or replayed "
                      "(networks as a recorded graph, one launch)");
-  facts.emplace_back("protocol",
-                     "one pass to warm up, on a GPU as many as its clock needs to settle; x and dy drawn anew for each "
-                     "pass of a network, outside of what "
-                     "is timed; no weight update; caches as the pass before left them");
+  facts.emplace_back(
+      "protocol",
+      "one pass to warm up, on a GPU as many as its clock needs to settle; x and dy drawn anew for each "
+      "pass of a network, outside of what "
+      "is timed; no weight update; caches as the pass before left them; trainings (train): epochs of one "
+      "run with their updates and validation");
   return facts;
 }
 

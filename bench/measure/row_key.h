@@ -14,8 +14,8 @@ namespace lamina::bench {
 
 /// A row's name is printed from this, and it is in the JSON beside the name, so that nothing needs to read a name.
 struct RowKey {
-  std::string what;  ///< "net", "layer", "setup"; of other results "ledger", "frontier", "memory"
-  std::string network;
+  std::string what;     ///< "net", "layer", "setup", "train"; of other results "ledger", "frontier", "memory"
+  std::string network;  ///< of "train": the workload
   std::string layer{};  ///< of "layer": the node
   std::string part;     ///< the pass, or the step of the set-up
   std::string backend;

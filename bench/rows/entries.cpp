@@ -60,7 +60,7 @@ void set_failure(Outcome& outcome, const std::exception& error) {
 
 std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
   std::map<std::string, double> counters;
-  const Work& work = row.work();
+  const Work work = outcome.work.value_or(row.work());
   const auto rate = [&](const char* name, double amount) {
     if (amount > 0 && sample.seconds > 0) counters[name] = amount / sample.seconds;
   };
@@ -82,6 +82,7 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   reading("temperature_c", sample.state.temperature_c);
   reading("power_w", sample.state.power_w);
   for (const auto& [name, value] : outcome.counters) counters[name] = value;
+  for (const auto& [name, value] : sample.counters) counters[name] = value;
   return counters;
 }
 
@@ -120,6 +121,9 @@ Json pass_entry(const Row& row, const Outcome& outcome, std::size_t pass, std::i
   return entry;
 }
 
-RowUnit unit_of(const Row& row) { return row.group->layers > 0 ? RowUnit{"us", 1e6} : RowUnit{"ms", 1e3}; }
+RowUnit unit_of(const Row& row) {
+  if (row.key.what == "train") return {"s", 1};
+  return row.group->layers > 0 ? RowUnit{"us", 1e6} : RowUnit{"ms", 1e3};
+}
 
 }  // namespace lamina::bench

@@ -49,6 +49,18 @@ RowKey setup_key(const Config& c, std::string_view part, const RunOptions& optio
   return plan_key("setup", c, part, options);
 }
 
+RowKey train_key(const Config& c, const RunOptions& options) {
+  PlanningSettings settings = options;
+  settings.net.image = 0;  // of networks
+  RowKey key = key_of("train", c, "epoch", settings);
+  if (options.plan.keep == Keep::cheap) key.differs.emplace_back("recompute", "");
+  if (!options.plan.fuse) key.differs.emplace_back("unfused", "");
+  add_limits(key, options.plan.choice);
+  if (options.plan.choice.measure) key.differs.emplace_back("measured", "");
+  if (options.train_data.empty()) key.differs.emplace_back("synthetic", fmt::format("{:g}", options.train_share));
+  return key;
+}
+
 std::string too_small_for(const NetSettings& net) {
   std::vector<std::string> texts;
   for (const nets::Info& info : nets::list())

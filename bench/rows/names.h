@@ -18,6 +18,8 @@ RowKey layer_key(const Config&, std::string_view node, std::string_view pass, st
                  const RunOptions&);
 /// "setup/resnet50/plan/eigen/f32/nchw/batch:16"
 RowKey setup_key(const Config&, std::string_view part, const RunOptions&);
+/// "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.1"
+RowKey train_key(const Config&, const RunOptions&);
 
 /// By name, which of the rows the expression (as std::regex reads it, found anywhere in the name) picks.
 /// Throws UsageError for a bad expression, and for one that picks nothing, with the nearest names and then `left_out`.

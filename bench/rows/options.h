@@ -17,9 +17,11 @@ struct RunOptions : PlanningSettings {
   std::filesystem::path out{};  ///< of the rows as JSON; empty: none
   Screen screen = Screen::console;
   std::map<std::string, std::string> context{};
-  std::filesystem::path weights{};  ///< of networks; empty: random ones
-  bool cuda_graph = false;          ///< a network's passes recorded once and launched whole
-  bool table = false;               ///< the table of the published form, and its files in `results`
+  std::filesystem::path weights{};     ///< of networks; empty: random ones
+  std::filesystem::path train_data{};  ///< folder of real files for rows train/...; empty: synthetic sets
+  double train_share = 0.1;            ///< of a synthetic set's samples
+  bool cuda_graph = false;             ///< a network's passes recorded once and launched whole
+  bool table = false;                  ///< the table of the published form, and its files in `results`
   std::filesystem::path results = "results";
   bool quick = false, full = false, published = false;
   bool long_run = false;  ///< begin even where cuda-host will take hours

@@ -118,7 +118,7 @@ void Report::show(const Row& row, const Outcome& outcome) {
   } else {
     const double middle = median_interval(seconds).middle;
     const std::string note = with_clock(outcome.note, outcome.samples[row.part]);
-    const Work& work = row.work();
+    const Work work = outcome.work.value_or(row.work());
     const auto or_blank = [](double value, const char* format) {
       return value > 0 && std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
     };

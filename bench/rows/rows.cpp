@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lamina/error.h"
+#include "lamina/workloads.h"
 
 namespace lamina::bench {
 
@@ -36,6 +37,13 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
   for_each_config(layer_rows);
+  for (const std::string& backend : session.backends.names())
+    for (const Workload& workload : workloads())
+      for (const DType dtype : options.configs.dtypes)
+        for (const Layout layout : options.configs.layouts)
+          for (Row& row :
+               train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}))
+            rows.push_back(std::move(row));
   return rows;
 }
 
@@ -46,6 +54,8 @@ void check_files_are_used(const std::vector<Row>& rows, const RunOptions& option
   if (!options.weights.empty() && !any("net"))
     throw UsageError(
         "--weights is of rows net/..., and none is picked: rows layer/... and setup/... draw their numbers");
+  if (!options.train_data.empty() && !any("train"))
+    throw UsageError("--data is of rows train/..., and none is picked: add --benchmark_filter=^train/");
   if (!options.plan.choices.empty() && !any("net") && !any("setup"))
     throw UsageError("--choices is of whole networks, and no such row is picked: rows layer/... name their algorithms");
 }

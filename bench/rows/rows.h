@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ class Measurement {
   virtual MemoryReport memory() const = 0;
   virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls tell
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
-  virtual std::string note() const { return {}; }                        ///< what the rows have to say of themselves
-  virtual std::string algorithm() const { return {}; }                   ///< that was taken, where there is one
+  virtual std::optional<Work> work() const { return {}; }  ///< of a pass, where only the measurement knows; of one part
+  virtual std::string note() const { return {}; }          ///< what the rows have to say of themselves
+  virtual std::string algorithm() const { return {}; }     ///< that was taken, where there is one
 };
 
 /// What is measured as one, and whose passes feed a row for each part: forward, backward and total of a network.
@@ -62,6 +64,7 @@ struct Outcome {
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
   std::vector<double> bytes{};               ///< by part, as the plan's calls tell; empty: as Work has them
   MemoryReport memory{};
+  std::optional<Work> work{};                ///< unset: as the group has it
   std::map<std::string, double> counters{};  ///< of the measurement
   std::string note, algorithm;
   double peak_flops = 0;                         ///< of the backend and type, per second; 0: not known
@@ -84,6 +87,7 @@ void check_files_are_used(const std::vector<Row>&, const RunOptions&);
 std::vector<Row> net_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> layer_rows(Session&, const RunOptions&, const Config&);
 std::vector<Row> setup_rows(Session&, const RunOptions&, const Config&);
+std::vector<Row> train_rows(Session&, const RunOptions&, const Config&);  ///< the network is a workload
 
 /// Makes a row of each part.
 std::vector<Row> rows_of(Group, const std::function<RowKey(std::string_view part)>& key);

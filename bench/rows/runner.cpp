@@ -28,7 +28,9 @@ void Runner::run(benchmark::BenchmarkReporter& reporter) {
         ->Iterations(1)
         ->Repetitions(passes_on(row.group->config.backend, passes_))
         ->UseManualTime()
-        ->Unit(row.group->layers > 0 ? benchmark::kMicrosecond : benchmark::kMillisecond);
+        ->Unit(row.group->layers > 0     ? benchmark::kMicrosecond
+               : row.key.what == "train" ? benchmark::kSecond
+                                         : benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks(&reporter, nullptr, "all");
   measurement_.reset();
   open_ = nullptr;
@@ -70,6 +72,7 @@ void Runner::measure(const Row& row, std::size_t index) {
       open_ = &group;
       outcome.memory = measurement_->memory();
       outcome.bytes = measurement_->bytes();
+      outcome.work = measurement_->work();
       if (!group.first_calls) outcome.peak_flops = session_->peaks.of(backend, group.config.dtype).flops;
       progress_->pass_done(group);
       if (interrupted() != 0) return;

@@ -2,6 +2,7 @@
 // What is measured, and what becomes of many of them.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct Sample {
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads of the process meanwhile
   Launches launches = Launches::none;
-  DeviceState state{};  ///< of the device, read when the work had ended
+  DeviceState state{};                       ///< of the device, read when the work had ended
+  std::map<std::string, double> counters{};  ///< what else is known of this piece alone: an epoch's loss
 };
 
 double mean(const std::vector<double>&);

@@ -97,7 +97,9 @@ Relative relative(std::string_view workload, const Platform& platform) {
 
 TextTable published_table(std::string_view workload) {
   TextTable table;
-  table.columns = {{"published, 2017-11"}, {"seconds", true}, {"USD/h", true}, {"USD", true}};
+  const std::size_t epochs = published_epochs(workload, platforms().front().name).size();
+  table.columns = {
+      {fmt::format("{} epochs, published 2017-11", epochs)}, {"seconds", true}, {"USD/h", true}, {"USD", true}};
   for (const Platform& platform : platforms()) {
     const double seconds = total(workload, platform);
     table.rows.push_back({std::string(platform.title), fmt::format("{:.1f}", seconds),

@@ -1,10 +1,10 @@
-// A training of one of the six workloads, with its seconds and dollars.
+// Trainings of the six workloads and of the zoo's networks.
 
 #include "train.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <vector>
 
 #include "cost.h"
@@ -12,13 +12,24 @@
 #include "io/result_file.h"
 #include "lamina/error.h"
 #include "lamina/workloads.h"
+#include "lines.h"
+#include "network.h"
+#include "record.h"
 #include "screen.h"
+#include "seeds.h"
+#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {
 
 /// Ends a training from within; it goes on from its checkpoint.
 struct Stopped {};
+
+/// Null for a network that is no workload.
+const Workload* workload_of(const std::string& name) {
+  const auto found = std::ranges::find(workloads(), name, &Workload::name);
+  return found == workloads().end() ? nullptr : &*found;
+}
 
 /// The price that the options ask for; 0: none.
 double price(const TrainOptions& options) {
@@ -28,52 +39,47 @@ double price(const TrainOptions& options) {
   return options.prices.empty() ? 0 : price_of(options.prices, options.configuration).usd_per_hour;
 }
 
-std::string epoch_line(const EpochResult& e, int epochs, const std::string& of) {
-  std::string line = fmt::format("epoch {}/{}  {:.2f} s  loss {:.4f}  accuracy {:.4f}", e.epoch + 1, epochs, e.seconds,
-                                 e.training.loss, e.training.accuracy);
-  if (!std::isnan(e.validation.loss))
-    line += fmt::format("  validation loss {:.4f}  accuracy {:.4f}", e.validation.loss, e.validation.accuracy);
-  return line + of + "\n";
-}
-
-/// Seconds and dollars, to the last epoch and to the target. `of` ends every line.
-std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, double usd_per_hour,
-                    const std::string& of) {
-  double seconds = 0;
-  for (const EpochResult& e : epochs) seconds += e.seconds;
-  const auto cost = [&](double needed) {
-    return usd_per_hour > 0 ? fmt::format(", {:.4f} USD at {} USD/h", usd(needed, usd_per_hour), usd_per_hour)
-                            : std::string();
-  };
-  std::string text = fmt::format("{} epochs: {:.2f} s{}; the first {:.2f} s", epochs.size(), seconds, cost(seconds),
-                                 epochs.front().seconds);
-  if (epochs.size() > 1)
-    text += fmt::format(", each later one {:.2f} s in the mean",
-                        (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
-  text += of + "\n";
-  if (options.target > 0) {
-    const double reached = seconds_to(epochs, options.target);
-    text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
-                        : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost(reached), of);
-  }
-  return text;
-}
-
-}  // namespace
-
-int train_workload(const TrainOptions& options, const MakeBackend& make, const Print& print) {
-  const Workload& known = workload(options.workload);
-  const int epochs = options.epochs > 0 ? options.epochs : known.epochs;
-  const double usd_per_hour = price(options);
-  if (!options.out.empty()) check_writable(options.out);
+void check(const TrainOptions& options) {
+  std::vector<std::string> names = options.names;
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
+  if ((options.names.size() > 1 || options.seeds > 1) && !(options.out.empty() && options.checkpoint.empty()))
+    throw UsageError("--out and --checkpoint are of one training; --json takes several");
   if (options.accept && options.data.empty())
     throw UsageError("--accept compares with the published runs, which were on real files; give --data");
-  Backends backends(options.backends, make);
-  Backend& backend = backends.usable(options.backend);
+  for (const std::string& name : options.names) {
+    const Workload* known = workload_of(name);
+    if (known == nullptr) check_network(name, options.data);
+    if (known != nullptr && options.accept && options.epochs > 0 && options.epochs != known->epochs)
+      throw UsageError(fmt::format("--accept: the published results of {} are of {} epochs; leave out --epochs", name,
+                                   known->epochs));
+    if (known == nullptr && options.accept) throw UsageError(fmt::format("--accept: nothing is published of {}", name));
+    if (known != nullptr && (options.batch > 0 || !options.optimiser.empty() || options.learning_rate > 0))
+      throw UsageError(fmt::format(
+          "--batch, --optimiser and --learning_rate are of the zoo's networks; {} has its published ones", name));
+  }
+}
 
-  PreparedWorkload ready = prepare(known, {.data = options.data, .share = options.share, .seed = options.seed});
+PreparedWorkload prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
+  if (const Workload* known = workload_of(name))
+    return prepare(*known, {.data = options.data, .share = options.share, .seed = seed});
+  return prepare_network(name, {.data = options.data,
+                                .batch = options.batch > 0 ? options.batch : 32,
+                                .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
+                                .learning_rate = options.learning_rate,
+                                .seed = seed});
+}
+
+/// Trains once, as far as no interrupt comes.
+Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptions& options, Backend& backend,
+                   Record& record, double usd_per_hour, const Print& print) {
+  const Workload* known = workload_of(name);
+  const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
+  PreparedWorkload ready = prepared(name, options, seed);
   const std::string of = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
+  double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
   how.checkpoint = options.checkpoint;
@@ -85,32 +91,72 @@ int train_workload(const TrainOptions& options, const MakeBackend& make, const P
   how.after_epoch = [&](const EpochResult& e) {
     screen.clear();
     print(epoch_line(e, epochs, of));
+    record.epoch_done(e, cpu_seconds() - cpu);
+    cpu = cpu_seconds();
     if (interrupted() != 0) throw Stopped();
   };
   Trainer trainer(ready.graph, backend, *ready.training, how);
-  print(fmt::format("{}: {} parameters, {}, batch {}, {} samples, on {} ({}){}\n", known.name,
+  print(fmt::format("{}: {} parameters, {}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), ready.graph.node("labels").shape.n,
-                    ready.training->count(), options.backend, backend.describe(), of));
+                    ready.training->count(), seed, options.backend, backend.describe(), of));
   if (trainer.resumed()) print(fmt::format("goes on after {} epochs{}\n", trainer.epochs().size(), of));
+  record.begin(name, ready, options, seed, epochs, trainer.epochs());
+  cpu = cpu_seconds();
   try {
     trainer.train(epochs);
   } catch (const Stopped&) {
     screen.clear();
   }
-  const auto& results = trainer.epochs();
-  if (!options.out.empty()) replace_file(options.out, run_csv(results));
-  if (results.empty()) return interrupted() != 0 ? 128 + interrupted() : 1;
-  print(summary(options, results, usd_per_hour, of));
+  Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
+  if (trained.epochs.empty()) return trained;
+  print(summary(options, trained.epochs, usd_per_hour, of));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
                       ready.optimum->accuracy, of));
-  print("\n" + published_table(known.name).text());
-  if (interrupted() != 0) return 128 + interrupted();
-  if (!options.accept) return 0;
-  const Judgement verdict = judge(known, results);
+  return trained;
+}
+
+/// Every seed of a network; prints what is published of it, and whether ours meets it.
+bool train_seeds(const std::string& name, const TrainOptions& options, Backend& backend, Record& record,
+                 double usd_per_hour, const Print& print, std::vector<Trained>& all) {
+  std::vector<std::vector<EpochResult>> runs;
+  for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
+    all.push_back(
+        train_once(name, options.seed + static_cast<std::uint64_t>(i), options, backend, record, usd_per_hour, print));
+    runs.push_back(all.back().epochs);
+    if (!options.out.empty()) replace_file(options.out, run_csv(all.back().epochs));
+  }
+  const Workload* known = workload_of(name);
+  if (known == nullptr || runs.back().empty()) return true;
+  print("\n" + published_table(name).text());
+  if (!options.accept || interrupted() != 0) return true;
+  const SeedsVerdict verdict = judge_seeds(*known, runs);
   for (const std::string& line : verdict.lines) print(line + "\n");
-  print(verdict.accepted ? "accepted\n" : "NOT accepted\n");
-  return verdict.accepted ? 0 : 1;
+  return verdict.accepted;
+}
+
+}  // namespace
+
+int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print) {
+  check(options);
+  const double usd_per_hour = price(options);
+  if (!options.out.empty()) check_writable(options.out);
+  if (!options.json.empty()) check_writable(options.json);
+  BackendSettings settings = options.backends;
+  settings.names = {options.backend};
+  Backends backends(settings, make);
+  Backend& backend = backends.usable(options.backend);
+  Record record(options, backends);
+  std::vector<Trained> all;
+  bool accepted = true;
+  for (const std::string& name : options.names) {
+    if (interrupted() != 0) break;
+    accepted = train_seeds(name, options, backend, record, usd_per_hour, print, all) && accepted;
+  }
+  record.end();
+  if (all.size() > 1) print("\n" + trained_table(all).text());
+  if (interrupted() != 0) return 128 + interrupted();
+  return accepted ? 0 : 1;
 }
 
 }  // namespace lamina::bench

@@ -1,9 +1,10 @@
 #pragma once
-// A training of one of the six workloads, with its seconds and dollars.
+// Trainings of the six workloads and of the zoo's networks, with their seconds and dollars.
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "io/print.h"
 #include "measure/backends.h"
@@ -12,7 +13,7 @@
 namespace lamina::bench {
 
 struct TrainOptions {
-  std::string workload{};
+  std::vector<std::string> names{};  ///< workloads, and networks of the zoo, which need `data`
   std::string backend = "eigen";
   BackendSettings backends{};  ///< how it is made; no names
   DType dtype = DType::f32;
@@ -20,8 +21,13 @@ struct TrainOptions {
   std::filesystem::path data{};  ///< folder of the real files; empty: a synthetic set
   double share = 1;              ///< of the synthetic set
   std::uint64_t seed = 0;
+  int seeds = 1;             ///< trainings of each: with `seed`, and with as many after it
+  int batch = 0;             ///< of a network of the zoo; 0: 32
+  std::string optimiser{};   ///< of a network of the zoo; empty: adam
+  double learning_rate = 0;  ///< of a network of the zoo; 0: the optimiser's own
   int loader_threads = 1;
   std::filesystem::path out{};         ///< of the run as CSV; empty: none
+  std::filesystem::path json{};        ///< of the epochs as rows; empty: none
   std::filesystem::path checkpoint{};  ///< empty: none
   double usd_per_hour = 0;             ///< 0: see prices
   std::filesystem::path prices{};      ///< file of prices; empty: none
@@ -30,10 +36,11 @@ struct TrainOptions {
   bool accept = false;                 ///< compare with the published bands
 };
 
-/// Trains and prints a line for each epoch, then what it took. Progress goes to standard error: a line that is written
-/// over on a terminal, nothing elsewhere. Writes the files that the options ask for. Throws what Trainer, prepare and
-/// files throw, UsageError for options that do not go together. At an interrupt it ends after the batch.
+/// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the
+/// end. Progress goes to standard error: a line that is written over on a terminal, nothing elsewhere. Writes the files
+/// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
+/// together. At an interrupt it ends after the batch.
 /// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143.
-int train_workload(const TrainOptions&, const MakeBackend&, const Print&);
+int train_all(const TrainOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

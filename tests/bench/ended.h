@@ -2,15 +2,14 @@
 // lamina_bench, or another program, run to its end, and what it left.
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "io/files.h"
 #include "support/catch.h"
 
 namespace lamina::test {
@@ -38,20 +37,6 @@ inline Ended run_bench(const std::string& arguments, Outputs kept = Outputs::bot
   return run_program(LAMINA_BENCH, arguments, kept);
 }
 #endif
-
-/// A folder that goes with the test.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("lamina_bench_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline nlohmann::json read(const std::string& file) {
   std::ifstream stream(file);

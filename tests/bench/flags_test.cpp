@@ -25,8 +25,8 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
     refused(task + " --benchmark_filter=mlp", "run would");
     refused(task + " --weights=/dev/null", "run would");
   }
-  refused("networks --benchmark_out=rows.json", "memory, engines would");
-  refused("networks --batch=2", "run, ledger, frontier, memory, describe, engines would");
+  refused("networks --benchmark_out=rows.json", "memory, engines, train would");
+  refused("networks --batch=2", "run, ledger, frontier, memory, describe, engines, train would");
   refused("devices --backend=eigen", "run, ledger, frontier, memory, describe, train would");
   refused("devices --image=64", "devices takes no --image");
   refused("memory alexnet --passes=3", "run, ledger, frontier would");

@@ -1,18 +1,28 @@
 // Costs of trainings: the posts' table from their epoch times and prices; prices, targets and logs of our own runs.
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bench/ended.h"
 #include "io/files.h"
+#include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/workloads.h"
+#include "rows/epochs.h"
 #include "support/catch.h"
 #include "train/cost.h"
+#include "train/network.h"
 #include "train/published_trainings.h"
 #include "train/screen.h"
+#include "train/seeds.h"
+#include "train/train.h"
 
 using namespace lamina;
 using namespace lamina::bench;
@@ -26,6 +36,25 @@ EpochResult epoch(std::uint64_t number, double seconds, double loss, double accu
           .training = {loss, accuracy},
           .validation = {std::isnan(val_accuracy) ? none : loss + 1, val_accuracy},
           .seconds = seconds};
+}
+
+/// By workload and platform.
+using PublishedRuns = std::map<std::pair<std::string, std::string>, std::vector<EpochResult>>;
+
+PublishedRuns published_runs() {
+  std::istringstream lines(published_trainings);
+  std::string line;
+  std::getline(lines, line);
+  PublishedRuns runs;
+  while (std::getline(lines, line)) {
+    std::array<std::string, 6> cell;
+    std::istringstream cells(line);
+    for (std::string& each : cell) std::getline(cells, each, ',');
+    const auto number = [](const std::string& text) { return text.empty() ? none : std::stod(text); };
+    auto& run = runs[{cell[0], cell[1]}];
+    run.push_back(epoch(run.size(), number(cell[3]), number(cell[4]), none, number(cell[5])));
+  }
+  return runs;
 }
 
 }  // namespace
@@ -59,18 +88,7 @@ TEST_CASE("the posts' times and costs relative to the K80 follow from their epoc
 }
 
 TEST_CASE("the posts' own runs lie in the bands that accept ours, and worse ones do not") {
-  std::istringstream lines(published_trainings);
-  std::string line;
-  std::getline(lines, line);
-  std::map<std::pair<std::string, std::string>, std::vector<EpochResult>> runs;
-  while (std::getline(lines, line)) {
-    std::array<std::string, 6> cell;
-    std::istringstream cells(line);
-    for (std::string& each : cell) std::getline(cells, each, ',');
-    const auto number = [](const std::string& text) { return text.empty() ? none : std::stod(text); };
-    auto& run = runs[{cell[0], cell[1]}];
-    run.push_back(epoch(run.size(), number(cell[3]), number(cell[4]), none, number(cell[5])));
-  }
+  auto runs = published_runs();
   CHECK(runs.size() == 24);
   for (auto& [name, run] : runs) {
     const Workload& known = workload(name.first);
@@ -88,6 +106,138 @@ TEST_CASE("the posts' own runs lie in the bands that accept ours, and worse ones
     worse.pop_back();
     CHECK_THROWS_AS(judge(known, worse), UsageError);
   }
+}
+
+TEST_CASE("of the posts' own runs as seeds, two of three decide") {
+  std::map<std::string, std::vector<std::vector<EpochResult>>> by_workload;
+  for (const auto& [name, run] : published_runs()) by_workload[name.first].push_back(run);
+  CHECK(by_workload.size() == workloads().size());
+  for (const auto& [name, runs] : by_workload) {
+    INFO(name);
+    const Workload& known = workload(name);
+    REQUIRE(runs.size() == 4);
+    std::vector<EpochResult> worse = runs[3];
+    worse.back().training.loss = known.last_loss.high + 1.01 * (known.last_loss.high - known.last_loss.low);
+    CHECK(judge_seeds(known, runs).accepted);
+    CHECK(judge_seeds(known, {runs[0], runs[1], runs[2]}).accepted);
+    CHECK(judge_seeds(known, {runs[0], worse, runs[2]}).accepted);
+    CHECK_FALSE(judge_seeds(known, {worse, worse, runs[2]}).accepted);
+    CHECK(judge_seeds(known, {runs[0], runs[1], runs[2], worse}).accepted);  // three of four are needed
+    CHECK_FALSE(judge_seeds(known, {runs[0], runs[1], worse, worse}).accepted);
+    CHECK_FALSE(judge_seeds(known, {worse}).accepted);
+    CHECK_FALSE(judge_seeds(known, {runs[0], worse}).accepted);
+    CHECK(judge_seeds(known, {runs[0], worse, runs[2]}).lines.back().find("2 of 3") != std::string::npos);
+    worse.pop_back();
+    CHECK_THROWS_AS(judge_seeds(known, {runs[0], worse, runs[2]}), UsageError);
+  }
+  CHECK_THROWS_AS(judge_seeds(workload("mnist_mlp"), {}), UsageError);
+}
+
+TEST_CASE("the published table says of how many epochs it is") {
+  for (const Workload& known : workloads()) {
+    const std::string title = published_table(known.name).columns.front().title;
+    INFO(title);
+    CHECK(title.find(std::to_string(known.epochs) + " epochs") != std::string::npos);
+  }
+}
+
+TEST_CASE("epochs are rows of the result file, one training after another") {
+  const test::Folder folder;
+  TrainOptions options;
+  options.names = {"mnist_mlp", "lstm_text"};
+  options.share = 0.003;
+  options.epochs = 2;
+  options.seeds = 2;
+  options.seed = 5;
+  options.json = folder / "run.json";
+  std::string printed;
+  CHECK(train_all(options, make_backend, [&](const std::string& text) { printed += text; }) == 0);
+  const auto file = nlohmann::json::parse(std::ifstream(options.json));
+  REQUIRE(file["trainings"].size() == 4);
+  REQUIRE(file["benchmarks"].size() == 8);
+  CHECK(file["context"]["interrupted"] == false);
+  CHECK(file["context"].contains("processor"));
+  CHECK(file["trainings"][0]["name"] == "train/mnist_mlp/epoch/eigen/f32/nchw/batch:128/synthetic:0.003/seed:5");
+  CHECK(file["trainings"][3]["key"]["differs"]["seed"] == "6");
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto& row = file["benchmarks"][i];
+    const auto& training = file["trainings"][i / 2];
+    CHECK(row["name"] == training["name"]);
+    CHECK(row["key"] == training["key"]);
+    CHECK(row["epoch"] == i % 2);
+    CHECK(row["repetition_index"] == i % 2);
+    CHECK(row["samples"] == training["samples"]);
+    CHECK(row["real_time"].get<double>() > 0);
+    CHECK(row["loss"].get<double>() > 0);
+    CHECK(row.contains("validation_loss") == (i < 4));
+    CHECK(row["label"].get<std::string>().starts_with("synthetic"));
+  }
+  CHECK(file["benchmarks"][0]["loss"] != file["benchmarks"][2]["loss"]);
+  const std::string table = printed.substr(printed.rfind("training "));
+  INFO(table);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 5);
+}
+
+TEST_CASE("rows of epochs have each its own loss, and a file of run those of a file of train") {
+  const test::Folder folder;
+  const std::string flags = "--backend=eigen --share=0.002 ";
+  const auto rows =
+      test::run_bench(flags + "--benchmark_filter=^train/mnist_mlp --passes=2 --benchmark_out=" + folder.file("a"));
+  CAPTURE(rows.said);
+  REQUIRE(rows.status == 0);
+  const auto train = test::run_bench("train mnist_mlp --share=0.002 --epochs=3 --json=" + folder.file("b"));
+  REQUIRE(train.status == 0);
+  const auto timed = test::read(folder.file("a"))["benchmarks"], all = test::read(folder.file("b"))["benchmarks"];
+  for (std::size_t i = 0; i < 2; ++i)  // the first epoch warms up
+    for (const char* field :
+         {"name", "key", "epoch", "samples", "loss", "accuracy", "validation_loss", "label", "time_unit"}) {
+      CAPTURE(i, field);
+      CHECK(timed[i][field] == all[i + 1][field]);
+    }
+}
+
+TEST_CASE("a network of the zoo is trained on the images and classes of a folder") {
+  const test::Folder folder;
+  Glyphs glyphs(Glyphs::cifar10());
+  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
+  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
+  const PreparedWorkload ready =
+      prepare_network("resnet18", {.data = folder.path(), .batch = 16, .width_divisor = 8, .optimiser = "sgd"});
+  CHECK(ready.data == "CIFAR-10");
+  CHECK_FALSE(ready.synthetic);
+  CHECK(ready.graph.nodes().front().shape == Shape{16, 3, 32, 32});
+  CHECK(samples_of(ready) == 64);  // full batches
+  const auto backend = make_backend("eigen");
+  Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
+  const EpochResult epoch = trainer.train(1).back();
+  CHECK(epoch.training.loss > 0);
+  CHECK(epoch.validation.loss > 0);
+
+  CHECK_THROWS_AS(prepare_network("vgg16", {.data = folder.path() / "none"}), FileError);
+  CHECK_THROWS_AS(prepare_network("alexnet", {.data = folder.path()}), ShapeError);  // 32 rows are too few
+  CHECK_THROWS_AS(prepare_network("resnet18", {}), UsageError);
+  CHECK_THROWS_AS(prepare_network("resnet19", {.data = folder.path()}), UsageError);
+
+  const test::Folder digits;
+  write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
+  write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
+  CHECK_THROWS_AS(prepare_network("resnet18", {.data = digits.path()}), UsageError);  // one channel
+  CHECK(prepare_network("mnist_cnn", {.data = digits.path()}).graph.nodes().front().shape == Shape{32, 1, 28, 28});
+}
+
+TEST_CASE("options of trainings that do not go together are errors before anything runs") {
+  const test::Folder folder;
+  const auto refused = [](TrainOptions options) {
+    CHECK_THROWS_AS(train_all(options, make_backend, [](const std::string&) { FAIL("it began"); }), UsageError);
+  };
+  refused({.names = {"mnist_mlp", "mnist_mlp"}});
+  refused({.names = {"mnist_mlp", "mnist_cnn"}, .out = folder / "a.csv"});
+  refused({.names = {"mnist_mlp"}, .seeds = 2, .checkpoint = folder / "a.safetensors"});
+  refused({.names = {"mnist_mlp"}, .batch = 8});
+  refused({.names = {"resnet18"}});
+  refused({.names = {"mnist_mlp"}, .accept = true});
+  refused({.names = {"mnist_mlp"}, .epochs = 3, .data = folder.path(), .accept = true});
+  refused({.names = {"resnet18"}, .data = folder.path(), .accept = true});
 }
 
 TEST_CASE("the newest price of a configuration holds, and a file of another form is an error") {

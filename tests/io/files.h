@@ -28,6 +28,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  std::string file(std::string_view name) const { return (path_ / name).string(); }
   const std::filesystem::path& path() const { return path_; }
 
  private:

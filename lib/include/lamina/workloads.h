@@ -2,6 +2,7 @@
 // The six trainings that people chose hardware by (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks, optimisers,
 // data, and what came out.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -30,8 +31,9 @@ struct Workload {
   std::string_view name;    ///< "mnist_mlp"
   std::string_view source;  ///< one line of provenance
   int batch, epochs;
-  std::string_view optimiser;   ///< of named_optimiser
-  double learning_rate, decay;  ///< of inverse_time
+  std::int64_t samples, forward_macs;  ///< of the published set: of training, and multiply-adds of one of them
+  std::string_view optimiser;          ///< of named_optimiser
+  double learning_rate, decay;         ///< of inverse_time
   bool drop_last;
   Band first_loss, last_loss;          ///< of training, in the first and the last epoch
   Band first_accuracy, last_accuracy;  ///< of validation

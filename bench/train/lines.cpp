@@ -1,0 +1,70 @@
+// What is printed of trainings.
+
+#include "lines.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace lamina::bench {
+
+std::string epoch_line(const EpochResult& e, int epochs, const std::string& of) {
+  std::string line = fmt::format("epoch {}/{}  {:.2f} s  loss {:.4f}  accuracy {:.4f}", e.epoch + 1, epochs, e.seconds,
+                                 e.training.loss, e.training.accuracy);
+  if (!std::isnan(e.validation.loss))
+    line += fmt::format("  validation loss {:.4f}  accuracy {:.4f}", e.validation.loss, e.validation.accuracy);
+  return line + of + "\n";
+}
+
+std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, double usd_per_hour,
+                    const std::string& of) {
+  double seconds = 0;
+  for (const EpochResult& e : epochs) seconds += e.seconds;
+  const auto cost = [&](double needed) {
+    return usd_per_hour > 0 ? fmt::format(", {:.4f} USD at {} USD/h", usd(needed, usd_per_hour), usd_per_hour)
+                            : std::string();
+  };
+  std::string text = fmt::format("{} epochs: {:.2f} s{}; the first {:.2f} s", epochs.size(), seconds, cost(seconds),
+                                 epochs.front().seconds);
+  if (epochs.size() > 1)
+    text += fmt::format(", each later one {:.2f} s in the mean",
+                        (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
+  text += of + "\n";
+  if (options.target > 0) {
+    const double reached = seconds_to(epochs, options.target);
+    text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
+                        : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost(reached), of);
+  }
+  return text;
+}
+
+TextTable trained_table(const std::vector<Trained>& all) {
+  TextTable table;
+  table.columns = {{"training"},         {"seed", true},      {"epochs", true}, {"first s", true},
+                   {"later s", true},    {"samples/s", true}, {"loss", true},   {"accuracy", true},
+                   {"validation", true}, {"best", true},      {"data"}};
+  const auto number = [](double value, const char* format) {
+    return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
+  };
+  for (const Trained& one : all) {
+    if (one.epochs.empty()) continue;
+    double seconds = 0, training_seconds = 0;
+    for (const EpochResult& e : one.epochs) {
+      seconds += e.seconds;
+      training_seconds += e.seconds - e.validation_seconds;
+    }
+    const EpochResult& first = one.epochs.front();
+    const EpochResult& last = one.epochs.back();
+    const auto count = static_cast<double>(one.epochs.size());
+    table.rows.push_back({one.name, fmt::format("{}", one.seed), fmt::format("{}", one.epochs.size()),
+                          number(first.seconds, "{:.2f}"),
+                          one.epochs.size() > 1 ? number((seconds - first.seconds) / (count - 1), "{:.2f}") : "",
+                          number(static_cast<double>(one.samples) * count / training_seconds, "{:.0f}"),
+                          number(last.training.loss, "{:.4f}"), number(last.training.accuracy, "{:.4f}"),
+                          number(last.validation.accuracy, "{:.4f}"),
+                          one.optimum ? number(one.optimum->accuracy, "{:.4f}") : "", one.data});
+  }
+  return table;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,33 @@
+#pragma once
+// What is printed of trainings: a line for each epoch, what a run took, the table of several.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost.h"
+#include "lamina/workloads.h"
+#include "train.h"
+
+namespace lamina::bench {
+
+/// A training that ended, or was interrupted.
+struct Trained {
+  std::string name, data;
+  std::uint64_t seed = 0;
+  std::int64_t samples = 0;  ///< of an epoch
+  std::optional<Optimum> optimum{};
+  std::vector<EpochResult> epochs{};
+};
+
+/// `of` ends every line: the data.
+std::string epoch_line(const EpochResult&, int epochs, const std::string& of);
+
+/// Seconds and dollars, to the last epoch and to the target.
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, double usd_per_hour, const std::string& of);
+
+/// A row for each.
+TextTable trained_table(const std::vector<Trained>&);
+
+}  // namespace lamina::bench

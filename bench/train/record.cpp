@@ -1,0 +1,91 @@
+// The file of train --json.
+
+#include "record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "context/results.h"
+#include "rows/names.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// As `run` names the row of the same training.
+RowKey key_of(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options, std::uint64_t seed) {
+  RunOptions rows;
+  rows.backends = options.backends;
+  rows.train_data = options.data;
+  rows.train_share = options.share;
+  RowKey key =
+      train_key({name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n}, rows);
+  if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
+  return key;
+}
+
+Json band(const Band& band) { return band.known() ? Json{band.low, band.high} : Json(); }
+
+/// What the posts have of a workload; nothing of another network.
+Json published(const std::string& name) {
+  const auto found = std::ranges::find(workloads(), name, &Workload::name);
+  if (found == workloads().end()) return nullptr;
+  return {{"epochs", found->epochs},
+          {"first_loss", band(found->first_loss)},
+          {"last_loss", band(found->last_loss)},
+          {"first_accuracy", band(found->first_accuracy)},
+          {"last_accuracy", band(found->last_accuracy)}};
+}
+
+}  // namespace
+
+Record::Record(const TrainOptions& options, Backends& backends) : backends_(&backends), file_(options.json) {
+  if (!wanted()) return;
+  file_.document["context"] = start_context(backends);
+  file_.document["trainings"] = Json::array();
+}
+
+void Record::begin(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
+                   std::uint64_t seed, int epochs, const std::vector<EpochResult>& before) {
+  if (!wanted()) return;
+  key_ = key_of(name, ready, options, seed);
+  data_ = ready.data;
+  samples_ = samples_of(ready);
+  epochs_ = epochs;
+  Json training = {{"name", to_string(key_)},
+                   {"key", fields_of(key_)},
+                   {"data", ready.data},
+                   {"synthetic", ready.synthetic},
+                   {"parameters", ready.graph.parameter_count()},
+                   {"optimiser", to_string(ready.options.optimiser)},
+                   {"learning_rate", ready.options.learning_rate(0)},
+                   {"samples", samples_},
+                   {"validation_samples", ready.validation ? ready.validation->count() : 0},
+                   {"seed", seed},
+                   {"epochs", epochs},
+                   {"resumed_after", before.size()},
+                   {"published", published(name)}};
+  if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
+  file_.document["trainings"].push_back(std::move(training));
+  for (const EpochResult& epoch : before) add(epoch, 0);
+}
+
+void Record::add(const EpochResult& epoch, double cpu_seconds) {
+  file_.document["benchmarks"].push_back(epoch_row(key_, epoch, cpu_seconds, samples_, epochs_, data_));
+}
+
+void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
+  if (!wanted()) return;
+  add(epoch, cpu_seconds);
+  file_.save_now_and_then();
+}
+
+void Record::end() {
+  if (!wanted()) return;
+  end_context(file_.document["context"], Peaks(*backends_));
+  file_.save();
+}
+
+}  // namespace lamina::bench

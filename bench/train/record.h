@@ -1,0 +1,39 @@
+#pragma once
+// The file of train --json: epochs as rows, and what each training is. It is written anew after every epoch.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/result_file.h"
+#include "measure/backends.h"
+#include "rows/epochs.h"
+#include "train.h"
+
+namespace lamina::bench {
+
+class Record {
+ public:
+  /// Does nothing without options.json.
+  Record(const TrainOptions&, Backends&);
+
+  /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
+  void begin(const std::string& name, const PreparedWorkload&, const TrainOptions&, std::uint64_t seed, int epochs,
+             const std::vector<EpochResult>& before);
+  void epoch_done(const EpochResult&, double cpu_seconds);
+  /// Throws FileError.
+  void end();
+
+ private:
+  bool wanted() const { return !file_.path().empty(); }
+  void add(const EpochResult&, double cpu_seconds);
+
+  Backends* backends_;
+  ResultFile file_;
+  RowKey key_{};
+  std::string data_{};
+  std::int64_t samples_ = 0;
+  int epochs_ = 0;
+};
+
+}  // namespace lamina::bench
