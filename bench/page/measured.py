@@ -2,6 +2,7 @@
 trainings, each with where it comes from."""
 
 import dataclasses
+import os
 
 import intervals
 import rows
@@ -367,9 +368,11 @@ class Comparison:
 
 
 def take_comparisons(root, origin, its):
+    files = root.texts("files", [])
+    first, second = (os.path.basename(file).removesuffix(".json") for file in files) if len(files) == 2 else ("the first", "the second")
     for one in root.objects("comparisons"):
-        numbers = {name: one.number(name, None) for name in ("ratio", "low", "high", "first_seconds", "seconds")}
+        numbers = {name: one.positive(name, None) if one.value.get(name) else None for name in ("ratio", "low", "high", "first_seconds", "seconds")}
         key = key_of(one, ()) if one.has("key") and one.value["key"] else {}
         why = one.text("reason", "") or one.text("evidence", "")
-        its.comparisons.append(Comparison(origin, one.text("name"), key, one.text("verdict"), one.text("against", "first"),
-                                          one.text("variant", "second"), **numbers, why=why))
+        its.comparisons.append(Comparison(origin, one.text("name"), key, one.text("verdict"), one.text("against", first),
+                                          one.text("variant", second), **numbers, why=why))

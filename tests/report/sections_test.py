@@ -60,6 +60,15 @@ class Batches(unittest.TestCase):
         self.assertIn("batch 16 does not fit", self.section().notes[0])
 
 
+    def test_odd_batches_that_gain_are_named(self):
+        from page.sections import batches
+        def note(of_three):
+            rows = [row for batch, ms in ((1, 10), (2, 16), (3, of_three), (4, 28)) for row in made.row(made.key(batch=batch), ms)]
+            return batches.make(model_of(made.document(rows))).notes[0]
+        self.assertIn("beside them: 3.", note(15))
+        self.assertIn("no odd batch", note(24))
+
+
 class Threads(unittest.TestCase):
     def test_the_ideal_line_is_that_of_one_thread(self):
         rows = [row for threads, ms in ((1, 160), (2, 100), (4, 80)) for row in made.row(made.key(differs={"threads": str(threads)}), ms, factors=[1] * 6)]
@@ -69,6 +78,11 @@ class Threads(unittest.TestCase):
         self.assertEqual({one["threads"]: round(one["rate"]) for one in found if "of_ideal" not in one}, {1: 100, 2: 200, 4: 400})
         self.assertEqual({one["threads"]: round(one["of_ideal"], 3) for one in found if "of_ideal" in one}, {1: 1, 2: .8, 4: .5})
         self.assertIn("4 threads", its.notes[0])
+
+    def test_runs_in_files_of_their_own_are_one_line(self):
+        from page.sections import threads as section
+        one, two = (made.document(made.row(made.key(), ms, factors=[1] * 6), {"threads": count}) for count, ms in (("1", 160), ("2", 100)))
+        self.assertEqual({(one["series"], one["threads"]) for one in values(section.make(model_of(one, two)))}, {("Test CPU, Lamina eigen", 1), ("Test CPU, Lamina eigen", 2)})
 
     def test_rows_of_threads_are_not_in_the_table_of_networks(self):
         from page.sections import networks
@@ -148,24 +162,18 @@ class Versions(unittest.TestCase):
             return made.network(forward=100 * factor) + made.row(made.key(what="layer", layer="l", algorithm="default"), 10 * factor)
         return versions.make(model_of(made.document(rows(before)), made.document(rows(after)), names=["before.json", "after.json"]))
 
-    def verdicts(self, section):
-        return {row[2] for row in texts(section.charts[0].table)}
-
-    def test_a_slowdown_is_found_and_ties_are_said_to_be_equal(self):
-        self.assertEqual(self.verdicts(self.section(1, 1.1)), {"slower"})
-        self.assertEqual(self.verdicts(self.section(1, .9)), {"faster"})
-        self.assertEqual(self.verdicts(self.section(1, 1.0)), {"equal"})
-
-    def test_the_ratio_is_that_of_the_second_to_the_first(self):
+    def test_the_ratio_is_that_of_the_second_to_the_first_and_nothing_is_judged_here(self):
         its = self.section(1, 1.1)
         self.assertEqual({round(one["ratio"], 6) for one in values(its) if "row" in one}, {1.1})
-        self.assertIn("after (0123456) against before (0123456): 4 rows, 4 slower", its.notes[0])
+        self.assertEqual({row[2] for row in texts(its.charts[0].table)}, {"not judged"})
+        self.assertIn("after (0123456) against before (0123456): 4 rows, 4 not judged", its.notes[0])
+        self.assertIn("lamina_bench compare", its.notes[1])
 
     def test_what_a_file_says_of_two_versions_is_shown(self):
         from page.sections import versions
         one = {"name": "net/x", "key": made.key(), "ratio": 1.2, "low": 1.1, "high": 1.3, "verdict": "slower", "first_seconds": 1, "seconds": 1.2, "reason": "kernel"}
-        rows = texts(versions.make(model_of({"context": made.context(), "comparisons": [one]})).charts[0].table)
-        self.assertEqual(rows[0][1:], ["net/x", "slower", "1.200", "1000", "1200", "kernel"])
+        rows = texts(versions.make(model_of({"context": made.context(), "files": ["x/old.json", "x/new.json"], "comparisons": [one]})).charts[0].table)
+        self.assertEqual(rows[0], ["new against old", "net/x", "slower", "1.200", "1000", "1200", "kernel"])
 
 
 class Networks(unittest.TestCase):

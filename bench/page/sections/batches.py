@@ -7,13 +7,17 @@ from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds, size
 
 
+FILL = ("lamina_bench run --backend=eigen --batch=1,2,3,4,6,7,8,16,32 --benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
+        "--benchmark_out=batches.json")
+
+
 def make(model):
     series = {}
     for one in model.of("net"):
         if one.key["part"] in ("total", "inference") and not one.key.get("differs", {}).get("threads"):
             series.setdefault((one.key["network"], one.key["part"], one.who), {})[one.key["batch"]] = one
     swept = {key: its for key, its in series.items() if len(its) > 1 and any(one.seconds for one in its.values())}
-    section = Section("batches", "Batch sweep", short="Batches", fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json")
+    section = Section("batches", "Batch sweep", short="Batches", fill="" if swept else FILL)
     if not swept:
         return section
     section.lead = "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains nothing."
@@ -88,4 +92,16 @@ def flat(key, its):
     enough = next(batch for batch, time in fitting if time <= 1.05 * best)
     ends = [batch for batch, one in its.items() if one.out_of_memory]
     text = f"{network}, {part}, {who}: batch {enough} is within 5 % of the best measured ({milliseconds(best)} ms per image at batch {best_batch})"
-    return text + (f"; batch {min(ends)} does not fit in memory." if ends else ".")
+    text += f"; batch {min(ends)} does not fit in memory" if ends else ""
+    return f"{text}{odd(its)}."
+
+
+def odd(its):
+    """Whether odd batches gain over those beside them, where both were measured: by intervals that do not meet."""
+    fitting = {batch: one.per_image for batch, one in its.items() if one.seconds}
+    beside = {batch: [fitting[near] for near in (batch - 1, batch + 1) if near in fitting] for batch in fitting if batch % 2 and batch > 1}
+    beside = {batch: near for batch, near in beside.items() if near}
+    better = [str(batch) for batch, near in sorted(beside.items()) if all(fitting[batch].high < one.low for one in near)]
+    if not beside:
+        return ""
+    return f"; odd batches that beat those beside them: {', '.join(better)}" if better else "; no odd batch beats those beside it"

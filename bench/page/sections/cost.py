@@ -27,7 +27,7 @@ def make(model):
 
 def drawn():
     """Its data come from the page's script, as prices change."""
-    y = altair.Y("who:N", title=None, sort=None, axis=altair.Axis(labelLimit=260))
+    y = altair.Y("who:N", title=None, sort=altair.EncodingSortField("usd", op="min"), axis=altair.Axis(labelLimit=340))
     base = altair.Chart(altair.NamedData(name="ranking"))
     bars = base.mark_bar(cursor="pointer").encode(
         x=altair.X("usd:Q", title="USD", axis=altair.Axis(tickCount=6)), y=y, color=altair.Color("whose:N", title=None, scale=altair.Scale(domain=["measured", "published"], range=["var(--c1)", "var(--c7)"])),

@@ -101,5 +101,5 @@ def notes(model):
     few = sum(1 for one in model.timings if 0 < len(one.seconds) < 6)
     found = ["Times are medians. Below each stands the interval that holds the true median with 95 % or more, whatever the noise."]
     if few:
-        found.append(f"{few} rows have fewer than six samples: in place of an interval they show the least and the greatest.")
+        found.append(f"{few} of the rows {'has' if few == 1 else 'have'} fewer than six samples: in place of an interval stand the least and the greatest.")
     return found

@@ -1,26 +1,46 @@
 """Threads: images per second against their number, beside the straight line that nobody reaches."""
 
+import re
+
 import altair
 
 from page import charts
+from page.measured import differences, program
 from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds
+
+
+FILL = ("for t in 1 2 4; do lamina_bench run --backend=eigen --threads=$t --benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
+        "--benchmark_out=threads_$t.json; done")
 
 
 def make(model):
     series = {}
     for one in model.of("net"):
-        threads = one.key.get("differs", {}).get("threads")
-        if one.key["part"] in ("total", "inference") and threads and threads.isdigit() and one.seconds:
-            series.setdefault((f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}", one.who), {})[int(threads)] = one
+        threads = threads_of(one)
+        if one.key["part"] in ("total", "inference") and threads and one.seconds:
+            what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
+            series.setdefault((what, machine(one)), {})[threads] = one
     swept = {key: its for key, its in series.items() if len(its) > 1}
-    section = Section("threads", "Threads", short="Threads", fill="" if swept else "lamina_bench sweep resnet18 --sweep=threads --benchmark_out=threads.json")
+    section = Section("threads", "Threads", short="Threads", fill="" if swept else FILL)
     if not swept:
         return section
     section.lead = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
     section.charts = [Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))]
     section.notes = [best(key, its) for key, its in swept.items()]
     return section
+
+
+def threads_of(timing):
+    """Of the row, or of its run; 0: all that there are, or not known."""
+    text = timing.key.get("differs", {}).get("threads") or timing.origin.context.get("threads", "")
+    return int(text) if re.fullmatch("[0-9]{1,6}", text) else 0
+
+
+def machine(timing):
+    """Runs of one machine with different threads are often different files."""
+    names = [timing.origin.machine(timing.key["backend"]), program(timing.key["backend"])]
+    return " ".join([", ".join(names), *differences(timing.key, without=("threads",))])
 
 
 def drawn(swept):

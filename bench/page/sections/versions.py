@@ -1,30 +1,31 @@
-"""Two versions, builds or machines: the ratio of each row, sorted, with its interval. What is said of a row, and by which
-numbers, is bench/race's."""
+"""Two versions, builds or machines: the ratio of each row, sorted, with its interval. The verdicts are those of
+`lamina_bench compare` and of bench/race/versions, as their files have them; nothing is judged here."""
 
 import altair
 
-import verdicts
 from page import again, charts
 from page.measured import Comparison
 from page.parts import Cell, Chart, Row, Section, Table
 from page.text import digits, milliseconds
 
+UNJUDGED = "not judged"
 MARKS = {"slower": "slower", "faster": "faster"}
-COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "not decided": "var(--muted)"}
+COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", UNJUDGED: "var(--c7)", "not decided": "var(--muted)"}
+
 
 
 def make(model):
-    found = [*model.comparisons, *across(model)]
-    found = [one for one in found if one.ratio]
+    found = [one for one in [*model.comparisons, *across(model)] if one.ratio]
     section = Section("versions", "Two versions", short="Versions", fill="" if found else "lamina_bench compare BEFORE.json AFTER.json --benchmark_out=compared.json")
     if not found:
         return section
-    section.lead = ("Time of the second over time of the first, by row, with the 95 % interval of the ratio. Below 1 the second is faster. "
-                    f"A difference counts from {100 * verdicts.LEAST:.0f} % on, and only if the interval leaves 1 out; ties are grey.")
+    section.lead = ("Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those of "
+                    "lamina_bench compare and bench/race/versions; what is equal, or not decided, is grey.")
     section.charts = [Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))]
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
-    if any(one.origin is None for one in found):
-        section.notes.append("Runs in different files did not take turns: what disturbed one of them is in the ratio. bench/race/versions lets both take turns.")
+    if any(one.verdict == UNJUDGED for one in found):
+        section.notes.append("Ratios of medians that nothing has judged yet: lamina_bench compare FIRST.json SECOND.json --benchmark_out=compared.json "
+                             "does, and its file is one more file of a page. bench/race/versions lets both versions take turns.")
     return section
 
 
@@ -36,7 +37,7 @@ def by_pair(found):
     pairs = {}
     for one in found:
         pairs.setdefault(pair_of(one), []).append(one)
-    return dict(sorted(pairs.items(), key=lambda pair: -len(pair[1])))
+    return dict(sorted(pairs.items(), key=lambda pair: (pair[1][0].verdict == UNJUDGED, -len(pair[1]))))
 
 
 def counted(pair, its):
@@ -62,14 +63,13 @@ def across(model):
 
 
 def pair(first, other, shared):
-    """By bench/race/verdicts: repetition by repetition, as its rounds."""
-    def rounds(timing):
-        return [verdicts.Observation(seconds=one, algorithm=timing.algorithm, memory_MiB=timing.counters.get("plan_MiB", 0), key=timing.key)
-                for one in timing.seconds]
-    found = verdicts.compare({name: rounds(first[name]) for name in shared}, {name: rounds(other[name]) for name in shared})
-    a, b = (label(next(iter(its.values())).origin) for its in (first, other))
-    return [Comparison(None, one.name, one.key, one.verdict.replace("undecided", "not decided"), a, b, one.ratio, one.low, one.high, one.first_seconds,
-                       one.seconds, ", ".join(filter(None, (one.regression, one.evidence)))) for one in found if one.seconds > 0]
+    """The medians' ratios, without a verdict."""
+    found = []
+    for name in shared:
+        before, after = (its[name].interval.middle for its in (first, other))
+        found.append(Comparison(None, name, first[name].key, UNJUDGED, label(first[name].origin), label(other[name].origin), after / before,
+                                first_seconds=before, seconds=after))
+    return found
 
 
 def label(origin):
@@ -92,7 +92,7 @@ def drawn(found):
     series = charts.series("verdict", "versions_series")
     x = altair.X("place:Q", title="rows, sorted by ratio", axis=altair.Axis(labels=False, ticks=False, grid=False), scale=altair.Scale(padding=12))
     y = altair.Y("ratio:Q", title="time of the second / first", scale=altair.Scale(type="log", nice=False, padding=12), axis=altair.Axis(format=".3~g", tickCount=6))
-    tip = ["row:N", altair.Tooltip("ratio:Q", format=".4f"), altair.Tooltip("low:Q", title="95 % from", format=".4f"), altair.Tooltip("high:Q", title="to", format=".4f"), "verdict:N", altair.Tooltip("why:N", title="evidence")]
+    tip = ["row:N", altair.Tooltip("ratio:Q", format=".4f"), altair.Tooltip("low:Q", title="from", format=".4f"), altair.Tooltip("high:Q", title="to", format=".4f"), "verdict:N", altair.Tooltip("why:N", title="evidence")]
     one = altair.Chart(charts.data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3]).encode(y="ratio:Q")
     bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=charts.chosen(series))
     dots = base.mark_point(filled=True, size=45, opacity=1, cursor="pointer").encode(x=x, y=y, color=color, opacity=charts.chosen(series), tooltip=tip).add_params(charts.zoom("versions_zoom"))
