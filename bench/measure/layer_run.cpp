@@ -56,8 +56,11 @@ std::vector<Tensor> LayerRun::results() const {
   if (pass_ == Pass::backward_params) {
     for (const std::string& name : plan_.parameter_names()) tensors.push_back(plan_.parameter_gradient(name));
   } else {
-    for (const Node& node : plan_.graph().nodes())
-      if (node.inputs.empty()) tensors.push_back(plan_.input_gradient(node.name));
+    const Node& node = plan_.graph().nodes().back();
+    const std::vector<bool> with_gradient = inputs_with_gradient(plan_.graph(), node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (with_gradient[i])
+        tensors.push_back(plan_.input_gradient(plan_.graph().nodes()[static_cast<std::size_t>(node.inputs[i])].name));
   }
   return tensors;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "io/quantities.h"
@@ -87,7 +88,8 @@ std::vector<Row> layer_rows(Session& session, const RunOptions& options, const C
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const auto append = [&](Pass pass) { append_rows(rows, session, options, c, graph, layer, pass); };
     append(Pass::forward);
-    append(Pass::backward_data);
+    const std::vector<bool> with_gradient = inputs_with_gradient(graph, layer.first());
+    if (std::find(with_gradient.begin(), with_gradient.end(), true) != with_gradient.end()) append(Pass::backward_data);
     if (!layer.first().params.empty()) append(Pass::backward_params);
   }
   return rows;

@@ -1,4 +1,4 @@
-// Compares gradients with central differences that stay away from the kinks of ReLU, max pooling and the losses.
+// Compares gradients with central differences that stay away from kinks.
 
 #include "lamina/gradient_check.h"
 
@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "kinks.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
 #include "run/initial.h"
@@ -17,6 +18,7 @@
 namespace lamina {
 namespace {
 
+using planner::Kinks;
 using Values = std::vector<double>;
 
 constexpr int most_halvings = 10;
@@ -33,92 +35,6 @@ Values normal(std::int64_t count, std::uint64_t key) {
   fill_normal(values, key);
   return values;
 }
-
-/// The side of every kink that a run is on, and the distance to the nearest kink.
-struct Kinks {
-  std::vector<std::int32_t> sides;
-  double margin = std::numeric_limits<double>::infinity();
-
-  void near(double distance) {
-    // A distance of exactly 0 is built in (a dropped value, a window of rectified zeros) and stays 0 in every run.
-    if (distance > 0) margin = std::min(margin, distance);
-  }
-
-  void add_signs(const Values& x) {
-    for (const double value : x) {
-      sides.push_back(value > 0 ? 1 : 0);
-      near(std::abs(value));
-    }
-  }
-
-  void add_winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
-    for (std::int64_t plane = 0; plane < std::int64_t{x.n} * x.c; ++plane)
-      for (int p = 0; p < y.h; ++p)
-        for (int q = 0; q < y.w; ++q) {
-          const int top = p * op.stride.h - op.pad.h, left = q * op.stride.w - op.pad.w;
-          const auto each = [&](const auto& visit) {
-            for (int h = std::max(top, 0); h < std::min(top + op.window.h, x.h); ++h)
-              for (int w = std::max(left, 0); w < std::min(left + op.window.w, x.w); ++w)
-                visit(h * x.w + w, values[static_cast<std::size_t>(plane * x.plane() + h * x.w + w)]);
-          };
-          double first = -std::numeric_limits<double>::infinity();
-          each([&](int, double value) { first = std::max(first, value); });
-          // Values that are equal by construction (a constant background) may differ by rounding: no kink.
-          const double tie = 1e-11 * std::max(1.0, std::abs(first));
-          int winner = -1;
-          each([&](int place, double value) {
-            if (first - value > tie)
-              near(first - value);
-            else if (winner < 0)
-              winner = place;
-          });
-          sides.push_back(winner);
-        }
-  }
-};
-
-/// Kinks of the losses: where the accuracy jumps and where the clip begins.
-struct LossKinks {
-  Kinks& kinks;
-  const Values& logits;
-  const Shape& shape;
-
-  void side_of(double value, double border) {
-    kinks.sides.push_back(value > border ? 1 : 0);
-    kinks.near(std::abs(value - border));
-  }
-
-  /// `labels` chooses the probability that is clipped.
-  void softmax(double clip, const Values& labels) {
-    const std::int64_t plane = shape.plane();
-    for (std::int64_t row = 0; row < shape.n * plane; ++row) {
-      const auto at = [&](std::int64_t c) {
-        return logits[static_cast<std::size_t>((row / plane * shape.c + c) * plane + row % plane)];
-      };
-      std::int64_t winner = 0;
-      for (std::int64_t c = 1; c < shape.c; ++c)
-        if (at(c) > at(winner)) winner = c;
-      kinks.sides.push_back(static_cast<std::int32_t>(winner));
-      double sum = 0;
-      for (std::int64_t c = 0; c < shape.c; ++c) {
-        sum += std::exp(at(c) - at(winner));
-        if (c != winner) kinks.near(at(winner) - at(c));
-      }
-      const double label = labels[static_cast<std::size_t>(row)];
-      if (clip == 0 || !(label >= 0 && label < shape.c)) continue;
-      const double log_p = at(static_cast<std::int64_t>(label)) - at(winner) - std::log(sum);
-      side_of(log_p, std::log(clip));
-      side_of(log_p, std::log1p(-clip));
-    }
-  }
-
-  void sigmoid(double clip) {
-    for (const double x : logits) {
-      side_of(x, 0);
-      if (clip > 0) side_of(std::abs(x), std::log1p(-clip) - std::log(clip));
-    }
-  }
-};
 
 /// The plan under test. If it does not keep its values, a second plan shows the values before every kink.
 class Subject {
@@ -164,19 +80,15 @@ class Subject {
     Kinks kinks;
     const std::vector<Node>& nodes = plan_.graph().nodes();
     for (const Node& node : nodes) {
-      const auto source = [&](std::size_t i) -> const Node& { return nodes[static_cast<std::size_t>(node.inputs[i])]; };
-      const auto values = [&](std::size_t i) {
-        const bool is_input = std::holds_alternative<Input>(source(i).op);
-        return read(device_, is_input ? plan.input(source(i).name) : plan.value(source(i).name));
+      const auto source = [&](std::size_t input) -> const Node& {
+        return nodes[static_cast<std::size_t>(node.inputs[input])];
       };
-      if (const auto* pool = std::get_if<MaxPool>(&node.op))
-        kinks.add_winners(*pool, source(0).shape, node.shape, values(0));
-      else if (std::holds_alternative<Relu>(node.op))
-        kinks.add_signs(values(0));
-      else if (const auto* loss = std::get_if<SoftmaxCrossEntropy>(&node.op))
-        LossKinks{kinks, values(0), source(0).shape}.softmax(loss->clip, values(1));
-      else if (const auto* two = std::get_if<SigmoidCrossEntropy>(&node.op))
-        LossKinks{kinks, values(0), source(0).shape}.sigmoid(two->clip);
+      std::vector<Shape> x;
+      for (std::size_t input = 0; input < node.inputs.size(); ++input) x.push_back(source(input).shape);
+      kinks.add(node.op, x, node.shape, [&](std::size_t input) {
+        const Node& from = source(input);
+        return read(device_, std::holds_alternative<Input>(from.op) ? plan.input(from.name) : plan.value(from.name));
+      });
     }
     return kinks;
   }

@@ -1,7 +1,10 @@
 // A pass allocates nothing: whatever it needs was planned.
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "counter.h"
@@ -9,6 +12,7 @@
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "support/backend.h"
+#include "support/cases/random_graph.h"
 #include "support/catch.h"
 
 using namespace lamina;
@@ -76,6 +80,31 @@ TEST_CASE("no pass and no update allocates, in training or inference, on one thr
         }
     }
   }
+}
+
+TEST_CASE("no pass and no update of a random graph allocates, and its memory is what was predicted", "[random]") {
+  std::set<std::string_view> ops;
+  test::Dice dice(test::seed() ^ 0xA110C);
+  for (int round = 0; round < 60; ++round) {
+    const Graph graph = test::random_graph(dice, dice(3, 14));
+    const auto backend = make_backend("eigen", {.threads = dice(1, 2)});
+    Options options;
+    options.dtype = dice.chance(0.5) ? DType::f32 : DType::f64;
+    options.keep = dice.chance(0.5) ? Keep::all : Keep::cheap;
+    options.mode = dice.chance(0.2) ? Mode::inference : Mode::training;
+    if (options.mode == Mode::training) {
+      options.input_gradient = dice.chance(0.5);
+      options.optimiser = Adam{};
+      options.clip_norm = 1;
+    }
+    Plan plan(graph, *backend, options);
+    INFO("seed " << test::seed() << ", round " << round);
+    CHECK(in_a_pass(plan) == 0);
+    CHECK(predict_memory(graph, *backend, options).total() == plan.memory().total());
+    if (options.mode == Mode::training)
+      for (const Node& node : graph.nodes()) ops.insert(op_name(node.op));
+  }
+  CHECK(ops.size() == std::variant_size_v<Op>);  // each was in a training
 }
 
 TEST_CASE("no algorithm allocates in a pass, with any instruction set of this machine") {

@@ -14,6 +14,8 @@
 #include "io/quantities.h"
 #include "lamina/error.h"
 #include "measure/costs.h"
+#include "measure/layer_run.h"
+#include "measure/layers.h"
 #include "rows/progress.h"
 #include "support/backend.h"
 #include "support/catch.h"
@@ -82,6 +84,32 @@ TEST_CASE("rows of a layer give times on a backend that runs") {
     passes.insert(row.group->parts[0]);
   }
   REQUIRE(passes == std::set<std::string>{"forward", "backward_data", "backward_params"});
+}
+
+TEST_CASE("a layer of labels or ids runs every pass that it has, and their gradient is not asked for") {
+  Session session;
+  Backend& backend = session.backends.at("eigen");
+  const Config c{"", "eigen", DType::f32, Layout::nchw, 4};
+  Graph graph("classes of words");
+  const Value labels = graph.input({4, 1, 1, 1}, "labels");
+  Value x = embedding(graph.input({4, 1, 6, 1}, "ids"), "words", {.vocabulary = 9, .features = 5});
+  x = lstm(x, "lstm", {.hidden = 3, .steps = Steps::last});
+  softmax_cross_entropy(x, labels, "loss");
+  Graph letters("letters");
+  lstm(letters.input({4, 1, 6, 1}, "ids"), "lstm of ids", {.hidden = 3, .vocabulary = 9});
+  const auto runs = [&](const Graph& of, const char* name, Pass pass) {
+    const Node& node = of.node(name);
+    const auto run = open_layer(backend, c, of, node, pass, {}, {}, no_reference_yet());
+    return run->run().seconds > 0 && run->facts().same_bits && run->facts().runs_compared >= 2;
+  };
+  CHECK(inputs_with_gradient(graph, graph.node("words")) == std::vector<bool>{false});
+  CHECK(inputs_with_gradient(graph, graph.node("lstm")) == std::vector<bool>{true});
+  CHECK(inputs_with_gradient(graph, graph.node("loss")) == std::vector<bool>{true, false});
+  CHECK(inputs_with_gradient(letters, letters.node("lstm of ids")) == std::vector<bool>{false});
+  for (const char* name : {"words", "lstm", "loss"}) CHECK(runs(graph, name, Pass::forward));
+  for (const char* name : {"lstm", "loss"}) CHECK(runs(graph, name, Pass::backward_data));
+  for (const char* name : {"words", "lstm"}) CHECK(runs(graph, name, Pass::backward_params));
+  CHECK(runs(letters, "lstm of ids", Pass::backward_params));
 }
 
 TEST_CASE("where a layer has a choice of algorithms, one row is by the backend's pick, and names it") {

@@ -1,6 +1,7 @@
-// Every workload, smaller than published, learns its synthetic set to what is possible.
+// Every workload, smaller than published, learns its synthetic set to what is possible: loss and accuracy are within 2
+// % of the best classifier's.
 
-#include <cstdio>
+#include <cmath>
 
 #include "lamina/workloads.h"
 #include "support/backend.h"
@@ -10,39 +11,61 @@ using namespace lamina;
 
 namespace {
 
+/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, leaves the parameters of a small set
+/// moving about the optimum: lstm_text stays 5 % above it.
 struct Small {
   const char* name;
   double share;
   int width_divisor, batch, epochs;
-  double learning_rate;  ///< 0: the workload's; more where there are fewer steps
+  double rate;
 };
+
+/// New samples of the chain, one at each character, and the chain's own loss on them.
+struct NewText {
+  std::unique_ptr<Source> source;
+  double loss;
+};
+
+NewText new_text() {
+  const MarkovText chain;
+  const std::string text = chain.draw(20000, 99);
+  return {text_source(make_text(text), {.step = 1}), chain.loss(text)};
+}
 
 void check(const Small& small) {
   const auto backend = make_backend("eigen");
   PreparedWorkload ready =
       prepare(workload(small.name),
               {.share = small.share, .width_divisor = small.width_divisor, .batch = small.batch, .seed = 1});
-  if (small.learning_rate > 0) ready.options.learning_rate = constant_rate(small.learning_rate);
+  const auto batches = static_cast<std::uint64_t>(ready.training->count() / small.batch);
+  ready.options.learning_rate = cosine(small.rate, 0, static_cast<std::uint64_t>(small.epochs) * batches);
   Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
   const EpochResult last = trainer.train(small.epochs).back();
   REQUIRE(ready.optimum);
-  INFO(small.name << ": loss " << last.training.loss << ", accuracy " << last.training.accuracy << ", validation "
-                  << last.validation.loss << ", " << last.validation.accuracy << "; the best possible are "
-                  << ready.optimum->loss << " and " << ready.optimum->accuracy << "; " << last.seconds
-                  << " s an epoch");
-  if (ready.validation != nullptr) {
-    CHECK(last.validation.accuracy >= 0.98 * ready.optimum->accuracy);
-    CHECK(last.validation.accuracy <= ready.optimum->accuracy + 0.02);  // three deviations of a thousand samples
-  } else {
-    CHECK(last.training.loss <= 1.02 * ready.optimum->loss);
+  Optimum best = *ready.optimum;
+  Score score = last.validation;
+  if (ready.validation == nullptr) {
+    const NewText text = new_text();
+    score = trainer.evaluate(*text.source);
+    best.loss = text.loss;
   }
+  INFO(small.name << ": loss " << score.loss << ", accuracy " << score.accuracy << "; the best possible are "
+                  << best.loss << " and " << best.accuracy << " (margins " << best.loss_margin << ", "
+                  << best.accuracy_margin << "); in training " << last.training.loss << " and "
+                  << last.training.accuracy << "; " << last.seconds << " s an epoch");
+  CHECK(score.accuracy >= 0.98 * best.accuracy);
+  CHECK(score.accuracy <= best.accuracy + 0.02);  // three deviations of a thousand samples
+  if (ready.validation == nullptr) CHECK(score.loss <= 1.02 * best.loss);
+  CHECK(score.loss >= 0.98 * best.loss);
 }
 
 }  // namespace
 
-TEST_CASE("mnist_mlp reaches the best possible accuracy on rendered digits") { check({"mnist_mlp", 0.2, 2, 64, 6, 0}); }
+TEST_CASE("mnist_mlp reaches the best possible accuracy on rendered digits") {
+  check({"mnist_mlp", 0.2, 2, 64, 6, 1e-3});
+}
 
-TEST_CASE("mnist_cnn reaches the best possible accuracy on rendered digits") { check({"mnist_cnn", 0.1, 4, 64, 4, 0}); }
+TEST_CASE("mnist_cnn reaches the best possible accuracy on rendered digits") { check({"mnist_cnn", 0.1, 4, 64, 4, 1}); }
 
 TEST_CASE("cifar10_cnn reaches the best possible accuracy on rendered letters") {
   check({"cifar10_cnn", 0.1, 4, 32, 6, 2e-3});
@@ -55,3 +78,5 @@ TEST_CASE("imdb_fasttext reaches the best possible accuracy on drawn reviews") {
 TEST_CASE("imdb_bilstm reaches the best possible accuracy on drawn reviews") {
   check({"imdb_bilstm", 0.6, 4, 32, 2, 3e-3});
 }
+
+TEST_CASE("lstm_text reaches the entropy rate of a Markov chain") { check({"lstm_text", 1, 4, 128, 2, 0.02}); }

@@ -16,10 +16,11 @@ class Builder {
     const int n = dice(1, 3);
     keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x0"));
     if (dice.chance(0.3)) keep(graph_.input({n, dice(2, 5), dice(3, 6), dice(3, 6)}, "x1"));
+    if (dice.chance(0.3)) words(n);
   }
 
   void step() {
-    switch (dice_(0, 13)) {
+    switch (dice_(0, 15)) {
       case 0:
       case 1: return convolution();
       case 2: return pooling();
@@ -33,6 +34,8 @@ class Builder {
       case 10: return sum();
       case 11: return join();
       case 12: return part();
+      case 13: return dice_.chance(0.5) ? keep(sigmoid(read(), name("sigmoid"))) : keep(tanh(read(), name("tanh")));
+      case 14: return sequence();
       default: return residual();
     }
   }
@@ -46,6 +49,9 @@ class Builder {
     for (const Value x : loose) heads.push_back(fully_connected(x, name("fc"), {.outputs = 3}));
     Value y = heads[0];
     for (std::size_t i = 1; i < heads.size(); ++i) y = add(y, heads[i], name("total"));
+    const int loss = dice_(0, 5);
+    if (loss == 0) softmax_cross_entropy(y, graph_.input({y.shape().n, 1, 1, 1}, "labels"), "loss", {.clip = 1e-7});
+    if (loss == 1) sigmoid_cross_entropy(y, graph_.input(y.shape(), "labels"), "loss");
     return std::move(graph_);
   }
 
@@ -139,6 +145,24 @@ class Builder {
     const Value x = read();
     const int channels = dice_(1, x.shape().c);
     keep(slice(x, name("slice"), {.first = dice_(0, x.shape().c - channels), .channels = channels}));
+  }
+
+  /// Ids as vectors, as a sequence or as a map.
+  void words(int n) {
+    const int width = dice_.chance(0.5) ? 1 : dice_(2, 4);
+    const Value ids = graph_.input({n, 1, dice_(2, 5), width}, "ids");
+    keep(embedding(ids, name("embedding"), {.vocabulary = dice_(2, 6), .features = dice_(1, 4)}));
+    if (width == 1 && dice_.chance(0.5))
+      keep(lstm(ids, name("lstm"), {.hidden = dice_(1, 4), .reverse = dice_.chance(0.5), .vocabulary = 7}));
+  }
+
+  /// An LSTM over a value of one column, else over the mean of each channel as one step.
+  void sequence() {
+    Value x = read();
+    if (x.shape().w != 1) x = global_average_pool(x, name("global_average_pool"));
+    keep(lstm(
+        x, name("lstm"),
+        {.hidden = dice_(1, 4), .steps = dice_.chance(0.5) ? Steps::all : Steps::last, .reverse = dice_.chance(0.5)}));
   }
 
   void residual() {

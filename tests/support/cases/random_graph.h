@@ -7,7 +7,7 @@
 namespace lamina::test {
 
 /// A graph of about `size` ops on small maps, a function of the dice alone. Every node is read; the output is {n, 3, 1,
-/// 1}.
+/// 1}, or that of a loss of them.
 Graph random_graph(Dice&, int size);
 
 }  // namespace lamina::test

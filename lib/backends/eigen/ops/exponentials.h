@@ -33,14 +33,6 @@ void sigmoid_of(Chunk<T>& x) {
   x = T(1) / (T(1) + (-x).exp());
 }
 
-/// tanh(x), in place; in f64 one after the other, by the mathematics library. The vectorised one ends at 1 and loses
-/// NaN.
-template <class T>
-void tanh_of(Chunk<T>& x) {
-  const Chunk<T> tanh = x.tanh();
-  x = (x == x).select(tanh, x);
-}
-
 /// Calls work(n, first pixel, pixels) for chunks of pixels that cover every image once.
 template <class Work>
 void split_chunks(Pool& pool, const Shape& shape, Work&& work) {

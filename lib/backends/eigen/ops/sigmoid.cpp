@@ -6,7 +6,7 @@ namespace lamina::eigen {
 
 Lowered lower(const Sigmoid&, const Spec& spec, const Choice&, const Context& context) {
   return lower_smooth(
-      spec, context, [](auto& x) { sigmoid_of(x); }, [](auto y) { return y * (1 - y); });
+      spec, context, [](const auto& kernels) { return kernels.logistic; }, [](auto y) { return y * (1 - y); });
 }
 
 }  // namespace lamina::eigen

@@ -1,23 +1,16 @@
 #pragma once
 // Element-wise ops that are one smooth function, whose gradient follows from y: Sigmoid and Tanh.
 
-#include "exponentials.h"
+#include "../micro_kernels/activation_kernels.h"
+#include "../runtime/elements.h"
 
 namespace lamina::eigen {
 
-/// y = f(x), by `f(Chunk<T>&)` in place.
-template <class T, class F>
-void forward_smooth(Pool& pool, const Args& args, F f) {
+/// y = f(x) by a function of the instruction set, which gives an element the same bits wherever it is.
+template <class T>
+void forward_smooth(Pool& pool, const Args& args, void (*f)(T* to, const T* from, std::int64_t count)) {
   split_images(pool, args.y.shape, [&](std::int64_t n, std::int64_t first, std::int64_t last) {
-    const T* x = image<const T>(args.x[0], n);
-    T* y = image<T>(args.y, n);
-    Chunk<T> part;
-    for (std::int64_t i = first; i < last; i += chunk) {
-      const std::int64_t count = std::min(chunk, last - i);
-      load(x + i, count, part);
-      f(part);
-      std::copy_n(part.data(), count, y + i);
-    }
+    f(image<T>(args.y, n) + first, image<const T>(args.x[0], n) + first, last - first);
   });
 }
 
@@ -38,11 +31,14 @@ void backward_smooth(Pool& pool, const Args& args, bool adds, Slope slope) {
   });
 }
 
-/// The unit of such an op, from functions that take a Chunk<T>& and a T.
+/// The unit of such an op: `f` picks the function of an ActivationKernels<T>, `slope` takes a T.
 template <class F, class Slope>
 Lowered lower_smooth(const Spec& spec, const Context& context, F f, Slope slope) {
   return lower_in_place(
-      spec, context.pool, [f]<class T>(Pool& pool, const Args& args) { forward_smooth<T>(pool, args, f); },
+      spec, context.pool,
+      [f, set = &context.set]<class T>(Pool& pool, const Args& args) {
+        forward_smooth<T>(pool, args, f(set->of<T>().activations));
+      },
       [slope]<class T>(Pool& pool, const Args& args, bool adds) { backward_smooth<T>(pool, args, adds, slope); });
 }
 

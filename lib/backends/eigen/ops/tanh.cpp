@@ -6,7 +6,7 @@ namespace lamina::eigen {
 
 Lowered lower(const Tanh&, const Spec& spec, const Choice&, const Context& context) {
   return lower_smooth(
-      spec, context, [](auto& x) { tanh_of(x); }, [](auto y) { return 1 - y * y; });
+      spec, context, [](const auto& kernels) { return kernels.tanh; }, [](auto y) { return 1 - y * y; });
 }
 
 }  // namespace lamina::eigen

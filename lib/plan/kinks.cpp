@@ -1,0 +1,104 @@
+// Where ReLU, max pooling and the losses have no derivative.
+
+#include "kinks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+namespace lamina::planner {
+namespace {
+
+using Values = std::vector<double>;
+
+/// Adds the kinks of one op.
+struct Adder {
+  Kinks& kinks;
+
+  void near(double distance) {
+    // A distance of exactly 0 is built in (a dropped value, a window of rectified zeros) and stays 0 in every run.
+    if (distance > 0) kinks.margin = std::min(kinks.margin, distance);
+  }
+
+  void side_of(double value, double border) {
+    kinks.sides.push_back(value > border ? 1 : 0);
+    near(std::abs(value - border));
+  }
+
+  void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
+    for (std::int64_t plane = 0; plane < std::int64_t{x.n} * x.c; ++plane)
+      for (int p = 0; p < y.h; ++p)
+        for (int q = 0; q < y.w; ++q) {
+          const int top = p * op.stride.h - op.pad.h, left = q * op.stride.w - op.pad.w;
+          const auto each = [&](const auto& visit) {
+            for (int h = std::max(top, 0); h < std::min(top + op.window.h, x.h); ++h)
+              for (int w = std::max(left, 0); w < std::min(left + op.window.w, x.w); ++w)
+                visit(h * x.w + w, values[static_cast<std::size_t>(plane * x.plane() + h * x.w + w)]);
+          };
+          double first = -std::numeric_limits<double>::infinity();
+          each([&](int, double value) { first = std::max(first, value); });
+          // Values that are equal by construction (a constant background) may differ by rounding: no kink.
+          const double tie = 1e-11 * std::max(1.0, std::abs(first));
+          int winner = -1;
+          each([&](int place, double value) {
+            if (first - value > tie)
+              near(first - value);
+            else if (winner < 0)
+              winner = place;
+          });
+          kinks.sides.push_back(winner);
+        }
+  }
+
+  // Of the losses: where the accuracy jumps and where the clip begins.
+
+  /// `labels` chooses the probability that is clipped.
+  void softmax(double clip, const Shape& shape, const Values& logits, const Values& labels) {
+    const std::int64_t plane = shape.plane();
+    for (std::int64_t row = 0; row < shape.n * plane; ++row) {
+      const auto at = [&](std::int64_t c) {
+        return logits[static_cast<std::size_t>((row / plane * shape.c + c) * plane + row % plane)];
+      };
+      std::int64_t winner = 0;
+      for (std::int64_t c = 1; c < shape.c; ++c)
+        if (at(c) > at(winner)) winner = c;
+      kinks.sides.push_back(static_cast<std::int32_t>(winner));
+      double sum = 0;
+      for (std::int64_t c = 0; c < shape.c; ++c) {
+        sum += std::exp(at(c) - at(winner));
+        if (c != winner) near(at(winner) - at(c));
+      }
+      const double label = labels[static_cast<std::size_t>(row)];
+      if (clip == 0 || !(label >= 0 && label < shape.c)) continue;
+      const double log_p = at(static_cast<std::int64_t>(label)) - at(winner) - std::log(sum);
+      side_of(log_p, std::log(clip));
+      side_of(log_p, std::log1p(-clip));
+    }
+  }
+
+  void sigmoid(double clip, const Values& logits) {
+    for (const double x : logits) {
+      side_of(x, 0);
+      if (clip > 0) side_of(std::abs(x), std::log1p(-clip) - std::log(clip));
+    }
+  }
+};
+
+}  // namespace
+
+void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
+                const std::function<Values(std::size_t)>& values) {
+  Adder adder{*this};
+  if (const auto* const pool = std::get_if<MaxPool>(&op)) {
+    adder.winners(*pool, x[0], y, values(0));
+  } else if (std::holds_alternative<Relu>(op)) {
+    for (const double value : values(0)) adder.side_of(value, 0);
+  } else if (const auto* const loss = std::get_if<SoftmaxCrossEntropy>(&op)) {
+    adder.softmax(loss->clip, x[0], values(0), values(1));
+  } else if (const auto* const two = std::get_if<SigmoidCrossEntropy>(&op)) {
+    adder.sigmoid(two->clip, values(0));
+  }
+}
+
+}  // namespace lamina::planner

@@ -1,0 +1,25 @@
+#pragma once
+// Kinks: where the output of a graph has no derivative, and a difference across them says nothing.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "lamina/op.h"
+#include "lamina/shape.h"
+
+namespace lamina::planner {
+
+/// The side of every kink that a run is on, and the distance to the nearest kink.
+struct Kinks {
+  std::vector<std::int32_t> sides;
+  double margin = std::numeric_limits<double>::infinity();
+
+  /// Adds those of an op with inputs of these shapes. `values(i)` gives the numbers of input i, dense.
+  void add(const Op&, const std::vector<Shape>& x, const Shape& y,
+           const std::function<std::vector<double>(std::size_t)>& values);
+};
+
+}  // namespace lamina::planner
