@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "compare/compare.h"
 #include "context/devices.h"
 #include "io/interrupt.h"
 #include "lamina/error.h"
@@ -160,6 +163,41 @@ Action frontier(CLI::App& app) {
   };
 }
 
+/// A share as "3%".
+CLI::Option* add_share(CLI::App& app, const char* names, const std::function<void(double)>& take, const char* text) {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [names, take](const std::string& word) {
+            char* end = nullptr;
+            const double percent = std::strtod(word.c_str(), &end);
+            if (end == word.c_str() || std::string(end) != "%" || !(percent > 0 && percent < 1000))
+              throw CLI::ValidationError(names, fmt::format("takes a share above 0, as 3%, not \"{}\"", word));
+            take(percent / 100);
+          },
+          text)
+      ->type_name("SHARE%");
+}
+
+Action compare(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  app.add_option("first", options->first, "File that --benchmark_out wrote, before a change")
+      ->type_name("A.json")
+      ->required();
+  app.add_option("second", options->second, "Likewise, after it")->type_name("B.json")->required();
+  add_share(
+      app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
+      "Exit status 3 if a row is slower by more, fails in B alone, or is missing there");
+  add_share(
+      app, "--smallest", [options](double share) { options->rules.smallest = share; },
+      "The change to find; within it rows are equal; default: 2%");
+  app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too");
+  app.add_flag("--other_machine", options->other_machine, "Compare files of different machines or threads");
+  add_format(app, options->format);
+  add_out(app, options->out);
+  return [options](const MakeBackend&) { return compare_files(*options, print_now); };
+}
+
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options, guaranteed);
@@ -288,6 +326,9 @@ constexpr Command all[] = {
      "Per layer and pass, the algorithms that none beats in time, workspace and error, and the fastest network of them "
      "under the limits",
      frontier},
+    {"compare",
+     "Two files of results, row by row and layer by layer: faster, slower, equal or not decided; a gate for CI",
+     compare},
     {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},
     {"describe",
      "Layers: name, op, output, parameters, multiply-adds, bytes per image; with --backend, each layer's algorithms, "

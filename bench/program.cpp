@@ -26,7 +26,8 @@ constexpr const char* about =
     "Without a subcommand it is `run`; without a filter that is forward, backward and total of ten networks.";
 constexpr const char* exits =
     "`lamina_bench SUBCOMMAND --help` has the flags.\n"
-    "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted).";
+    "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
+    "of compare also 3 (slower than the limit).";
 
 /// What flags of former versions are now.
 constexpr std::array<std::pair<const char*, const char*>, 11> former = {

@@ -96,6 +96,7 @@ void add_facts(Json& entry, const Row& row, const Outcome& outcome, const std::v
   const std::vector<Sample>& all = outcome.samples[row.part];
   if (all.empty()) return;
   const Grade its = grade(seconds_of(all), conditions_of(all, outcome.conditions));
+  if (outcome.conditions.others) entry["others_share"] = *outcome.conditions.others;
   entry["grade"] = std::string(1, its.letter);
   entry["grade_reasons"] = its.reasons;
 }

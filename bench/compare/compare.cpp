@@ -1,0 +1,142 @@
+// The subcommand `compare`.
+
+#include "compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/result_file.h"
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
+
+TextTable table_of(const Comparison& comparison) {
+  TextTable table{{{"row"},
+                   {"first ms", true},
+                   {"second ms", true},
+                   {"ratio", true},
+                   {"interval"},
+                   {"verdict"},
+                   {"grades"},
+                   {"reason"}}};
+  for (const ComparedRow& row : comparison.rows) {
+    const bool timed = row.first_seconds > 0 && row.seconds > 0;
+    table.rows.push_back({row.name, milliseconds(row.first_seconds), milliseconds(row.seconds),
+                          timed ? fmt::format("{:.4f}", row.ratio.middle) : "",
+                          timed ? fmt::format("{:.4f} .. {:.4f}", row.ratio.low, row.ratio.high) : "",
+                          to_string(row.verdict), row.grades, row.reason});
+  }
+  return table;
+}
+
+std::string head(const CompareOptions& options, const RunFile& first, const RunFile& second) {
+  std::string text;
+  for (const auto& [which, file] : {std::pair("First", &first), std::pair("Second", &second)}) {
+    const auto fact = [&](const char* name, const char* before) {
+      const std::string value = file->fact(name);
+      return value.empty() ? value : before + value;
+    };
+    text += fmt::format("{}: {}{}{}\n", which, file->path.string(), fact("commit", ", commit "),
+                        fact("time_start", ", begun "));
+  }
+  if (options.other_machine)
+    for (const std::string& difference : other_machine(first, second))
+      text += fmt::format("Different machines: {}\n", difference);
+  return text + "\n";
+}
+
+std::string percent(double share) { return fmt::format("{:g} %", 100 * share); }
+
+std::string summary(const Comparison& comparison, const CompareRules& rules) {
+  std::vector<std::string> counts;
+  for (const Verdict verdict :
+       {Verdict::slower, Verdict::faster, Verdict::equal, Verdict::undecided, Verdict::fails, Verdict::missing})
+    if (const std::size_t count = comparison.count(verdict); count > 0)
+      counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  std::string text = fmt::format(
+      "\n{}. Each interval is of {:.4g} %, so that all of them together hold by {:g} %.\n"
+      "Equal: within {} by its interval. Slower, faster: an interval without 1, and at least half of that.\n",
+      fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
+  constexpr std::size_t most = 2000;
+  if (const std::size_t wanted = comparison.samples_wanted(); wanted > most)
+    text += fmt::format("To find {} in every row would take more than {} passes: it needs a quieter machine.\n",
+                        percent(rules.smallest), most);
+  else if (wanted > 0)
+    text += fmt::format("To find {} in every row, measure both with --passes={}.\n", percent(rules.smallest), wanted);
+  return text +
+         "The verdicts assume that the machine was the same for both runs, one after the other. If it was not, take "
+         "turns: bench/race/versions --programs=A,B.\n";
+}
+
+Json json_of(const CompareOptions& options, const RunFile& first, const RunFile& second, const Comparison& comparison) {
+  Json rows = Json::array();
+  for (const ComparedRow& row : comparison.rows) {
+    Json json = {{"name", row.name}, {"key", row.key}, {"verdict", to_string(row.verdict)}};
+    if (row.first_seconds > 0 && row.seconds > 0) {
+      json["ratio"] = row.ratio.middle;
+      json["low"] = row.ratio.low;
+      json["high"] = row.ratio.high;
+      json["first_seconds"] = row.first_seconds;
+      json["seconds"] = row.seconds;
+      json["first_samples"] = row.first_samples;
+      json["samples"] = row.samples;
+    }
+    if (row.samples_wanted > 0) json["samples_wanted"] = row.samples_wanted;
+    if (!row.reason.empty()) json["reason"] = row.reason;
+    rows.push_back(std::move(json));
+  }
+  Json document = {{"context", second.context},
+                   {"first_context", first.context},
+                   {"files", {options.first.string(), options.second.string()}},
+                   {"level", comparison.level},
+                   {"smallest", options.rules.smallest}};
+  if (options.rules.fail_if_slower) document["fail_if_slower"] = *options.rules.fail_if_slower;
+  document["comparisons"] = std::move(rows);
+  return document;
+}
+
+std::string gate_text(const Comparison& comparison, const std::vector<const ComparedRow*>& failed, double limit) {
+  const std::size_t open = comparison.count(Verdict::undecided);
+  if (failed.empty())
+    return fmt::format("No row is slower by more than {} with certainty{}.\n", percent(limit),
+                       open > 0 ? fmt::format("; {} are not decided, and might be", open) : "");
+  std::string text = fmt::format("Fails the limit of {}:\n", percent(limit));
+  for (const ComparedRow* row : failed)
+    text += fmt::format("  {}: {}{}\n", row->name, to_string(row->verdict),
+                        row->verdict == Verdict::slower ? fmt::format(", {:.3f} times", row->ratio.middle) : "");
+  return text;
+}
+
+}  // namespace
+
+int compare_files(const CompareOptions& options, const Print& print) {
+  if (!options.out.empty()) check_writable(options.out);
+  const RunFile first = read_run_file(options.first), second = read_run_file(options.second);
+  if (const std::vector<std::string> differences = other_machine(first, second);
+      !differences.empty() && !options.other_machine)
+    throw UsageError(fmt::format("{} and {} are of different machines ({}); --other_machine compares them anyway",
+                                 options.first.string(), options.second.string(), fmt::join(differences, "; ")));
+  const Comparison comparison = compare(first, second, options.rules);
+  const std::optional<double>& limit = options.rules.fail_if_slower;
+  const auto failed = limit ? comparison.failed(*limit) : std::vector<const ComparedRow*>();
+  const TextTable table = table_of(comparison);
+  if (options.format == Format::csv)
+    print(table.csv());
+  else
+    print(head(options, first, second) + table.text() + summary(comparison, options.rules) +
+          (limit ? gate_text(comparison, failed, *limit) : ""));
+  if (!options.out.empty()) replace_file(options.out, json_of(options, first, second, comparison).dump(2) + "\n");
+  return failed.empty() ? 0 : slower_status;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,59 @@
+#pragma once
+// Two files of results, row by row: how much slower the second is, and whether that can be said.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run_file.h"
+#include "tune/statistics.h"
+
+namespace lamina::bench {
+
+struct CompareRules {
+  double smallest = 0.02;                  ///< the change that should be found: 2 %
+  std::optional<double> fail_if_slower{};  ///< the slowdown that fails: 3 %
+  bool any_load = false;                   ///< judge rows that other programs disturbed, too
+};
+
+enum class Verdict { fails, missing, slower, faster, undecided, equal };
+const char* to_string(Verdict);  ///< "not decided"
+
+/// One row in both files.
+struct ComparedRow {
+  std::string name;
+  nlohmann::ordered_json key{};
+  Verdict verdict = Verdict::undecided;
+  Interval ratio{1, 1, 1};                ///< of the second's time over the first's
+  double first_seconds = 0, seconds = 0;  ///< medians; 0: there are none
+  std::size_t first_samples = 0, samples = 0;
+  std::size_t samples_wanted = 0;  ///< of each run, to find the smallest change; 0: not known
+  std::string grades{};            ///< "A B"
+  std::string reason{};            ///< what the verdict rests on, where that is not the interval
+
+  bool surely_slower = false;  ///< 1 is not in an interval of a level of which fifty times as few fail, either
+
+  /// Whether a gate of so much fails on it.
+  bool is_slower_than(double share) const {
+    return verdict == Verdict::slower && surely_slower && ratio.middle > 1 + share;
+  }
+};
+
+struct Comparison {
+  std::vector<ComparedRow> rows;  ///< what fails first, then by verdict, the greatest change first
+  double level = interval_level;  ///< of each row's interval: together they hold by interval_level
+
+  std::size_t count(Verdict) const;
+  std::size_t samples_wanted() const;  ///< by the undecided rows; 0: none is undecided, or it is not known
+  /// What fails by a limit: rows that are slower by more, that fail in the second file alone, or are missing there.
+  std::vector<const ComparedRow*> failed(double limit) const;
+};
+
+/// Throws UsageError if no row is in both.
+Comparison compare(const RunFile& first, const RunFile& second, const CompareRules&);
+
+/// What of machine and threads differs, one line each: rows of two machines differ for that reason alone.
+std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
+
+}  // namespace lamina::bench

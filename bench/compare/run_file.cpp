@@ -1,0 +1,110 @@
+// A file of results as rows.
+
+#include "run_file.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <fstream>
+#include <utility>
+
+#include "lamina/error.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int newest_format = 1;  // that this program reads
+
+double seconds_per(const std::string& unit) {
+  if (unit == "s") return 1;
+  if (unit == "ms") return 1e-3;
+  if (unit == "us") return 1e-6;
+  if (unit == "ns") return 1e-9;
+  throw FileError("time_unit \"" + unit + "\" is unknown");
+}
+
+void add_passes(RunFile& file, const Json& entries) {
+  std::map<std::string, std::map<std::int64_t, double>> passes;
+  for (const Json& entry : entries) {
+    if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
+    const std::string name = entry.at("name").get<std::string>();
+    RunRow& row = file.rows[name];
+    row.key = entry.at("key");
+    row.grade = entry.value("grade", row.grade);
+    row.others_share = entry.value("others_share", row.others_share);
+    if (entry.value("error_occurred", false) || entry.contains("skipped")) {
+      row.failure = entry.value("error_message", entry.value("skip_message", std::string("failed")));
+      continue;
+    }
+    const std::int64_t pass = entry.value("repetition_index", std::int64_t{0});
+    if (row.field("what") == "setup" && pass != 0) continue;
+    passes[name][pass] = seconds_per(entry.at("time_unit")) * entry.at("real_time").get<double>();
+  }
+  for (const auto& [name, by_pass] : passes)
+    for (const auto& [pass, seconds] : by_pass) file.rows[name].seconds.push_back(seconds);
+}
+
+/// "ledger/resnet50/bn1 + relu/forward/eigen/f32/nchw/batch:16", and without a layer the whole pass.
+std::string name_of(const Json& key, const std::string& layers, const std::string& pass) {
+  std::string name =
+      "ledger/" + key.at("network").get<std::string>() + (layers.empty() ? "" : "/" + layers) + "/" + pass;
+  for (const char* field : {"backend", "type", "layout"}) name += "/" + key.at(field).get<std::string>();
+  name += fmt::format("/batch:{}", key.at("batch").get<int>());
+  if (key.contains("differs"))
+    for (const auto& [what, value] : key["differs"].items())
+      name += "/" + what + (value == "" ? "" : ":" + value.get<std::string>());
+  return name;
+}
+
+void add_ledger(RunFile& file, const Json& ledger) {
+  const auto add = [&](const std::string& layers, const std::string& pass, const Json& samples) {
+    Json key = ledger.at("key");
+    key["part"] = pass;
+    if (!layers.empty()) key["layer"] = layers;
+    const std::string name = name_of(ledger.at("key"), layers, pass);
+    file.rows[name] = {std::move(key), samples.get<std::vector<double>>()};
+  };
+  add("", "forward", ledger.at("forward_samples"));
+  add("", "backward", ledger.at("backward_samples"));
+  for (const Json& call : ledger.at("calls")) add(call.at("layers"), call.at("pass"), call.at("samples"));
+}
+
+}  // namespace
+
+std::string RunFile::fact(const char* name) const {
+  const auto found = context.find(name);
+  if (found == context.end()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+RunFile read_run_file(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
+  const auto wrong = [&](const std::string& what) {
+    return FileError(fmt::format("{} {}; run lamina_bench again with --benchmark_out", path.string(), what));
+  };
+  RunFile file{path, {}, {}};
+  try {
+    const Json document = Json::parse(stream);
+    if (!document.is_object() || !document.contains("context") || !document["context"].is_object() ||
+        (!document.contains("benchmarks") && !document.contains("ledgers")))
+      throw wrong("holds no rows of lamina_bench: it has no \"context\" with \"benchmarks\" or \"ledgers\"");
+    file.context = document["context"];
+    if (const int format = file.context.value("lamina_format", newest_format); format > newest_format)
+      throw wrong(fmt::format("has format {}, and this lamina_bench reads up to {}: it is from a newer version", format,
+                              newest_format));
+    if (document.contains("benchmarks")) add_passes(file, document["benchmarks"]);
+    if (document.contains("ledgers"))
+      for (const Json& ledger : document["ledgers"]) add_ledger(file, ledger);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw wrong(fmt::format("is damaged, or no JSON: at byte {}", error.byte));
+  } catch (const nlohmann::json::exception& error) {
+    throw wrong(fmt::format("is damaged, or of another program: {}", error.what()));
+  }
+  if (file.rows.empty()) throw wrong("holds no row");
+  return file;
+}
+
+}  // namespace lamina::bench

@@ -1,0 +1,34 @@
+#pragma once
+// A file of results as rows with their samples, whoever wrote it: rows of `run` and `sweep`, and calls of a ledger.
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace lamina::bench {
+
+/// One row of a file.
+struct RunRow {
+  nlohmann::ordered_json key{};
+  std::vector<double> seconds{};  ///< by pass; of a row of set-up the first alone, which is the first call of a process
+  std::string failure{};          ///< why there are no further ones, kind first
+  std::string grade{};            ///< empty: the file has none
+  double others_share = 0;        ///< of all processors' time, by other programs; 0: little, or not known
+
+  std::string field(const char* name) const { return key.value(name, std::string()); }
+};
+
+struct RunFile {
+  std::filesystem::path path;
+  nlohmann::ordered_json context;
+  std::map<std::string, RunRow> rows;  ///< by name
+
+  std::string fact(const char* name) const;  ///< of the context, as text; empty: it has none
+};
+
+/// Throws FileError: what is wrong with the file, and what to do.
+RunFile read_run_file(const std::filesystem::path&);
+
+}  // namespace lamina::bench

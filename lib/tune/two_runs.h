@@ -1,0 +1,37 @@
+#pragma once
+// The one statistic for runs that took no turns: no round of one belongs to a round of the other.
+
+#include <cstddef>
+#include <vector>
+
+#include "statistics.h"
+
+namespace lamina {
+
+/// The place of the interval's lower end among the sorted ratios of all pairs of `first` and `second` samples, counted
+/// from 1; the upper end is as far from the last. By the ranks of Mann and Whitney: exact up to 25 samples a run, and
+/// by the normal distribution above. 0: too few samples for an interval of this level.
+LAMINA_API std::size_t unpaired_rank(std::size_t first, std::size_t second, double level = interval_level);
+
+/// The median of the ratios second[j] / first[i] of all pairs, with its interval (Hodges and Lehmann). It holds for any
+/// distribution of the noise, if that is the same in both runs up to the ratio, and if samples are independent. Both
+/// need a sample. Too few for an interval of this level: the ends are the least and the greatest ratio.
+LAMINA_API Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
+                                            double level = interval_level);
+
+/// How often the same information comes twice in samples that resemble their predecessors: 1 for independent ones. Of
+/// so many times as many samples an interval is as wide as that of independent ones.
+LAMINA_API double repetition_of(const std::vector<double>& samples);
+
+/// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread`: of
+/// the samples, as their deviation's share of the median.
+LAMINA_API std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
+
+/// The samples' deviation as a share of their median, from the middle half alone: what a few disturbed ones do not
+/// change.
+LAMINA_API double robust_spread(std::vector<double> samples);
+
+/// The distance from the mean, in deviations, within which a normal number is with this probability.
+LAMINA_API double normal_reach(double level);
+
+}  // namespace lamina

@@ -1,0 +1,123 @@
+// The statistic of two runs that took no turns: against published critical values, and how often it holds.
+
+#include "tune/two_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "support/catch.h"
+
+using namespace lamina;
+
+namespace {
+
+/// Above 0 and skew.
+double draw(std::mt19937_64& engine) { return 1 - 0.1 * std::log(std::uniform_real_distribution<>(1e-12, 1)(engine)); }
+
+std::vector<double> run(std::mt19937_64& engine, std::size_t samples, double ratio) {
+  std::vector<double> seconds(samples);
+  for (double& each : seconds) each = ratio * draw(engine);
+  return seconds;
+}
+
+}  // namespace
+
+TEST_CASE("ranks are one more than the critical values of Mann and Whitney's table") {
+  // Two-sided, 5 %: the greatest U that is significant.
+  struct Entry {
+    std::size_t n, m, u;
+  };
+  for (const auto& [n, m, u] :
+       {Entry{4, 4, 0}, {5, 5, 2}, {5, 8, 6}, {8, 5, 6}, {9, 9, 17}, {10, 10, 23}, {20, 20, 127}}) {
+    CAPTURE(n, m);
+    CHECK(unpaired_rank(n, m) == u + 1);
+  }
+  CHECK(unpaired_rank(3, 3) == 0);
+  CHECK(unpaired_rank(0, 5) == 0);
+  CHECK(unpaired_rank(4, 4, 0.99) == 0);
+  CHECK(unpaired_rank(5, 5, 0.99) == 1);
+}
+
+TEST_CASE("exact and normal ranks agree where one takes over from the other") {
+  const auto exact = static_cast<double>(unpaired_rank(25, 25)), normal = static_cast<double>(unpaired_rank(26, 26));
+  CHECK(exact == 212);  // U of 211
+  CHECK(normal > exact);
+  CHECK(normal < 1.15 * exact);
+}
+
+TEST_CASE("the ratio of two runs is the median of all pairs, and equal runs have ratio 1") {
+  const Interval found = unpaired_ratio_interval({1, 2}, {3, 8});
+  CHECK(found.low == 1.5);
+  CHECK(found.middle == 3.5);
+  CHECK(found.high == 8);
+  const Interval equal = unpaired_ratio_interval({0, 0}, {0, 0});
+  CHECK(equal.low == 1);
+  CHECK(equal.high == 1);
+}
+
+TEST_CASE("of many samples the ratios are found without listing all pairs, and are the same") {
+  std::mt19937_64 engine(9);
+  const std::vector<double> first = run(engine, 101, 1), second = run(engine, 103, 1.1);
+  const Interval found = unpaired_ratio_interval(first, second);
+  std::vector<double> all;
+  for (const double a : first)
+    for (const double b : second) all.push_back(b / a);
+  std::sort(all.begin(), all.end());
+  const std::size_t rank = unpaired_rank(101, 103);
+  CHECK(found.low == Approx(all[rank - 1]).epsilon(1e-14));
+  CHECK(found.middle == Approx(all[101 * 103 / 2]).epsilon(1e-14));
+  CHECK(found.high == Approx(all[101 * 103 - rank]).epsilon(1e-14));
+}
+
+TEST_CASE("an interval of two runs holds the true ratio as often as its level says, for few and for many samples") {
+  std::mt19937_64 engine(7);
+  for (const std::size_t samples : {9, 40}) {
+    CAPTURE(samples);
+    constexpr int trials = 2000;
+    int held = 0;
+    for (int i = 0; i < trials; ++i) {
+      const Interval found = unpaired_ratio_interval(run(engine, samples, 1), run(engine, samples + 2, 1.3));
+      held += found.low <= 1.3 && found.high >= 1.3 ? 1 : 0;
+    }
+    CHECK(held > 0.94 * trials);
+    CHECK(held < 0.975 * trials);
+  }
+}
+
+TEST_CASE("samples that resemble their predecessors count as fewer, and independent ones as they are") {
+  std::mt19937_64 engine(3);
+  CHECK(repetition_of(run(engine, 1000, 1)) < 1.15);
+  std::vector<double> slow(1000), alternating(1000);
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    slow[i] = 1 + static_cast<double>(i / 10 * 7919 % 100);  // each ten times
+    alternating[i] = i % 2 == 0 ? 1 : 2;
+  }
+  CHECK(repetition_of(slow) > 8);
+  CHECK(repetition_of(alternating) == 1);
+  CHECK(repetition_of({1, 2, 3}) == 1);
+}
+
+TEST_CASE("the samples asked for give an interval of the width asked for") {
+  CHECK(normal_reach(0.95) == Approx(1.959964));
+  std::mt19937_64 engine(5);
+  const double spread = robust_spread(run(engine, 20000, 1));
+  const std::size_t samples = samples_to_resolve(0.02, spread);
+  double half = 0;
+  constexpr int trials = 50;
+  for (int i = 0; i < trials; ++i) {
+    const Interval found = unpaired_ratio_interval(run(engine, samples, 1), run(engine, samples, 1));
+    half += (found.high - found.low) / 2 / trials;
+  }
+  CHECK(half < 0.022);
+  CHECK(half > 0.01);
+}
+
+TEST_CASE("one sample in ten that is disturbed does not change the spread") {
+  std::vector<double> seconds(101);
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = 1 + 0.001 * static_cast<double>(i);
+  const double before = robust_spread(seconds);
+  for (std::size_t i = 91; i < seconds.size(); ++i) seconds[i] = 50;
+  CHECK(robust_spread(seconds) == Approx(before));
+  CHECK(robust_spread({1}) == 0);
+}
