@@ -3,8 +3,16 @@
 import re
 import shlex
 
-FLAGS = {"graph": "--cuda_graph", "recompute": "--keep=cheap", "unfused": "--unfused", "deterministic": "--deterministic",
-         "measured": "--measure", "choices": "--choices=FILE"}
+import rows
+
+FLAGS = {
+    "graph": "--cuda_graph",
+    "recompute": "--keep=cheap",
+    "unfused": "--unfused",
+    "deterministic": "--deterministic",
+    "measured": "--measure",
+    "choices": "--choices=FILE",
+}
 SWITCHES = ("softmax", "input_gradient", "accumulate")  # a flag, and one with no_ before it
 PROGRAM = "lamina_bench"
 
@@ -17,9 +25,11 @@ def exactly(name):
 def settings(key, context):
     """The flags under which a row with this key is listed."""
     flags = [f"--backend={key['backend']}"]
-    flags += [f"--{flag}={key[field]}" for field, flag, usual in
-              (("batch", "batch", 16), ("type", "dtype", "f32"), ("layout", "layout", "nchw"))
-              if key.get(field, usual) != usual and key[field] != "tf32"]
+    flags += [
+        f"--{flag}={key[field]}"
+        for field, flag, usual in (("batch", "batch", 16), ("type", "dtype", "f32"), ("layout", "layout", "nchw"))
+        if key.get(field, usual) != usual and key[field] != "tf32"
+    ]
     if key.get("type") == "tf32":
         flags.append("--math=tf32")
     for what, value in key.get("differs", {}).items():
@@ -37,14 +47,18 @@ def line(*words):
 
 
 def row_command(key, samples, context):
-    import rows  # bench/race: how names are made of keys
     if key["backend"].startswith("torch"):
         mode = "inference" if key["part"] == "inference" else "training"
         return line("bench/race/compare", "--nets", key["network"], "--modes", mode)
     # The number of threads is no part of a name.
     named = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what != "threads"}}
-    return line(PROGRAM, "run", f"--benchmark_filter={exactly(rows.name_of(named))}", *settings(key, context),
-                f"--passes={max(samples, 6)}")
+    return line(
+        PROGRAM,
+        "run",
+        f"--benchmark_filter={exactly(rows.name_of(named))}",
+        *settings(key, context),
+        f"--passes={max(samples, 6)}",
+    )
 
 
 def found_command(subcommand, key, context):

@@ -24,8 +24,13 @@ def chart(records, height=HEIGHT):
 
 def zoom(name="zoom"):
     """Drag with a mouse, pinch, or turn the wheel with Ctrl: a page still scrolls over a chart."""
-    return altair.selection_interval(name=name, bind="scales", translate="[mousedown, window:mouseup] > window:mousemove!",
-                                     zoom="wheel![event.ctrlKey]", clear="dblclick")
+    return altair.selection_interval(
+        name=name,
+        bind="scales",
+        translate="[mousedown, window:mouseup] > window:mousemove!",
+        zoom="wheel![event.ctrlKey]",
+        clear="dblclick",
+    )
 
 
 def series(field="series", name="series"):

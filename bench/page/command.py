@@ -11,12 +11,23 @@ bench/race. Of several machines or versions, if you like. The page needs no netw
 
 
 def parser():
-    made = argparse.ArgumentParser(prog="bench/report", description=DESCRIPTION, allow_abbrev=False,
-                                   epilog="Exit status: 0; 1 where a file was left out, or nothing could be written; 2 for wrong use.")
-    made.add_argument("files", nargs="*", metavar="FILE", help="result files (JSON); the first is what others are compared with")
+    made = argparse.ArgumentParser(
+        prog="bench/report",
+        description=DESCRIPTION,
+        allow_abbrev=False,
+        epilog="Exit status: 0; 1 where a file was left out, or nothing could be written; 2 for wrong use.",
+    )
+    made.add_argument(
+        "files", nargs="*", metavar="FILE", help="result files (JSON); the first is what others are compared with"
+    )
     made.add_argument("-o", "--out", default="report.html", metavar="FILE", help="the page (default: %(default)s)")
-    made.add_argument("--prices", action="append", default=[], metavar="FILE",
-                      help="dated prices, as bench/published/prices.csv, in its place; may be given several times")
+    made.add_argument(
+        "--prices",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="dated prices, as bench/published/prices.csv, in its place; may be given several times",
+    )
     made.add_argument("--text", action="store_true", help="print the ranking of costs instead; makes no page")
     made.add_argument("--bring", action="store_true", help="only bring the packages that a page is made with")
     return made
@@ -44,6 +55,7 @@ def run(words):
         return 1
     if arguments.text:
         from page import cost
+
         print(cost.text(model), end="")
         return 1 if problems else 0
     return make(model, problems, arguments.out)
@@ -53,6 +65,7 @@ def make(model, problems, out):
     try:
         packages.bring()
         from page import document  # what it imports has just been brought
+
         page = document.make(model, problems)
         written.write(out, page)
     except wheels.WheelError as error:

@@ -13,6 +13,7 @@ IMAGENET = 1281167  # images of its training set
 @dataclasses.dataclass
 class Item:
     """A machine that does something. `seconds` and `joules`: for a million images, or for an epoch."""
+
     what: str
     unit: str
     who: str
@@ -37,13 +38,28 @@ def of_rows(model):
     best = {}
     for one in model.of("net"):
         key = (one.key["network"], one.key["part"], one.who)
-        if one.key["part"] in PARTS and one.seconds and (key not in best or one.per_image.middle < best[key].per_image.middle):
+        if (
+            one.key["part"] in PARTS
+            and one.seconds
+            and (key not in best or one.per_image.middle < best[key].per_image.middle)
+        ):
             best[key] = one
     for (network, part, who), one in best.items():
         low, middle, high = (MILLION * end for end in one.per_image)
         joules = one.joules_per_image
-        yield Item(f"{network}, {PARTS[part]}", "million images", f"{who}, batch {one.key['batch']}", one.origin.machine(one.key["backend"]), middle,
-                   low, high, MILLION * joules if joules else None, True, one.command, one.is_lamina)
+        yield Item(
+            f"{network}, {PARTS[part]}",
+            "million images",
+            f"{who}, batch {one.key['batch']}",
+            one.origin.machine(one.key["backend"]),
+            middle,
+            low,
+            high,
+            MILLION * joules if joules else None,
+            True,
+            one.command,
+            one.is_lamina,
+        )
 
 
 def of_trainings(model):
@@ -52,14 +68,27 @@ def of_trainings(model):
         if epochs:
             seconds = [epoch["seconds"] for epoch in epochs]
             joules = [epoch["joules"] for epoch in epochs if epoch["joules"]]
-            yield Item(trained(one), "epoch", one.who, one.origin.machine(one.key["backend"]), sum(seconds) / len(seconds), min(seconds),
-                       max(seconds), sum(joules) / len(joules) if len(joules) == len(epochs) else None, True, training_command.of(one), True)
+            yield Item(
+                trained(one),
+                "epoch",
+                one.who,
+                one.origin.machine(one.key["backend"]),
+                sum(seconds) / len(seconds),
+                min(seconds),
+                max(seconds),
+                sum(joules) / len(joules) if len(joules) == len(epochs) else None,
+                True,
+                training_command.of(one),
+                True,
+            )
 
 
 def trained(training):
     """A part of the samples is not an epoch of the posts."""
     share = training.key.get("differs", {}).get("synthetic")
-    return f"{training.key['network']}, training" + (f" on {share} of the samples" if share not in (None, "", "1") else "")
+    return f"{training.key['network']}, training" + (
+        f" on {share} of the samples" if share not in (None, "", "1") else ""
+    )
 
 
 def of_posts(wanted):
@@ -70,14 +99,28 @@ def of_posts(wanted):
             what = f"{network}, {PARTS['total']}"
             if not wanted or what in wanted:
                 seconds = MILLION * 1e-3 * times["total"] / published.BATCH
-                found.append(Item(what, "million images", machine.label, machine.device, seconds, seconds, seconds, None, False))
+                found.append(
+                    Item(what, "million images", machine.label, machine.device, seconds, seconds, seconds, None, False)
+                )
     for (workload, platform), epochs in published.trainings().items():
         what = f"{workload}, training"
         if what in wanted or not wanted:
             seconds = [float(line["elapsed"]) for line in epochs]
             label, configuration = published.PLATFORMS[platform]
-            found.append(Item(what, "epoch", label, label, sum(seconds) / len(seconds), min(seconds), max(seconds), None, False,
-                              configuration=configuration))
+            found.append(
+                Item(
+                    what,
+                    "epoch",
+                    label,
+                    label,
+                    sum(seconds) / len(seconds),
+                    min(seconds),
+                    max(seconds),
+                    None,
+                    False,
+                    configuration=configuration,
+                )
+            )
     return found
 
 
@@ -120,10 +163,26 @@ def text(model):
         rows = [("machine", f"USD / {unit}", "hours", "USD/h", "price of", "wins below USD/h")]
         for item, price, dollars, even in its:
             if item.ours or price:
-                rows.append((item.who, digits(dollars) if dollars is not None else "no price", digits(item.seconds / 3600),
-                             f"{price.usd_per_hour:g}" if price else "", f"{price.date}{', ' + price.note if price.note else ''}" if price else "",
-                             digits(even) if even is not None else ""))
+                rows.append(
+                    (
+                        item.who,
+                        digits(dollars) if dollars is not None else "no price",
+                        digits(item.seconds / 3600),
+                        f"{price.usd_per_hour:g}" if price else "",
+                        f"{price.date}{', ' + price.note if price.note else ''}" if price else "",
+                        digits(even) if even is not None else "",
+                    )
+                )
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines += [what, *("  ".join(cell.ljust(width) if i in (0, 4) else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))).rstrip()
-                          for row in rows), ""]
+        lines += [
+            what,
+            *(
+                "  ".join(
+                    cell.ljust(width) if i in (0, 4) else cell.rjust(width)
+                    for i, (cell, width) in enumerate(zip(row, widths))
+                ).rstrip()
+                for row in rows
+            ),
+            "",
+        ]
     return "\n".join(lines) if lines else "No times of networks or trainings in these files.\n"

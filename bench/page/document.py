@@ -37,26 +37,57 @@ def packed(content):
 
 def allowed(scripts):
     """What the browser may do with this page: run these scripts, and fetch nothing."""
-    hashes = " ".join("'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'" for script in scripts)
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 def make(model, problems):
     """The page of everything measured. `problems`: the files that are left out."""
     sections = [section.make(model) for section in ALL]
     scripts = [packages.runtime(), "\n".join(map(asset, SCRIPTS))]
-    files = [{"name": source.name, "bytes": len(source.content), "sha256": source.digest, "holds": source.lists,
-              "packed": packed(source.content)} for source in model.sources]
-    templates = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
-                                   undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    files = [
+        {
+            "name": source.name,
+            "bytes": len(source.content),
+            "sha256": source.digest,
+            "holds": source.lists,
+            "packed": packed(source.content),
+        }
+        for source in model.sources
+    ]
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     templates.filters["data"] = as_json
-    charts = packed(json.dumps({chart.name: chart.spec for section in sections for chart in section.charts}, allow_nan=False).encode())
+    charts = packed(
+        json.dumps(
+            {chart.name: chart.spec for section in sections for chart in section.charts}, allow_nan=False
+        ).encode()
+    )
     return templates.get_template("page.html").render(
-        sections=sections, problems=problems, files=files, charts=charts, scripts=[markupsafe.Markup(one) for one in scripts],
-        style=markupsafe.Markup(asset("page.css")), allowed=allowed(scripts), title=title(model))
+        sections=sections,
+        problems=problems,
+        files=files,
+        charts=charts,
+        scripts=[markupsafe.Markup(one) for one in scripts],
+        style=markupsafe.Markup(asset("page.css")),
+        allowed=allowed(scripts),
+        title=title(model),
+    )
 
 
 def title(model):
-    machines = dict.fromkeys(origin.machine(timing.key["backend"]) for timing in model.timings for origin in [timing.origin])
+    machines = dict.fromkeys(
+        origin.machine(timing.key["backend"]) for timing in model.timings for origin in [timing.origin]
+    )
     names = list(machines) or list(dict.fromkeys(origin.machine() for origin in model.origins))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

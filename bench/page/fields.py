@@ -19,7 +19,7 @@ class Fields:
 
     def _get(self, name, default):
         if name not in self.value and default is MISSING:
-            raise Damaged(f"{self.path or 'the document'} has no \"{name}\"")
+            raise Damaged(f'{self.path or "the document"} has no "{name}"')
         return self.value.get(name, default)
 
     def _typed(self, name, default, fits, wanted):
@@ -50,13 +50,17 @@ class Fields:
         return self._typed(name, default, lambda value: is_number(value) and value == int(value), "a whole number")
 
     def numbers(self, name, default=MISSING):
-        return self._typed(name, default, lambda value: isinstance(value, list) and all(map(is_number, value)),
-                           "a list of numbers")
+        return self._typed(
+            name, default, lambda value: isinstance(value, list) and all(map(is_number, value)), "a list of numbers"
+        )
 
     def texts(self, name, default=MISSING):
-        return self._typed(name, default,
-                           lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
-                           "a list of texts")
+        return self._typed(
+            name,
+            default,
+            lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
+            "a list of texts",
+        )
 
     def object(self, name, default=MISSING):
         return Fields(self._get(name, default), self.where(name))
@@ -77,8 +81,12 @@ def is_number(value):
 
 
 def kind_of(value):
-    for kind, name in ((bool, "true or false"), ((int, float), f"the number {str(value)[:30]}"), (list, "a list"),
-                       (dict, "an object")):
+    for kind, name in (
+        (bool, "true or false"),
+        ((int, float), f"the number {str(value)[:30]}"),
+        (list, "a list"),
+        (dict, "an object"),
+    ):
         if isinstance(value, kind):
             return name
-    return "null" if value is None else f"the text \"{str(value)[:40]}\""
+    return "null" if value is None else f'the text "{str(value)[:40]}"'

@@ -7,9 +7,20 @@ import sys
 import wheels
 from page import written
 
-NEEDED = (("altair", "6.3.0"), ("attrs", "26.1.0"), ("jinja2", "3.1.6"), ("jsonschema", "4.26.0"),
-          ("jsonschema-specifications", "2025.9.1"), ("markupsafe", "3.0.4"), ("narwhals", "2.29.0"), ("packaging", "26.3"),
-          ("referencing", "0.37.0"), ("rpds-py", "2026.9.1"), ("typing-extensions", "4.16.0"), ("vl-convert-python", "1.9.0.post1"))
+NEEDED = (
+    ("altair", "6.3.0"),
+    ("attrs", "26.1.0"),
+    ("jinja2", "3.1.6"),
+    ("jsonschema", "4.26.0"),
+    ("jsonschema-specifications", "2025.9.1"),
+    ("markupsafe", "3.0.4"),
+    ("narwhals", "2.29.0"),
+    ("packaging", "26.3"),
+    ("referencing", "0.37.0"),
+    ("rpds-py", "2026.9.1"),
+    ("typing-extensions", "4.16.0"),
+    ("vl-convert-python", "1.9.0.post1"),
+)
 
 
 def tree():
@@ -33,6 +44,7 @@ def runtime():
     path = os.path.join(tree(), "runtime.js")
     if not os.path.exists(path):
         import vl_convert  # beside it, in the tree
+
         written.write(path, vl_convert.javascript_bundle())
     with open(path, encoding="utf-8") as file:
         return file.read().replace("</script", "<\\/script")

@@ -6,11 +6,12 @@ import dataclasses
 @dataclasses.dataclass
 class Cell:
     """A cell that is more than its text."""
+
     text: str
     number: float = None  # that the column is sorted by
-    note: str = ""        # smaller, behind the text: an interval
-    title: str = ""       # more of it, where a pointer rests
-    mark: str = ""        # "ours", "faster", "slower", "tie", "failed": how it looks
+    note: str = ""  # smaller, behind the text: an interval
+    title: str = ""  # more of it, where a pointer rests
+    mark: str = ""  # "ours", "faster", "slower", "tie", "failed": how it looks
 
     def __str__(self):
         return self.text
@@ -26,17 +27,18 @@ class Row:
 @dataclasses.dataclass
 class Table:
     caption: str
-    head: list          # names of columns
-    rows: list          # of Row
-    numeric: int = 1    # this column and all after it are numbers
+    head: list  # names of columns
+    rows: list  # of Row
+    numeric: int = 1  # this column and all after it are numbers
 
 
 @dataclasses.dataclass
 class Chart:
     """A Vega-Lite chart, and its data as a table for whoever cannot see it."""
-    name: str           # in the page, unlike any other
+
+    name: str  # in the page, unlike any other
     title: str
-    says: str           # what it shows, in a sentence
+    says: str  # what it shows, in a sentence
     spec: dict
     table: Table = None
 
@@ -48,13 +50,13 @@ class Section:
     lead: str = ""
     charts: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
-    notes: list = dataclasses.field(default_factory=list)   # sentences, as a list
+    notes: list = dataclasses.field(default_factory=list)  # sentences, as a list
     folded: list = dataclasses.field(default_factory=list)  # tables behind a line that opens them
     folded_title: str = ""
-    fill: str = ""      # the command that would fill it; shown where there is nothing
+    fill: str = ""  # the command that would fill it; shown where there is nothing
     template: str = "section.html"
-    short: str = ""     # its name where there is little room
-    data: dict = None   # for its script
+    short: str = ""  # its name where there is little room
+    data: dict = None  # for its script
 
     @property
     def empty(self):

@@ -30,7 +30,9 @@ class Price:
 
     @property
     def label(self):
-        return f"{self.configuration}, {self.usd_per_hour:g} USD/h, {self.date}" + (f", {self.note}" if self.note else "")
+        return f"{self.configuration}, {self.usd_per_hour:g} USD/h, {self.date}" + (
+            f", {self.note}" if self.note else ""
+        )
 
 
 def read(paths):
@@ -56,9 +58,9 @@ def read_one(path):
         except ValueError:
             usd = -1
         if not 0 < usd < 1e6:
-            raise PriceError(f"--prices: {path}, line {number}: \"{cells[3]}\" is no price by the hour")
+            raise PriceError(f'--prices: {path}, line {number}: "{cells[3]}" is no price by the hour')
         if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", cells[1]):
-            raise PriceError(f"--prices: {path}, line {number}: \"{cells[1]}\" is no date; 2026-11 or 2026-11-22 is one")
+            raise PriceError(f'--prices: {path}, line {number}: "{cells[1]}" is no date; 2026-11 or 2026-11-22 is one')
         found.append(Price(cells[0], cells[1], cells[2], usd, cells[4], os.path.basename(path)))
     if not found:
         raise PriceError(f"--prices: {path} has no prices")

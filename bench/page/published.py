@@ -8,18 +8,26 @@ import os
 FOLDER = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../published"))
 BATCH = 16
 PASSES = ("forward", "backward", "total")
-TITLES = {"published.csv": "Times of cnn-benchmarks and of its page on cloud GPUs, batch 16, 3x224x224",
-          "devices.csv": "The machines of these times", "accuracy.csv": "Errors of the networks on ImageNet",
-          "trainings.csv": "Epochs of the 2017-11 cost post", "prices.csv": "Prices as published"}
+TITLES = {
+    "published.csv": "Times of cnn-benchmarks and of its page on cloud GPUs, batch 16, 3x224x224",
+    "devices.csv": "The machines of these times",
+    "accuracy.csv": "Errors of the networks on ImageNet",
+    "trainings.csv": "Epochs of the 2017-11 cost post",
+    "prices.csv": "Prices as published",
+}
 # Of the cost post's platforms: their machine, and their line of the prices.
-PLATFORMS = {"k80": ("Tesla K80 (2017-11 post)", "K80 + n1-standard-1"), "p100": ("Tesla P100 (2017-11 post)", "P100 + n1-standard-1"),
-             "cpu32": ("32 vCPU Skylake (2017-11 post)", "32 vCPU Skylake"),
-             "cpu16": ("16 vCPU Skylake (2017-11 post)", "16 vCPU Skylake")}
+PLATFORMS = {
+    "k80": ("Tesla K80 (2017-11 post)", "K80 + n1-standard-1"),
+    "p100": ("Tesla P100 (2017-11 post)", "P100 + n1-standard-1"),
+    "cpu32": ("32 vCPU Skylake (2017-11 post)", "32 vCPU Skylake"),
+    "cpu16": ("16 vCPU Skylake (2017-11 post)", "16 vCPU Skylake"),
+}
 
 
 @dataclasses.dataclass
 class Machine:
     """A device with a cuDNN; one, where several sources print the same."""
+
     label: str
     source: str
     device: str
@@ -46,13 +54,18 @@ def machines():
         found.setdefault(key, {})[line["network"]] = times
     merged = {}
     for (source, device, cudnn), times in found.items():
-        alike = [one for one in merged.get((device, cudnn), ())
-                 if all(one.milliseconds[net] == times[net] for net in {*times} & {*one.milliseconds})]
+        alike = [
+            one
+            for one in merged.get((device, cudnn), ())
+            if all(one.milliseconds[net] == times[net] for net in {*times} & {*one.milliseconds})
+        ]
         if alike:
             alike[0].source += f", {source}"
             alike[0].milliseconds |= times
         else:
-            merged.setdefault((device, cudnn), []).append(Machine(f"{device}, {with_kernels(cudnn)}", source, device, times))
+            merged.setdefault((device, cudnn), []).append(
+                Machine(f"{device}, {with_kernels(cudnn)}", source, device, times)
+            )
     return tuple(one for several in merged.values() for one in several)
 
 

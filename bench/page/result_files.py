@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 
-from page import measured
+from page import measured, reading
 from page.fields import Damaged, Fields
 
 FORMAT = 1  # of lamina_bench's files; those from before it was written have none
@@ -16,6 +16,7 @@ LARGEST = 256 * 2**20
 @dataclasses.dataclass
 class Problem:
     """A file that is left out, and why."""
+
     file: str
     what: str
 
@@ -23,11 +24,12 @@ class Problem:
 @dataclasses.dataclass
 class Source:
     """A file whose results are in the page."""
+
     number: int
-    name: str       # without folders, and unlike any other
+    name: str  # without folders, and unlike any other
     content: bytes  # as read
-    context: dict   # texts by name
-    lists: dict     # how many of each kind
+    context: dict  # texts by name
+    lists: dict  # how many of each kind
 
     @property
     def digest(self):
@@ -67,7 +69,9 @@ def parse(content):
     root = Fields(document)
     version = (root.object("context") if root.has("context") else root).value.get("lamina_format", FORMAT)
     if version not in (FORMAT, str(FORMAT)):
-        raise Damaged(f"format {str(version)[:20]} of another version of Lamina; this bench/report reads format {FORMAT}")
+        raise Damaged(
+            f"format {str(version)[:20]} of another version of Lamina; this bench/report reads format {FORMAT}"
+        )
     if not any(root.has(name) for name in LISTS):
         raise Damaged(f"not a result file of Lamina: it has none of {', '.join(LISTS)}")
     return root
@@ -100,9 +104,14 @@ def read(paths):
             with open(path, "rb") as file:
                 content = file.read()
             root = parse(content)
-            source = Source(len(found.sources), distinct(os.path.basename(path), {s.name for s in found.sources}), content,
-                            context_of(root), {name: len(root.objects(name)) for name in LISTS if root.has(name)})
-            its = measured.measured_in(root, source)
+            source = Source(
+                len(found.sources),
+                distinct(os.path.basename(path), {s.name for s in found.sources}),
+                content,
+                context_of(root),
+                {name: len(root.objects(name)) for name in LISTS if root.has(name)},
+            )
+            its = reading.measured_in(root, source)
         except OSError as error:
             problems.append(Problem(path, f"cannot be read: {error.strerror}"))
         except Damaged as error:

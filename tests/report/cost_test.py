@@ -29,28 +29,47 @@ class Cost(unittest.TestCase):
 
     def two_machines(self):
         """An hour and half an hour for a million images."""
+
         def total(milliseconds, name):
-            return made.document(made.row(made.key(network="net", batch=1), milliseconds, factors=[1] * 6), {"processor": name})
+            return made.document(
+                made.row(made.key(network="net", batch=1), milliseconds, factors=[1] * 6), {"processor": name}
+            )
+
         return total(3.6, "Slow One"), total(1.8, "Quick Two")
 
     def test_dollars_are_hours_times_the_price(self):
-        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())["net, training pass"]
-        self.assertEqual([(item.machine, round(dollars, 9)) for item, _, dollars, _ in found], [("Slow One", .5), ("Quick Two", 1)])
+        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
+            "net, training pass"
+        ]
+        self.assertEqual(
+            [(item.machine, round(dollars, 9)) for item, _, dollars, _ in found], [("Slow One", 0.5), ("Quick Two", 1)]
+        )
 
     def test_a_machine_breaks_even_where_it_costs_what_the_cheapest_other_does(self):
-        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())["net, training pass"]
+        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
+            "net, training pass"
+        ]
         self.assertEqual({item.machine: round(even, 9) for item, _, _, even in found}, {"Slow One": 1, "Quick Two": 1})
 
     def test_a_machine_without_a_price_has_its_break_even_price(self):
         found = self.ranking(self.listed("s,2026-01,Quick Two,2,"), *self.two_machines())["net, training pass"]
-        self.assertEqual([(item.machine, price is None) for item, price, _, _ in found], [("Quick Two", False), ("Slow One", True)])
+        self.assertEqual(
+            [(item.machine, price is None) for item, price, _, _ in found], [("Quick Two", False), ("Slow One", True)]
+        )
         self.assertEqual(found[1][3], 1)
         self.assertIn("no price", self.text)
 
     def test_the_newest_price_counts_and_the_preemptible_one_only_alone(self):
-        listed = self.listed("s,2025-01,Slow One,9,", "s,2026-01,Slow One,0.5,", "s,2026-02,Slow One,0.1,preemptible", "s,2026-02,Quick Two,0.2,preemptible")
+        listed = self.listed(
+            "s,2025-01,Slow One,9,",
+            "s,2026-01,Slow One,0.5,",
+            "s,2026-02,Slow One,0.1,preemptible",
+            "s,2026-02,Quick Two,0.2,preemptible",
+        )
         found = self.ranking(listed, *self.two_machines())["net, training pass"]
-        self.assertEqual({item.machine: price.usd_per_hour for item, price, _, _ in found}, {"Slow One": .5, "Quick Two": .2})
+        self.assertEqual(
+            {item.machine: price.usd_per_hour for item, price, _, _ in found}, {"Slow One": 0.5, "Quick Two": 0.2}
+        )
 
     def test_the_batch_with_the_least_time_for_an_image_counts(self):
         rows = made.row(made.key(network="net", batch=1), 10) + made.row(made.key(network="net", batch=4), 20)
@@ -66,7 +85,10 @@ class Cost(unittest.TestCase):
         epochs = [{"seconds": 5}, {"seconds": 3}]
         found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", epochs)))["mnist_mlp, training"]
         self.assertEqual([item.seconds for item, *_ in found if item.ours], [4])
-        self.assertEqual({price.configuration for item, price, *_ in found if not item.ours}, {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"})
+        self.assertEqual(
+            {price.configuration for item, price, *_ in found if not item.ours},
+            {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"},
+        )
 
     def test_an_epoch_on_a_part_of_the_samples_is_not_one_of_the_posts(self):
         found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", [{"seconds": 5}], "0.1")))
@@ -76,10 +98,15 @@ class Cost(unittest.TestCase):
         rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)
         found = self.ranking(self.listed("s,2026-01,x,1,"), made.document(rows))["net, training pass"]
         self.assertEqual(found[0][0].joules, 1.5e6)
-        self.assertAlmostEqual(cost.usd(found[0][0], 0, .36), .15)
+        self.assertAlmostEqual(cost.usd(found[0][0], 0, 0.36), 0.15)
 
     def test_a_file_of_prices_with_a_fault_is_named_with_the_line(self):
-        for lines, said in ((["s,2026-01,x,much,"], "line 2"), (["s,2026-01,x,1,", "s,soon,y,1,"], "line 3"), (["s,2026-01,x,-1,"], "line 2"), ([], "no prices")):
+        for lines, said in (
+            (["s,2026-01,x,much,"], "line 2"),
+            (["s,2026-01,x,1,", "s,soon,y,1,"], "line 3"),
+            (["s,2026-01,x,-1,"], "line 2"),
+            ([], "no prices"),
+        ):
             with self.subTest(lines=lines), self.assertRaisesRegex(prices.PriceError, said):
                 self.listed(*lines)
         with self.assertRaisesRegex(prices.PriceError, "first line"):

@@ -46,17 +46,26 @@ class Files(unittest.TestCase):
         self.assertEqual(len(model.timings[0].seconds), 6)
 
     def test_a_row_that_is_out_of_memory_has_no_time(self):
-        model, _ = self.read(made.document(made.failed(made.key(batch=512), "OutOfMemory: 5 bytes wanted, 3 free", bytes_wanted=5)))
+        model, _ = self.read(
+            made.document(made.failed(made.key(batch=512), "OutOfMemory: 5 bytes wanted, 3 free", bytes_wanted=5))
+        )
         self.assertEqual(model.timings[0].seconds, [])
         self.assertTrue(model.timings[0].out_of_memory)
         self.assertEqual(model.timings[0].bytes_wanted, 5)
 
     def test_of_a_network_in_several_races_the_latest_counts(self):
         def race(date, milliseconds):
-            return {"date": date, "commit": "abc", "rows": [{"key": made.key(part), "ms": [milliseconds] * 6} for part in ("forward", "backward")]}
+            return {
+                "date": date,
+                "commit": "abc",
+                "rows": [{"key": made.key(part), "ms": [milliseconds] * 6} for part in ("forward", "backward")],
+            }
+
         model, _ = self.read({"processor": "P", "races": [race("2026-02-02", 7), race("2026-01-01", 5)]})
-        self.assertEqual({one.key["part"]: one.interval.middle for one in model.timings},
-                         {"forward": 0.007, "backward": 0.007, "total": 0.014})
+        self.assertEqual(
+            {one.key["part"]: one.interval.middle for one in model.timings},
+            {"forward": 0.007, "backward": 0.007, "total": 0.014},
+        )
 
     def test_two_runs_of_one_machine_are_told_apart(self):
         model, _ = self.read(made.document(made.network()), made.document(made.network()))
@@ -95,8 +104,15 @@ class Files(unittest.TestCase):
         self.assertIn("benchmarks[0]", self.problem(made.document([row])))
 
     def test_a_wrong_field_is_left_out_with_its_path(self):
-        for name, value in (("real_time", "fast"), ("real_time", 0), ("real_time", True), ("time_unit", "days"), ("key", 3),
-                            ("joules", -1), ("grade_reasons", "slow")):
+        for name, value in (
+            ("real_time", "fast"),
+            ("real_time", 0),
+            ("real_time", True),
+            ("time_unit", "days"),
+            ("key", 3),
+            ("joules", -1),
+            ("grade_reasons", "slow"),
+        ):
             rows = made.row(made.key(), 1)
             rows[3][name] = value
             with self.subTest(name=name, value=value):
@@ -115,8 +131,11 @@ class Again(unittest.TestCase):
         return timing.command
 
     def test_a_command_picks_its_row_alone(self):
-        self.assertEqual(self.command(batch=32), "lamina_bench run '--benchmark_filter=^net/resnet50/total/eigen/f32/nchw/batch:32$' "
-                         "--backend=eigen --batch=32 --threads=2 --passes=9")
+        self.assertEqual(
+            self.command(batch=32),
+            "lamina_bench run '--benchmark_filter=^net/resnet50/total/eigen/f32/nchw/batch:32$' "
+            "--backend=eigen --batch=32 --threads=2 --passes=9",
+        )
 
     def test_what_differs_becomes_flags(self):
         command = self.command(differs={"image": "64", "graph": "", "softmax": "0", "threads": "4"})
@@ -128,7 +147,10 @@ class Again(unittest.TestCase):
         command = self.command(network="a.b+c'; rm -rf $HOME")
         self.assertIn(r"a\.b\+c", command)
         import shlex
-        self.assertEqual(shlex.split(command)[2], r"--benchmark_filter=^net/a\.b\+c'; rm -rf \$HOME/total/eigen/f32/nchw/batch:16$")
+
+        self.assertEqual(
+            shlex.split(command)[2], r"--benchmark_filter=^net/a\.b\+c'; rm -rf \$HOME/total/eigen/f32/nchw/batch:16$"
+        )
 
 
 if __name__ == "__main__":

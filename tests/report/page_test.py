@@ -15,7 +15,8 @@ import tempfile
 import unittest
 
 import made
-from page import command, packages
+import shown
+from page import command
 
 REPORT = os.path.join(made.BENCH, "report")
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u2028"
@@ -79,8 +80,14 @@ class Page(unittest.TestCase):
     def test_nothing_is_fetched(self):
         page = self.make(made.document(made.network()))
         its = Reader(page)
-        self.assertEqual([attributes for tag, attributes in its.tags if "src" in attributes or tag in ("link", "iframe", "img")], [])
-        policy = next(attributes["content"] for tag, attributes in its.tags if attributes.get("http-equiv") == "Content-Security-Policy")
+        self.assertEqual(
+            [attributes for tag, attributes in its.tags if "src" in attributes or tag in ("link", "iframe", "img")], []
+        )
+        policy = next(
+            attributes["content"]
+            for tag, attributes in its.tags
+            if attributes.get("http-equiv") == "Content-Security-Policy"
+        )
         self.assertIn("default-src 'none'", policy)
         self.assertNotIn("unsafe-eval", policy)
 
@@ -90,8 +97,14 @@ class Page(unittest.TestCase):
         its = Reader(page)
         self.assertEqual(its.events, [])
         self.assertEqual([tag for tag, _ in its.tags if tag == "img"], [])
-        plain = Reader(self.make(made.document(made.network("net") + made.row(made.key(what="layer", layer="l", algorithm="a"), 1))))
-        self.assertEqual(len([tag for tag, _ in its.tags if tag == "script"]), len([tag for tag, _ in plain.tags if tag == "script"]))
+        plain = Reader(
+            self.make(
+                made.document(made.network("net") + made.row(made.key(what="layer", layer="l", algorithm="a"), 1))
+            )
+        )
+        self.assertEqual(
+            len([tag for tag, _ in its.tags if tag == "script"]), len([tag for tag, _ in plain.tags if tag == "script"])
+        )
         self.assertIn(HOSTILE, "".join(its.text))
         self.assertIn(HOSTILE, json.loads(its.scripts["data-networks"])["networks"])
 
@@ -105,7 +118,7 @@ class Page(unittest.TestCase):
         its = Reader(self.make(made.document(made.network(forward=123.4))))
         ours = [machine for machine in json.loads(its.scripts["data-networks"])["machines"] if machine["ours"]]
         self.assertAlmostEqual(ours[0]["times"]["resnet50"]["total"]["ms"], 3 * 123.4, delta=1)
-        self.assertTrue(any("370" == text.strip() or "371" == text.strip() for text in its.text))
+        self.assertTrue(any(text.strip() in ("370", "371") for text in its.text))
 
     def test_many_runs_are_summed_up_by_machine(self):
         one, other = (made.document(made.network(), {"processor": name}) for name in ("Test CPU", "Other CPU"))
@@ -132,7 +145,9 @@ class Page(unittest.TestCase):
     def test_without_a_usable_file_there_is_no_page(self):
         path = made.write(self.folder, "bad.json", "{")
         out = os.path.join(self.folder, "none.html")
-        done = subprocess.run([sys.executable, "-B", REPORT, path, "-o", out], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-B", REPORT, path, "-o", out], capture_output=True, text=True, check=False
+        )
         self.assertEqual(done.returncode, 1)
         self.assertFalse(os.path.exists(out))
 
@@ -147,7 +162,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.isdir(packages.tree()):
-        print("SKIPPED: the page's packages are not here; `bench/report --bring` brings them")
-        sys.exit(77)
-    unittest.main()
+    shown.main()

@@ -7,8 +7,11 @@ from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds, size
 
 
-FILL = ("lamina_bench run --backend=eigen --batch=1,2,3,4,6,7,8,16,32 --benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
-        "--benchmark_out=batches.json")
+FILL = (
+    "lamina_bench run --backend=eigen --batch=1,2,3,4,6,7,8,16,32 "
+    "--benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
+    "--benchmark_out=batches.json"
+)
 
 
 def make(model):
@@ -20,10 +23,20 @@ def make(model):
     section = Section("batches", "Batch sweep", short="Batches", fill="" if swept else FILL)
     if not swept:
         return section
-    section.lead = "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains nothing."
+    section.lead = (
+        "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains "
+        "nothing."
+    )
     points, ends = records(swept)
-    section.charts = [Chart("batches", "Time of an image by batch", "Bars are the 95 % intervals; a cross is a batch that does not fit in memory.",
-                            drawn(points, ends), table(swept))]
+    section.charts = [
+        Chart(
+            "batches",
+            "Time of an image by batch",
+            "Bars are the 95 % intervals; a cross is a batch that does not fit in memory.",
+            drawn(points, ends),
+            table(swept),
+        )
+    ]
     section.notes = [text for origin, text in model.answers] or [flat(key, its) for key, its in swept.items()]
     return section
 
@@ -35,11 +48,23 @@ def records(swept):
         fitting = {batch: one for batch, one in sorted(its.items()) if one.seconds}
         for batch, one in fitting.items():
             low, middle, high = (1e3 * end for end in one.per_image)
-            points.append(common | {"batch": batch, "ms": middle, "low": low, "high": high, "samples": len(one.seconds),
-                                    "run": one.command})
+            points.append(
+                common
+                | {
+                    "batch": batch,
+                    "ms": middle,
+                    "low": low,
+                    "high": high,
+                    "samples": len(one.seconds),
+                    "run": one.command,
+                }
+            )
         last = fitting[max(fitting)].per_image.middle
-        ends += [common | {"batch": batch, "ms": 1e3 * last, "run": one.command, "why": reason(one)}
-                 for batch, one in its.items() if one.out_of_memory]
+        ends += [
+            common | {"batch": batch, "ms": 1e3 * last, "run": one.command, "why": reason(one)}
+            for batch, one in its.items()
+            if one.out_of_memory
+        ]
     return points, ends
 
 
@@ -51,24 +76,53 @@ def reason(timing):
 def drawn(points, ends):
     selected, only = charts.choice("batch_what", "Network", [one["what"] for one in points], "what")
     series = charts.series(name="batch_series")
-    x = altair.X("batch:Q", title="batch", scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-                 axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap=True))
+    x = altair.X(
+        "batch:Q",
+        title="batch",
+        scale=altair.Scale(type="log", base=2, nice=False, padding=16),
+        axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap=True),
+    )
     y = altair.Y("ms:Q", title="ms per image", scale=altair.Scale(type="log", nice=False, padding=12))
     base = charts.chart(points).transform_filter(only.filter)
     color = altair.Color("series:N", title=None)
     lit = charts.chosen(series)
-    tip = [altair.Tooltip("series:N", title="machine"), "batch:Q", altair.Tooltip("ms:Q", title="ms per image", format=".4~g"),
-           altair.Tooltip("low:Q", title="95 % from", format=".4~g"), altair.Tooltip("high:Q", title="to", format=".4~g"), "samples:Q"]
+    tip = [
+        altair.Tooltip("series:N", title="machine"),
+        "batch:Q",
+        altair.Tooltip("ms:Q", title="ms per image", format=".4~g"),
+        altair.Tooltip("low:Q", title="95 % from", format=".4~g"),
+        altair.Tooltip("high:Q", title="to", format=".4~g"),
+        "samples:Q",
+    ]
     line = base.mark_line().encode(x=x, y=y, color=color, opacity=lit)
     bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=lit)
-    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(x=x, y=y, color=color, opacity=lit, tooltip=tip)
+    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(
+        x=x, y=y, color=color, opacity=lit, tooltip=tip
+    )
     layers = [line, bars, dots]
     if ends:
-        crosses = charts.chart(ends).transform_filter(only.filter).mark_point(
-            shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False)
-        layers.append(crosses.encode(x=x, y=y, color=color, opacity=lit, tooltip=[altair.Tooltip("series:N", title="machine"), "batch:Q", "why:N"]))
-    whole = altair.layer(*layers).add_params(selected, series, charts.zoom("batch_zoom")).properties(width="container", height=charts.HEIGHT)
-    return charts.spec(whole, "Milliseconds per image against the batch, one line for each machine, on logarithmic axes.")
+        crosses = (
+            charts.chart(ends)
+            .transform_filter(only.filter)
+            .mark_point(shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False)
+        )
+        layers.append(
+            crosses.encode(
+                x=x,
+                y=y,
+                color=color,
+                opacity=lit,
+                tooltip=[altair.Tooltip("series:N", title="machine"), "batch:Q", "why:N"],
+            )
+        )
+    whole = (
+        altair.layer(*layers)
+        .add_params(selected, series, charts.zoom("batch_zoom"))
+        .properties(width="container", height=charts.HEIGHT)
+    )
+    return charts.spec(
+        whole, "Milliseconds per image against the batch, one line for each machine, on logarithmic axes."
+    )
 
 
 def table(swept):
@@ -77,7 +131,10 @@ def table(swept):
         for batch, one in sorted(its.items()):
             if one.seconds:
                 image = one.per_image
-                cells = [Cell(milliseconds(image.middle), 1e3 * image.middle, between(image)), digits(batch / one.interval.middle)]
+                cells = [
+                    Cell(milliseconds(image.middle), 1e3 * image.middle, between(image)),
+                    digits(batch / one.interval.middle),
+                ]
             else:
                 cells = [Cell(reason(one) if one.out_of_memory else one.failure, mark="failed"), ""]
             rows.append(Row([network, part, who, Cell(str(batch), batch), *cells], one.command))
@@ -91,7 +148,10 @@ def flat(key, its):
     best_batch, best = min(fitting, key=lambda one: one[1])
     enough = next(batch for batch, time in fitting if time <= 1.05 * best)
     ends = [batch for batch, one in its.items() if one.out_of_memory]
-    text = f"{network}, {part}, {who}: batch {enough} is within 5 % of the best measured ({milliseconds(best)} ms per image at batch {best_batch})"
+    text = (
+        f"{network}, {part}, {who}: batch {enough} is within 5 % of the best measured ({milliseconds(best)} ms per "
+        f"image at batch {best_batch})"
+    )
     text += f"; batch {min(ends)} does not fit in memory" if ends else ""
     return f"{text}{odd(its)}."
 
@@ -99,9 +159,19 @@ def flat(key, its):
 def odd(its):
     """Whether odd batches gain over those beside them, where both were measured: by intervals that do not meet."""
     fitting = {batch: one.per_image for batch, one in its.items() if one.seconds}
-    beside = {batch: [fitting[near] for near in (batch - 1, batch + 1) if near in fitting] for batch in fitting if batch % 2 and batch > 1}
+    beside = {
+        batch: [fitting[near] for near in (batch - 1, batch + 1) if near in fitting]
+        for batch in fitting
+        if batch % 2 and batch > 1
+    }
     beside = {batch: near for batch, near in beside.items() if near}
-    better = [str(batch) for batch, near in sorted(beside.items()) if all(fitting[batch].high < one.low for one in near)]
+    better = [
+        str(batch) for batch, near in sorted(beside.items()) if all(fitting[batch].high < one.low for one in near)
+    ]
     if not beside:
         return ""
-    return f"; odd batches that beat those beside them: {', '.join(better)}" if better else "; no odd batch beats those beside it"
+    return (
+        f"; odd batches that beat those beside them: {', '.join(better)}"
+        if better
+        else "; no odd batch beats those beside it"
+    )

@@ -8,20 +8,57 @@ from page.parts import Chart, Section
 
 def make(model):
     found = cost.items(model)
-    section = Section("cost", "Cost and energy", short="Cost", template="cost.html",
-                      fill="" if any(one.ours for one in found) else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json")
-    section.lead = ("Money is made here, from the seconds and joules of the files and from prices by the hour. Choose a machine and move its price; "
-                    "the price below which it is the cheapest stands in its line. Prices change: each is dated.")
-    listed = [{"label": price.label, "usd": price.usd_per_hour, "preemptible": price.preemptible, "file": price.file} for price in model.prices]
+    section = Section(
+        "cost",
+        "Cost and energy",
+        short="Cost",
+        template="cost.html",
+        fill=""
+        if any(one.ours for one in found)
+        else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
+    )
+    section.lead = (
+        "Money is made here, from the seconds and joules of the files and from prices by the hour. Choose a machine "
+        "and move its price; "
+        "the price below which it is the cheapest stands in its line. Prices change: each is dated."
+    )
+    listed = [
+        {"label": price.label, "usd": price.usd_per_hour, "preemptible": price.preemptible, "file": price.file}
+        for price in model.prices
+    ]
     whats = list(dict.fromkeys(one.what for one in found))
     first = next((what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats), whats[0])
-    section.data = {"prices": listed, "files": list(dict.fromkeys(price.file for price in model.prices)), "whats": whats, "what": first, "imagenet": cost.IMAGENET,
-                    "energy": any(one.joules for one in found),
-                    "items": [{"what": one.what, "unit": one.unit, "who": one.who, "machine": one.machine, "seconds": one.seconds, "joules": one.joules,
-                               "ours": one.ours, "lamina": one.lamina, "run": one.run, "prices": cost.fitting(model.prices, one)} for one in found]}
-    section.charts = [Chart("cost", "Ranking", "At the prices chosen above; machines without a price are in the table only.", drawn())]
+    section.data = {
+        "prices": listed,
+        "files": list(dict.fromkeys(price.file for price in model.prices)),
+        "whats": whats,
+        "what": first,
+        "imagenet": cost.IMAGENET,
+        "energy": any(one.joules for one in found),
+        "items": [
+            {
+                "what": one.what,
+                "unit": one.unit,
+                "who": one.who,
+                "machine": one.machine,
+                "seconds": one.seconds,
+                "joules": one.joules,
+                "ours": one.ours,
+                "lamina": one.lamina,
+                "run": one.run,
+                "prices": cost.fitting(model.prices, one),
+            }
+            for one in found
+        ],
+    }
+    section.charts = [
+        Chart("cost", "Ranking", "At the prices chosen above; machines without a price are in the table only.", drawn())
+    ]
     if not section.data["energy"]:
-        section.notes = ["No joules in these files: lamina_bench measures them on GPUs whose driver counts energy, and on processors whose counters may be read."]
+        section.notes = [
+            "No joules in these files: lamina_bench measures them on GPUs whose driver counts energy, and on "
+            "processors whose counters may be read."
+        ]
     return section
 
 
@@ -30,7 +67,20 @@ def drawn():
     y = altair.Y("who:N", title=None, sort=altair.EncodingSortField("usd", op="min"), axis=altair.Axis(labelLimit=340))
     base = altair.Chart(altair.NamedData(name="ranking"))
     bars = base.mark_bar(cursor="pointer").encode(
-        x=altair.X("usd:Q", title="USD", axis=altair.Axis(tickCount=6)), y=y, color=altair.Color("whose:N", title=None, scale=altair.Scale(domain=["measured", "published"], range=["var(--c1)", "var(--c7)"])),
-        tooltip=[altair.Tooltip("who:N", title="machine"), altair.Tooltip("usd:Q", title="USD", format=".4~g"), altair.Tooltip("price:Q", title="USD/h", format=".4~g")])
+        x=altair.X("usd:Q", title="USD", axis=altair.Axis(tickCount=6)),
+        y=y,
+        color=altair.Color(
+            "whose:N",
+            title=None,
+            scale=altair.Scale(domain=["measured", "published"], range=["var(--c1)", "var(--c7)"]),
+        ),
+        tooltip=[
+            altair.Tooltip("who:N", title="machine"),
+            altair.Tooltip("usd:Q", title="USD", format=".4~g"),
+            altair.Tooltip("price:Q", title="USD/h", format=".4~g"),
+        ],
+    )
     names = base.mark_text(align="left", dx=4).encode(x="usd:Q", y=y, text=altair.Text("usd:Q", format=".3~g"))
-    return charts.spec(altair.layer(bars, names).properties(width="container", height=120), "Dollars by machine, the cheapest first.")
+    return charts.spec(
+        altair.layer(bars, names).properties(width="container", height=120), "Dollars by machine, the cheapest first."
+    )

@@ -4,51 +4,106 @@ import altair
 
 from page import again, charts
 from page.parts import Cell, Chart, Row, Section, Table
-from page.text import between, digits, milliseconds, size
+from page.text import between, milliseconds, size
 import intervals
 
 
 def make(model):
     found = [one for one in model.frontiers if one["lines"]]
-    section = Section("frontier", "Frontier of each layer", short="Frontier", fill="" if found else "lamina_bench frontier resnet18 --benchmark_out=frontier.json")
+    section = Section(
+        "frontier",
+        "Frontier of each layer",
+        short="Frontier",
+        fill="" if found else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
+    )
     points = [one for its in found for one in records(its)]
     if not points:
         return section
-    section.lead = "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and determinism are on the frontier."
-    section.charts = [Chart("frontier", "Time against workspace", "Colour is the measured error; hollow marks are not deterministic; large marks "
-                            "are on the frontier.", drawn(points), table(found))]
-    section.notes = [f"{its.title}: measuring was interrupted, not all of its layers are here." for its in found if not its["complete"]]
+    section.lead = (
+        "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and "
+        "determinism are on the frontier."
+    )
+    section.charts = [
+        Chart(
+            "frontier",
+            "Time against workspace",
+            "Colour is the measured error; hollow marks are not deterministic; large marks are on the frontier.",
+            drawn(points),
+            table(found),
+        )
+    ]
+    section.notes = [
+        f"{its.title}: measuring was interrupted, not all of its layers are here."
+        for its in found
+        if not its["complete"]
+    ]
     return section
 
 
 def records(its):
-    return [{"of": f"{its.title}: {line['node']}, {line['pass']}", "algorithm": one["algorithm"], "ms": 1e3 * one["seconds"],
-             "low": 1e3 * (one["low"] or one["seconds"]), "high": 1e3 * (one["high"] or one["seconds"]), "MiB": (one["workspace_bytes"] or 0) / 2**20,
-             "error": one["error"], "deterministic": "not deterministic" if one["deterministic"] is False else "deterministic",
-             "on": "on the frontier" if one["on_frontier"] else "beaten", "picked": "picked" if one["picked"] else "",
-             "run": again.layer_command(its.key, line["node"], line["pass"], its.origin.context)}
-            for line in its["lines"] for one in line["tried"] if one["seconds"]]
+    return [
+        {
+            "of": f"{its.title}: {line['node']}, {line['pass']}",
+            "algorithm": one["algorithm"],
+            "ms": 1e3 * one["seconds"],
+            "low": 1e3 * (one["low"] or one["seconds"]),
+            "high": 1e3 * (one["high"] or one["seconds"]),
+            "MiB": (one["workspace_bytes"] or 0) / 2**20,
+            "error": one["error"],
+            "deterministic": "not deterministic" if one["deterministic"] is False else "deterministic",
+            "on": "on the frontier" if one["on_frontier"] else "beaten",
+            "picked": "picked" if one["picked"] else "",
+            "run": again.layer_command(its.key, line["node"], line["pass"], its.origin.context),
+        }
+        for line in its["lines"]
+        for one in line["tried"]
+        if one["seconds"]
+    ]
 
 
 def drawn(points):
     selected, only = charts.choice("frontier_of", "Layer", [one["of"] for one in points], "of")
-    x = altair.X("ms:Q", title="ms", scale=altair.Scale(type="log", nice=False, padding=56), axis=altair.Axis(format="~g", tickCount=6))
+    x = altair.X(
+        "ms:Q",
+        title="ms",
+        scale=altair.Scale(type="log", nice=False, padding=56),
+        axis=altair.Axis(format="~g", tickCount=6),
+    )
     y = altair.Y("MiB:Q", title="workspace, MiB", scale=altair.Scale(padding=15))
     base = charts.chart(points).transform_filter(only.filter)
     errors = [one["error"] for one in points if one["error"]]
     domain = [min(errors), max(errors) * 1.001] if errors else [1e-9, 1]
     scale = altair.Scale(type="log", scheme="viridis", domain=domain)
     legend = altair.Legend(title="measured error", type="gradient", format=".0e", gradientLength=200, tickCount=3)
-    tip = ["algorithm:N", altair.Tooltip("ms:Q", format=".4~g"), altair.Tooltip("MiB:Q", title="workspace, MiB", format=".4~g"),
-           altair.Tooltip("error:Q", format=".2e"), altair.Tooltip("deterministic:N", title=" "), altair.Tooltip("on:N", title="  "), altair.Tooltip("picked:N", title="   ")]
+    tip = [
+        "algorithm:N",
+        altair.Tooltip("ms:Q", format=".4~g"),
+        altair.Tooltip("MiB:Q", title="workspace, MiB", format=".4~g"),
+        altair.Tooltip("error:Q", format=".2e"),
+        altair.Tooltip("deterministic:N", title=" "),
+        altair.Tooltip("on:N", title="  "),
+        altair.Tooltip("picked:N", title="   "),
+    ]
     big = altair.Size("on:O", title=None, scale=altair.Scale(domain=["on the frontier", "beaten"], range=[220, 70]))
     bars = base.mark_rule(strokeWidth=1.5).encode(x=altair.X("low:Q"), x2="high:Q", y=y)
     marks = base.mark_point(strokeWidth=2, opacity=1, cursor="pointer").encode(
-        x=x, y=y, fill=altair.Fill("error:Q", scale=scale, legend=legend if errors else None), stroke=altair.Stroke("error:Q", scale=scale, legend=legend if errors else None),
-        fillOpacity=altair.condition("datum.deterministic == 'deterministic'", altair.value(1), altair.value(0)), size=big, tooltip=tip)
+        x=x,
+        y=y,
+        fill=altair.Fill("error:Q", scale=scale, legend=legend if errors else None),
+        stroke=altair.Stroke("error:Q", scale=scale, legend=legend if errors else None),
+        fillOpacity=altair.condition("datum.deterministic == 'deterministic'", altair.value(1), altair.value(0)),
+        size=big,
+        tooltip=tip,
+    )
     names = base.mark_text(align="left", dx=11, dy=-9, limit=150).encode(x=x, y=y, text="algorithm:N")
-    whole = altair.layer(bars, marks, names).add_params(selected, charts.zoom("frontier_zoom")).properties(width="container", height=charts.HEIGHT)
-    return charts.spec(whole, "Time of each algorithm of a layer against its workspace, coloured by its measured error.")
+    whole = (
+        altair.layer(bars, marks, names)
+        .add_params(selected, charts.zoom("frontier_zoom"))
+        .properties(width="container", height=charts.HEIGHT)
+    )
+    return charts.spec(
+        whole, "Time of each algorithm of a layer against its workspace, coloured by its measured error."
+    )
 
 
 def table(found):
@@ -56,14 +111,43 @@ def table(found):
     for its in found:
         for line in its["lines"]:
             for one in line["tried"]:
-                name = [its.title, Cell(line["node"], note=f"x {line['layers']}" if line["layers"] > 1 else ""), line["pass"], one["algorithm"]]
+                name = [
+                    its.title,
+                    Cell(line["node"], note=f"x {line['layers']}" if line["layers"] > 1 else ""),
+                    line["pass"],
+                    one["algorithm"],
+                ]
                 run = again.layer_command(its.key, line["node"], line["pass"], its.origin.context)
                 if not one["seconds"]:
                     rows.append(Row([*name, Cell(one["failure"] or "no time", mark="tie"), "", "", ""], run))
                     continue
                 ends = intervals.Interval(one["low"] or one["seconds"], one["seconds"], one["high"] or one["seconds"])
-                said = ", ".join(filter(None, ("on the frontier" if one["on_frontier"] else "", "picked" if one["picked"] else "", "by rule" if one["by_rule"] else "",
-                                               "not deterministic" if one["deterministic"] is False else "")))
-                rows.append(Row([*name, Cell(milliseconds(one["seconds"]), one["seconds"], between(ends)), Cell(size(one["workspace_bytes"] or 0), one["workspace_bytes"] or 0),
-                                 Cell(f"{one['error']:.1e}", one["error"]) if one["error"] is not None else "", said], run))
-    return Table("Algorithms by layer", ["network", "layer", "pass", "algorithm", "ms", "workspace", "error", "remarks"], rows, numeric=4)
+                said = ", ".join(
+                    filter(
+                        None,
+                        (
+                            "on the frontier" if one["on_frontier"] else "",
+                            "picked" if one["picked"] else "",
+                            "by rule" if one["by_rule"] else "",
+                            "not deterministic" if one["deterministic"] is False else "",
+                        ),
+                    )
+                )
+                rows.append(
+                    Row(
+                        [
+                            *name,
+                            Cell(milliseconds(one["seconds"]), one["seconds"], between(ends)),
+                            Cell(size(one["workspace_bytes"] or 0), one["workspace_bytes"] or 0),
+                            Cell(f"{one['error']:.1e}", one["error"]) if one["error"] is not None else "",
+                            said,
+                        ],
+                        run,
+                    )
+                )
+    return Table(
+        "Algorithms by layer",
+        ["network", "layer", "pass", "algorithm", "ms", "workspace", "error", "remarks"],
+        rows,
+        numeric=4,
+    )

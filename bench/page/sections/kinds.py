@@ -11,15 +11,37 @@ SHOWN = 15  # calls of a ledger that stand open; the others are behind a line
 
 def make(model):
     ledgers = [one for one in model.ledgers if one["calls"]]
-    section = Section("kinds", "Where the time goes", short="Time", fill="" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json")
+    section = Section(
+        "kinds",
+        "Where the time goes",
+        short="Time",
+        fill="" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
+    )
     if not ledgers:
         return section
-    section.lead = "Every call of a network's plan, timed by itself: first summed by kind of layer, then one by one, the biggest first."
-    section.charts = [Chart("kinds", "Time by kind of layer", "One bar for each network and machine, from the sums of its calls.",
-                            drawn(ledgers), by_kind(ledgers))]
+    section.lead = (
+        "Every call of a network's plan, timed by itself: first summed by kind of layer, then one by one, the "
+        "biggest first."
+    )
+    section.charts = [
+        Chart(
+            "kinds",
+            "Time by kind of layer",
+            "One bar for each network and machine, from the sums of its calls.",
+            drawn(ledgers),
+            by_kind(ledgers),
+        )
+    ]
     for one in ledgers:
         calls = sorted(one["calls"], key=lambda call: -call["seconds"])
-        section.tables.append(table(one, calls[:SHOWN], f"The ledger of {one.title}" + (f": the {SHOWN} biggest of {len(calls)} calls" if len(calls) > SHOWN else "")))
+        section.tables.append(
+            table(
+                one,
+                calls[:SHOWN],
+                f"The ledger of {one.title}"
+                + (f": the {SHOWN} biggest of {len(calls)} calls" if len(calls) > SHOWN else ""),
+            )
+        )
         if len(calls) > SHOWN:
             section.folded.append(table(one, calls, f"All calls of {one.title}"))
     section.folded_title = "All calls"
@@ -33,8 +55,11 @@ def total(ledger):
 
 def adds_up(ledger):
     whole = ledger["forward_seconds"] + (ledger["backward_seconds"] or 0)
-    return (f"{ledger.title}: the calls sum to {milliseconds(total(ledger))} ms, {100 * total(ledger) / whole:.1f} % of the whole "
-            f"timed without stamps ({milliseconds(whole)} ms).")
+    return (
+        f"{ledger.title}: the calls sum to {milliseconds(total(ledger))} ms, {100 * total(ledger) / whole:.1f} % of "
+        "the whole "
+        f"timed without stamps ({milliseconds(whole)} ms)."
+    )
 
 
 def sums(ledger):
@@ -47,22 +72,47 @@ def sums(ledger):
 
 
 def records(ledgers):
-    return [{"ledger": one.title, "kind": kind, "part": part, "ms": 1e3 * seconds, "share": seconds / total(one),
-             "run": again.found_command("ledger", one.key, one.origin.context)}
-            for one in ledgers for (kind, part), seconds in sums(one).items()]
+    return [
+        {
+            "ledger": one.title,
+            "kind": kind,
+            "part": part,
+            "ms": 1e3 * seconds,
+            "share": seconds / total(one),
+            "run": again.found_command("ledger", one.key, one.origin.context),
+        }
+        for one in ledgers
+        for (kind, part), seconds in sums(one).items()
+    ]
 
 
 def drawn(ledgers):
     found = records(ledgers)
-    shares = altair.param(name="kinds_as", value="share of the whole", bind=altair.binding_select(options=["share of the whole", "milliseconds"], name="Show "))
+    shares = altair.param(
+        name="kinds_as",
+        value="share of the whole",
+        bind=altair.binding_select(options=["share of the whole", "milliseconds"], name="Show "),
+    )
     series = charts.series("kind", "kinds_series")
-    bars = altair.Chart(charts.data(found)).transform_calculate(
-        size="kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share").mark_bar(cursor="pointer").encode(
-        x=altair.X("size:Q", title="ms, or % of the sum", stack=True, axis=altair.Axis(tickCount=8)), y=altair.Y("part:N", title=None, sort=["forward", "backward"]),
-        color=altair.Color("kind:N", title=None, sort=[kind for kind, _ in kinds_in_order(found)]), opacity=charts.chosen(series, 0.15),
-        order=altair.Order("ms:Q", sort="descending"),
-        tooltip=[altair.Tooltip("ledger:N", title="of"), altair.Tooltip("part:N", title="pass"), "kind:N", altair.Tooltip("ms:Q", format=".4~g"),
-                 altair.Tooltip("share:Q", format=".1%")])
+    bars = (
+        altair.Chart(charts.data(found))
+        .transform_calculate(size="kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share")
+        .mark_bar(cursor="pointer")
+        .encode(
+            x=altair.X("size:Q", title="ms, or % of the sum", stack=True, axis=altair.Axis(tickCount=8)),
+            y=altair.Y("part:N", title=None, sort=["forward", "backward"]),
+            color=altair.Color("kind:N", title=None, sort=[kind for kind, _ in kinds_in_order(found)]),
+            opacity=charts.chosen(series, 0.15),
+            order=altair.Order("ms:Q", sort="descending"),
+            tooltip=[
+                altair.Tooltip("ledger:N", title="of"),
+                altair.Tooltip("part:N", title="pass"),
+                "kind:N",
+                altair.Tooltip("ms:Q", format=".4~g"),
+                altair.Tooltip("share:Q", format=".1%"),
+            ],
+        )
+    )
     several = len({one["ledger"] for one in found}) > 1
     whole = bars.properties(width="container", height=90).add_params(shares, series)
     if several:
@@ -79,9 +129,22 @@ def kinds_in_order(found):
 
 
 def by_kind(ledgers):
-    rows = [Row([one["ledger"], one["kind"], one["part"], Cell(digits(one["ms"]), one["ms"]), Cell(f"{100 * one['share']:.1f}", one["share"])],
-                one["run"]) for one in records(ledgers)]
-    return Table("Time by kind of layer", ["network and machine", "kind", "pass", "ms", "% of the sum"], rows, numeric=3)
+    rows = [
+        Row(
+            [
+                one["ledger"],
+                one["kind"],
+                one["part"],
+                Cell(digits(one["ms"]), one["ms"]),
+                Cell(f"{100 * one['share']:.1f}", one["share"]),
+            ],
+            one["run"],
+        )
+        for one in records(ledgers)
+    ]
+    return Table(
+        "Time by kind of layer", ["network and machine", "kind", "pass", "ms", "% of the sum"], rows, numeric=3
+    )
 
 
 def table(ledger, calls, caption):
@@ -90,10 +153,25 @@ def table(ledger, calls, caption):
     for call in calls:
         rate = call["flops"] / call["seconds"] if call["flops"] else None
         bandwidth = call["bytes"] / call["seconds"] if call["bytes"] else None
-        cells = [Cell(milliseconds(call["seconds"]), 1e3 * call["seconds"]), Cell(f"{100 * call['seconds'] / whole:.1f}"),
-                 Cell(digits(1e-9 * rate), rate) if rate else "", Cell(f"{100 * rate / peak:.0f}") if rate and peak else "",
-                 Cell(digits(1e-9 * bandwidth), bandwidth) if bandwidth else "",
-                 Cell(f"{100 * bandwidth / memory:.0f}") if bandwidth and memory else ""]
-        rows.append(Row([call["layers"], call["pass"], call["algorithm"], *cells],
-                        again.layer_command(ledger.key, call["node"], call["pass"], ledger.origin.context) if call["node"] else ""))
-    return Table(caption, ["layer", "pass", "algorithm", "ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"], rows, numeric=3)
+        cells = [
+            Cell(milliseconds(call["seconds"]), 1e3 * call["seconds"]),
+            Cell(f"{100 * call['seconds'] / whole:.1f}"),
+            Cell(digits(1e-9 * rate), rate) if rate else "",
+            Cell(f"{100 * rate / peak:.0f}") if rate and peak else "",
+            Cell(digits(1e-9 * bandwidth), bandwidth) if bandwidth else "",
+            Cell(f"{100 * bandwidth / memory:.0f}") if bandwidth and memory else "",
+        ]
+        rows.append(
+            Row(
+                [call["layers"], call["pass"], call["algorithm"], *cells],
+                again.layer_command(ledger.key, call["node"], call["pass"], ledger.origin.context)
+                if call["node"]
+                else "",
+            )
+        )
+    return Table(
+        caption,
+        ["layer", "pass", "algorithm", "ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"],
+        rows,
+        numeric=3,
+    )

@@ -4,29 +4,62 @@ import altair
 
 from page import again, charts
 from page.parts import Cell, Chart, Row, Section, Table
-from page.text import digits, milliseconds
+from page.text import digits
 
 
 def make(model):
     found = [*(of_ledger(one) for one in model.ledgers), *of_rows(model)]
     found = [one for one in found if one["points"]]
-    section = Section("roofline", "Roofline", short="Roofline", fill="" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json")
+    section = Section(
+        "roofline",
+        "Roofline",
+        short="Roofline",
+        fill="" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
+    )
     if not found:
         return section
-    section.lead = ("Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one under "
-                    "the flat roof for the units. Fewer operations than the definition (Winograd), or data in a cache, come above a roof.")
-    section.charts = [Chart("roofline", "What each call reaches", "Larger points take more time; the numbers of a ledger are in the section before. The roofs are measured, not from a data sheet.",
-                            drawn(found), table([one for one in found if not one["ledger"]]))]
+    section.lead = (
+        "Operations per second against operations per byte, both logarithmic. A call under the slope waits for "
+        "memory, one under "
+        "the flat roof for the units. Fewer operations than the definition (Winograd), or data in a cache, come "
+        "above a roof."
+    )
+    section.charts = [
+        Chart(
+            "roofline",
+            "What each call reaches",
+            "Larger points take more time; the numbers of a ledger are in the section before. The roofs are "
+            "measured, not from a data sheet.",
+            drawn(found),
+            table([one for one in found if not one["ledger"]]),
+        )
+    ]
     without = [one["of"] for one in found if not one["memory"]]
     section.notes = [f"{of}: the rate of the memory is not in its file, so it has no slope." for of in without]
     return section
 
 
 def of_ledger(ledger):
-    points = [point(call["layers"], call["pass"], call["op"], call["flops"], call["bytes"], call["seconds"],
-                    again.layer_command(ledger.key, call["node"], call["pass"], ledger.origin.context))
-              for call in ledger["calls"] if call["flops"] and call["bytes"]]
-    return {"ledger": True, "of": f"ledger of {ledger.title}", "points": points, "peak": ledger["peak_flops_per_second"], "memory": ledger["memory_bytes_per_second"]}
+    points = [
+        point(
+            call["layers"],
+            call["pass"],
+            call["op"],
+            call["flops"],
+            call["bytes"],
+            call["seconds"],
+            again.layer_command(ledger.key, call["node"], call["pass"], ledger.origin.context),
+        )
+        for call in ledger["calls"]
+        if call["flops"] and call["bytes"]
+    ]
+    return {
+        "ledger": True,
+        "of": f"ledger of {ledger.title}",
+        "points": points,
+        "peak": ledger["peak_flops_per_second"],
+        "memory": ledger["memory_bytes_per_second"],
+    }
 
 
 def of_rows(model):
@@ -34,15 +67,30 @@ def of_rows(model):
     fastest = {}
     for one in model.of("layer"):
         if one.seconds and one.counters.get("flops_per_second") and one.counters.get("bytes_per_second"):
-            of = (f"rows of {one.key['network']}, batch {one.key['batch']}, {one.who}", one.key["layer"], one.key["part"])
+            of = (
+                f"rows of {one.key['network']}, batch {one.key['batch']}, {one.who}",
+                one.key["layer"],
+                one.key["part"],
+            )
             if of not in fastest or one.interval.middle < fastest[of].interval.middle:
                 fastest[of] = one
     groups = {}
     for (of, layer, part), one in fastest.items():
         seconds = one.interval.middle
-        its = groups.setdefault(of, {"ledger": False, "of": of, "points": [], "peak": gigaflops(one), "memory": gigabytes(one)})
-        its["points"].append(point(layer, part, one.algorithm, one.counters["flops_per_second"] * seconds,
-                                   one.counters["bytes_per_second"] * seconds, seconds, one.command))
+        its = groups.setdefault(
+            of, {"ledger": False, "of": of, "points": [], "peak": gigaflops(one), "memory": gigabytes(one)}
+        )
+        its["points"].append(
+            point(
+                layer,
+                part,
+                one.algorithm,
+                one.counters["flops_per_second"] * seconds,
+                one.counters["bytes_per_second"] * seconds,
+                seconds,
+                one.command,
+            )
+        )
     return list(groups.values())
 
 
@@ -62,8 +110,16 @@ def gigabytes(timing):
 
 
 def point(name, part, kind, flops, count, seconds, run):
-    return {"name": name, "part": part, "kind": kind, "intensity": flops / count, "gflops": 1e-9 * flops / seconds,
-            "gbs": 1e-9 * count / seconds, "ms": 1e3 * seconds, "run": run}
+    return {
+        "name": name,
+        "part": part,
+        "kind": kind,
+        "intensity": flops / count,
+        "gflops": 1e-9 * flops / seconds,
+        "gbs": 1e-9 * count / seconds,
+        "ms": 1e3 * seconds,
+        "run": run,
+    }
 
 
 def roof(its):
@@ -75,7 +131,10 @@ def roof(its):
     if not its["memory"]:
         return [{"intensity": least / 2, "gflops": peak}, {"intensity": most * 2, "gflops": peak}]
     ridge, memory = its["peak"] / its["memory"], 1e-9 * its["memory"]
-    return [{"intensity": intensity, "gflops": min(peak, memory * intensity)} for intensity in sorted({min(least, ridge) / 2, ridge, max(most, ridge) * 2})]
+    return [
+        {"intensity": intensity, "gflops": min(peak, memory * intensity)}
+        for intensity in sorted({min(least, ridge) / 2, ridge, max(most, ridge) * 2})
+    ]
 
 
 def drawn(found):
@@ -83,24 +142,89 @@ def drawn(found):
     roofs = [{"of": its["of"], "roof": "measured roof"} | one for its in found for one in roof(its)]
     selected, only = charts.choice("roof_of", "Of", [its["of"] for its in found], "of")
     series = charts.series("kind", "roof_series")
-    x = altair.X("intensity:Q", title="operations per byte", scale=altair.Scale(type="log", nice=False), axis=altair.Axis(format="~g", tickCount=6))
-    y = altair.Y("gflops:Q", title="GFLOP/s", scale=altair.Scale(type="log", nice=False, padding=10), axis=altair.Axis(format="~g", tickCount=6))
-    dots = charts.chart(points).transform_filter(only.filter).mark_point(filled=True, cursor="pointer").encode(
-        x=x, y=y, color=altair.Color("kind:N", title=None), shape=altair.Shape("part:N", title="pass"),
-        size=altair.Size("ms:Q", legend=None, scale=altair.Scale(range=[20, 260])), opacity=altair.condition(series, altair.value(0.7), altair.value(0.06)),
-        tooltip=[altair.Tooltip("name:N", title="layer"), altair.Tooltip("part:N", title="pass"), "kind:N", altair.Tooltip("ms:Q", format=".4~g"),
-                 altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g"), altair.Tooltip("gbs:Q", title="GB/s", format=".4~g"),
-                 altair.Tooltip("intensity:Q", title="operations per byte", format=".4~g")])
+    x = altair.X(
+        "intensity:Q",
+        title="operations per byte",
+        scale=altair.Scale(type="log", nice=False),
+        axis=altair.Axis(format="~g", tickCount=6),
+    )
+    y = altair.Y(
+        "gflops:Q",
+        title="GFLOP/s",
+        scale=altair.Scale(type="log", nice=False, padding=10),
+        axis=altair.Axis(format="~g", tickCount=6),
+    )
+    dots = (
+        charts.chart(points)
+        .transform_filter(only.filter)
+        .mark_point(filled=True, cursor="pointer")
+        .encode(
+            x=x,
+            y=y,
+            color=altair.Color("kind:N", title=None),
+            shape=altair.Shape("part:N", title="pass"),
+            size=altair.Size("ms:Q", legend=None, scale=altair.Scale(range=[20, 260])),
+            opacity=altair.condition(series, altair.value(0.7), altair.value(0.06)),
+            tooltip=[
+                altair.Tooltip("name:N", title="layer"),
+                altair.Tooltip("part:N", title="pass"),
+                "kind:N",
+                altair.Tooltip("ms:Q", format=".4~g"),
+                altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g"),
+                altair.Tooltip("gbs:Q", title="GB/s", format=".4~g"),
+                altair.Tooltip("intensity:Q", title="operations per byte", format=".4~g"),
+            ],
+        )
+    )
     layers = [dots]
     if roofs:
-        layers.insert(0, charts.chart(roofs).transform_filter(only.filter).mark_line(color="var(--ink)", strokeWidth=2).encode(
-            x=x, y=y, order=altair.Order("intensity:Q"), tooltip=[altair.Tooltip("roof:N", title=" "), altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g")]))
-    whole = altair.layer(*layers).add_params(selected, series, charts.zoom("roof_zoom")).properties(width="container", height=420)
-    return charts.spec(whole, "Operations per second against operations per byte, one point for each call, under the measured roofs.")
+        layers.insert(
+            0,
+            charts.chart(roofs)
+            .transform_filter(only.filter)
+            .mark_line(color="var(--ink)", strokeWidth=2)
+            .encode(
+                x=x,
+                y=y,
+                order=altair.Order("intensity:Q"),
+                tooltip=[
+                    altair.Tooltip("roof:N", title=" "),
+                    altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g"),
+                ],
+            ),
+        )
+    whole = (
+        altair.layer(*layers)
+        .add_params(selected, series, charts.zoom("roof_zoom"))
+        .properties(width="container", height=420)
+    )
+    return charts.spec(
+        whole, "Operations per second against operations per byte, one point for each call, under the measured roofs."
+    )
 
 
 def table(found):
-    rows = [Row([its["of"], one["name"], one["part"], one["kind"], Cell(digits(one["intensity"]), one["intensity"]), Cell(digits(one["gflops"]), one["gflops"]),
-                 Cell(f"{1e11 * one['gflops'] / its['peak']:.0f} %" if its["peak"] else ""), Cell(digits(one["gbs"]), one["gbs"]), Cell(digits(one["ms"]), one["ms"])], one["run"])
-            for its in found for one in its["points"]]
-    return rows and Table("Rows of layers in the roofline", ["of", "layer", "pass", "kind or algorithm", "operations per byte", "GFLOP/s", "of the peak", "GB/s", "ms"], rows, numeric=4)
+    rows = [
+        Row(
+            [
+                its["of"],
+                one["name"],
+                one["part"],
+                one["kind"],
+                Cell(digits(one["intensity"]), one["intensity"]),
+                Cell(digits(one["gflops"]), one["gflops"]),
+                Cell(f"{1e11 * one['gflops'] / its['peak']:.0f} %" if its["peak"] else ""),
+                Cell(digits(one["gbs"]), one["gbs"]),
+                Cell(digits(one["ms"]), one["ms"]),
+            ],
+            one["run"],
+        )
+        for its in found
+        for one in its["points"]
+    ]
+    return rows and Table(
+        "Rows of layers in the roofline",
+        ["of", "layer", "pass", "kind or algorithm", "operations per byte", "GFLOP/s", "of the peak", "GB/s", "ms"],
+        rows,
+        numeric=4,
+    )

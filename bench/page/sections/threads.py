@@ -10,8 +10,11 @@ from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds
 
 
-FILL = ("for t in 1 2 4; do lamina_bench run --backend=eigen --threads=$t --benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
-        "--benchmark_out=threads_$t.json; done")
+FILL = (
+    "for t in 1 2 4; do lamina_bench run --backend=eigen --threads=$t "
+    "--benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
+    "--benchmark_out=threads_$t.json; done"
+)
 
 
 def make(model):
@@ -25,8 +28,12 @@ def make(model):
     section = Section("threads", "Threads", short="Threads", fill="" if swept else FILL)
     if not swept:
         return section
-    section.lead = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
-    section.charts = [Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))]
+    section.lead = (
+        "Images per second against the number of threads; the dashed line is that of one thread, times their number."
+    )
+    section.charts = [
+        Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
+    ]
     section.notes = [best(key, its) for key, its in swept.items()]
     return section
 
@@ -50,23 +57,52 @@ def drawn(swept):
         single = rate(its[fewest]) / fewest
         for threads, one in sorted(its.items()):
             batch = one.key["batch"]
-            points.append({"what": what, "series": who, "threads": threads, "rate": rate(one), "low": batch / one.interval.high,
-                           "high": batch / one.interval.low, "of_ideal": rate(one) / (single * threads), "run": one.command})
+            points.append(
+                {
+                    "what": what,
+                    "series": who,
+                    "threads": threads,
+                    "rate": rate(one),
+                    "low": batch / one.interval.high,
+                    "high": batch / one.interval.low,
+                    "of_ideal": rate(one) / (single * threads),
+                    "run": one.command,
+                }
+            )
             ideal.append({"what": what, "series": who, "threads": threads, "rate": single * threads})
     selected, only = charts.choice("threads_what", "Network", [one["what"] for one in points], "what")
     series = charts.series(name="threads_series")
-    x = altair.X("threads:Q", title="threads", scale=altair.Scale(zero=False, padding=12),
-                 axis=altair.Axis(values=sorted({one["threads"] for one in points}), format="d"))
+    x = altair.X(
+        "threads:Q",
+        title="threads",
+        scale=altair.Scale(zero=False, padding=12),
+        axis=altair.Axis(values=sorted({one["threads"] for one in points}), format="d"),
+    )
     y = altair.Y("rate:Q", title="images/s", scale=altair.Scale(zero=True))
     color, lit = altair.Color("series:N", title=None), charts.chosen(series)
     base = charts.chart(points).transform_filter(only.filter)
-    tip = [altair.Tooltip("series:N", title="machine"), "threads:Q", altair.Tooltip("rate:Q", title="images/s", format=".4~g"),
-           altair.Tooltip("of_ideal:Q", title="of the ideal", format=".0%")]
+    tip = [
+        altair.Tooltip("series:N", title="machine"),
+        "threads:Q",
+        altair.Tooltip("rate:Q", title="images/s", format=".4~g"),
+        altair.Tooltip("of_ideal:Q", title="of the ideal", format=".0%"),
+    ]
     line = base.mark_line().encode(x=x, y=y, color=color, opacity=lit)
     bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=lit)
-    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(x=x, y=y, color=color, opacity=lit, tooltip=tip)
-    dashed = charts.chart(ideal).transform_filter(only.filter).mark_line(strokeDash=[5, 4]).encode(x=x, y=y, color=color, opacity=charts.chosen(series))
-    whole = altair.layer(dashed, line, bars, dots).add_params(selected, series, charts.zoom("threads_zoom")).properties(width="container", height=charts.HEIGHT)
+    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(
+        x=x, y=y, color=color, opacity=lit, tooltip=tip
+    )
+    dashed = (
+        charts.chart(ideal)
+        .transform_filter(only.filter)
+        .mark_line(strokeDash=[5, 4])
+        .encode(x=x, y=y, color=color, opacity=charts.chosen(series))
+    )
+    whole = (
+        altair.layer(dashed, line, bars, dots)
+        .add_params(selected, series, charts.zoom("threads_zoom"))
+        .properties(width="container", height=charts.HEIGHT)
+    )
     return charts.spec(whole, "Images per second against threads, one line for each machine, with a dashed ideal line.")
 
 
@@ -76,7 +112,9 @@ def rate(timing):
 
 def best(key, its):
     threads = max(its, key=lambda count: rate(its[count]))
-    return f"{key[0]}, {key[1]}: the best of those measured are {threads} threads, {digits(rate(its[threads]))} images/s."
+    return (
+        f"{key[0]}, {key[1]}: the best of those measured are {threads} threads, {digits(rate(its[threads]))} images/s."
+    )
 
 
 def table(swept):
@@ -84,7 +122,17 @@ def table(swept):
     for (what, who), its in swept.items():
         single = rate(its[min(its)]) / min(its)
         for threads, one in sorted(its.items()):
-            rows.append(Row([what, who, Cell(str(threads), threads), Cell(digits(rate(one)), rate(one)),
-                             Cell(f"{100 * rate(one) / (single * threads):.0f} %"),
-                             Cell(milliseconds(one.interval.middle), one.interval.middle, between(one.interval))], one.command))
+            rows.append(
+                Row(
+                    [
+                        what,
+                        who,
+                        Cell(str(threads), threads),
+                        Cell(digits(rate(one)), rate(one)),
+                        Cell(f"{100 * rate(one) / (single * threads):.0f} %"),
+                        Cell(milliseconds(one.interval.middle), one.interval.middle, between(one.interval)),
+                    ],
+                    one.command,
+                )
+            )
     return Table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, numeric=2)

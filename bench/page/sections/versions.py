@@ -6,26 +6,44 @@ import altair
 from page import again, charts
 from page.measured import Comparison
 from page.parts import Cell, Chart, Row, Section, Table
-from page.text import digits, milliseconds
+from page.text import milliseconds
 
 UNJUDGED = "not judged"
 MARKS = {"slower": "slower", "faster": "faster"}
-COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", UNJUDGED: "var(--c7)", "not decided": "var(--muted)"}
-
+COLORS = {
+    "faster": "var(--good)",
+    "slower": "var(--bad)",
+    "equal": "var(--tie)",
+    UNJUDGED: "var(--c7)",
+    "not decided": "var(--muted)",
+}
 
 
 def make(model):
     found = [one for one in [*model.comparisons, *across(model)] if one.ratio]
-    section = Section("versions", "Two versions", short="Versions", fill="" if found else "lamina_bench compare BEFORE.json AFTER.json --benchmark_out=compared.json")
+    section = Section(
+        "versions",
+        "Two versions",
+        short="Versions",
+        fill="" if found else "lamina_bench compare BEFORE.json AFTER.json --benchmark_out=compared.json",
+    )
     if not found:
         return section
-    section.lead = ("Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those of "
-                    "lamina_bench compare and bench/race/versions; what is equal, or not decided, is grey.")
-    section.charts = [Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))]
+    section.lead = (
+        "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are "
+        "those of "
+        "lamina_bench compare and bench/race/versions; what is equal, or not decided, is grey."
+    )
+    section.charts = [
+        Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))
+    ]
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
     if any(one.verdict == UNJUDGED for one in found):
-        section.notes.append("Ratios of medians that nothing has judged yet: lamina_bench compare FIRST.json SECOND.json --benchmark_out=compared.json "
-                             "does, and its file is one more file of a page. bench/race/versions lets both versions take turns.")
+        section.notes.append(
+            "Ratios of medians that nothing has judged yet: lamina_bench compare FIRST.json SECOND.json "
+            "--benchmark_out=compared.json "
+            "does, and its file is one more file of a page. bench/race/versions lets both versions take turns."
+        )
     return section
 
 
@@ -44,7 +62,11 @@ def counted(pair, its):
     counts = {}
     for one in its:
         counts[one.verdict] = counts.get(one.verdict, 0) + 1
-    return f"{pair}: {len(its)} rows, " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) + "."
+    return (
+        f"{pair}: {len(its)} rows, "
+        + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        + "."
+    )
 
 
 def across(model):
@@ -67,8 +89,19 @@ def pair(first, other, shared):
     found = []
     for name in shared:
         before, after = (its[name].interval.middle for its in (first, other))
-        found.append(Comparison(None, name, first[name].key, UNJUDGED, label(first[name].origin), label(other[name].origin), after / before,
-                                first_seconds=before, seconds=after))
+        found.append(
+            Comparison(
+                None,
+                name,
+                first[name].key,
+                UNJUDGED,
+                label(first[name].origin),
+                label(other[name].origin),
+                after / before,
+                first_seconds=before,
+                seconds=after,
+            )
+        )
     return found
 
 
@@ -84,19 +117,55 @@ def drawn(found):
     points = []
     for pair_name, its in by_pair(found).items():
         for place, one in enumerate(sorted(its, key=lambda one: one.ratio)):
-            points.append({"pair": pair_name, "row": one.name, "place": place, "ratio": one.ratio, "low": one.low or one.ratio, "high": one.high or one.ratio,
-                           "verdict": one.verdict if one.verdict in COLORS else "not decided", "why": one.why, "run": command(one)})
+            points.append(
+                {
+                    "pair": pair_name,
+                    "row": one.name,
+                    "place": place,
+                    "ratio": one.ratio,
+                    "low": one.low or one.ratio,
+                    "high": one.high or one.ratio,
+                    "verdict": one.verdict if one.verdict in COLORS else "not decided",
+                    "why": one.why,
+                    "run": command(one),
+                }
+            )
     selected, only = charts.choice("versions_pair", "Versions", [one["pair"] for one in points], "pair")
     base = charts.chart(points, 380).transform_filter(only.filter)
     color = altair.Color("verdict:N", title=None, scale=altair.Scale(domain=list(COLORS), range=list(COLORS.values())))
     series = charts.series("verdict", "versions_series")
-    x = altair.X("place:Q", title="rows, sorted by ratio", axis=altair.Axis(labels=False, ticks=False, grid=False), scale=altair.Scale(padding=12))
-    y = altair.Y("ratio:Q", title="time of the second / first", scale=altair.Scale(type="log", nice=False, padding=12), axis=altair.Axis(format=".3~g", tickCount=6))
-    tip = ["row:N", altair.Tooltip("ratio:Q", format=".4f"), altair.Tooltip("low:Q", title="from", format=".4f"), altair.Tooltip("high:Q", title="to", format=".4f"), "verdict:N", altair.Tooltip("why:N", title="evidence")]
+    x = altair.X(
+        "place:Q",
+        title="rows, sorted by ratio",
+        axis=altair.Axis(labels=False, ticks=False, grid=False),
+        scale=altair.Scale(padding=12),
+    )
+    y = altair.Y(
+        "ratio:Q",
+        title="time of the second / first",
+        scale=altair.Scale(type="log", nice=False, padding=12),
+        axis=altair.Axis(format=".3~g", tickCount=6),
+    )
+    tip = [
+        "row:N",
+        altair.Tooltip("ratio:Q", format=".4f"),
+        altair.Tooltip("low:Q", title="from", format=".4f"),
+        altair.Tooltip("high:Q", title="to", format=".4f"),
+        "verdict:N",
+        altair.Tooltip("why:N", title="evidence"),
+    ]
     one = altair.Chart(charts.data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3]).encode(y="ratio:Q")
-    bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=charts.chosen(series))
-    dots = base.mark_point(filled=True, size=45, opacity=1, cursor="pointer").encode(x=x, y=y, color=color, opacity=charts.chosen(series), tooltip=tip).add_params(charts.zoom("versions_zoom"))
-    whole = altair.layer(one, bars, dots).add_params(selected, series).properties(width="container", height=charts.HEIGHT)
+    bars = base.mark_rule(strokeWidth=2).encode(
+        x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=charts.chosen(series)
+    )
+    dots = (
+        base.mark_point(filled=True, size=45, opacity=1, cursor="pointer")
+        .encode(x=x, y=y, color=color, opacity=charts.chosen(series), tooltip=tip)
+        .add_params(charts.zoom("versions_zoom"))
+    )
+    whole = (
+        altair.layer(one, bars, dots).add_params(selected, series).properties(width="container", height=charts.HEIGHT)
+    )
     return charts.spec(whole, "The ratio of each row with its interval, sorted; coloured by verdict.")
 
 
@@ -105,7 +174,20 @@ def table(found):
     for pair_name, its in by_pair(found).items():
         for one in sorted(its, key=lambda one: -one.ratio):
             ends = f"{one.low:.3f} – {one.high:.3f}" if one.low and one.high else ""
-            rows.append(Row([pair_name, one.name, Cell(one.verdict, mark=MARKS.get(one.verdict, "tie")), Cell(f"{one.ratio:.3f}", one.ratio, ends),
-                             Cell(milliseconds(one.first_seconds), one.first_seconds) if one.first_seconds else "",
-                             Cell(milliseconds(one.seconds), one.seconds) if one.seconds else "", one.why], command(one)))
-    return Table("Ratios", ["versions", "row", "verdict", "ratio", "first, ms", "second, ms", "evidence"], rows, numeric=3)
+            rows.append(
+                Row(
+                    [
+                        pair_name,
+                        one.name,
+                        Cell(one.verdict, mark=MARKS.get(one.verdict, "tie")),
+                        Cell(f"{one.ratio:.3f}", one.ratio, ends),
+                        Cell(milliseconds(one.first_seconds), one.first_seconds) if one.first_seconds else "",
+                        Cell(milliseconds(one.seconds), one.seconds) if one.seconds else "",
+                        one.why,
+                    ],
+                    command(one),
+                )
+            )
+    return Table(
+        "Ratios", ["versions", "row", "verdict", "ratio", "first, ms", "second, ms", "evidence"], rows, numeric=3
+    )

@@ -1,0 +1,267 @@
+"""Reading what a result file says. What is not as it must be is Damaged, with the path of the field."""
+
+import os
+
+import rows
+from page.fields import Damaged
+from page.measured import Comparison, Found, Measured, Origin, Timing
+
+UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+COUNTERS = ("plan_MiB", "workspace_MiB", "flops_per_second", "bytes_per_second")
+
+
+def key_of(fields, needed):
+    """A row's key, checked: texts, but a whole number of images and texts by name of what differs."""
+    key = fields.object("key")
+    found = {}
+    for name in ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout", "mode"):
+        if key.has(name) or name in needed:
+            found[name] = key.text(name)
+    if key.has("batch") or "batch" in needed:
+        found["batch"] = key.whole("batch")
+        if found["batch"] < 1:
+            raise Damaged(f"{key.where('batch')} is below 1")
+    if key.has("differs"):
+        differs = key.object("differs")
+        found["differs"] = {name: str(value) for name, value in differs.value.items()}
+    return found
+
+
+ROW = ("what", "network", "part", "backend", "type", "layout", "batch")
+
+
+def measured_in(root, source):
+    """What one file says. Raises Damaged."""
+    its = Measured()
+    del its.sources
+    context = source.context
+    if root.has("benchmarks"):
+        take_rows(root, source, its)
+    for race in sorted(root.objects("races"), key=lambda race: race.text("date")):
+        take_race(race, source, its)
+    origin = its.origins[0] if its.origins else Origin(source, context)
+    if not its.origins:
+        its.origins.append(origin)
+    for name in ("ledgers", "frontiers", "memories"):
+        for fields in root.objects(name):
+            getattr(its, name).append(CHECKS[name](fields, origin))
+    take_trainings(root, its)
+    its.answers += [(origin, fields.text("text")) for fields in root.objects("answers")]
+    take_comparisons(root, origin, its)
+    return its
+
+
+def take_rows(root, source, its):
+    origins, found, variants, trainings = {}, {}, {}, {}
+    context = root.object("context") if root.has("context") else root
+    for one in context.objects("variants"):
+        facts = one.object("context").value if one.has("context") else {}
+        variants[one.text("variant")] = {
+            name: str(value) for name, value in facts.items() if not isinstance(value, (list, dict))
+        }
+    for row in root.objects("benchmarks"):
+        if row.text("run_type", "iteration") != "iteration":
+            continue
+        if not row.has("key"):
+            raise Damaged(
+                f'{row.path} has no "key": written by an older version of Lamina, or by another program; run it again'
+            )
+        variant = row.text("variant", "")
+        if variant not in origins:
+            origins[variant] = Origin(source, variants.get(variant) or source.context, variant)
+        name = row.text("run_name", "") or row.text("name")
+        timing = found.get((variant, name))
+        if timing is None:
+            timing = found[variant, name] = Timing(origins[variant], name, key_of(row, ROW))
+        elif key_of(row, ROW) != timing.key:
+            raise Damaged(f"{row.where('key')} is another one than that of the same row before")
+        take_sample(row, timing)
+        if timing.key["what"] == "train" and not timing.failure:
+            take_epoch(row, timing, trainings)
+    its.trainings += trainings.values()
+    its.origins += origins.values() or [Origin(source, source.context)]
+    its.timings += found.values()
+
+
+def take_sample(row, timing):
+    if row.flag("error_occurred", False) or row.flag("skipped", False):
+        timing.failure = row.text("error_message", "") or row.text("skip_message", "failed")
+        timing.out_of_memory = row.text("failure", "") == "out_of_memory" or timing.failure.startswith("OutOfMemory")
+        timing.predicted = row.flag("predicted", False)
+        timing.bytes_wanted = row.number("bytes_wanted", 0)
+        return
+    unit = row.text("time_unit", "ns")
+    if unit not in UNITS:
+        raise Damaged(f'{row.where("time_unit")} is "{unit[:20]}"; one of {", ".join(UNITS)} is needed')
+    timing.seconds.append(UNITS[unit] * row.positive("real_time"))
+    if row.has("joules"):
+        timing.joules.append(row.positive("joules"))
+    for name in COUNTERS:
+        if row.has(name):
+            timing.counters[name] = row.number(name)
+    timing.algorithm = row.text("algorithm", timing.algorithm)
+    timing.grade = row.text("grade", timing.grade)
+    timing.reasons = row.texts("grade_reasons", timing.reasons)
+
+
+def take_race(race, source, its):
+    """Of a network in several races of a file the latest counts."""
+    load = race.numbers("load_avg", [])
+    peers = race.object("peers") if race.has("peers") else None
+    facts = {name: str(race.value[name]) for name in ("commit", "date", "threads") if race.has(name)}
+    if load:
+        facts["load_average_start"] = " ".join(f"{one:.2f}" for one in load)
+    if peers is not None:
+        facts["peers"] = ", ".join(peers.value)
+        if peers.has("lamina"):
+            facts["backend_eigen"] = peers.object("lamina").text("backend", "")
+    origin = Origin(source, source.context | facts)
+    its.origins.append(origin)
+    found = []
+    for row in race.objects("rows"):
+        key = key_of(row, ROW)
+        milliseconds = row.numbers("ms")
+        if not milliseconds or min(milliseconds) <= 0:
+            raise Damaged(f"{row.where('ms')} has no times above 0")
+        found.append(Timing(origin, rows.name_of(key), key, [1e-3 * one for one in milliseconds]))
+    found += totals(found)
+    names = {one.name for one in found}
+    its.timings[:] = [one for one in its.timings if one.name not in names] + found
+
+
+def totals(timings):
+    """Forward and backward of each round together, as race.seconds() has them, where no row has them."""
+    by_name = {one.name: one for one in timings}
+    found = []
+    for forward in timings:
+        backward = by_name.get(rows.name_of(forward.key | {"part": "backward"}))
+        key = forward.key | {"part": "total"}
+        if forward.key["part"] == "forward" and backward and rows.name_of(key) not in by_name:
+            found.append(
+                Timing(
+                    forward.origin, rows.name_of(key), key, [a + b for a, b in zip(forward.seconds, backward.seconds)]
+                )
+            )
+    return found
+
+
+CALL = {"layers": "text", "op": "text", "pass": "text", "algorithm": "text", "seconds": "number"}
+FOUND = ("network", "backend", "type", "layout", "batch")
+
+
+def take_ledger(fields, origin):
+    calls = []
+    for call in fields.objects("calls"):
+        one = {name: getattr(call, kind)(name) for name, kind in CALL.items()}
+        one |= {name: call.number(name, None) for name in ("flops", "bytes", "live_bytes", "predicted_seconds")}
+        one |= {
+            "node": call.text("node", ""),
+            "samples": call.numbers("samples", []),
+            "call": call.whole("call", len(calls)),
+        }
+        calls.append(one)
+    its = {
+        name: fields.number(name, None)
+        for name in (
+            "passes",
+            "forward_seconds",
+            "backward_seconds",
+            "peak_flops_per_second",
+            "product_flops_per_second",
+            "memory_bytes_per_second",
+        )
+    }
+    return Found(origin, its | {"calls": calls, "peak_is": fields.text("peak_is", "")}, key_of(fields, FOUND))
+
+
+def take_frontier(fields, origin):
+    lines = []
+    for line in fields.objects("lines"):
+        tried = []
+        for one in line.objects("algorithms"):
+            tried.append(
+                {"algorithm": one.text("algorithm"), "failure": one.text("failure", "")}
+                | {name: one.number(name, None) for name in ("seconds", "low", "high", "workspace_bytes", "error")}
+                | {name: one.flag(name, None) for name in ("deterministic", "on_frontier", "picked", "by_rule")}
+            )
+        lines.append(
+            {"node": line.text("node"), "pass": line.text("pass"), "layers": line.whole("layers", 1), "tried": tried}
+        )
+    return Found(origin, {"lines": lines, "complete": fields.flag("complete", True)}, key_of(fields, FOUND))
+
+
+def take_memory(fields, origin):
+    steps = []
+    for step in fields.objects("steps"):
+        by_kind = step.object("by_kind", {})
+        steps.append(
+            {
+                "step": step.whole("step", len(steps)),
+                "layers": step.text("layers", ""),
+                "pass": step.text("pass", ""),
+                "live_bytes": step.number("live_bytes"),
+                "by_kind": {kind: by_kind.number(kind) for kind in by_kind.value},
+            }
+        )
+    parts = ("parameters", "state", "inputs", "arena", "prepared", "total")
+    its = {name: fields.number(name, None) for name in (*parts, "largest_batch", "limit_bytes")}
+    return Found(origin, its | {"steps": steps}, key_of(fields, ("network", "backend", "batch")))
+
+
+CHECKS = {"ledgers": take_ledger, "frontiers": take_frontier, "memories": take_memory}
+
+
+EPOCH = ("loss", "accuracy", "validation_loss", "validation_accuracy", "joules")
+
+
+def take_epoch(row, timing, trainings):
+    """A row of a training is an epoch."""
+    training = trainings.get(timing)
+    if training is None:
+        training = trainings[timing] = Found(timing.origin, {"epochs": [], "data": row.text("label", "")}, timing.key)
+    place = row.whole("epoch", row.whole("repetition_index", len(training["epochs"])))
+    training["epochs"].append(
+        {"epoch": int(place) + 1, "seconds": timing.seconds[-1]} | {name: row.number(name, None) for name in EPOCH}
+    )
+
+
+def take_trainings(root, its):
+    """What a file says of its trainings besides their epochs."""
+    for fields in root.objects("trainings"):
+        name, said = fields.text("name"), {}
+        said["optimiser"] = fields.text("optimiser", "")
+        said["seed"] = fields.number("seed", None)
+        if fields.has("best_possible"):
+            best = fields.object("best_possible")
+            said["best_possible"] = {"loss": best.number("loss"), "accuracy": best.number("accuracy")}
+        for one in its.timings:
+            if one.name == name:
+                next(training for training in its.trainings if training.key is one.key).fields.update(said)
+
+
+def take_comparisons(root, origin, its):
+    files = root.texts("files", [])
+    first, second = (
+        (os.path.basename(file).removesuffix(".json") for file in files)
+        if len(files) == 2
+        else ("the first", "the second")
+    )
+    for one in root.objects("comparisons"):
+        numbers = {
+            name: one.positive(name, None) if one.value.get(name) else None
+            for name in ("ratio", "low", "high", "first_seconds", "seconds")
+        }
+        key = key_of(one, ()) if one.has("key") and one.value["key"] else {}
+        why = one.text("reason", "") or one.text("evidence", "")
+        its.comparisons.append(
+            Comparison(
+                origin,
+                one.text("name"),
+                key,
+                one.text("verdict"),
+                one.text("against", first),
+                one.text("variant", second),
+                **numbers,
+                why=why,
+            )
+        )

@@ -1,0 +1,227 @@
+"""What is shown of ledgers, frontiers, memories, trainings and comparisons; by numbers that can be reckoned by hand."""
+
+import unittest
+
+import made
+from shown import main, model_of, texts, values
+
+
+KEY = {"what": "ledger", "network": "net", "backend": "eigen", "type": "f32", "layout": "nchw", "batch": 4}
+
+
+def ledger(**more):
+    calls = [
+        {
+            "call": 0,
+            "layers": "c",
+            "node": "c",
+            "op": "conv",
+            "pass": "forward",
+            "algorithm": "gemm",
+            "seconds": 0.003,
+            "flops": 6e9,
+            "bytes": 3e6,
+            "samples": [],
+        },
+        {
+            "call": 1,
+            "layers": "r",
+            "node": "r",
+            "op": "relu",
+            "pass": "forward",
+            "algorithm": "",
+            "seconds": 0.001,
+            "flops": 1e6,
+            "bytes": 4e6,
+            "samples": [],
+        },
+        {
+            "call": 2,
+            "layers": "c",
+            "node": "c",
+            "op": "conv",
+            "pass": "backward_data",
+            "algorithm": "gemm",
+            "seconds": 0.004,
+            "flops": 6e9,
+            "bytes": 3e6,
+            "samples": [],
+        },
+    ]
+    return {
+        "key": KEY,
+        "passes": 3,
+        "forward_seconds": 0.004,
+        "backward_seconds": 0.004,
+        "peak_flops_per_second": 4e12,
+        "memory_bytes_per_second": 8e9,
+        "calls": calls,
+    } | more
+
+
+class Ledgers(unittest.TestCase):
+    def test_time_is_summed_by_kind_and_pass(self):
+        from page.sections import kinds
+
+        its = kinds.make(model_of({"context": made.context(), "ledgers": [ledger()]}))
+        self.assertEqual(
+            {(one["kind"], one["part"]): round(one["ms"], 6) for one in values(its)},
+            {("conv", "forward"): 3, ("relu", "forward"): 1, ("conv", "backward"): 4},
+        )
+        self.assertIn("100.0 % of the whole", its.notes[0])
+
+    def test_calls_of_one_kind_are_added_up(self):
+        from page.sections import kinds
+
+        twice = ledger(calls=2 * ledger()["calls"])
+        found = values(kinds.make(model_of({"context": made.context(), "ledgers": [twice]})))
+        self.assertEqual(sorted(round(one["ms"], 6) for one in found), [2, 6, 8])
+
+    def test_the_ledger_has_rates_and_shares(self):
+        from page.sections import kinds
+
+        rows = texts(kinds.make(model_of({"context": made.context(), "ledgers": [ledger()]})).tables[0])
+        self.assertEqual(rows[0], ["c", "backward_data", "gemm", "4.00", "50.0", "1500", "38", "0.750", "9"])
+        self.assertEqual(rows[2][0], "r")
+
+    def test_the_roof_has_its_corner_where_both_rates_meet(self):
+        from page.sections import roofline
+
+        found = values(roofline.make(model_of({"context": made.context(), "ledgers": [ledger()]})))
+        roof = sorted((one["intensity"], one["gflops"]) for one in found if "roof" in one)
+        self.assertEqual(roof[1], (500, 4000))
+        self.assertAlmostEqual(roof[0][1], 8 * roof[0][0])
+        point = next(one for one in found if one.get("name") == "c" and one["part"] == "forward")
+        self.assertAlmostEqual(point["intensity"], 2000)
+        self.assertAlmostEqual(point["gflops"], 2000)
+
+
+class Others(unittest.TestCase):
+    def test_a_frontier_has_every_algorithm_and_the_reason_of_those_without_a_time(self):
+        tried = [
+            {
+                "algorithm": "a",
+                "seconds": 0.002,
+                "low": 0.0019,
+                "high": 0.0021,
+                "workspace_bytes": 2**20,
+                "error": 1e-7,
+                "deterministic": False,
+                "on_frontier": True,
+                "picked": True,
+                "by_rule": False,
+            },
+            {"algorithm": "b", "failure": "takes 3x3 kernels"},
+        ]
+        from page.sections import frontier
+
+        its = frontier.make(
+            model_of(
+                {
+                    "context": made.context(),
+                    "frontiers": [
+                        {
+                            "key": KEY,
+                            "complete": True,
+                            "lines": [{"node": "c", "pass": "forward", "layers": 2, "algorithms": tried}],
+                        }
+                    ],
+                }
+            )
+        )
+        self.assertEqual(
+            [(one["algorithm"], one["ms"], one["MiB"], one["deterministic"]) for one in values(its)],
+            [("a", 2, 1, "not deterministic")],
+        )
+        rows = texts(its.charts[0].table)
+        self.assertIn("not deterministic", rows[0][-1])
+        self.assertIn("takes 3x3 kernels", rows[1])
+
+    def test_memory_is_stacked_by_kind(self):
+        steps = [
+            {
+                "step": 0,
+                "layers": "c",
+                "pass": "forward",
+                "live_bytes": 3 * 2**20,
+                "by_kind": {"values": 2**21, "workspace": 2**20, "saved": 0},
+            }
+        ]
+        from page.sections import memory
+
+        its = memory.make(
+            model_of({"context": made.context(), "memories": [{"key": KEY, "total": 2**22, "steps": steps}]})
+        )
+        self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
+        self.assertIn("4.00", texts(its.tables[0])[0])
+
+    def test_a_training_stands_beside_the_published_runs(self):
+        rows = made.training(
+            "mnist_mlp",
+            [
+                {"seconds": 2, "loss": 0.5, "accuracy": 0.8, "validation_accuracy": 0.9},
+                {"seconds": 3, "loss": 0.3, "accuracy": 0.9},
+            ],
+            "0.5",
+        )
+        said = {"name": rows[0]["name"], "optimiser": "adam", "best_possible": {"loss": 0.1, "accuracy": 0.97}}
+        from page.sections import training
+
+        its = training.make(model_of(made.document(rows, trainings=[said])))
+        ours = [one for one in values(its) if "run" in one]
+        self.assertEqual(
+            {(one["epoch"], one["seconds"], one["value"]) for one in ours if one["what"] == "loss"},
+            {(1, 2, 0.5), (2, 5, 0.3)},
+        )
+        self.assertIn("Tesla K80 (2017-11 post)", {one["series"] for one in values(its)})
+        for said in ("glyphs", "adam", "accuracy 0.9700"):
+            self.assertIn(said, its.notes[0])
+        self.assertIn("--share=0.5", ours[0]["run"])
+
+
+class Versions(unittest.TestCase):
+    def section(self, before, after):
+        from page.sections import versions
+
+        def rows(factor):
+            return made.network(forward=100 * factor) + made.row(
+                made.key(what="layer", layer="l", algorithm="default"), 10 * factor
+            )
+
+        return versions.make(
+            model_of(made.document(rows(before)), made.document(rows(after)), names=["before.json", "after.json"])
+        )
+
+    def test_the_ratio_is_that_of_the_second_to_the_first_and_nothing_is_judged_here(self):
+        its = self.section(1, 1.1)
+        self.assertEqual({round(one["ratio"], 6) for one in values(its) if "row" in one}, {1.1})
+        self.assertEqual({row[2] for row in texts(its.charts[0].table)}, {"not judged"})
+        self.assertIn("after (0123456) against before (0123456): 4 rows, 4 not judged", its.notes[0])
+        self.assertIn("lamina_bench compare", its.notes[1])
+
+    def test_what_a_file_says_of_two_versions_is_shown(self):
+        from page.sections import versions
+
+        one = {
+            "name": "net/x",
+            "key": made.key(),
+            "ratio": 1.2,
+            "low": 1.1,
+            "high": 1.3,
+            "verdict": "slower",
+            "first_seconds": 1,
+            "seconds": 1.2,
+            "reason": "kernel",
+        }
+        rows = texts(
+            versions.make(
+                model_of({"context": made.context(), "files": ["x/old.json", "x/new.json"], "comparisons": [one]})
+            )
+            .charts[0]
+            .table
+        )
+        self.assertEqual(rows[0], ["new against old", "net/x", "slower", "1.200", "1000", "1200", "kernel"])
+
+
+if __name__ == "__main__":
+    main()

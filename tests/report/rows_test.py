@@ -1,0 +1,125 @@
+"""What is shown of rows: networks, batches, threads; by numbers that can be reckoned by hand."""
+
+import json
+import unittest
+
+import made
+from shown import main, model_of, values
+
+
+class Batches(unittest.TestCase):
+    def section(self):
+        rows = [
+            row
+            for batch, ms in ((1, 10), (2, 16), (4, 24), (8, 47))
+            for row in made.row(made.key(batch=batch), ms, factors=[1] * 6)
+        ]
+        rows += made.failed(
+            made.key(batch=16), "OutOfMemory: 9 bytes wanted", bytes_wanted=9 * 2**20, failure="out_of_memory"
+        )
+        from page.sections import batches
+
+        return batches.make(model_of(made.document(rows)))
+
+    def test_milliseconds_are_those_of_an_image(self):
+        self.assertEqual(
+            {one["batch"]: one["ms"] for one in values(self.section()) if "samples" in one},
+            {1: 10, 2: 8, 4: 6, 8: 5.875},
+        )
+
+    def test_what_does_not_fit_is_marked_with_the_bytes(self):
+        ends = [one for one in values(self.section()) if "why" in one]
+        self.assertEqual([one["batch"] for one in ends], [16])
+        self.assertIn("9.00 MiB", ends[0]["why"])
+
+    def test_the_batch_from_which_nothing_is_gained_is_named(self):
+        self.assertIn("batch 4 is within 5 %", self.section().notes[0])
+        self.assertIn("batch 16 does not fit", self.section().notes[0])
+
+    def test_odd_batches_that_gain_are_named(self):
+        from page.sections import batches
+
+        def note(of_three):
+            rows = [
+                row
+                for batch, ms in ((1, 10), (2, 16), (3, of_three), (4, 28))
+                for row in made.row(made.key(batch=batch), ms)
+            ]
+            return batches.make(model_of(made.document(rows))).notes[0]
+
+        self.assertIn("beside them: 3.", note(15))
+        self.assertIn("no odd batch", note(24))
+
+
+class Threads(unittest.TestCase):
+    def test_the_ideal_line_is_that_of_one_thread(self):
+        rows = [
+            row
+            for threads, ms in ((1, 160), (2, 100), (4, 80))
+            for row in made.row(made.key(differs={"threads": str(threads)}), ms, factors=[1] * 6)
+        ]
+        from page.sections import threads as section
+
+        its = section.make(model_of(made.document(rows)))
+        found = values(its)
+        self.assertEqual(
+            {one["threads"]: round(one["rate"]) for one in found if "of_ideal" not in one}, {1: 100, 2: 200, 4: 400}
+        )
+        self.assertEqual(
+            {one["threads"]: round(one["of_ideal"], 3) for one in found if "of_ideal" in one}, {1: 1, 2: 0.8, 4: 0.5}
+        )
+        self.assertIn("4 threads", its.notes[0])
+
+    def test_runs_in_files_of_their_own_are_one_line(self):
+        from page.sections import threads as section
+
+        one, two = (
+            made.document(made.row(made.key(), ms, factors=[1] * 6), {"threads": count})
+            for count, ms in (("1", 160), ("2", 100))
+        )
+        self.assertEqual(
+            {(one["series"], one["threads"]) for one in values(section.make(model_of(one, two)))},
+            {("Test CPU, Lamina eigen", 1), ("Test CPU, Lamina eigen", 2)},
+        )
+
+    def test_rows_of_threads_are_not_in_the_table_of_networks(self):
+        from page.sections import networks
+
+        rows = made.row(made.key(differs={"threads": "1"}), 5)
+        self.assertEqual(
+            [one for one in networks.make(model_of(made.document(rows))).data["machines"] if one["ours"]], []
+        )
+
+
+class Networks(unittest.TestCase):
+    def ours(self, *rows):
+        from page.sections import networks
+
+        return [
+            one
+            for one in networks.make(model_of(made.document([row for its in rows for row in its]))).data["machines"]
+            if one["ours"]
+        ]
+
+    def test_of_several_batches_the_published_one_is_shown(self):
+        found = self.ours(made.network(forward=100), made.network(forward=10, batch=1))
+        self.assertEqual([one["batch"] for one in found], [16])
+
+    def test_another_batch_is_shown_for_sixteen_images(self):
+        found = self.ours(made.row(made.key(batch=4), 10, factors=[1] * 6))
+        self.assertEqual(found[0]["times"]["resnet50"]["total"]["ms"], 40)
+        self.assertIn("batch 4", found[0]["label"])
+
+    def test_sources_that_print_the_same_are_one_machine(self):
+        from page import published
+
+        labels = [(one.label, json.dumps(one.milliseconds, sort_keys=True)) for one in published.machines()]
+        self.assertEqual(len(labels), len(set(labels)))
+        self.assertEqual(
+            sum(len(one.milliseconds) for one in published.machines() if one.label == "Pascal Titan X, cuDNN 5.1.05"),
+            10,
+        )
+
+
+if __name__ == "__main__":
+    main()
