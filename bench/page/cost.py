@@ -48,7 +48,7 @@ def of_rows(model):
         low, middle, high = (MILLION * end for end in one.per_image)
         joules = one.joules_per_image
         yield Item(
-            f"{network}, {PARTS[part]}",
+            f"{' '.join(filter(None, (network, one.size)))}, {PARTS[part]}",
             "million images",
             f"{who}, batch {one.key['batch']}",
             one.origin.machine(one.key["backend"]),

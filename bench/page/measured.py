@@ -71,6 +71,12 @@ class Timing:
         return " ".join([who(self.origin, self.key), *differences(self.key, without=("threads",))])
 
     @property
+    def size(self):
+        """What is smaller or larger than published: the image, or the widths."""
+        differs = self.key.get("differs", {})
+        return " ".join(f"{what} {differs[what]}" for what in ("image", "width_divisor") if what in differs)
+
+    @property
     def is_lamina(self):
         return self.key["backend"] in OURS
 

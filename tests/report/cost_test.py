@@ -94,6 +94,10 @@ class Cost(unittest.TestCase):
         found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", [{"seconds": 5}], "0.1")))
         self.assertEqual([item.ours for item, *_ in found["mnist_mlp, training on 0.1 of the samples"]], [True])
 
+    def test_smaller_images_are_not_ranked_with_the_published_machines(self):
+        found = self.ranking(prices.read([]), made.document(made.row(made.key(differs={"image": "64"}), 1)))
+        self.assertEqual([item.ours for item, *_ in found["resnet50 image 64, training pass"]], [True])
+
     def test_joules_are_kept_for_the_page(self):
         rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)
         found = self.ranking(self.listed("s,2026-01,x,1,"), made.document(rows))["net, training pass"]

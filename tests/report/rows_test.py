@@ -4,7 +4,7 @@ import json
 import unittest
 
 import made
-from shown import main, model_of, values
+from shown import main, model_of, texts, values
 
 
 class Batches(unittest.TestCase):
@@ -109,6 +109,13 @@ class Networks(unittest.TestCase):
         found = self.ours(made.row(made.key(batch=4), 10, factors=[1] * 6))
         self.assertEqual(found[0]["times"]["resnet50"]["total"]["ms"], 40)
         self.assertIn("batch 4", found[0]["label"])
+
+    def test_smaller_images_are_not_beside_the_published_times(self):
+        from page.sections import tables
+
+        rows = made.row(made.key(differs={"image": "64"}), 1)
+        self.assertEqual(self.ours(rows), [])
+        self.assertNotIn("Test CPU", str(texts(tables.make(model_of(made.document(rows))).tables[0])))
 
     def test_sources_that_print_the_same_are_one_machine(self):
         from page import published

@@ -53,7 +53,7 @@ def make(model):
 
 def shown(model):
     """Ours by machine and program. Of a run with several batches the published one; else each batch by itself."""
-    rows = [one for one in model.of("net") if one.key["part"] in PASSES and one.seconds]
+    rows = [one for one in model.of("net") if one.key["part"] in PASSES and one.seconds and not one.size]
     published_batch = {(one.origin, one.who) for one in rows if one.key["batch"] == published.BATCH}
     found = {}
     for one in rows:

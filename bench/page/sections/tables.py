@@ -25,6 +25,7 @@ def fastest(model):
         if (
             one.seconds
             and one.is_lamina
+            and not one.size
             and (place not in found or one.per_image.middle < found[place].per_image.middle)
         ):
             found[place] = one

@@ -112,9 +112,7 @@ def rate(timing):
 
 def best(key, its):
     threads = max(its, key=lambda count: rate(its[count]))
-    return (
-        f"{key[0]}, {key[1]}: the best of those measured are {threads} threads, {digits(rate(its[threads]))} images/s."
-    )
+    return f"{key[0]}, {key[1]}: the best of those measured: {threads} thread{'s' * (threads > 1)}, {digits(rate(its[threads]))} images/s."
 
 
 def table(swept):

@@ -135,7 +135,7 @@ def drawn(found):
             color=color,
             opacity=lit,
             strokeDash=altair.StrokeDash(
-                "part:N", title=None, scale=altair.Scale(domain=["training", "validation"], range=[[1, 0], [5, 3]])
+                "part:N", legend=None, scale=altair.Scale(domain=["training", "validation"], range=[[1, 0], [5, 3]])
             ),
         )
     )
