@@ -8,6 +8,7 @@ import re
 from page import published
 
 HEAD = ["source", "date", "configuration", "usd_per_hour", "note"]
+NO_MODEL = re.compile(r"nvidia|amd|intel|geforce|tesla|gpu|cpu|processor|r|tm|pcie|sxm\d?|hbm\d?e?|\d+gb|[\d.]+ghz")
 DEFAULT = os.path.join(published.FOLDER, "prices.csv")
 
 
@@ -68,11 +69,11 @@ def read_one(path):
 
 
 def words(name):
-    return {word for word in re.findall(r"[a-z0-9]+", name.lower()) if len(word) > 2}
+    """Those that tell one model from another: without its maker, its kind and its memory."""
+    return {word for word in re.findall(r"[a-z0-9.]+", name.lower()) if not NO_MODEL.fullmatch(word)}
 
 
 def fits(price, machine):
-    """Whether a price is for this machine: its configuration is the machine's name, or begins with a word of it."""
-    first = re.findall(r"[a-z0-9]+", price.configuration.lower())
-    whole = price.configuration.lower() in machine.lower() or machine.lower() in price.configuration.lower()
-    return whole or bool(first) and len(first[0]) > 2 and first[0] in words(machine)
+    """Whether a price is for this machine: its configuration, up to a "+", names the same model."""
+    model = words(price.configuration.split("+")[0])
+    return bool(model) and model == words(machine)

@@ -59,6 +59,21 @@ class Cost(unittest.TestCase):
         self.assertEqual(found[1][3], 1)
         self.assertIn("no price", self.text)
 
+    def test_a_price_is_for_the_model_that_it_names_and_no_other(self):
+        for configuration, machine, fitting in (
+            ("K80 + n1-standard-1", "Tesla K80", True),
+            ("Tesla K80", "Tesla M60", False),
+            ("GTX 1080", "GTX 1080 Ti", False),
+            ("GTX 1080 Ti", "GTX 1080", False),
+            ("H200", "NVIDIA H200", True),
+            ("H100", "NVIDIA H100 80GB HBM3", True),
+            ("AMD EPYC", "AMD EPYC", True),
+            ("Xeon Platinum 8481C", "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", True),
+            ("NVIDIA", "NVIDIA H200", False),
+        ):
+            with self.subTest(configuration=configuration, machine=machine):
+                self.assertEqual(prices.fits(prices.Price("", "", configuration, 1, "", ""), machine), fitting)
+
     def test_the_newest_price_counts_and_the_preemptible_one_only_alone(self):
         listed = self.listed(
             "s,2025-01,Slow One,9,",

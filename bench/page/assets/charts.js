@@ -2,13 +2,37 @@
 "use strict";
 
 const CONFIG = (() => {
-  const axis = {domainColor: "var(--muted)", tickColor: "var(--muted)", gridColor: "var(--grid)", labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelLimit: 220};
+  const axis = {
+    domainColor: "var(--muted)",
+    tickColor: "var(--muted)",
+    gridColor: "var(--grid)",
+    labelColor: "var(--ink)",
+    titleColor: "var(--ink)",
+    labelFontSize: 12,
+    titleFontSize: 12,
+    titleFontWeight: "normal",
+    labelLimit: 220
+  };
   return {
-    background: "transparent", font: "system-ui, sans-serif", axis,
+    background: "transparent",
+    font: "system-ui, sans-serif",
+    axis,
     view: {stroke: "var(--line)"},
-    legend: {labelColor: "var(--ink)", titleColor: "var(--ink)", labelFontSize: 12, labelLimit: 320, orient: "bottom", direction: "horizontal", columns: {expr: "width > 560 ? 3 : 1"}, symbolStrokeWidth: 2},
-    title: {color: "var(--ink)", fontSize: 13}, header: {labelColor: "var(--ink)", titleColor: "var(--ink)"},
-    text: {color: "var(--ink)"}, rule: {color: "var(--muted)"}, mark: {color: "var(--c1)"},
+    legend: {
+      labelColor: "var(--ink)",
+      titleColor: "var(--ink)",
+      labelFontSize: 12,
+      labelLimit: 320,
+      orient: "bottom",
+      direction: "horizontal",
+      columns: {expr: "width > 560 ? 3 : 1"},
+      symbolStrokeWidth: 2
+    },
+    title: {color: "var(--ink)", fontSize: 13},
+    header: {labelColor: "var(--ink)", titleColor: "var(--ink)"},
+    text: {color: "var(--ink)"},
+    rule: {color: "var(--muted)"},
+    mark: {color: "var(--c1)"},
     range: {category: [1, 2, 3, 4, 5, 6, 7, 8].map((i) => `var(--c${i})`)},
   };
 })();
@@ -20,7 +44,14 @@ const draw = async (name, spec) => {
   const place = document.getElementById(`chart-${name}`);
   if (!place) return;
   try {
-    const {view} = await vegaEmbed(place, spec, {renderer: "svg", actions: false, ast: true, logLevel: 1, config: CONFIG, tooltip: {theme: "custom", disableDefaultStyle: false}});
+    const {view} = await vegaEmbed(place, spec, {
+      renderer: "svg",
+      actions: false,
+      ast: true,
+      logLevel: 1,
+      config: CONFIG,
+      tooltip: {theme: "custom", disableDefaultStyle: false}
+    });
     views[name] = view;
     view.addEventListener("click", (event, item) => {
       if (item && item.datum && item.datum.run) copy(item.datum.run);

@@ -10,15 +10,26 @@
     const timeOf = (machine, net, part) => (machine.times[net] || {})[part];
     const timeText = (time) => {
       const children = [digits(time.ms)];
-      if (time.low !== undefined) children.push(make("small", {className: "under"}, `${digits(time.low)} – ${digits(time.high)}`));
+      if (time.low !== undefined)
+        children.push(make("small", {className: "under"}, `${digits(time.low)} – ${digits(time.high)}`));
       return children;
     };
 
     const timeCell = (time) => {
       if (!time) return make("td", {className: "number"});
       const cell = make("td", {className: "number", "data-sort": String(time.ms)});
-      if (time.run) cell.append(make("button", {type: "button", className: "number", "data-run": time.run, title: `${time.name}: ${time.samples} samples${time.grade ? `, grade ${time.grade}` : ""}. Click copies the command.`}, ...timeText(time)));
-      else cell.append(...timeText(time));
+      if (time.run)
+        cell.append(make(
+            "button", {
+              type: "button",
+              className: "number",
+              "data-run": time.run,
+              title: `${time.name}: ${time.samples} samples${
+                  time.grade ? `, grade ${time.grade}` : ""}. Click copies the command.`
+            },
+            ...timeText(time)));
+      else
+        cell.append(...timeText(time));
       return cell;
     };
 
@@ -28,10 +39,13 @@
       return make("td", {className: "number", "data-sort": String(ratio)}, `×${digits(ratio)}`);
     };
 
-    const rowOf = (machine, cells) => make("tr", {className: [machine.ours ? "ours" : "", machine === reference() ? "reference" : ""].join(" ").trim()}, make("th", {scope: "row", title: machine.source}, machine.label), ...cells);
+    const rowOf = (machine, cells) => make(
+        "tr", {className: [machine.ours ? "ours" : "", machine === reference() ? "reference" : ""].join(" ").trim()},
+        make("th", {scope: "row", title: machine.source}, machine.label), ...cells);
 
     const fill = (table, heads, rows) => {
-      table.tHead.replaceChildren(make("tr", {}, ...heads.map((head, i) => make("th", {scope: "col", className: i ? "number" : ""}, head))));
+      table.tHead.replaceChildren(
+          make("tr", {}, ...heads.map((head, i) => make("th", {scope: "col", className: i ? "number" : ""}, head))));
       table.tBodies[0].replaceChildren(...rows);
       makeSortable(table);
     };
@@ -39,7 +53,8 @@
     const showOne = () => {
       const net = network.value;
       const rows = data.machines.filter((machine) => machine.times[net]);
-      const parts = data.passes.filter((part) => part !== "inference" && rows.some((machine) => timeOf(machine, net, part)));
+      const parts =
+          data.passes.filter((part) => part !== "inference" && rows.some((machine) => timeOf(machine, net, part)));
       const inference = rows.some((machine) => timeOf(machine, net, "inference")) ? ["inference"] : [];
       const slowest = {ms: Infinity};
       rows.sort((a, b) => (timeOf(a, net, pass.value) || slowest).ms - (timeOf(b, net, pass.value) || slowest).ms);
@@ -47,10 +62,13 @@
       fill(byId("networks-one"), ["machine", ...parts, "speed-up", "images/s", ...inference], rows.map((machine) => {
         const time = timeOf(machine, net, pass.value);
         const cells = (list) => list.map((part) => timeCell(timeOf(machine, net, part)));
-        const rate = time ? make("td", {className: "number", "data-sort": String(16e3 / time.ms)}, digits(16e3 / time.ms)) : make("td");
+        const rate = time ?
+            make("td", {className: "number", "data-sort": String(16e3 / time.ms)}, digits(16e3 / time.ms)) :
+            make("td");
         return rowOf(machine, [...cells(parts), speedCell(time, base), rate, ...cells(inference)]);
       }));
-      byId("networks-one-caption").textContent = `${net}, ms; speed-up of ${pass.value} against ${reference().label}${base ? "" : ", which has no such time"}`;
+      byId("networks-one-caption").textContent =
+          `${net}, ms; speed-up of ${pass.value} against ${reference().label}${base ? "" : ", which has no such time"}`;
     };
 
     const showAll = () => {
@@ -63,10 +81,13 @@
       const rows = data.machines.filter((machine) => nets.some((net) => timeOf(machine, net, part)));
       rows.sort((a, b) => mean(a) - mean(b));
       fill(byId("networks-all"), ["machine", ...nets], rows.map((machine) => rowOf(machine, nets.map((net) => {
-        const time = timeOf(machine, net, part);
-        return speed ? speedCell(time, timeOf(reference(), net, part)) : timeCell(time);
-      }))));
-      byId("networks-all-caption").textContent = speed ? `All networks, ${part}: speed-up against ${reference().label}` : `All networks, ${part}, ms`;
+                                                                  const time = timeOf(machine, net, part);
+                                                                  return speed ?
+                                                                      speedCell(time, timeOf(reference(), net, part)) :
+                                                                      timeCell(time);
+                                                                }))));
+      byId("networks-all-caption").textContent =
+          speed ? `All networks, ${part}: speed-up against ${reference().label}` : `All networks, ${part}, ms`;
     };
 
     const show = () => {

@@ -11,8 +11,10 @@ const make = (tag, properties = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === "") continue;
-    if (name in element) element[name] = value;
-    else element.setAttribute(name, value);
+    if (name in element)
+      element[name] = value;
+    else
+      element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
@@ -27,7 +29,8 @@ const digits = (value, figures = 3) => {
 
 /// Bytes that are in the page compressed, as base64.
 const unpacked = (id) => {
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (character) => character.charCodeAt(0));
+  const bytes =
+      Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (character) => character.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 

@@ -14,8 +14,10 @@ const sortBy = (table, column, descending) => {
   });
   body.append(...rows.map(([, row]) => row));
   [...table.tHead.rows[0].cells].forEach((cell, i) => {
-    if (i === column) cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    else cell.removeAttribute("aria-sort");
+    if (i === column)
+      cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    else
+      cell.removeAttribute("aria-sort");
   });
 };
 

@@ -5,8 +5,10 @@
   const order = ["auto", "light", "dark"];
   let now = "auto";
   const show = () => {
-    if (now === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = now;
+    if (now === "auto")
+      delete document.documentElement.dataset.theme;
+    else
+      document.documentElement.dataset.theme = now;
     button.textContent = `Theme: ${now}`;
   };
   button.addEventListener("click", () => {
