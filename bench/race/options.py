@@ -9,6 +9,7 @@ import re
 import contenders
 import race
 import rows
+import trainings
 from protocol import BENCH, NAMES, PUBLISHED
 
 LARGEST = 2**31 - 1  # what the workers can read
@@ -118,6 +119,14 @@ def parser_of(description):
     parser.add_argument("--variants", type=words(("any", "winograd", "nchw")), default="any,winograd,nchw",
                         help="of oneDNN's primitives: its own layouts, likewise by Winograd, plain tensors (default: "
                              "%(default)s)")
+    trains = parser.add_argument_group("races of trainings, by epochs")
+    trains.add_argument("--trainings", type=words(trainings.WORKLOADS), nargs="?", const=",".join(trainings.WORKLOADS),
+                        help="workloads joined by commas, instead of networks; without a value the six (default: none)")
+    trains.add_argument("--share", type=number, default=0.1024,
+                        help="of their synthetic sets (default: %(default)s, whole batches)")
+    trains.add_argument("--training_variants", type=words(trainings.VARIANTS), default=",".join(trainings.VARIANTS),
+                        help="of PyTorch (default: %(default)s)")
+    trains.add_argument("--keras", metavar="PYTHON", help="an interpreter with keras (default: no Keras)")
     parser.add_argument("--samples", type=whole(1), default=9,
                         help="rounds, each one pass of every side (default: %(default)s)")
     parser.add_argument("--modes", type=words(rows.PASSES), default="training",
@@ -161,7 +170,12 @@ def parse(description, arguments=None):
     if arguments.layers and arguments.limit is not None:
         parser.error("--limit is held against the totals of networks, which --layers does not race; leave out one of "
                      "the two")
-    arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else "results/peers.json")
+    if arguments.trainings and (arguments.layers or arguments.device != "cpu"):
+        parser.error("--trainings races on the processor, without --layers and --device; leave out the others")
+    if not 0 < arguments.share <= 1:
+        parser.error("--share is above 0, and at most 1")
+    arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else
+                                      "results/peer_trainings.json" if arguments.trainings else "results/peers.json")
     if arguments.layers and "bottleneck_stack" in arguments.nets.split(","):
         parser.error("--nets: there is no 'bottleneck_stack' among the networks of --layers")
     check_device_options(parser, arguments)

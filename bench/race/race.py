@@ -148,7 +148,7 @@ def unknown_memory(subjects, peaks):
 def above(lines, limit):
     """Whole passes whose interval is above the limit: against the best of all peers, where there are several."""
     several = any(line["peer"] == BEST for line in lines)
-    return [line for line in lines if line["pass"] in ("total", "inference") and line["low"] > limit
+    return [line for line in lines if line["pass"] in ("total", "inference", "epoch") and line["low"] > limit
             and (line["peer"] == BEST or not several)]
 
 

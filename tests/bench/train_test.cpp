@@ -14,7 +14,9 @@
 #include "io/files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
+#include "lamina/weights.h"
 #include "lamina/workloads.h"
+#include "race/serve/training.h"
 #include "rows/epochs.h"
 #include "support/catch.h"
 #include "train/cost.h"
@@ -194,6 +196,30 @@ TEST_CASE("rows of epochs have each its own loss, and a file of run those of a f
       CAPTURE(i, field);
       CHECK(timed[i][field] == all[i + 1][field]);
     }
+}
+
+TEST_CASE("a training in a race is served by epochs, and its batches are files for the other sides") {
+  const test::Folder folder;
+  const auto backend = make_backend("eigen");
+  const ServedTrainingOptions options{"mnist_mlp", 0.005, 2, folder.path()};
+  write_batches(options, *backend);
+  const TensorFile initial = read_safetensors(folder / "initial.safetensors");
+  CHECK(initial.at("dense_1.weight").values.size() == 784 * 512);
+  const TensorFile first = read_safetensors(folder / "epoch-0.safetensors"),
+                   second = read_safetensors(folder / "epoch-1.safetensors");
+  CHECK(first.at("x").extents == std::vector<std::int64_t>{256, 1, 28, 28});  // of 300 samples, whole batches of 128
+  CHECK(first.at("labels").extents == std::vector<std::int64_t>{256});
+  CHECK(first.at("labels").values != second.at("labels").values);
+  CHECK(first.at("x").values != second.at("x").values);
+
+  const auto served = serve_training(options, *backend);
+  CHECK(served->facts()["batch"] == 128);
+  CHECK(served->facts()["samples"] == 256);
+  const auto one = served->pass(), two = served->pass();
+  CHECK(one["epoch"].get<double>() > 0);
+  CHECK(one["epoch_cpu"].get<double>() > 0);
+  CHECK(two["loss"] != one["loss"]);
+  CHECK_THROWS_AS(serve_training({"mnist_mlq", 1, 1, {}}, *backend), UsageError);
 }
 
 TEST_CASE("a network of the zoo is trained on the images and classes of a folder") {

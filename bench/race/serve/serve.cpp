@@ -14,6 +14,7 @@
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "measure/net_run.h"
+#include "training.h"
 
 namespace lamina::bench {
 namespace {
@@ -83,10 +84,13 @@ T one_of(const char* what, const std::string& name, const std::array<T, n>& know
 }
 
 void check_keys(const json& config) {
-  constexpr std::array known = {"net", "batch", "threads", "backend", "device", "math", "measure", "graph"};
+  constexpr std::array known = {"net",     "batch", "threads",  "backend", "device", "math",
+                                "measure", "graph", "training", "share",   "epochs", "files"};
   for (const auto& [key, value] : config.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UsageError("no key '" + key + "'; there are net, batch, threads, backend, device, math, measure and graph");
+      throw UsageError("no key '" + key +
+                       "'; there are net, batch, threads, backend, device, math, measure, graph, training, share, "
+                       "epochs and files");
 }
 
 void serve_config(const json& config) {
@@ -106,8 +110,12 @@ void serve_config(const json& config) {
                          {"measure", common.choice.measure},
                          {"graph", record},
                          {"math", to_string(common.choice.math)}};
+  const ServedTrainingOptions epochs{config.value("training", std::string()), config.value("share", 1.0),
+                                     config.value("epochs", 1), config.value("files", std::string())};
+  if (!epochs.files.empty()) write_batches(epochs, *backend);
   const Open open = [&](const std::string& what, const std::string& variant,
                         const std::string& numbers) -> std::unique_ptr<Served> {
+    if (!epochs.workload.empty()) return serve_training(epochs, *backend);
     Options options = common;
     options.layout = one_of("layout", variant, std::array{Layout::nchw, Layout::nhwc});
     if (net.empty()) {

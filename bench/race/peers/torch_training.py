@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Trains a workload in PyTorch, for a race by epochs: usage
+torch_training.py WORKLOAD FOLDER BATCH THREADS eager|compiled
+
+Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
+fused or over all parameters at once where it has that.
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import torch
+import training_worker
+from torch_nets import trainings
+
+
+def optimiser(name, params):
+    """With Keras' constants. PyTorch's Adam adds epsilon at another place than Keras', which takes the same time."""
+    if name == "mnist_cnn":
+        return torch.optim.Adadelta(params, lr=1.0, rho=0.95, eps=1e-8, foreach=True)
+    if name in trainings.REVIEWS:
+        return torch.optim.Adam(params, lr=1e-3, eps=1e-8, fused=True)
+    rate = {"cifar10_cnn": 1e-4, "lstm_text": 1e-2}.get(name, 1e-3)
+    return torch.optim.RMSprop(params, lr=rate, alpha=0.9, eps=1e-8, foreach=True)
+
+
+class Training:
+    def __init__(self, name, folder, batch, variant):
+        self.name, self.batch, self.files = name, batch, training_worker.Files(folder)
+        self.params = trainings.parameters(self.files.initial(), torch.float32)
+        self.optimiser = optimiser(name, list(self.params.values()))
+        self.loss, self.update = self.plain_loss, self.optimiser.step
+        if variant == "compiled":
+            torch._dynamo.config.allow_rnn = True
+            self.loss = torch.compile(self.plain_loss)
+            self.update = torch.compile(self.optimiser.step)
+        self.x = self.labels = None
+
+    def plain_loss(self, x, labels):
+        return trainings.loss(self.name, x, labels, self.params)
+
+    def prepare(self, epoch):
+        x, labels = self.files.epoch(epoch)
+        self.x = trainings.inputs(self.name, x, torch.float32).split(self.batch)
+        self.labels = torch.tensor(labels).long().split(self.batch)
+
+    def run(self):
+        total = torch.zeros(())
+        for x, labels in zip(self.x, self.labels):
+            self.optimiser.zero_grad(set_to_none=True)
+            loss = self.loss(x, labels)
+            loss.backward()
+            self.update()
+            total += loss.detach()
+        return total.item() / len(self.x)
+
+
+def main():
+    name, folder, batch, threads, variant = sys.argv[1:]
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(0)
+    training_worker.serve({"torch": torch.__version__, "python": sys.version.split()[0], "threads": int(threads)},
+                          lambda: Training(name, folder, int(batch), variant))
+
+
+if __name__ == "__main__":
+    main()
