@@ -50,6 +50,14 @@ def row_command(key, samples, context):
     if key["backend"].startswith("torch"):
         mode = "inference" if key["part"] == "inference" else "training"
         return line("bench/race/compare", "--nets", key["network"], "--modes", mode)
+    if "algorithm" in key.get("differs", {}):  # of every layer that has it: a sweep alone does that
+        return line(
+            PROGRAM,
+            "sweep",
+            key["network"],
+            f"--algorithms={key['differs']['algorithm']}",
+            "--benchmark_out=sweep.json",
+        )
     # The number of threads is no part of a name.
     named = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what != "threads"}}
     return line(

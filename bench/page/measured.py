@@ -149,6 +149,15 @@ class Measured:
             several = len(machines[origin.machine()]) > 1
             origin.suffix = f" ({origin.variant or origin.source.stem})" if several else ""
 
+    def answers_of(self, network, part, who, threads=False):
+        """What a sweep said of a series: of its threads, or of its batches."""
+        return [
+            one["text"]
+            for one in self.answers
+            if (one.key["network"], one.key["part"], one.who) == (network, part, who)
+            and (one["what"] == "best_threads") == threads
+        ]
+
     def of(self, what, **key):
         """The rows of a kind, by what their keys hold."""
         return [

@@ -46,7 +46,9 @@ def measured_in(root, source):
         for fields in root.objects(name):
             getattr(its, name).append(CHECKS[name](fields, origin))
     take_trainings(root, its)
-    its.answers += [(origin, fields.text("text")) for fields in root.objects("answers")]
+    for fields in root.objects("answers"):
+        said = {"what": fields.text("what"), "text": fields.text("text")}
+        its.answers.append(Found(origin, said, key_of(fields, ("network", "part", "backend"))))
     take_comparisons(root, origin, its)
     return its
 

@@ -155,6 +155,13 @@ class Others(unittest.TestCase):
         self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
         self.assertIn("4.00", texts(its.tables[0])[0])
 
+    def test_epochs_without_a_loss_have_no_curve(self):
+        from page.sections import training
+
+        section = training.make(model_of(made.document(made.training("mnist_mlp", [{"seconds": 2}]))))
+        self.assertTrue(section.empty)
+        self.assertIn("lamina_bench train", section.fill)
+
     def test_a_training_stands_beside_the_published_runs(self):
         rows = made.training(
             "mnist_mlp",

@@ -36,6 +36,21 @@ class Batches(unittest.TestCase):
         self.assertIn("batch 4 is within 5 %", self.section().notes[0])
         self.assertIn("batch 16 does not fit", self.section().notes[0])
 
+    def test_what_a_sweep_says_stands_with_its_series(self):
+        from page.sections import batches, threads
+
+        rows = made.row(made.key(batch=1), 10) + made.row(made.key(batch=2), 16)
+        rows += [row for count in "12" for row in made.row(made.key(differs={"threads": count}), 9)]
+        said = made.key()
+        del said["batch"]
+        answers = [
+            {"network": "resnet50", "backend": "eigen", "what": what, "text": text, "key": said}
+            for what, text in (("batch_flat", "Flat from 2."), ("odd_batches", "None."), ("best_threads", "Two."))
+        ]
+        model = model_of(made.document(rows, answers=answers))
+        self.assertEqual(batches.make(model).notes, ["resnet50, total, Test CPU, Lamina eigen: Flat from 2. None."])
+        self.assertEqual(threads.make(model).notes, ["resnet50, total, batch 16, Test CPU, Lamina eigen: Two."])
+
     def test_odd_batches_that_gain_are_named(self):
         from page.sections import batches
 

@@ -37,7 +37,9 @@ def make(model):
             table(swept),
         )
     ]
-    section.notes = [text for origin, text in model.answers] or [flat(key, its) for key, its in swept.items()]
+    for key, its in swept.items():
+        said = model.answers_of(*key)
+        section.notes.append(f"{', '.join(key)}: {' '.join(said)}" if said else flat(key, its))
     return section
 
 

@@ -34,7 +34,10 @@ def make(model):
     section.charts = [
         Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
     ]
-    section.notes = [best(key, its) for key, its in swept.items()]
+    for key, its in swept.items():
+        one = next(iter(its.values()))
+        said = model.answers_of(one.key["network"], one.key["part"], one.who, threads=True)
+        section.notes.append(f"{', '.join(key)}: {' '.join(said)}" if said else best(key, its))
     return section
 
 
@@ -112,7 +115,8 @@ def rate(timing):
 
 def best(key, its):
     threads = max(its, key=lambda count: rate(its[count]))
-    return f"{key[0]}, {key[1]}: the best of those measured: {threads} thread{'s' * (threads > 1)}, {digits(rate(its[threads]))} images/s."
+    count = f"{threads} thread{'s' * (threads > 1)}"
+    return f"{key[0]}, {key[1]}: the best of those measured: {count}, {digits(rate(its[threads]))} images/s."
 
 
 def table(swept):
