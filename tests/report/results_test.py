@@ -206,6 +206,13 @@ class Versions(unittest.TestCase):
         self.assertIn("after (0123456) against before (0123456): 4 rows, 4 not judged", its.notes[0])
         self.assertIn("lamina_bench compare", its.notes[1])
 
+    def test_runs_of_different_threads_are_no_two_versions(self):
+        from page.sections import versions
+
+        one, two = (made.document(made.network(), {"threads": count}) for count in "12")
+        self.assertTrue(versions.make(model_of(one, two)).empty)
+        self.assertFalse(versions.make(model_of(one, one)).empty)
+
     def test_what_a_file_says_of_two_versions_is_shown(self):
         from page.sections import versions
 

@@ -63,7 +63,7 @@ def joined(model):
             "backward, ms",
             "total, ms",
             "ours, total, ms",
-            "ours is faster by",
+            "speed-up of ours",
         ],
         rows,
         numeric=4,
@@ -96,7 +96,7 @@ def best(model):
     rows = [row for row in rows if row.cells[1] == "total"] if len(rows) > 30 else rows
     return Table(
         "The fastest published time of each network, and ours for 16 images",
-        ["network", "pass", "published machine", "ms", "ours, ms", "our machine", "ours is faster by"],
+        ["network", "pass", "published machine", "ms", "ours, ms", "our machine", "speed-up of ours"],
         rows,
         numeric=3,
     )

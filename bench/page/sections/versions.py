@@ -15,7 +15,7 @@ COLORS = {
     "slower": "var(--bad)",
     "equal": "var(--tie)",
     UNJUDGED: "var(--c7)",
-    "not decided": "var(--muted)",
+    "not decided": "var(--c5)",
 }
 
 
@@ -32,7 +32,7 @@ def make(model):
     section.lead = (
         "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are "
         "those of "
-        "lamina_bench compare and bench/race/versions; what is equal, or not decided, is grey."
+        "lamina_bench compare and bench/race/versions; what is equal is grey."
     )
     section.charts = [
         Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))
@@ -63,7 +63,7 @@ def counted(pair, its):
     for one in its:
         counts[one.verdict] = counts.get(one.verdict, 0) + 1
     return (
-        f"{pair}: {len(its)} rows, "
+        f"{pair}: {len(its)} row{'s' * (len(its) > 1)}, "
         + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         + "."
     )
@@ -77,11 +77,19 @@ def across(model):
             runs.setdefault((one.origin.source.number, one.origin.variant), {})[one.name] = one
     runs, found = list(runs.values()), []
     for place, its in enumerate(runs):
-        shared = [[name for name in its if name in before] for before in runs[:place]]
+        shared = [[name for name in its if alike(its[name], before.get(name))] for before in runs[:place]]
         if any(shared):
             most = max(shared, key=len)  # of equals, the first
             found += pair(runs[shared.index(most)], its, most)
     return found
+
+
+def alike(one, before):
+    """Whether a row before is of the same threads; some files do not say of how many theirs are."""
+    if before is None:
+        return False
+    threads = [its.origin.threads for its in (one, before)]
+    return threads[0] == threads[1] or not all(map(str.isdigit, threads))
 
 
 def pair(first, other, shared):
