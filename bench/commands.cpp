@@ -19,6 +19,7 @@
 #include "options/flags.h"
 #include "race/serve/serve.h"
 #include "rows/run.h"
+#include "sweep/sweep.h"
 #include "tasks/describe.h"
 #include "tasks/engines.h"
 #include "tasks/frontier.h"
@@ -198,6 +199,34 @@ Action compare(CLI::App& app) {
   return [options](const MakeBackend&) { return compare_files(*options, print_now); };
 }
 
+Action sweep(CLI::App& app) {
+  auto options = std::make_shared<SweepOptions>();
+  add_networks(app, options->networks);
+  app.add_option("--benchmark_out", options->out, "File for the rows; with one of the same sweep, it goes on")
+      ->type_name("FILE")
+      ->required();
+  add_plan(app, *options, guaranteed);
+  add_passes(app, options->passes);
+  constexpr const char* what = "What is swept";
+  const auto list = [&](const char* name, auto& to, const char* text) {
+    return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(what);
+  };
+  list("--thread_counts", options->thread_counts, "Numbers of threads, at batch 16; default: doubled, up to all")
+      ->check(CLI::Range(1, 65536));
+  list("--images", options->images, "Rows and columns of the input; default: that of --image")
+      ->check(CLI::Range(1, 65536));
+  list("--algorithms", options->algorithms, "Each for all layers that have it; default: by rule");
+  app.add_flag("--inference", options->inference, "Inference in place of training")->group(what);
+  app.add_option("--longest_pass", options->longest_pass, "Seconds: larger batches are left out; default: 20")
+      ->check(CLI::PositiveNumber)
+      ->group(what);
+  return [options](const MakeBackend& make) {
+    catch_interrupts();
+    check(*options);
+    return sweep(*options, make, print_now);
+  };
+}
+
 Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options, guaranteed);
@@ -329,6 +358,10 @@ constexpr Command all[] = {
     {"compare",
      "Two files of results, row by row and layer by layer: faster, slower, equal or not decided; a gate for CI",
      compare},
+    {"sweep",
+     "Batches until out of memory, threads, sizes, types, backends, algorithms in one run that can go on; answers in "
+     "words",
+     sweep},
     {"memory", "What training and inference take at a batch, by kind; the largest batch within --memory_limit", memory},
     {"describe",
      "Layers: name, op, output, parameters, multiply-adds, bytes per image; with --backend, each layer's algorithms, "

@@ -79,7 +79,7 @@ std::string RunFile::fact(const char* name) const {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-RunFile read_run_file(const std::filesystem::path& path) {
+RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   std::ifstream stream(path);
   if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
   const auto wrong = [&](const std::string& what) {
@@ -103,7 +103,7 @@ RunFile read_run_file(const std::filesystem::path& path) {
   } catch (const nlohmann::json::exception& error) {
     throw wrong(fmt::format("is damaged, or of another program: {}", error.what()));
   }
-  if (file.rows.empty()) throw wrong("holds no row");
+  if (file.rows.empty() && !may_be_empty) throw wrong("holds no row");
   return file;
 }
 

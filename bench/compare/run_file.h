@@ -29,6 +29,6 @@ struct RunFile {
 };
 
 /// Throws FileError: what is wrong with the file, and what to do.
-RunFile read_run_file(const std::filesystem::path&);
+RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);
 
 }  // namespace lamina::bench

@@ -28,6 +28,7 @@ class Plans {
   /// backend and device.
   Options options(const Config&, Mode);
   const Choice& choice() const { return settings_.choice; }
+  void set_algorithms(const Algorithms& names) { settings_.choice.algorithm = names; }  ///< of whole networks
 
  private:
   std::map<std::string, Choice> saved_choices(const Config&);

@@ -13,6 +13,7 @@ std::vector<DeviceInfo> cuda_devices();       ///< never throws
 DeviceInfo cuda_device_info(int number);      ///< throws DeviceError
 std::vector<LibraryVersion> cuda_versions();  ///< of driver and runtime; never throws
 std::string cuda_version_text(int version);   ///< "13.0" for 13000
+std::string cuda_bus_id(int number);          ///< "0000:3b:00.0"; throws DeviceError
 DeviceRates measure_cuda(int number);         ///< throws DeviceError, OutOfMemory
 
 /// fp32 units, and fused multiply-adds per clock in tf32 and fp16 tensor units, of one multiprocessor; 0: unknown.

@@ -26,12 +26,12 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
     refused(task + " --weights=/dev/null", "run would");
   }
   refused("networks --benchmark_out=rows.json", "memory, engines, train would");
-  refused("networks --batch=2", "run, ledger, frontier, memory, describe, engines, train would");
-  refused("devices --backend=eigen", "run, ledger, frontier, memory, describe, train would");
+  refused("networks --batch=2", "run, ledger, frontier, sweep, memory, describe, engines, train would");
+  refused("devices --backend=eigen", "run, ledger, frontier, sweep, memory, describe, train would");
   refused("devices --image=64", "devices takes no --image");
-  refused("memory alexnet --passes=3", "run, ledger, frontier would");
+  refused("memory alexnet --passes=3", "run, ledger, frontier, sweep would");
   refused("frontier alexnet --choices=/dev/null", "run, ledger, memory, describe would");
-  refused("--format=csv", "ledger, frontier, memory, describe, networks, devices, engines would");
+  refused("--format=csv", "ledger, frontier, compare, memory, describe, networks, devices, engines would");
   refused("--device=h200", "engines would");
   refused("frontier alexnet --measure", "run, ledger, memory, describe would");
   refused("ledger alexnet --pases=3", "--passes");

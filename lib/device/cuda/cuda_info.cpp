@@ -96,6 +96,12 @@ std::string cuda_version_text(int version) {
 
 std::string why_no_cuda() { return cuda_unavailable(); }
 
+std::string cuda_bus_id(int number) {
+  char id[32] = "";
+  LAMINA_CUDART(cudaDeviceGetPCIBusId(id, static_cast<int>(sizeof id), number));
+  return id;
+}
+
 DeviceInfo cuda_device_info(int number) {
   cudaDeviceProp properties{};
   LAMINA_CUDART(cudaGetDeviceProperties(&properties, number));

@@ -2,9 +2,11 @@
 // Clock, temperature and power of a GPU by NVIDIA's management library, opened at run time. Nothing links it, and none
 // of its headers is needed. It only reads: no clock, limit or mode is ever set.
 
+#include <memory>
 #include <string>
 
 #include "lamina/device.h"
+#include "lamina/energy.h"
 
 namespace lamina {
 
@@ -22,6 +24,9 @@ class Nvml {
   /// GA100, so it says little about a short pass.
   DeviceState read() const;
 
+  /// That the GPU has taken since the driver was loaded. Throws Unsupported with the reason.
+  double joules() const;
+
  private:
   struct Table {
     int (*nvmlInit_v2)() = nullptr;
@@ -31,6 +36,7 @@ class Nvml {
     int (*nvmlDeviceGetPowerUsage)(void* device, unsigned* milliwatts) = nullptr;
     /// ...ThrottleReasons before driver 535; the same bits.
     int (*nvmlDeviceGetCurrentClocksEventReasons)(void* device, unsigned long long* reasons) = nullptr;
+    int (*nvmlDeviceGetTotalEnergyConsumption)(void* device, unsigned long long* millijoules) = nullptr;
     const char* (*nvmlErrorString)(int status) = nullptr;
   };
 
@@ -41,6 +47,9 @@ class Nvml {
   void* device_ = nullptr;
   std::string failure_;  ///< why readings fail, or empty
 };
+
+/// Throws Unsupported where it reports no energy.
+std::unique_ptr<EnergyCounter> nvml_energy(const Nvml&);
 
 /// "power cap, thermal slowdown" for the bits that say why a clock is lower than it could be. An idle GPU is
 /// not a reason.

@@ -1,0 +1,118 @@
+// What a sweep answers in words.
+
+#include "answers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tune/two_runs.h"
+
+namespace lamina::bench {
+namespace {
+
+constexpr double gain_that_counts = 0.05;
+
+std::vector<double> per_image(const SweepPoint& point) {
+  std::vector<double> seconds = point.seconds;
+  for (double& each : seconds) each /= point.batch;
+  return seconds;
+}
+
+/// Of the time per image.
+Interval change(const SweepPoint& from, const SweepPoint& to) {
+  return unpaired_ratio_interval(per_image(from), per_image(to));
+}
+
+std::string ratio_text(const Interval& ratio) {
+  return fmt::format("{:.3f} times ({:.3f} .. {:.3f})", ratio.middle, ratio.low, ratio.high);
+}
+
+const SweepPoint* find_batch(const std::vector<SweepPoint>& points, int batch) {
+  const auto found = std::find_if(points.begin(), points.end(), [&](const SweepPoint& point) {
+    return point.batch == batch && !point.seconds.empty();
+  });
+  return found == points.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
+  std::vector<const SweepPoint*> points;
+  for (const SweepPoint& point : all)
+    if (!point.seconds.empty()) points.push_back(&point);
+  if (points.size() < 2) return std::nullopt;
+  std::size_t from = points.size() - 1;  // of the doublings after it, each gains less
+  bool sure = true;
+  while (from > 0) {
+    const Interval ratio = change(*points[from - 1], *points[from]);
+    if (ratio.middle <= 1 - gain_that_counts) break;
+    sure = sure && ratio.low > 1 - gain_that_counts;
+    --from;
+  }
+  const SweepPoint &last = *points.back(), &before = *points[points.size() - 2];
+  if (from + 1 == points.size())
+    return Answer{"batch_flat", std::nullopt,
+                  fmt::format("Up to batch {} each doubling gains 5 % or more: from {} to {} the time per image is {}.",
+                              last.batch, before.batch, last.batch, ratio_text(change(before, last)))};
+  const SweepPoint &flat = *points[from], &next = *points[from + 1];
+  return Answer{
+      "batch_flat", flat.batch,
+      fmt::format("From batch {} on a larger batch gains less than 5 % per image{}: from {} to {} the time per "
+                  "image is {}.",
+                  flat.batch, sure ? "" : " (by the medians; not by every interval)", flat.batch, next.batch,
+                  ratio_text(change(flat, next)))};
+}
+
+std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
+  std::vector<const SweepPoint*> points;
+  for (const SweepPoint& point : all)
+    if (!point.seconds.empty()) points.push_back(&point);
+  if (points.size() < 2) return std::nullopt;
+  const auto median = [](const SweepPoint* point) { return median_interval(point->seconds).middle; };
+  const SweepPoint* best =
+      *std::min_element(points.begin(), points.end(), [&](auto* a, auto* b) { return median(a) < median(b); });
+  std::vector<int> equal;
+  for (const SweepPoint* point : points)
+    if (point != best && unpaired_ratio_interval(best->seconds, point->seconds).low <= 1)
+      equal.push_back(point->threads);
+  const SweepPoint* fewest =
+      *std::min_element(points.begin(), points.end(), [](auto* a, auto* b) { return a->threads < b->threads; });
+  std::string text = fmt::format("{} thread{} are the fastest", best->threads, best->threads == 1 ? "" : "s");
+  if (fewest != best)
+    text += fmt::format(": with {} a pass takes {}", fewest->threads,
+                        ratio_text(unpaired_ratio_interval(best->seconds, fewest->seconds)));
+  if (!equal.empty()) text += fmt::format("; as good within noise: {}", fmt::join(equal, ", "));
+  return Answer{"best_threads", best->threads, text + "."};
+}
+
+std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points, int batch) {
+  const SweepPoint *even = find_batch(points, batch), *less = find_batch(points, batch - 1),
+                   *more = find_batch(points, batch + 1);
+  if (even == nullptr || less == nullptr || more == nullptr) return std::nullopt;
+  const Interval below = change(*even, *less), above = change(*even, *more);
+  const bool pay = below.high < 1 || above.high<1, cost = below.low> 1 && above.low > 1;
+  return Answer{"odd_batches", std::nullopt,
+                fmt::format("Odd batches {}: beside {}, an image takes {} at {} and {} at {}.",
+                            pay    ? "pay here"
+                            : cost ? "do not pay"
+                                   : "make no difference beyond noise, or one that is not decided",
+                            batch, ratio_text(below), batch - 1, ratio_text(above), batch + 1)};
+}
+
+Answer largest_batch(const LargestRun& found) {
+  if (found.predicted == 0)
+    return {"largest_batch", std::nullopt, fmt::format("Not even one image fits in {}.", found.limit)};
+  std::string text = fmt::format("{} {} is the largest batch within {}, by prediction",
+                                 found.at_least ? "At least" : "Batch", found.predicted, found.limit);
+  if (!found.not_run.empty())
+    text += fmt::format("; not run: {}", found.not_run);
+  else if (!found.ran)
+    text += "; but it did not run";
+  else
+    text += found.next_refused ? fmt::format("; it ran, and {} was out of memory", found.predicted + 1) : "; it ran";
+  return {"largest_batch", found.predicted, text + "."};
+}
+
+}  // namespace lamina::bench

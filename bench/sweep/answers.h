@@ -1,0 +1,44 @@
+#pragma once
+// What a sweep answers in words, with intervals.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/statistics.h"
+
+namespace lamina::bench {
+
+/// One measured point of a series.
+struct SweepPoint {
+  int batch = 0, threads = 0;
+  std::vector<double> seconds{};  ///< by pass
+  std::string failure{};          ///< why there are none
+};
+
+struct Answer {
+  std::string what;            ///< "batch_flat", "largest_batch", "best_threads", "odd_batches"
+  std::optional<int> value{};  ///< a batch or a number of threads; unset: there is none
+  std::string text;
+};
+
+/// The batch from which on a doubling gains less than 5 % per image. Points of doubled batches, ascending.
+std::optional<Answer> batch_flat(const std::vector<SweepPoint>&);
+
+/// The number of threads with the least time, and the smaller ones that are as good within noise.
+std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
+
+/// Whether one image less or more than an even batch is cheaper per image. Looks at batch - 1, batch and batch + 1.
+std::optional<Answer> odd_batches(const std::vector<SweepPoint>&, int batch);
+
+struct LargestRun {
+  int predicted = 0;          ///< 0: not even one image fits
+  bool at_least = false;      ///< larger ones were not predicted
+  bool ran = false;           ///< the predicted batch did
+  bool next_refused = false;  ///< and one image more was out of memory
+  std::string not_run{};      ///< why it did not run, if it was not tried
+  std::string limit{};        ///< "2.00 GiB"
+};
+Answer largest_batch(const LargestRun&);
+
+}  // namespace lamina::bench

@@ -1,0 +1,29 @@
+#pragma once
+// The subcommand `sweep`: networks at many batches, numbers of threads, image sizes, types, layouts, backends and
+// algorithms, as rows of one file that a later call with the same flags completes.
+
+#include <string>
+#include <vector>
+
+#include "io/print.h"
+#include "measure/backends.h"
+#include "rows/options.h"
+
+namespace lamina::bench {
+
+struct SweepOptions : RunOptions {
+  SweepOptions() { configs.batches.clear(); }  // unset: doubled until out of memory
+
+  std::vector<std::string> networks{};
+  std::vector<int> thread_counts{};       ///< empty: doubled, up to all
+  std::vector<int> images{};              ///< empty: the one of --image
+  std::vector<std::string> algorithms{};  ///< empty: by rule
+  bool inference = false;                 ///< instead of training
+  double longest_pass = 20;               ///< seconds: batches that would take longer are left out, and named
+};
+
+/// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. Throws
+/// UsageError for a file of other settings, and FileError.
+int sweep(const SweepOptions&, const MakeBackend&, const Print&);
+
+}  // namespace lamina::bench

@@ -1,0 +1,126 @@
+// Energy of the processor by RAPL, of a GPU by NVML, and of a window of work.
+
+#include "lamina/energy.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cuda/nvml.h"
+#include "gpu.h"
+#include "lamina/error.h"
+
+namespace lamina {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string line_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::optional<double> number_of(const fs::path& path) {
+  const std::string line = line_of(path);
+  char* end = nullptr;
+  const double value = std::strtod(line.c_str(), &end);
+  return end == line.c_str() ? std::nullopt : std::optional(value);
+}
+
+/// The packages of the processor; the zones within them (cores, memory) are parts of them, or not counted everywhere.
+class Rapl final : public EnergyCounter {
+ public:
+  explicit Rapl(const fs::path& root) {
+    std::error_code error;
+    std::string unreadable;
+    for (fs::directory_iterator each(root, error), end; !error && each != end; each.increment(error)) {
+      const std::string name = line_of(each->path() / "name");
+      if (!name.starts_with("package")) continue;
+      const std::optional<double> now = number_of(each->path() / "energy_uj");
+      if (!now) {
+        unreadable = (each->path() / "energy_uj").string();
+        continue;
+      }
+      zones_.push_back({each->path(), name, *now, number_of(each->path() / "max_energy_range_uj").value_or(0)});
+    }
+    if (!unreadable.empty())
+      throw Unsupported("energy: cannot read " + unreadable + "; only root may, on most systems");
+    if (zones_.empty()) throw Unsupported("energy: no package of a processor in " + root.string());
+    std::sort(zones_.begin(), zones_.end(), [](const Zone& a, const Zone& b) { return a.name < b.name; });
+  }
+
+  std::string describe() const override {
+    std::string text = "RAPL";
+    for (const Zone& zone : zones_) text += (&zone == zones_.data() ? " " : ", ") + zone.name;
+    return text;
+  }
+
+  double joules() override {
+    for (Zone& zone : zones_) {
+      const std::optional<double> now = number_of(zone.folder / "energy_uj");
+      if (!now) throw DeviceError("energy: cannot read " + (zone.folder / "energy_uj").string() + " any more");
+      const double step = *now - zone.last;
+      microjoules_ += step < 0 ? step + zone.range : step;  // without a known range the sum goes back, which is refused
+      zone.last = *now;
+    }
+    return 1e-6 * microjoules_;
+  }
+
+ private:
+  struct Zone {
+    fs::path folder;
+    std::string name;
+    double last, range;
+  };
+  std::vector<Zone> zones_;
+  double microjoules_ = 0;
+};
+
+class NvmlEnergy final : public EnergyCounter {
+ public:
+  explicit NvmlEnergy(Nvml nvml) : nvml_(std::move(nvml)) { nvml_.joules(); }
+  std::string describe() const override { return "NVML's total energy counter"; }
+  double joules() override { return nvml_.joules(); }
+
+ private:
+  Nvml nvml_;
+};
+
+}  // namespace
+
+std::unique_ptr<EnergyCounter> nvml_energy(const Nvml& nvml) { return std::make_unique<NvmlEnergy>(nvml); }
+
+std::unique_ptr<EnergyCounter> processor_energy(const fs::path& root) { return std::make_unique<Rapl>(root); }
+
+std::unique_ptr<EnergyCounter> gpu_energy(int number) {
+  if (const std::string why = why_no_cuda(); !why.empty()) throw Unsupported("energy: " + why);
+  return nvml_energy(Nvml(cuda_bus_id(number)));
+}
+
+EnergyUsed measure_energy(EnergyCounter& counter, const std::function<void()>& work, double least_seconds,
+                          const std::function<double()>& now) {
+  const auto clock = [&] {
+    if (now) return now();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  EnergyUsed used;
+  const double before = counter.joules(), start = clock();
+  while (used.seconds < least_seconds) {
+    work();
+    ++used.runs;
+    used.seconds = clock() - start;
+  }
+  used.joules = counter.joules() - before;
+  if (used.joules == 0) throw Unsupported("energy: the counter stood still (" + counter.describe() + ")");
+  if (used.joules < 0) throw Unsupported("energy: the counter went back (" + counter.describe() + ")");
+  return used;
+}
+
+}  // namespace lamina
