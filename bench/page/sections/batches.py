@@ -7,20 +7,18 @@ from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds, size
 
 
-FILL = (
-    "lamina_bench run --backend=eigen --batch=1,2,3,4,6,7,8,16,32 "
-    "--benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
-    "--benchmark_out=batches.json"
-)
-
-
 def make(model):
     series = {}
     for one in model.of("net"):
         if one.key["part"] in ("total", "inference") and not one.key.get("differs", {}).get("threads"):
             series.setdefault((one.key["network"], one.key["part"], one.who), {})[one.key["batch"]] = one
     swept = {key: its for key, its in series.items() if len(its) > 1 and any(one.seconds for one in its.values())}
-    section = Section("batches", "Batch sweep", short="Batches", fill="" if swept else FILL)
+    section = Section(
+        "batches",
+        "Batch sweep",
+        short="Batches",
+        fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
+    )
     if not swept:
         return section
     section.lead = (

@@ -10,13 +10,6 @@ from page.parts import Cell, Chart, Row, Section, Table
 from page.text import between, digits, milliseconds
 
 
-FILL = (
-    "for t in 1 2 4; do lamina_bench run --backend=eigen --threads=$t "
-    "--benchmark_filter='net/resnet18/(total|inference)' --passes=9 "
-    "--benchmark_out=threads_$t.json; done"
-)
-
-
 def make(model):
     series = {}
     for one in model.of("net"):
@@ -25,7 +18,12 @@ def make(model):
             what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
             series.setdefault((what, machine(one)), {})[threads] = one
     swept = {key: its for key, its in series.items() if len(its) > 1}
-    section = Section("threads", "Threads", short="Threads", fill="" if swept else FILL)
+    section = Section(
+        "threads",
+        "Threads",
+        short="Threads",
+        fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
+    )
     if not swept:
         return section
     section.lead = (
