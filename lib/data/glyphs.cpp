@@ -192,4 +192,18 @@ Optimum Glyphs::optimum(std::int64_t samples, std::uint64_t seed) const {
   return estimate.result();
 }
 
+Optimum Glyphs::best_on(const ImageSet& set) const {
+  check_samples(set.count(), 1, "Glyphs::best_on");
+  if (set.image != options_.image) {
+    throw UsageError("Glyphs::best_on: images of " + to_string(set.image) + "; these glyphs are " +
+                     to_string(options_.image));
+  }
+  const auto bytes = static_cast<std::size_t>(set.image.image());
+  Reached reached;
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    reached.add(posterior(std::span(set.pixels).subspan(i * bytes, bytes)), set.labels[i]);
+  }
+  return reached.result();
+}
+
 }  // namespace lamina

@@ -1,7 +1,9 @@
 #pragma once
 // The accuracy and loss of the best classifier, estimated from posteriors.
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -43,6 +45,21 @@ class OptimumEstimate {
 
   std::int64_t count_ = 0;
   Mean accuracy_, loss_;
+};
+
+/// What posteriors reach on labels: share of right answers and mean of -ln p(label).
+class Reached {
+ public:
+  void add(std::span<const double> posterior, std::size_t label) {
+    const auto largest = std::max_element(posterior.begin(), posterior.end());
+    right_ += static_cast<std::size_t>(largest - posterior.begin()) == label ? 1 : 0;
+    loss_ -= std::log(posterior[label]);
+    ++count_;
+  }
+  Optimum result() const { return {.accuracy = right_ / count_, .loss = loss_ / count_}; }
+
+ private:
+  double right_ = 0, loss_ = 0, count_ = 0;
 };
 
 /// Throws UsageError for fewer samples than `least`, or a negative count.

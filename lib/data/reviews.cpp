@@ -96,4 +96,15 @@ Optimum Reviews::optimum(std::int64_t samples, std::uint64_t seed) const {
   return estimate.result();
 }
 
+Optimum Reviews::best_on(const IdSet& set) const {
+  check_samples(set.count(), 1, "Reviews::best_on");
+  Reached reached;
+  for (std::int64_t i = 0; i < set.count(); ++i) {
+    const double odds = log_odds(set.list(i));
+    reached.add(std::array{1 / (1 + std::exp(odds)), 1 / (1 + std::exp(-odds))},
+                set.labels[static_cast<std::size_t>(i)]);
+  }
+  return reached.result();
+}
+
 }  // namespace lamina

@@ -91,7 +91,7 @@ Data glyphs(const GlyphOptions& kind, const ImageOptions& augmentation, std::int
             const WorkloadOptions& options) {
   const Glyphs all(kind);
   ImageSet unseen = all.draw(part(test, options), options.seed * 2 + 2);
-  Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.optimum(2000, 1), .vocabulary = 0};
+  Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.best_on(unseen), .vocabulary = 0};
   data.training = image_source(all.draw(part(train, options), options.seed * 2 + 1), augmentation);
   data.validation = image_source(std::move(unseen));
   return data;
@@ -121,7 +121,7 @@ Data reviews(const WorkloadOptions& options, int length) {
     test = all.draw(part(25000, options), options.seed * 2 + 2);
     data.name = "synthetic reviews";
     data.synthetic = true;
-    data.optimum = all.optimum(20000, 1);
+    data.optimum = all.best_on(test);
   } else {
     train = read_ids(options.data / "imdb-train.ids");
     test = read_ids(options.data / "imdb-test.ids");

@@ -144,6 +144,10 @@ TEST_CASE("glyphs: the best classifier reaches what it predicts, and that is the
     promises.add(source.posterior(image(set, i)), set.labels[static_cast<std::size_t>(i)]);
   }
   promises.check();
+  const Optimum reached = source.best_on(set);
+  CHECK(reached.accuracy == Approx(promises.accuracy / promises.count).epsilon(1e-12));
+  CHECK(reached.loss == Approx(promises.loss / promises.count).epsilon(1e-12));
+  CHECK(reached.loss_margin == 0);
   const Optimum best = source.optimum(1500, 78);
   CHECK(best.accuracy < 0.98);  // the noise matters
   CHECK(best.accuracy > 0.5);
@@ -261,6 +265,9 @@ TEST_CASE("reviews: the likelihood ratio reaches what it predicts, and that is t
     promises.add(std::array{1 - p, p}, set.labels[static_cast<std::size_t>(i)]);
   }
   promises.check();
+  const Optimum reached = source.best_on(set);
+  CHECK(reached.accuracy == Approx(promises.accuracy / promises.count).epsilon(1e-12));
+  CHECK(reached.loss == Approx(promises.loss / promises.count).epsilon(1e-12));
   const Optimum best = source.optimum(6000, 9);
   CHECK(best.accuracy > 0.8);
   CHECK(best.accuracy < 0.95);
@@ -371,6 +378,9 @@ TEST_CASE("synthetic sets refuse options out of range") {
   CHECK_THROWS_AS(Glyphs({.wrong_labels = 1}), UsageError);
   CHECK_THROWS_AS(Glyphs().draw(-1, 0), UsageError);
   CHECK_THROWS_AS(Glyphs().optimum(1, 0), UsageError);
+  CHECK_THROWS_AS(Glyphs().best_on({}), UsageError);
+  CHECK_THROWS_AS(Glyphs().best_on(Glyphs(Glyphs::cifar10()).draw(1, 1)), UsageError);
+  CHECK_THROWS_AS(Reviews().best_on({}), UsageError);
   CHECK_THROWS_AS(Glyphs().posterior({}), UsageError);
   CHECK_THROWS_AS(Reviews({.vocabulary = 4}), UsageError);
   CHECK_THROWS_AS(Reviews({.shortest = 0}), UsageError);

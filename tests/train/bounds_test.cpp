@@ -11,8 +11,8 @@ using namespace lamina;
 
 namespace {
 
-/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, leaves the parameters of a small set
-/// moving about the optimum: lstm_text stays 5 % above it.
+/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, needs more steps: lstm_text is then 3 %
+/// above the optimum.
 struct Small {
   const char* name;
   double share;
@@ -50,11 +50,10 @@ void check(const Small& small) {
     best.loss = text.loss;
   }
   INFO(small.name << ": loss " << score.loss << ", accuracy " << score.accuracy << "; the best possible are "
-                  << best.loss << " and " << best.accuracy << " (margins " << best.loss_margin << ", "
-                  << best.accuracy_margin << "); in training " << last.training.loss << " and "
+                  << best.loss << " and " << best.accuracy << "; in training " << last.training.loss << " and "
                   << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
-  CHECK(score.accuracy <= best.accuracy + 0.02);  // three deviations of a thousand samples
+  CHECK(score.accuracy <= best.accuracy + 0.01);  // the best is that of these samples: more is luck
   if (ready.validation == nullptr) CHECK(score.loss <= 1.02 * best.loss);
   CHECK(score.loss >= 0.98 * best.loss);
 }
@@ -79,4 +78,4 @@ TEST_CASE("imdb_bilstm reaches the best possible accuracy on drawn reviews") {
   check({"imdb_bilstm", 0.6, 4, 32, 2, 3e-3});
 }
 
-TEST_CASE("lstm_text reaches the entropy rate of a Markov chain") { check({"lstm_text", 1, 4, 128, 2, 0.02}); }
+TEST_CASE("lstm_text reaches the best possible loss on a Markov text") { check({"lstm_text", 1, 4, 128, 2, 0.02}); }

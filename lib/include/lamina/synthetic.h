@@ -58,13 +58,16 @@ class LAMINA_API Glyphs {
   /// Accuracy: mean of the largest posterior. Loss: mean entropy of the posterior. Over `samples` images of that seed.
   Optimum optimum(std::int64_t samples, std::uint64_t seed) const;
 
+  /// What the same classifier reaches on these images: share of right answers and mean of -ln p(label), without
+  /// margins. Throws UsageError for images of another shape, or none.
+  Optimum best_on(const ImageSet&) const;
+
  private:
   GlyphOptions options_;
   std::vector<double> gain_;  ///< ln p(byte | ink) - ln p(byte | background): by channel, then by byte
 };
 
-// ---- Reviews
-// ---------------------------------------------------------------------------------------------------------
+// ---- Reviews --------------------------------------------------------------------------------------------------------
 
 struct ReviewOptions {
   std::uint32_t vocabulary = 2000;  ///< ids: 0 padding, 1 start, 2 unknown, words from 3
@@ -89,6 +92,9 @@ class LAMINA_API Reviews {
 
   /// As for Glyphs. It assumes that whole reviews are read: pad to longest + 1 or more.
   Optimum optimum(std::int64_t samples, std::uint64_t seed) const;
+
+  /// As for Glyphs. Throws UsageError for an id beyond the vocabulary, or no list.
+  Optimum best_on(const IdSet&) const;
 
  private:
   ReviewOptions options_;

@@ -60,7 +60,9 @@ struct PreparedWorkload {
   TrainerOptions options;                        ///< without a checkpoint and callbacks
   std::string data;                              ///< "MNIST", or "synthetic digits": what it is trained on
   bool synthetic = true;
-  std::optional<Optimum> optimum;  ///< of a synthetic set: what the best classifier reaches on the validation samples
+  /// Of a synthetic set: what the best classifier reaches on these validation samples. Of lstm_text, which has none:
+  /// the chain's loss on the text of training, and the accuracy that is expected.
+  std::optional<Optimum> optimum;
 };
 
 /// The network, its data and its training as the source has them; losses as Keras', probabilities limited to
