@@ -126,6 +126,15 @@ class Page(unittest.TestCase):
         self.assertIn("Test CPU, 2 cores: 3 runs; load average 0.1 to 0.1", text)
         self.assertIn("Other CPU, 2 cores: 1 run;", text)
 
+    def test_files_without_joules_say_why_and_those_with_them_have_a_price_of_electricity(self):
+        why = "not available: no counter here"
+        text = "".join(Reader(self.make(made.document(made.network(), {"energy_eigen": why}))).text)
+        self.assertIn("No joules in these files: " + why, text)
+        with_joules = made.document(made.row(made.key(), 5, joules=2.5))
+        its = json.loads(Reader(self.make(with_joules)).scripts["data-cost"])
+        self.assertTrue(its["energy"])
+        self.assertEqual([item["joules"] for item in its["items"] if item["ours"]], [2.5 / 16 * 1e6])
+
     def test_published_machines_stand_beside_ours(self):
         text = "".join(Reader(self.make(made.document(made.network()))).text)
         self.assertIn("Pascal Titan X, cuDNN 5.1.05", text)

@@ -55,11 +55,16 @@ def make(model):
         Chart("cost", "Ranking", "At the prices chosen above; machines without a price are in the table only.", drawn())
     ]
     if not section.data["energy"]:
-        section.notes = [
-            "No joules in these files: lamina_bench measures them on GPUs whose driver counts energy, and on "
-            "processors whose counters may be read."
-        ]
+        section.notes = [no_joules(model)]
     return section
+
+
+def no_joules(model):
+    """With the reasons that the files have."""
+    reasons = dict.fromkeys(
+        reason for origin in model.origins for name, reason in origin.context.items() if name.startswith("energy_")
+    )
+    return ": ".join(["No joules in these files", *list(reasons)[:3]]) + ". Costs are of hours alone."
 
 
 def drawn():
