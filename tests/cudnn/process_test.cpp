@@ -65,7 +65,7 @@ TEST_CASE("one cuDNN per process: what was opened stays, and a second is refused
   CHECK(&process_library(folder("9.19")) == &first);
   CHECK(&process_library(folder("9.19") + "/.") == &first);
   refuses(folder("9.19"), folder("8.9"), [] { process_library(folder("8.9")); });
-  CHECK_THROWS_WITH(process_library(""), ContainsSubstring("that of the system"));
+  CHECK_THROWS_WITH(process_library(""), ContainsSubstring("the system"));
   refuses(folder("9.19"), folder("8.9"), [] { Claim(folder("8.9")); });
   CHECK_NOTHROW(Claim(folder("9.19") + "/."));
 }

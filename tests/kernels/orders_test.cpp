@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../kernels/host/grid.h"
+#include "../../kernels/lstm/lstm.h"
 #include "../../kernels/timing/delay.h"
 #include "../../kernels/timing/peak.h"
 #include "lamina/error.h"
@@ -151,6 +152,21 @@ void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype) {
   host::set_thread_order(host::Order::ascending);
 }
 
+/// Ids as one-hot rows: a kernel of the backend cudnn alone.
+void check_one_hot_orders() {
+  const std::vector<float> ids = {0, 2, 1, 1, 0, 2};
+  const auto rows = [&](host::Order order) {
+    host::set_thread_order(order, 7);
+    std::vector<float> to(18);
+    lamina::cuda_host::lstm_one_hot<float>(nullptr, {ids.data(), 2, 1, 3, 1, 3}, {}, 3, to.data());
+    return to;
+  };
+  const std::vector<float> ascending = rows(host::Order::ascending);
+  CHECK(rows(host::Order::descending) == ascending);
+  CHECK(rows(host::Order::shuffled) == ascending);
+  host::set_thread_order(host::Order::ascending);
+}
+
 /// The names of the functions that are marked __global__ in the project's kernel files; each occurs once.
 std::set<std::string> kernels_written() {
   std::set<std::string> names;
@@ -184,6 +200,7 @@ TEST_CASE(
       for (const bool adds : {false, true})
         if (!adds || c.mode == Mode::training) check_orders(*backend, c, dtype, adds);
   for (const DType dtype : element_types()) check_update_orders(backend, dtype);
+  check_one_hot_orders();
 
   // These belong to no op: timing_test.cpp tests them.
   std::vector<float> out(lamina::cuda_host::peak_threads);
