@@ -115,6 +115,8 @@ Action run(CLI::App& app) {
   app.add_option("--share", options->train_share, "Rows train/...: of the synthetic samples; default: 0.1")
       ->check(CLI::Range(1e-6, 1.0, "above 0, at most 1"))
       ->group(what);
+  app.add_flag("--energy", options->energy, "Rows net/...: joules of a pass, over a window of a second or more")
+      ->group(what);
   app.add_option("--weights", options->weights, "A safetensors file to load; default: random numbers")
       ->check(CLI::ExistingFile)
       ->group(what);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "measure/costs.h"
+#include "measure/energy.h"
 #include "measure/net_run.h"
 #include "rows.h"
 #include "support/warm_up.h"
@@ -15,15 +16,28 @@ class NetMeasurement final : public Measurement {
   NetMeasurement(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
              options.cuda_graph, options.weights) {
-    warm_up(run_.plan().backend().device(), [this] { run_.untimed(); });
+    Device& device = run_.plan().backend().device();
+    warm_up(device, [this] { run_.untimed(); });
+    if (!options.energy) return;
+    energy_ = energy_of(c.backend, [this, &device] {
+      run_.untimed();
+      device.synchronize();
+    });
+  }
+
+  std::string note() const override {
+    return energy_.missing.empty() ? "" : "joules not available: " + energy_.missing;
   }
 
   std::vector<Sample> pass() override {
     std::vector<Sample> samples = run_.pass();
-    if (samples.size() == 1) return samples;
-    samples.push_back(samples[1]);
-    samples[2].seconds += samples[0].seconds;
-    samples[2].cpu_seconds += samples[0].cpu_seconds;
+    if (samples.size() > 1) {
+      samples.push_back(samples[1]);
+      samples[2].seconds += samples[0].seconds;
+      samples[2].cpu_seconds += samples[0].cpu_seconds;
+    }
+    if (energy_.joules > 0)  // of both halves, or of an inference
+      samples.back().counters = {{"joules", energy_.joules}, {"joules_window_s", energy_.window_seconds}};
     return samples;
   }
 
@@ -37,6 +51,7 @@ class NetMeasurement final : public Measurement {
 
  private:
   NetRun run_;
+  PassEnergy energy_;
 };
 
 std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const Config& c, Mode mode,

@@ -14,6 +14,7 @@
 #include "io/quantities.h"
 #include "io/result_file.h"
 #include "lamina/error.h"
+#include "measure/energy.h"
 #include "progress.h"
 #include "report.h"
 #include "runner.h"
@@ -103,6 +104,11 @@ int measure_rows(Session& session, const RunOptions& options) {
   Json& context = file.document["context"];
   context = start_context(session.backends);
   add_peaks(context, session.peaks);
+  for (const std::string& backend : session.backends.names()) {
+    if (!options.energy) break;
+    context["energy_" + backend] = energy_text(backend);
+    context["idle_power_w_" + backend] = idle_power_text(backend);
+  }
   for (const auto& [key, value] : options.context) context[key] = value;
 
   runner.run(report);
