@@ -2,6 +2,10 @@
 
 #include "attributes.h"
 
+#include <array>
+#include <charconv>
+#include <cmath>
+
 #include "io/safetensors_header.h"
 #include "lamina/error.h"
 
@@ -42,7 +46,7 @@ std::int64_t Attributes::integer(std::string_view name, std::int64_t otherwise) 
 
 double Attributes::number(std::string_view name, double otherwise) const {
   const std::optional<AttributeValue> value = find(name);
-  return value ? double{value->number.value_or(0)} : otherwise;
+  return value ? as_written(value->number.value_or(0)) : otherwise;
 }
 
 std::string Attributes::text(std::string_view name, std::string otherwise) const {
@@ -65,6 +69,15 @@ std::vector<double> Attributes::numbers(std::string_view name) const {
 std::optional<TensorMessage> Attributes::tensor(std::string_view name) const {
   std::optional<AttributeValue> value = find(name);
   return value ? std::move(value->tensor) : std::nullopt;
+}
+
+double as_written(float number) {
+  if (!std::isfinite(number)) return double{number};
+  std::array<char, 32> digits{};
+  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  double result = 0;
+  std::from_chars(digits.data(), end, result);
+  return result;
 }
 
 std::size_t axis_of(const Attributes& attributes, std::int64_t axis, std::size_t rank) {

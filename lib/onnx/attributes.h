@@ -45,6 +45,9 @@ class Attributes {
   std::string file_;
 };
 
+/// The double nearest to the shortest decimal of a float: what was written, 0.1 and not 0.100000001.
+double as_written(float);
+
 /// An axis counted from the end if negative; FileError unless it is one of `rank`.
 std::size_t axis_of(const Attributes&, std::int64_t axis, std::size_t rank);
 

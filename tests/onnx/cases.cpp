@@ -1,7 +1,10 @@
 // ONNX's own test cases through read_onnx and the backend eigen. Arguments: a folder with model.onnx and
 // test_data_set_0, or a .onnx file with STEM_output_0.pb beside it, whose input is counted up to 1. Prints a JSON line
-// for each: {"case", "result": "passed" | "refused" | "failed", "why"}. With --operators, the operators that are read.
+// for each: {"case", "result": "passed" | "refused" | "failed", "difference", "why"}. The difference is the largest, of
+// the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input. After
+// --operators, the operators that are read are printed.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -81,9 +84,22 @@ std::vector<double> run(OnnxModel& model, const std::map<std::string, HostTensor
   return from_graph(model.output, output);
 }
 
+bool logits = false;          ///< after --logits
+double worst_difference = 0;  ///< of the case
+
 /// Throws std::runtime_error where a number differs.
 void compare(const std::vector<double>& got, const HostTensor& wanted) {
   if (got.size() != wanted.values.size()) throw std::runtime_error("another number of values");
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    largest = std::max(largest, std::abs(wanted.values[i]));
+    difference = std::max(difference, std::abs(got[i] - wanted.values[i]));
+  }
+  worst_difference = std::max(worst_difference, largest > 0 ? difference / largest : difference);
+  if (logits) {
+    if (!(worst_difference <= 1e-4)) throw std::runtime_error("the logits differ");
+    return;
+  }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double a = got[i], b = wanted.values[i];
     const bool same =
@@ -132,6 +148,7 @@ void check(const Case& its) {
     const std::string name(graph.inputs.at(i).name);
     if (graph.inputs[i].type == onnx::ElementType::none) throw Unsupported("its input is no tensor");
     HostTensor tensor = read_onnx_tensor(its.inputs[i]);
+    if (logits) options.batch = static_cast<int>(tensor.extents.at(0));
     (is_constant(graph, i) ? options.constants : values)[name] = std::move(tensor);
   }
   if (its.outputs.empty()) throw std::runtime_error("the case has no output");
@@ -161,6 +178,11 @@ int main(int count, char** arguments) {
         std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
       continue;
     }
+    if (argument == "--logits") {
+      logits = true;
+      continue;
+    }
+    worst_difference = 0;
     nlohmann::json line = {{"case", fs::path(argument).stem().string()}, {"result", "passed"}, {"why", ""}};
     try {
       check(case_of(argument));
@@ -169,6 +191,7 @@ int main(int count, char** arguments) {
     } catch (const std::exception& failed) {
       line["result"] = "failed", line["why"] = failed.what();
     }
+    line["difference"] = worst_difference;
     std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     std::fflush(stdout);
   }

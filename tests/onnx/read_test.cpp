@@ -152,6 +152,19 @@ TEST_CASE("scales and shifts after a batch norm go into it") {
   CHECK(read_model.weights.at("bn.bias").values == std::vector<double>{22, 32});
 }
 
+TEST_CASE("rows that are gathered from a table are an embedding, with the features last") {
+  Model model{.nodes = {node("Gather", {"table", "x"}, {"y"}, {}, "words")},
+              .initializers = {tensor("table", {6, 2}, counted(12))},
+              .inputs = {value("x", {2, 3})},
+              .outputs = {value("y", {})}};
+  const OnnxModel words = read(model);
+  CHECK(words.graph.node("x").shape == Shape{2, 1, 3, 1});
+  CHECK(words.output.extents == Extents{2, 3, 2});
+  std::vector<double> expected(12);
+  std::iota(expected.begin(), expected.end(), 0.0);
+  CHECK(output_of(words) == expected);
+}
+
 TEST_CASE("before opset 13 a softmax is over all axes from its axis on, later along one") {
   Model model{.nodes = {node("Softmax", {"x"}, {"y"}, {{"axis", std::int64_t{1}}})},
               .initializers = {},

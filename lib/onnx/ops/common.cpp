@@ -7,7 +7,7 @@
 namespace lamina::onnx {
 
 Value as_image(const Running& x) {
-  const Shape& s = x.value.shape();
+  const Shape s = x.value.shape();
   const Extents own = extents(x.view);
   const bool fits = (own == Extents{s.n, s.c, s.h, s.w} || (own == Extents{s.n, s.c, s.h} && s.w == 1)) &&
                     x.view[0] == axis(s.n, s.image()) && x.view[1] == axis(s.c, s.plane()) &&
@@ -20,7 +20,7 @@ Value as_image(const Running& x) {
 }
 
 std::size_t channel_axis(const Running& x) {
-  const Shape& s = x.value.shape();
+  const Shape s = x.value.shape();
   for (std::size_t i = 0; i < x.view.size(); ++i) {
     if (extent(x.view[i]) == s.c && x.view[i] == axis(s.c, s.plane())) {
       // Of axes of extent 1 any would do, but the usual one is the second.

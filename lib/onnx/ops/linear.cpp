@@ -50,7 +50,7 @@ std::vector<double> weights_of(const Call& call, const Product& product, const E
 }
 
 void append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias) {
-  const Shape& shape = x.value.shape();
+  const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
   if (result[last] != product.inputs) {

@@ -42,9 +42,9 @@ void import_batch_norm(Call& call) {
     numbers[0][c] *= affine.scale[c];
     numbers[1][c] = numbers[1][c] * affine.scale[c] + affine.shift[c];
   }
-  const double momentum = std::clamp(1 - node.number("momentum", 0.9F), 0.0, 1.0);
+  const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
   const Value y =
-      call.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5F), .momentum = momentum}, {x.value}, call.name());
+      call.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value}, call.name());
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i) call.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
   call.result({.value = y, .view = x.view, .type = x.type});
@@ -57,8 +57,8 @@ void import_lrn(Call& call) {
   const int size = narrow(call, node.integer("size", 0), 1, "size");
   if (size % 2 == 0) throw Refusal{"its size " + std::to_string(size) + " is even: ours extends further down, not up"};
   const Value y = call.append(Lrn{.size = size,
-                                  .alpha = node.number("alpha", 0.0001F),
-                                  .beta = node.number("beta", 0.75F),
+                                  .alpha = node.number("alpha", 0.0001),
+                                  .beta = node.number("beta", 0.75),
                                   .k = node.number("bias", 1)},
                               {image}, call.name());
   call.result({.value = y, .view = x.view, .type = x.type});
@@ -68,7 +68,7 @@ void import_lrn(Call& call) {
 void import_softmax(Call& call) {
   const Attributes& node = call.attributes();
   const Running& x = call.running(0);
-  const Shape& shape = x.value.shape();
+  const Shape shape = x.value.shape();
   const Extents all = extents(x.view);
   View over;
   if (call.opset() < 13) {
@@ -96,7 +96,7 @@ void import_dropout(Call& call) {
   if (call.has(1)) {
     const Constant& ratio = call.constant(1, "its ratio");
     if (ratio.count() != 1) node.invalid("has a ratio of " + text(ratio.extents));
-    rate = ratio.at(0);
+    rate = as_written(static_cast<float>(ratio.at(0)));
   }
   bool training = call.opset() < 7 && node.integer("is_test", 0) == 0;
   if (call.has(2)) {

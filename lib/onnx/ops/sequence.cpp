@@ -46,7 +46,7 @@ void import_lstm(Call& call) {
   const Attributes& node = call.attributes();
   const Running x = call.running(0);
   const bool images_first = node.integer("layout", 0) != 0;
-  const Shape& shape = x.value.shape();
+  const Shape shape = x.value.shape();
   const Extents own = extents(x.view);
   const View placed = {axis(shape.n, shape.image()), axis(shape.h, shape.w), axis(shape.c, shape.plane())};
   const std::size_t images = images_first ? 0 : 1, steps = images_first ? 1 : 0;
@@ -109,7 +109,7 @@ void import_lstm(Call& call) {
     values.push_back(h);
   }
   const Value y = directions == 1 ? values.front() : call.append(Concat{}, values, call.name());
-  const Shape& s = y.shape();
+  const Shape s = y.shape();
   const Axis n = axis(s.n, s.image()), t = axis(s.h, s.w), d = axis(directions, hidden * s.plane());
   const Axis features = axis(hidden, s.plane());
   Running result{.value = y, .view = {}, .type = x.type};
@@ -126,7 +126,7 @@ void import_gather(Call& call) {
   const Attributes& node = call.attributes();
   const Constant& table = call.constant(0, "what it takes from");
   const Running ids = call.running(1);
-  const Shape& shape = ids.value.shape();
+  const Shape shape = ids.value.shape();
   if (table.extents.size() != 2 || axis_of(node, node.integer("axis", 0), table.extents.size()) != 0 || shape.c != 1) {
     throw Refusal{"it takes from " + text(table.extents) + " other than rows of a table: it would need an op Gather"};
   }

@@ -33,7 +33,7 @@ std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
 
 Windows windows_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
   const Attributes& node = call.attributes();
-  const Shape& shape = x.value.shape();
+  const Shape shape = x.value.shape();
   const std::size_t axes = x.view.size() - 2;
   const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
     const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
