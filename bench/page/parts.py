@@ -9,7 +9,7 @@ class Cell:
 
     text: str
     number: float = None  # that the column is sorted by
-    note: str = ""  # smaller, behind the text: an interval
+    note: str = ""  # smaller, after the text: an interval
     title: str = ""  # more of it, where a pointer rests
     mark: str = ""  # "ours", "faster", "slower", "tie", "failed": how it looks
 
@@ -51,7 +51,7 @@ class Section:
     charts: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)  # sentences, as a list
-    folded: list = dataclasses.field(default_factory=list)  # tables behind a line that opens them
+    folded: list = dataclasses.field(default_factory=list)  # tables shown when their line is opened
     folded_title: str = ""
     fill: str = ""  # the command that would fill it; shown where there is nothing
     template: str = "section.html"

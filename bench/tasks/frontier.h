@@ -80,7 +80,7 @@ struct WholeNet {
 };
 WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
 
-/// Adds the picks to a file that --choices reads, and tells for how many layers there are any; of the layer at which
+/// Adds the picks to a file that --choices reads, and says for how many layers there are any; of the layer at which
 /// measuring was interrupted there is none, and without any the file is left alone. Throws FileError.
 std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
 

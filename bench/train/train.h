@@ -32,7 +32,7 @@ struct TrainOptions {
   double usd_per_hour = 0;             ///< 0: see prices
   std::filesystem::path prices{};      ///< file of prices; empty: none
   std::string configuration{};         ///< the line of it that holds
-  double target = 0;                   ///< accuracy to which seconds and dollars are told as well; 0: none
+  double target = 0;                   ///< accuracy to which seconds and dollars are given as well; 0: none
   bool accept = false;                 ///< compare with the published bands
 };
 

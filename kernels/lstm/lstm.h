@@ -31,11 +31,11 @@ void lstm_to_rows(Stream, View<const T> x, RowOrder, T* rows);
 template <class T>
 void lstm_from_rows(Stream, const T* rows, RowOrder, View<T> x, bool adds);
 
-/// row(n, s)[c] = 1 where c is the id, else 0: rows of `vocabulary` elements. NaN for an id that is none.
+/// row(n, s)[c] = 1 where c is the id, else 0: rows of `vocabulary` elements. NaN for an invalid id.
 template <class T>
 void lstm_one_hot(Stream, View<const T> ids, RowOrder, int vocabulary, T* rows);
 
-/// gates[row][j] = w[j][id of the row], w being 4 hidden x vocabulary. NaN for an id that is none.
+/// gates[row][j] = w[j][id of the row], w being 4 hidden x vocabulary. NaN for an invalid id.
 template <class T>
 void lstm_choose(Stream, const LstmExtent&, const T* w, int vocabulary, View<const T> ids, T* gates);
 

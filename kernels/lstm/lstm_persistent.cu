@@ -30,7 +30,7 @@ constexpr int kept = std::is_same_v<T, float> ? (images == 1   ? 64
                                                                : 32)
                                               : (images == 1 ? 12 : 8);
 
-/// h, or the gradients of one gate, of one image in shared memory: as long as the weights, with zeros behind.
+/// h, or the gradients of one gate, of one image in shared memory: as long as the weights, with zeros after them.
 template <class T, int images>
 LAMINA_HOST_DEVICE constexpr int padded(int hidden) {
   constexpr int width = widest<T>;

@@ -47,8 +47,8 @@ Feed::Feed(const Plan& plan, const Inputs& inputs, const Source& source)
                           ? 2
                           : plan.graph().nodes()[static_cast<std::size_t>(loss.inputs[0])].shape.c;
   if (source.classes() > classes)
-    throw UsageError("graph " + plan.graph().name() + " tells " + std::to_string(classes) +
-                     " classes apart, and the source has " + std::to_string(source.classes()));
+    throw UsageError("graph " + plan.graph().name() + " distinguishes " + std::to_string(classes) +
+                     " classes, and the source has " + std::to_string(source.classes()));
 }
 
 void Feed::give(const Plan& plan, const Batch& batch) {

@@ -6,7 +6,7 @@ from page import again, charts
 from page.parts import Cell, Chart, Row, Section, Table
 from page.text import digits, milliseconds
 
-SHOWN = 15  # calls of a ledger that stand open; the others are behind a line
+SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
 
 
 def make(model):

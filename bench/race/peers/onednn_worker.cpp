@@ -33,7 +33,7 @@ memory::desc describe(const memory::dims& extents, Tag tag) { return {extents, m
 
 memory::dims both(const Size& size) { return {size.h, size.w}; }
 
-Tensors tensors(const Convolution& conv, bool plain) {
+Tensors tensors(const RacedConvolution& conv, bool plain) {
   const Shape& x = conv.x;
   const Conv& op = conv.op;
   const Shape y = infer(op, {x}).y;
@@ -64,7 +64,7 @@ typename Primitive::primitive_desc make(const dnnl::engine& engine, const std::t
 
 class Subject final : public ServedConvolution {
  public:
-  Subject(const dnnl::engine& engine, const Convolution& conv, Pass pass, const std::string& variant)
+  Subject(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass, const std::string& variant)
       : ServedConvolution(pass), engine_(engine), stream_(engine), plain_(tensors(conv, true)) {
     const auto algorithm =
         variant == "winograd" ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
@@ -153,7 +153,7 @@ class Subject final : public ServedConvolution {
   std::vector<std::pair<int, memory::desc>> results_;
 };
 
-std::unique_ptr<Served> open(const dnnl::engine& engine, const Convolution& conv, Pass pass,
+std::unique_ptr<Served> open(const dnnl::engine& engine, const RacedConvolution& conv, Pass pass,
                              const std::string& variant) {
   if (variant != "any" && variant != "winograd" && variant != "nchw")
     throw UsageError("no variant '" + variant + "'; there are any, winograd and nchw");

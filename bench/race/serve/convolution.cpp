@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr double sample_seconds = 0.1;  // the clocks that show what neighbours used tick every 0.01 s
 
-std::string spell(const Convolution& conv) {
+std::string spell(const RacedConvolution& conv) {
   const auto& [x, op] = conv;
   std::ostringstream text;
   text << x.n << ' ' << x.c << ' ' << x.h << ' ' << x.w << ' ' << op.channels;
@@ -27,7 +27,7 @@ std::string spell(const Convolution& conv) {
   return text.str();
 }
 
-Graph alone(const Convolution& convolution) {
+Graph alone(const RacedConvolution& convolution) {
   Graph graph("layer");
   conv(graph.input(convolution.x), "conv", convolution.op);
   return graph;
@@ -35,7 +35,7 @@ Graph alone(const Convolution& convolution) {
 
 class Convolved final : public ServedConvolution {
  public:
-  Convolved(Backend& backend, const Convolution& conv, Pass pass, const Options& options)
+  Convolved(Backend& backend, const RacedConvolution& conv, Pass pass, const Options& options)
       : ServedConvolution(pass), plan_(alone(conv), backend, options), stopwatch_(plan_) {
     set(plan_.input(), "x");
     set(plan_.output_gradient(), "dy");
@@ -78,8 +78,8 @@ class Convolved final : public ServedConvolution {
 
 }  // namespace
 
-Convolution read_convolution(const std::string& text) {
-  Convolution conv{{}, {.channels = 0, .kernel = 0}};
+RacedConvolution read_convolution(const std::string& text) {
+  RacedConvolution conv{{}, {.channels = 0, .kernel = 0}};
   auto& [x, op] = conv;
   std::istringstream words(text);
   words >> x.n >> x.c >> x.h >> x.w >> op.channels >> op.kernel.h >> op.kernel.w >> op.stride.h >> op.stride.w >>
@@ -139,7 +139,7 @@ json ServedConvolution::pass() {
   return answer;
 }
 
-std::unique_ptr<Served> serve_convolution(Backend& backend, const Convolution& conv, Pass pass,
+std::unique_ptr<Served> serve_convolution(Backend& backend, const RacedConvolution& conv, Pass pass,
                                           const Options& options) {
   return std::make_unique<Convolved>(backend, conv, pass, options);
 }

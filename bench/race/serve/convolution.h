@@ -13,14 +13,14 @@
 
 namespace lamina::bench {
 
-struct Convolution {
+struct RacedConvolution {
   Shape x;
   Conv op;
 };
 
 /// "16 64 56 56 128 3 3 1 1 1 1 1 1 1 0": n c h w, k r s, then stride, pad and dilation by rows and columns, groups,
 /// bias. Throws UsageError for anything else.
-Convolution read_convolution(const std::string&);
+RacedConvolution read_convolution(const std::string&);
 
 Pass pass_of(const std::string& name);  ///< throws UsageError for an unknown one
 
@@ -47,6 +47,6 @@ class ServedConvolution : public Served {
 };
 
 /// As a plan of one node in training mode. The variants are the layouts.
-std::unique_ptr<Served> serve_convolution(Backend&, const Convolution&, Pass, const Options&);
+std::unique_ptr<Served> serve_convolution(Backend&, const RacedConvolution&, Pass, const Options&);
 
 }  // namespace lamina::bench

@@ -69,7 +69,7 @@ void check_pitch(const Spec& spec) {
     return tensor.pitch == pitch && (tensor.gradient_pitch == pitch || tensor.gradient_pitch == 0);
   };
   if (!std::all_of(spec.x.begin(), spec.x.end(), dense) || !dense(spec.y))
-    refuse(spec.op, "its tensors must lie without gaps");
+    refuse(spec.op, "its tensors must be without gaps");
 }
 
 /// For ops with one algorithm: the name is that algorithm's or empty.

@@ -44,9 +44,8 @@ class LAMINA_API Source {
   virtual std::int64_t count() const = 0;
   virtual Shape shape() const = 0;  ///< of one sample: n is 1
   virtual int classes() const = 0;  ///< labels are below it
-  virtual bool gives_ids() const {
-    return false;
-  }  ///< x holds whole numbers from 0 to below 2^24, and Batch::ids is filled
+  /// Whether x holds whole numbers from 0 to below 2^24, and Batch::ids is filled.
+  virtual bool gives_ids() const { return false; }
 
   /// Writes all of x, shape().count() elements in the order c, h, w, and the label. Depends on its arguments alone;
   /// several threads call it at once. Its exceptions are thrown by Loader::next().

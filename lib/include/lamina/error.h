@@ -24,8 +24,8 @@ class LAMINA_API ShapeError : public Error {
   ~ShapeError() override;
 };
 
-/// The backend does not support this op, algorithm, layout or data type. Tests and
-/// benchmarks turn this one, and only this one, into "skipped, because ...".
+/// The request is valid, but not supported: an op, algorithm, layout or type by a backend, an operator of a file. Tests
+/// and benchmarks turn this one, and only this one, into "skipped, because ...".
 class LAMINA_API Unsupported : public Error {
  public:
   using Error::Error;

@@ -96,7 +96,7 @@ LAMINA_API Value add(Value a, Value b, std::string name = {});
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 
-/// By node: how many values it may hold if an op reads it as whole numbers, labels or ids, be it through Slice and
+/// By node: how many values it may hold if an op reads it as whole numbers, labels or ids, also through Slice and
 /// Concat: 0, 1, ..., count - 1, the least count of several readers. 0 where none does.
 LAMINA_API std::vector<std::int64_t> whole_numbers(const Graph&);
 

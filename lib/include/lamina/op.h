@@ -166,9 +166,9 @@ struct SoftmaxCrossEntropy {
 /// The loss of a sigmoid, from logits, and its accuracy. Every element is one decision.
 ///
 /// x: logits, labels of the same shape: 0 or 1     y: 1 x 2 x 1 x 1
-/// y[0] = mean of max(x, 0) - x label + log(1 + exp(-|x|)); y[1] = share of x that are above 0 just if the label is 1.
-/// The label -1, other labels, and dy as in SoftmaxCrossEntropy: dlogits = dy[0] (sigmoid(x) - label) / decisions.
-/// With `clip`, the probability is limited to [clip, 1 - clip] in the loss, as Keras does: x is limited to
+/// y[0] = mean of max(x, 0) - x label + log(1 + exp(-|x|)); y[1] = share of x that are above 0 exactly if the label
+/// is 1. The label -1, other labels, and dy as in SoftmaxCrossEntropy: dlogits = dy[0] (sigmoid(x) - label) /
+/// decisions. With `clip`, the probability is limited to [clip, 1 - clip] in the loss, as Keras does: x is limited to
 /// +-log((1 - clip) / clip), and has gradient 0 outside.
 /// ShapeError: the shapes differ; clip negative, or not below 0.5.
 struct SigmoidCrossEntropy {

@@ -103,8 +103,8 @@ struct Call {
 /// zero. The plan copies what it needs of the graph, and shares ownership of its backend if a shared_ptr owns it, as
 /// with make_backend. Any other backend must outlive the plan. On a moved-from plan every function but assignment
 /// throws UsageError. One caller at a time: forward(), backward(), update() and parameters_changed() throw UsageError,
-/// and run nothing, while another of them runs. The plans of one backend also take turns. A caller with several threads
-/// makes a backend for each.
+/// and run nothing, while another of them runs. Plans of one backend must not run at the same time either: a caller
+/// with several threads makes a backend for each.
 class LAMINA_API Plan {
  public:
   /// Throws ShapeError (batch norm over a single value, more than 2^58 bytes), UsageError (a graph that computes

@@ -1,12 +1,16 @@
 #pragma once
-// Training: epochs over the samples of a source, evaluation, checkpoints from which a run goes on bit by bit.
+// Training: epochs over the samples of a source, evaluation, checkpoints from which a run continues with identical
+// bits.
 //
 //     Graph graph("digits");
 //     const Value images = graph.input({128, 1, 28, 28}, "images"), labels = graph.input({128, 1, 1, 1}, "labels");
 //     softmax_cross_entropy(fully_connected(images, "fc", {.outputs = 10}), labels);
-//     const auto train = image_source(read_mnist("data", Part::train)), test = image_source(read_mnist("data",
-//     Part::test)); Trainer trainer(graph, *make_backend("eigen"), *train, {.validation = test.get()}); for (const
-//     EpochResult& epoch : trainer.train(20)) std::printf("%f\n", epoch.validation_accuracy);
+//
+//     const auto train = image_source(read_mnist("data", Part::train));
+//     const auto test = image_source(read_mnist("data", Part::test));
+//     const auto backend = make_backend("eigen");
+//     Trainer trainer(graph, *backend, *train, {.validation = test.get()});
+//     for (const EpochResult& epoch : trainer.train(20)) std::printf("%f\n", epoch.validation.accuracy);
 
 #include <cstdint>
 #include <filesystem>
@@ -32,7 +36,7 @@ struct Score {
   double accuracy = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// What came of an epoch.
+/// The result of an epoch.
 struct EpochResult {
   std::uint64_t epoch = 0;  ///< from 0
   Score training{};         ///< over its batches, as the parameters move and with dropout
@@ -41,7 +45,7 @@ struct EpochResult {
   double validation_seconds = 0;
 };
 
-/// How far an epoch is.
+/// The progress within an epoch.
 struct Progress {
   std::uint64_t epoch = 0;
   std::int64_t batch = 0, batches = 0;  ///< done; in all

@@ -1,5 +1,5 @@
 #pragma once
-// The six trainings that people chose hardware by (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks, optimisers,
+// The six trainings by which people chose hardware (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks, optimisers,
 // data, and what came out.
 
 #include <cstdint>
