@@ -55,7 +55,7 @@ int status_of_interrupt() { return interrupted() != 0 ? 128 + interrupted() : 0;
 template <class Options>
 std::shared_ptr<Options> with_networks(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  add_networks(app, options->networks);
+  add_networks(app, options->networks, options->net);
   add_format(app, options->format);
   return options;
 }
@@ -203,7 +203,7 @@ Action compare(CLI::App& app) {
 
 Action sweep(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
-  add_networks(app, options->networks);
+  add_networks(app, options->networks, options->net);
   app.add_option("--benchmark_out", options->out, "File for the rows; with one of the same sweep, it goes on")
       ->type_name("FILE")
       ->required();

@@ -4,18 +4,17 @@
 
 #include <fmt/format.h>
 
-#include "lamina/nets.h"
+#include "networks.h"
 
 namespace lamina::bench {
 
-std::vector<Config> configs(Backends& backends, const ConfigSettings& settings,
-                            const std::vector<std::string>& networks) {
+std::vector<Config> configs(Backends& backends, const ConfigSettings& settings, const NetSettings& net,
+                            const std::vector<std::string>& names) {
   std::vector<Config> all;
-  for (const std::string& network : networks)
+  for (const std::string& name : names)
     for (const std::string& backend : backends.names())
       for (const int batch : settings.batches)
-        all.push_back(
-            {std::string(nets::info(network).name), backend, settings.dtypes.front(), settings.layouts.front(), batch});
+        all.push_back({network(name, net).name, backend, settings.dtypes.front(), settings.layouts.front(), batch});
   return all;
 }
 

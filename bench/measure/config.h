@@ -18,7 +18,8 @@ struct Config {
 
 /// Each of the networks on every backend and at every batch of the settings, in this order; of types and layouts the
 /// first. Throws UsageError for an unknown network.
-std::vector<Config> configs(Backends&, const ConfigSettings&, const std::vector<std::string>& networks);
+std::vector<Config> configs(Backends&, const ConfigSettings&, const NetSettings&,
+                            const std::vector<std::string>& networks);
 
 /// "resnet50 on eigen, batch 16"
 std::string to_string(const Config&);

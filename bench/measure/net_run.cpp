@@ -27,10 +27,9 @@ void draw(Device& device, const Tensor& tensor, std::uint64_t key) {
 
 }  // namespace
 
-NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded,
-               const std::filesystem::path& weights)
+NetRun::NetRun(const Graph& graph, Backend& backend, const Options& options, bool recorded, const TensorFile& weights)
     : plan_(graph, backend, options), stopwatch_(plan_.backend().device()) {
-  if (!weights.empty()) load_weights(plan_, read_safetensors(weights), weights.string());
+  if (!weights.empty()) load_weights(plan_, weights);
   pass();
   if (recorded) record();
 }

@@ -1,21 +1,21 @@
 #pragma once
 // A whole network's passes, each with new numbers, timed one by one.
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "lamina/plan.h"
+#include "lamina/weights.h"
 #include "timing/stopwatch.h"
 
 namespace lamina::bench {
 
 class NetRun {
  public:
-  /// Makes the plan, with the weights of a file if one is named, and runs it once to warm up: memory touched, threads
+  /// Makes the plan, with the weights if there are any, and runs it once to warm up: memory touched, threads
   /// started, libraries loaded. `record`: from then on passes are replayed; throws Unsupported where the device cannot.
-  NetRun(const Graph&, Backend&, const Options&, bool record, const std::filesystem::path& weights = {});
+  NetRun(const Graph&, Backend&, const Options&, bool record, const TensorFile& weights = {});
 
   /// Draws new numbers and times forward and backward in training, else the inference alone. `warm`: an
   /// untimed pass comes right before the timed one.

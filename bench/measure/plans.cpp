@@ -12,18 +12,11 @@
 
 namespace lamina::bench {
 
-Graph build(const Config& c, const NetSettings& settings) {
-  return nets::build(c.network, {.batch = c.batch,
-                                 .image = settings.image,
-                                 .width_divisor = settings.width_divisor,
-                                 .softmax = settings.softmax.value_or(nets::info(c.network).protocol.softmax)});
-}
-
 Plans::Plans(NetSettings net, PlanSettings settings, Backends& backends)
     : net_(net), settings_(std::move(settings)), backends_(&backends) {}
 
 nets::Protocol Plans::protocol(const std::string& network) const {
-  nets::Protocol protocol = nets::info(network).protocol;
+  nets::Protocol protocol = bench::network(network, net_).protocol;
   protocol.softmax = net_.softmax.value_or(protocol.softmax);
   protocol.input_gradient = settings_.input_gradient.value_or(protocol.input_gradient);
   protocol.accumulate = settings_.accumulate.value_or(protocol.accumulate);

@@ -10,11 +10,9 @@
 #include "config.h"
 #include "lamina/choice_cache.h"
 #include "lamina/nets.h"
+#include "networks.h"
 
 namespace lamina::bench {
-
-/// A network's graph, with the softmax of its protocol unless the settings have another.
-Graph build(const Config&, const NetSettings&);
 
 class Plans {
  public:
@@ -23,6 +21,8 @@ class Plans {
   /// As published, but for what the user set.
   nets::Protocol protocol(const std::string& network) const;
   Graph graph(const Config& config) const { return build(config, net_); }
+  /// Of a network that is read from a file; empty for the zoo's.
+  TensorFile weights(const Config& config) const { return stored_weights(config, net_); }
   /// With the choices of the file that the settings name; how many of them hold is printed on standard error, once for
   /// each network, backend and batch. Throws FileError, and UsageError where it has none for the network on this
   /// backend and device.

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "lamina/nets.h"
+#include "networks.h"
 
 namespace lamina::bench {
 namespace {
@@ -26,7 +26,7 @@ RowKey key_of(const char* what, const Config& c, std::string_view part, const Pl
              .type = std::string(type_text(c, settings)),
              .layout = std::string(to_string(c.layout)),
              .batch = c.batch};
-  if (settings.net.image != 0 && settings.net.image != nets::info(c.network).image)
+  if (settings.net.image != 0 && settings.net.image != network(c.network, settings.net).image)
     key.differs.emplace_back("image", fmt::format("{}", settings.net.image));
   if (!settings.backends.instruction_set.empty() && c.backend == "eigen")
     key.differs.emplace_back("instruction_set", settings.backends.instruction_set);
@@ -44,7 +44,7 @@ void add_limits(RowKey& key, const Choice& choice) {
 }
 
 void add_variants(RowKey& key, const PlanningSettings& settings) {
-  const nets::Protocol& published = nets::info(key.network).protocol;
+  const nets::Protocol published = network(key.network, settings.net).protocol;
   const auto flag = [&](const char* name, const std::optional<bool>& set, bool as_published) {
     if (set && *set != as_published) key.differs.emplace_back(name, *set ? "1" : "0");
   };

@@ -58,12 +58,15 @@ CLI::Option* add_passes(CLI::App& app, int& passes) {
       ->group(what);
 }
 
-void add_networks(CLI::App& app, std::vector<std::string>& networks) {
+void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings& net) {
   app.add_option("networks", networks, "Names of networks, as `lamina_bench networks` prints them")
       ->delimiter(',')
-      ->type_name("NET ...")
-      ->required();
-  app.parse_complete_callback([&networks] { check_once("the list of networks", networks, as_it_is); });
+      ->type_name("NET ...");
+  app.parse_complete_callback([&networks, &net] {
+    for (const std::filesystem::path& file : net.onnx) networks.push_back(file.stem().string());
+    if (networks.empty()) throw CLI::RequiredError("networks, or --onnx");
+    check_once("the list of networks", networks, as_it_is);
+  });
 }
 
 void add_format(CLI::App& app, Format& format) {
@@ -81,6 +84,12 @@ void add_out(CLI::App& app, std::filesystem::path& file) {
 }
 
 void add_size(CLI::App& app, NetSettings& net) {
+  app.add_option("--onnx", net.onnx, "ONNX files: networks that are called by the names of their files")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE[,...]")
+      ->group(what);
   app.add_option("--image", net.image,
                  "Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "
                  "own")

@@ -29,12 +29,13 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
 constexpr const char* every_backend = "Default: every one that can run here (cuda-host only by name)";
 
 CLI::Option* add_passes(CLI::App&, int& passes);
-void add_networks(CLI::App&, std::vector<std::string>& networks);
+/// Those of the files of --onnx are added to them.
+void add_networks(CLI::App&, std::vector<std::string>& networks, NetSettings&);
 void add_format(CLI::App&, Format&);
 void add_screen(CLI::App&, Screen&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// --image, --width_divisor, --softmax.
+/// --onnx, --image, --width_divisor, --softmax.
 void add_size(CLI::App&, NetSettings&);
 /// --batch, --layout.
 void add_batch(CLI::App&, ConfigSettings&);

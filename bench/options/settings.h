@@ -22,11 +22,12 @@ struct BackendSettings {
   std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
 };
 
-/// The size that networks are built in.
+/// The size that networks of the zoo are built in, and where others are.
 struct NetSettings {
   int image = 0;  ///< 0: the network's own
   int width_divisor = 1;
-  std::optional<bool> softmax{};  ///< unset: as the published tables did
+  std::optional<bool> softmax{};              ///< unset: as the published tables did
+  std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which are called by their names
 };
 
 /// What is done for each network and backend: once for every combination.

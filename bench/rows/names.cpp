@@ -85,7 +85,8 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
   return picked;
 }
 
-std::string default_filter(bool quick) {
+std::string default_filter(bool quick, const NetSettings& net) {
+  if (!net.onnx.empty()) return "^net/.*/(forward|backward|total|inference)/";
   const char* networks = quick ? "resnet18|resnet50|alexnet"
                                : "alexnet|inception_v1|vgg16|vgg19|resnet18|resnet34|resnet50|resnet101|resnet152|"
                                  "resnet200";

@@ -31,6 +31,6 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
 std::string too_small_for(const NetSettings&);
 
 /// The expression of the rows that are run when none is given: the ten networks of cnn-benchmarks, or three of them.
-std::string default_filter(bool quick);
+std::string default_filter(bool quick, const NetSettings&);
 
 }  // namespace lamina::bench

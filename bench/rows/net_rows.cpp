@@ -11,11 +11,16 @@
 namespace lamina::bench {
 namespace {
 
+/// Of --weights, else those of the network's own file, else none.
+TensorFile weights_of(const Session& session, const RunOptions& options, const Config& c) {
+  return options.weights.empty() ? session.plans.weights(c) : read_safetensors(options.weights);
+}
+
 class NetMeasurement final : public Measurement {
  public:
   NetMeasurement(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.cuda_graph, options.weights) {
+             options.cuda_graph, weights_of(session, options, c)) {
     Device& device = run_.plan().backend().device();
     warm_up(device, [this] { run_.untimed(); });
     if (!options.energy) return;

@@ -25,18 +25,19 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
   std::vector<Row> rows;
   const auto for_each_config = [&](auto&& make_rows) {
     for (const std::string& backend : session.backends.names())
-      for (const nets::Info& info : nets::list())
+      for (const Network& info : networks(options.net))
         for (const DType dtype : options.configs.dtypes)
           for (const Layout layout : options.configs.layouts)
             for (const int batch : options.configs.batches) {
               if (options.net.image != 0 && options.net.image < info.smallest_image) continue;
-              for (Row& row : make_rows(session, options, {std::string(info.name), backend, dtype, layout, batch}))
+              for (Row& row : make_rows(session, options, {info.name, backend, dtype, layout, batch}))
                 rows.push_back(std::move(row));
             }
   };
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
   for_each_config(net_rows);
   for_each_config(layer_rows);
+  if (!options.net.onnx.empty()) return rows;
   for (const std::string& backend : session.backends.names())
     for (const Workload& workload : workloads())
       for (const DType dtype : options.configs.dtypes)

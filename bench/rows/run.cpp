@@ -90,8 +90,9 @@ int measure_rows(Session& session, const RunOptions& options) {
   if (!out.empty()) check_writable(out);
   if (options.table) check_writable(table_stem.string() + ".txt");
 
-  std::vector<Row> rows = picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick)),
-                                 too_small_for(options.net));
+  std::vector<Row> rows =
+      picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick, options.net)),
+             too_small_for(options.net));
   check_files_are_used(rows, options);
   Progress progress(session.peaks, rows, options.passes);
   if (!options.long_run) check_duration(progress);

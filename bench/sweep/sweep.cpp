@@ -162,7 +162,7 @@ class Sweep {
           for (const Layout layout : options_.configs.layouts)
             for (const int image : images)
               for (const std::string& algorithm : algorithms)
-                all.push_back({std::string(nets::info(network).name), backend, dtype, layout, image, algorithm});
+                all.push_back({bench::network(network, options_.net).name, backend, dtype, layout, image, algorithm});
     return all;
   }
 

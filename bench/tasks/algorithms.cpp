@@ -48,7 +48,7 @@ std::string describe_algorithms(Session& session, const DescribeOptions& options
   TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
                     {{"layer"}, {"pass"}, {"algorithm"}, {"reason"}});
   std::string all;
-  for (const Config& c : configs(session.backends, options.configs, options.networks)) {
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     const bool measures = options.plan.choice.measure;
     for (const Line& line : measures ? measured(session, c) : lowered(session, c, options.plan.choices.string()))
       tables.add({c.network, c.backend, fmt::format("{}", c.batch)},

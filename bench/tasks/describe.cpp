@@ -43,14 +43,12 @@ std::string describe(const DescribeOptions& options) {
       {{"name"}, {"op"}, {"geometry"}, {"output"}, {"parameters", true}, {"multiply_adds", true}, {"bytes", true}});
   std::string all;
   for (const std::string& network : options.networks) {
-    const nets::Info& info = nets::info(network);
-    const Graph graph =
-        build({std::string(info.name), "", options.configs.dtypes.front(), Layout::nchw, 1}, options.net);
+    const Network info = bench::network(network, options.net);
+    const Graph graph = build({info.name, "", options.configs.dtypes.front(), Layout::nchw, 1}, options.net);
     const auto add = [&](std::string name, std::string op, std::string what, const Shape& output,
                          std::int64_t parameters, std::int64_t products, std::int64_t bytes) {
-      tables.add({std::string(info.name)},
-                 {std::move(name), std::move(op), std::move(what), image_text(output), fmt::format("{}", parameters),
-                  fmt::format("{}", products), fmt::format("{}", bytes)});
+      tables.add({info.name}, {std::move(name), std::move(op), std::move(what), image_text(output),
+                               fmt::format("{}", parameters), fmt::format("{}", products), fmt::format("{}", bytes)});
     };
     std::int64_t bytes = 0;
     for (const Node& node : graph.nodes()) {

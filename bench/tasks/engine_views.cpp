@@ -136,7 +136,7 @@ std::vector<Convolution> distinct_convolutions(const EnginesOptions& options) {
   for (const std::string& network : options.networks)
     for (const int batch : options.configs.batches)
       for (const Layout layout : options.configs.layouts) {
-        const Config c{std::string(nets::info(network).name), "", DType::f32, layout, batch};
+        const Config c{bench::network(network, options.net).name, "", DType::f32, layout, batch};
         const Graph graph = build(c, options.net);
         for (const Node& node : graph.nodes()) {
           if (!std::holds_alternative<Conv>(node.op)) continue;

@@ -12,7 +12,6 @@
 #include "device_sets.h"
 #include "io/result_file.h"
 #include "lamina/error.h"
-#include "lamina/nets.h"
 
 namespace lamina::bench {
 namespace {
@@ -301,7 +300,7 @@ std::string cudnn_engines(const EnginesOptions& options) {
   for (const std::string& network : options.networks)
     for (const int batch : options.configs.batches)
       for (const Layout layout : options.configs.layouts)
-        text += table(std::string(nets::info(network).name), batch, layout, convolutions, views) + "\n";
+        text += table(network, batch, layout, convolutions, views) + "\n";
   text += legend() + caution + "\n";
   if (views.left_out > 0)
     text += fmt::format(

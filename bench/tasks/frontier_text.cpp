@@ -187,7 +187,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
   TuningRules rules;
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const bool terminal = isatty(STDERR_FILENO) == 1;
-  const std::vector<Config> all = configs(session.backends, options.configs, options.networks);
+  const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
   double seconds = 0;
   for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)

@@ -60,6 +60,7 @@ double Ledger::sum() const {
 
 Ledger make_ledger(Session& session, const Config& c, int passes) {
   Plan plan(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, Mode::training));
+  if (const TensorFile weights = session.plans.weights(c); !weights.empty()) load_weights(plan, weights);
   Stopwatch whole(plan.backend().device());
   CallStopwatch by_call(plan);
   plan.forward();
@@ -120,7 +121,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
   Results results(session.backends, options.out, "ledgers");
   Trace trace;
   if (!options.trace.empty()) check_writable(options.trace);
-  const std::vector<Config> all = configs(session.backends, options.configs, options.networks);
+  const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
   fmt::print(stderr, "Measuring what the backends reach here\n");
   for (const Config& c : all) rates_of(session.peaks, c, text);
   for (const Config& c : all) {

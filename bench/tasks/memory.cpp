@@ -90,7 +90,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}},
                     {{"MiB"}, {"training", true}, {"inference", true}});
   std::string all;
-  for (const Config& c : configs(session.backends, options.configs, options.networks)) {
+  for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
     MemoryPredictor training(session.plans, session.backends, c, Mode::training);
     MemoryPredictor inference(session.plans, session.backends, c, Mode::inference);
     const Report a = training.at(c.batch), b = inference.at(c.batch);

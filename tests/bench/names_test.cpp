@@ -117,7 +117,7 @@ TEST_CASE("no two rows have the same name") {
 TEST_CASE("without a filter, three rows of each of the ten networks are run, or of three of them") {
   const std::vector<std::string> names = names_of({});
   for (const bool quick : {false, true}) {
-    const std::vector<bool> picked = pick(names, default_filter(quick));
+    const std::vector<bool> picked = pick(names, default_filter(quick, {}));
     REQUIRE(std::count(picked.begin(), picked.end(), true) == (quick ? 9 : 30));
   }
 }

@@ -1,0 +1,40 @@
+#pragma once
+// Networks by name: those of the zoo, and those of the ONNX files that the settings name.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config.h"
+#include "lamina/nets.h"
+#include "lamina/weights.h"
+#include "options/settings.h"
+
+namespace lamina::bench {
+
+/// What is known of a network before it is built.
+struct Network {
+  std::string name;
+  std::string source;  ///< one line of provenance
+  nets::Protocol protocol{};
+  int image = 0, smallest_image = 0;            ///< 0: the file's own
+  std::optional<std::filesystem::path> file{};  ///< of a network that is read
+};
+
+/// Throws UsageError with near names, and for settings that a file has no use for.
+Network network(const std::string& name, const NetSettings&);
+
+/// The zoo's, or with files those of the files alone.
+std::vector<Network> networks(const NetSettings&);
+
+/// The file's name without its folder and ending.
+std::string network_name(const std::filesystem::path& onnx);
+
+/// A network's graph. In the zoo with the softmax of its protocol, unless the settings have another.
+Graph build(const Config&, const NetSettings&);
+
+/// The weights of a network that is read; empty for the zoo's.
+TensorFile stored_weights(const Config&, const NetSettings&);
+
+}  // namespace lamina::bench
