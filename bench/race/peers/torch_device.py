@@ -2,13 +2,11 @@
 of JSON out."""
 
 import gc
-import json
-import os
-import signal
 import sys
 import time
 import traceback
 
+import child
 import torch
 import torch_settings
 import torch_subject
@@ -97,21 +95,9 @@ class Server:
         return getattr(self, {"pass": "run", "open": "open", "drop": "drop"}[command])(mode, *layout)
 
 
-def reason(error):
-    """One line of what went wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:400]
-
-
 def worker(arguments, versions):
     """`open MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # compilers print, too: that goes to standard error
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    def say(answer):
-        print(json.dumps(answer), file=answers, flush=True)
-
+    say = child.answering()
     try:
         server = Server(arguments, versions)
         say(server.facts)
@@ -122,5 +108,5 @@ def worker(arguments, versions):
         sys.exit(1)
     except Exception as error:  # whatever PyTorch throws is the variant's reason
         traceback.print_exc()
-        say({"error": reason(error)})
+        say({"error": child.reason(error)})
         sys.exit(1)

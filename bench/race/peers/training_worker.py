@@ -1,13 +1,12 @@
 """The child of a peer that trains a workload epoch by epoch, on the batches that Lamina wrote: what PyTorch and Keras
 share. Needs numpy."""
 
-import json
 import os
-import signal
 import sys
 import time
 import traceback
 
+import child
 import safetensors_file
 
 
@@ -36,13 +35,7 @@ def timed(work):
 def serve(greeting, make):
     """`pass`: the next epoch. `make()` gives the training, whose `prepare(epoch)` is not timed and `run()` is. What fails
     ends the child with the reason."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # compilers print, too: that goes to standard error
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-
-    def say(answer):
-        print(json.dumps(answer), file=answers, flush=True)
-
+    say = child.answering()
     try:
         training, epoch = make(), 0
         say(greeting)
@@ -55,6 +48,5 @@ def serve(greeting, make):
             epoch += 1
     except Exception as error:  # whatever the library throws is the reason
         traceback.print_exc()
-        first = (str(error).strip() or "no message").splitlines()[0]
-        say({"error": f"{type(error).__name__}: {first}"[:400]})
+        say({"error": child.reason(error)})
         sys.exit(1)
