@@ -32,6 +32,7 @@ void check_tensor(const TensorSpec& tensor, DType dtype) {
 /// Whether `next` may follow an op and the first `count` of its tail.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
   if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
+  if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
   if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
   if (!holds<Relu>(next)) return false;
   if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);

@@ -110,6 +110,9 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
     const Stage& stage = stages[s];
     if (std::holds_alternative<Relu>(stage.c.op))
       for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = values[s - 1][i] > 0 ? dy[i] : 0;
+    else if (std::holds_alternative<GlobalAveragePool>(stage.c.op))
+      dy = c.mode == Mode::training ? run_oracle(stage.c, feed_of(stage, feed, &values[s - 1], dy)).dx[0]
+                                    : Values(values[s - 1].size());
     else if (std::holds_alternative<Add>(stage.c.op))
       further.insert(further.begin(), {absolute(dy), 0});
     else if (!std::holds_alternative<BatchNorm>(stage.c.op) || c.mode == Mode::training)
@@ -119,6 +122,11 @@ Bounds chain_bounds(const Case& c, const Feed& feed, const Algorithms& algorithm
   for (std::size_t s = 1; s < stages.size(); ++s) {
     if (std::holds_alternative<Add>(stages[s].c.op))
       bounds.y.terms = plus(bounds.y.terms, absolute(feed.x[stages[s].first_extra]));
+    if (std::holds_alternative<GlobalAveragePool>(stages[s].c.op)) {
+      const Values no_dy = zeros(infer(stages[s].c.op, stages[s].c.x).y);
+      bounds.y.terms = run_oracle(stages[s].c, {{bounds.y.terms}, {}, {}, no_dy, {}, {}}).y;
+      bounds.y.count = static_cast<double>(stages[s].c.x[0].plane()) + 8;
+    }
     if (!std::holds_alternative<BatchNorm>(stages[s].c.op)) continue;
     scale_terms(bounds.y.terms, stages[s], feed);
     for (std::size_t i = 0; i < stages[s].states; ++i)

@@ -19,8 +19,8 @@ Feed make_feed(const Case&, std::uint64_t key, Fill = Fill::normal);
 /// The oracle's result: every op of the chain on its own, in f64.
 Result reference(const Case&, const Feed&);
 
-/// Bounds of a whole chain whose first op uses these algorithms. The tail may hold ReLU and Add and, in
-/// inference, a batch norm.
+/// Bounds of a whole chain whose first op uses these algorithms. The tail may hold ReLU, Add and a global average pool,
+/// and, in inference, a batch norm.
 Bounds chain_bounds(const Case&, const Feed&, const Algorithms& = {});
 
 /// Fails the running test with the first element that is too far from the oracle's, or NaN.
