@@ -184,10 +184,12 @@ CLI::Option* add_share(CLI::App& app, const char* names, const std::function<voi
 
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("first", options->first, "File that --benchmark_out wrote, before a change")
-      ->type_name("A.json")
+  app.add_option(
+         "first", options->first,
+         "Before a change: a folder with the files that --benchmark_out of several processes wrote, or one file")
+      ->type_name("A")
       ->required();
-  app.add_option("second", options->second, "Likewise, after it")->type_name("B.json")->required();
+  app.add_option("second", options->second, "Likewise, after it")->type_name("B")->required();
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
       "Exit status 3 if a row is slower by more, fails in B alone, or is missing there");
@@ -195,6 +197,8 @@ Action compare(CLI::App& app) {
       app, "--smallest", [options](double share) { options->rules.smallest = share; },
       "The change to find; within it rows are equal; default: 2%");
   app.add_flag("--any_load", options->rules.any_load, "Judge rows that other programs disturbed, too");
+  app.add_flag("--cpu_time", options->rules.cpu_time,
+               "Compare processor time in place of duration: for a machine on which other programs run");
   app.add_flag("--other_machine", options->other_machine, "Compare files of different machines or threads");
   add_format(app, options->format);
   add_out(app, options->out);
@@ -358,7 +362,7 @@ constexpr Command all[] = {
      "under the limits",
      frontier},
     {"compare",
-     "Two files of results, row by row and layer by layer: faster, slower, equal or not decided; a gate for CI",
+     "Two sets of results, row by row and layer by layer: faster, slower, equal or not decided; a gate for CI",
      compare},
     {"sweep",
      "Batches until out of memory, threads, sizes, types, backends, algorithms in one run that can go on; answers in "

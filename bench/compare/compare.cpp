@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,18 +40,20 @@ TextTable table_of(const Comparison& comparison) {
   return table;
 }
 
-std::string head(const CompareOptions& options, const RunFile& first, const RunFile& second) {
+std::string head(const CompareOptions& options, const Processes& first, const Processes& second) {
   std::string text;
-  for (const auto& [which, file] : {std::pair("First", &first), std::pair("Second", &second)}) {
+  for (const auto& [which, path, side] :
+       {std::tuple("First", &options.first, &first), std::tuple("Second", &options.second, &second)}) {
     const auto fact = [&](const char* name, const char* before) {
-      const std::string value = file->fact(name);
+      const std::string value = side->front().fact(name);
       return value.empty() ? value : before + value;
     };
-    text += fmt::format("{}: {}{}{}\n", which, file->path.string(), fact("commit", ", commit "),
-                        fact("time_start", ", begun "));
+    text += fmt::format("{}: {}, {} process{}{}{}\n", which, path->string(), side->size(),
+                        side->size() == 1 ? "" : "es", fact("commit", ", commit "), fact("time_start", ", begun "));
   }
+  if (options.rules.cpu_time) text += "Times are processor times.\n";
   if (options.other_machine)
-    for (const std::string& difference : other_machine(first, second))
+    for (const std::string& difference : other_machine(first.front(), second.front()))
       text += fmt::format("Different machines: {}\n", difference);
   return text + "\n";
 }
@@ -67,18 +70,19 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
       "\n{}. Each interval is of {:.4g} %, so that all of them together hold by {:g} %.\n"
       "Equal: within {} by its interval. Slower, faster: an interval without 1, and at least half of that.\n",
       fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
-  constexpr std::size_t most = 2000;
-  if (const std::size_t wanted = comparison.samples_wanted(); wanted > most)
-    text += fmt::format("To find {} in every row would take more than {} passes: it needs a quieter machine.\n",
+  constexpr std::size_t most = 1000;
+  if (const std::size_t wanted = comparison.processes_wanted(); wanted > most)
+    text += fmt::format("To find {} in every row would take more than {} processes: it needs a quieter machine.\n",
                         percent(rules.smallest), most);
   else if (wanted > 0)
-    text += fmt::format("To find {} in every row, measure both with --passes={}.\n", percent(rules.smallest), wanted);
-  return text +
-         "The verdicts assume that the machine was the same for both runs, one after the other. If it was not, take "
-         "turns: bench/race/versions --programs=A,B.\n";
+    text +=
+        fmt::format("To find {} in every row, run {} processes of each, in turns, a folder of files for each side.\n",
+                    percent(rules.smallest), wanted);
+  return text;
 }
 
-Json json_of(const CompareOptions& options, const RunFile& first, const RunFile& second, const Comparison& comparison) {
+Json json_of(const CompareOptions& options, const Processes& first, const Processes& second,
+             const Comparison& comparison) {
   Json rows = Json::array();
   for (const ComparedRow& row : comparison.rows) {
     Json json = {{"name", row.name}, {"key", row.key}, {"verdict", to_string(row.verdict)}};
@@ -88,18 +92,19 @@ Json json_of(const CompareOptions& options, const RunFile& first, const RunFile&
       json["high"] = row.ratio.high;
       json["first_seconds"] = row.first_seconds;
       json["seconds"] = row.seconds;
-      json["first_samples"] = row.first_samples;
-      json["samples"] = row.samples;
     }
-    if (row.samples_wanted > 0) json["samples_wanted"] = row.samples_wanted;
+    json["first_processes"] = row.first_processes;
+    json["processes"] = row.processes;
+    if (row.processes_wanted > 0) json["processes_wanted"] = row.processes_wanted;
     if (!row.reason.empty()) json["reason"] = row.reason;
     rows.push_back(std::move(json));
   }
-  Json document = {{"context", second.context},
-                   {"first_context", first.context},
+  Json document = {{"context", second.front().context},
+                   {"first_context", first.front().context},
                    {"files", {options.first.string(), options.second.string()}},
                    {"level", comparison.level},
-                   {"smallest", options.rules.smallest}};
+                   {"smallest", options.rules.smallest},
+                   {"time", options.rules.cpu_time ? "processor" : "duration"}};
   if (options.rules.fail_if_slower) document["fail_if_slower"] = *options.rules.fail_if_slower;
   document["comparisons"] = std::move(rows);
   return document;
@@ -117,15 +122,33 @@ std::string gate_text(const Comparison& comparison, const std::vector<const Comp
   return text;
 }
 
+void check_machine(const RunFile& first, const RunFile& second, const CompareOptions& options) {
+  if (const std::vector<std::string> differences = other_machine(first, second);
+      !differences.empty() && !options.other_machine)
+    throw UsageError(fmt::format("{} and {} are of different machines ({}); --other_machine compares them anyway",
+                                 first.path.string(), second.path.string(), fmt::join(differences, "; ")));
+}
+
+/// Throws UsageError unless all processes of a side ran one program on one machine.
+void check_alike(const Processes& side, const CompareOptions& options) {
+  for (const RunFile& file : side) {
+    check_machine(side.front(), file, options);
+    for (const char* fact : {"commit", "build_type", "compiler", "compiler_flags"})
+      if (file.fact(fact) != side.front().fact(fact))
+        throw UsageError(fmt::format("{} and {} are of different programs ({}: {} and {}); give each a folder",
+                                     side.front().path.string(), file.path.string(), fact, side.front().fact(fact),
+                                     file.fact(fact)));
+  }
+}
+
 }  // namespace
 
 int compare_files(const CompareOptions& options, const Print& print) {
   if (!options.out.empty()) check_writable(options.out);
-  const RunFile first = read_run_file(options.first), second = read_run_file(options.second);
-  if (const std::vector<std::string> differences = other_machine(first, second);
-      !differences.empty() && !options.other_machine)
-    throw UsageError(fmt::format("{} and {} are of different machines ({}); --other_machine compares them anyway",
-                                 options.first.string(), options.second.string(), fmt::join(differences, "; ")));
+  const Processes first = read_processes(options.first), second = read_processes(options.second);
+  check_alike(first, options);
+  check_alike(second, options);
+  check_machine(first.front(), second.front(), options);
   const Comparison comparison = compare(first, second, options.rules);
   const std::optional<double>& limit = options.rules.fail_if_slower;
   const auto failed = limit ? comparison.failed(*limit) : std::vector<const ComparedRow*>();

@@ -1,5 +1,5 @@
 #pragma once
-// The subcommand `compare`: two files, row by row, as a table and as JSON, and a limit that fails.
+// The subcommand `compare`: two sets of files, row by row, as a table and as JSON, and a limit that fails.
 
 #include <filesystem>
 
@@ -10,7 +10,7 @@
 namespace lamina::bench {
 
 struct CompareOptions {
-  std::filesystem::path first{}, second{};
+  std::filesystem::path first{}, second{};  ///< each a file, or a folder with a file of each process
   CompareRules rules{};
   bool other_machine = false;  ///< compare even if the files are of different machines or numbers of threads
   Format format = Format::text;

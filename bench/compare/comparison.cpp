@@ -1,4 +1,4 @@
-// Two files of results, row by row.
+// Two sets of results, row by row.
 
 #include "comparison.h"
 
@@ -16,12 +16,8 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double most_by_others = 0.15;    // of all processors: beyond, the load decides and not the program
-constexpr double drift_level = 0.999;      // of the interval that shows a drift within one run
-constexpr double sure_factor = 50;         // a gate fails wrongly in one of so many of what is called slower wrongly
-constexpr std::size_t fewest_of_half = 7;  // samples, for an interval of that level
-
-bool is_first_call(const RunRow& row) { return row.field("what") == "setup"; }
+constexpr double most_by_others = 0.15;  // of all processors: beyond, the load decides and not the program
+constexpr double sure_factor = 50;       // a gate fails wrongly in one of so many of what is called slower wrongly
 
 /// Widens an interval as if there were so many times fewer samples.
 Interval widened(const Interval& ratio, double times) {
@@ -30,22 +26,45 @@ Interval widened(const Interval& ratio, double times) {
           ratio.middle * std::pow(ratio.high / ratio.middle, factor)};
 }
 
-/// How much the second half of a run differs from the first, or 1 where that may be noise.
-double drift_of(const std::vector<double>& seconds) {
-  const std::size_t half = seconds.size() / 2;
-  if (half < fewest_of_half) return 1;
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(half);
-  const Interval ratio = unpaired_ratio_interval({seconds.begin(), middle}, {middle, seconds.end()}, drift_level);
-  return ratio.low > 1 || ratio.high < 1 ? ratio.middle : 1;
+/// The row of one side, by process.
+struct SideRow {
+  std::vector<double> seconds;  ///< of each process whose times count: its median
+  std::size_t disturbed = 0;    ///< processes that others disturbed: they do not count
+  double others_share = 0;      ///< the greatest
+  std::string grade, failure;   ///< the worst; the first
+  const RunRow* any = nullptr;  ///< null: no process has the row
+
+  /// A process that fails is no matter of noise: one is enough.
+  bool fails() const { return !failure.empty() || (seconds.empty() && disturbed == 0); }
+};
+
+SideRow side_row(const Processes& processes, const std::string& name, const CompareRules& rules) {
+  SideRow side;
+  for (const RunFile& file : processes) {
+    const auto found = file.rows.find(name);
+    if (found == file.rows.end()) continue;
+    const RunRow& row = found->second;
+    if (side.any == nullptr) side.any = &row;
+    side.grade = std::max(side.grade, row.grade);
+    side.others_share = std::max(side.others_share, row.others_share);
+    if (side.failure.empty()) side.failure = row.failure;
+    if (row.seconds.empty()) continue;
+    if (rules.cpu_time && row.cpu_seconds.size() != row.seconds.size())
+      throw UsageError(
+          fmt::format("{} has no processor times of {}; compare it without --cpu_time", file.path.string(), name));
+    if (row.others_share > most_by_others && !rules.any_load && !rules.cpu_time)
+      ++side.disturbed;
+    else
+      side.seconds.push_back(median_interval(rules.cpu_time ? row.cpu_seconds : row.seconds).middle);
+  }
+  return side;
 }
 
-std::string drift_text(const RunRow& first, const RunRow& second, double share) {
-  for (const auto& [which, row] : {std::pair("first", &first), std::pair("second", &second)}) {
-    const double drift = drift_of(row->seconds);
-    if (std::max(drift, 1 / drift) > 1 + share)
-      return fmt::format("the {} run drifts: its second half takes {:.3f} times its first", which, drift);
-  }
-  return {};
+/// The fewest processes of each side of which an interval of this level can be had.
+std::size_t fewest_at(double level) {
+  std::size_t fewest = 2;
+  while (unpaired_rank(fewest, fewest, level) == 0) ++fewest;
+  return fewest;
 }
 
 Verdict judge(const Interval& ratio, double smallest) {
@@ -56,63 +75,59 @@ Verdict judge(const Interval& ratio, double smallest) {
   return Verdict::undecided;
 }
 
-/// Of a row that has samples in both files.
-void compare_samples(ComparedRow& row, const RunRow& first, const RunRow& second, const CompareRules& rules,
-                     double level) {
-  row.first_seconds = median_interval(first.seconds).middle;
-  row.seconds = median_interval(second.seconds).middle;
-  row.first_samples = first.seconds.size();
-  row.samples = second.seconds.size();
-  const double repetition = std::max(repetition_of(first.seconds), repetition_of(second.seconds));
-  row.ratio = widened(unpaired_ratio_interval(first.seconds, second.seconds, level), repetition);
-  if (is_first_call(first)) {
-    row.reason = "a first call is one sample of a process; bench/race/versions compares them";
-    return;
-  }
-  std::size_t fewest = 2;  // that can decide at all
-  while (unpaired_rank(fewest, fewest, level) == 0) ++fewest;
-  // Half of the interval is to be less than half of the change: then it is found whichever way its noise falls.
-  constexpr double share_of_change = 0.45;
-  // And few samples know their spread badly.
-  const auto spread_of = [](const std::vector<double>& seconds) {
-    return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
-  };
-  const double spread = std::max(spread_of(first.seconds), spread_of(second.seconds));
-  const auto wanted = static_cast<double>(samples_to_resolve(share_of_change * rules.smallest, spread, level));
-  row.samples_wanted = std::max(fewest, static_cast<std::size_t>(std::ceil(repetition * wanted)));
-  if (unpaired_rank(row.first_samples, row.samples, level) == 0) {
-    row.reason = fmt::format("{} and {} samples cannot decide", row.first_samples, row.samples);
-    return;
-  }
-  const double others = std::max(first.others_share, second.others_share);
-  if (others > most_by_others && !rules.any_load) {
-    row.reason = fmt::format("other programs took {:.0f} % of the processors", 100 * others);
-    return;
-  }
-  row.reason = drift_text(first, second, rules.smallest / 2);
-  if (row.reason.empty()) row.verdict = judge(row.ratio, rules.smallest);
+/// Of a row that has times on both sides.
+void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules,
+                       double level) {
   const double sure = 1 - (1 - level) / sure_factor;
-  row.surely_slower = unpaired_rank(row.first_samples, row.samples, sure) > 0 &&
-                      widened(unpaired_ratio_interval(first.seconds, second.seconds, sure), repetition).low > 1;
+  const std::size_t fewest = fewest_at(sure);
+  row.first_processes = first.seconds.size();
+  row.processes = second.seconds.size();
+  row.processes_wanted = fewest;
+  const std::size_t least = std::min(row.first_processes, row.processes);
+  if (least > 0) {
+    row.first_seconds = median_interval(first.seconds).middle;
+    row.seconds = median_interval(second.seconds).middle;
+    const double repetition = std::max(repetition_of(first.seconds), repetition_of(second.seconds));
+    row.ratio = widened(unpaired_ratio_interval(first.seconds, second.seconds, level), repetition);
+    // Half of the interval is to be less than half of the change: then it is found whichever way its noise falls.
+    constexpr double share_of_change = 0.45;
+    // And few processes know their spread badly.
+    const auto spread_of = [](const std::vector<double>& seconds) {
+      return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
+    };
+    const double spread = std::max(spread_of(first.seconds), spread_of(second.seconds));
+    const auto wanted = static_cast<double>(samples_to_resolve(share_of_change * rules.smallest, spread, level));
+    row.processes_wanted = std::max(fewest, static_cast<std::size_t>(std::ceil(repetition * wanted)));
+    row.surely_slower = unpaired_rank(row.first_processes, row.processes, sure) > 0 &&
+                        widened(unpaired_ratio_interval(first.seconds, second.seconds, sure), repetition).low > 1;
+  }
+  if (least < fewest) {
+    row.reason = fmt::format("{} and {} processes; {} more needed", row.first_processes, row.processes, fewest - least);
+    if (const std::size_t disturbed = first.disturbed + second.disturbed; disturbed > 0)
+      row.reason += fmt::format(" ({} disturbed: other programs took up to {:.0f} % of the processors)", disturbed,
+                                100 * std::max(first.others_share, second.others_share));
+    return;
+  }
+  row.verdict = judge(row.ratio, rules.smallest);
 }
 
-ComparedRow compare_row(const std::string& name, const RunRow* first, const RunRow* second, const CompareRules& rules,
+ComparedRow compare_row(const std::string& name, const SideRow& first, const SideRow& second, const CompareRules& rules,
                         double level) {
-  ComparedRow row{name, (first != nullptr ? first : second)->key};
-  if (first == nullptr || second == nullptr) {
+  ComparedRow row{name, (first.any != nullptr ? first : second).any->key};
+  if (first.any == nullptr || second.any == nullptr) {
     row.verdict = Verdict::missing;
-    row.reason = first == nullptr ? "not in the first" : "not in the second";
+    row.reason = first.any == nullptr ? "not in the first" : "not in the second";
     return row;
   }
-  row.grades = first->grade + (first->grade.empty() || second->grade.empty() ? "" : " ") + second->grade;
-  const bool first_failed = first->seconds.empty(), second_failed = second->seconds.empty();
+  row.grades = first.grade + (first.grade.empty() || second.grade.empty() ? "" : " ") + second.grade;
+  const bool first_failed = first.fails(), second_failed = second.fails();
   if (!first_failed && !second_failed) {
-    compare_samples(row, *first, *second, rules, level);
+    compare_processes(row, first, second, rules, level);
   } else if (first_failed && second_failed) {
-    row.reason = "fails in both: " + second->failure;
+    row.reason = "fails in both: " + second.failure;
   } else {
     if (second_failed) row.verdict = Verdict::fails;
-    row.reason = second_failed ? second->failure : "no longer fails: " + first->failure;
+    row.reason = second_failed ? second.failure : "no longer fails: " + first.failure;
   }
   return row;
 }
@@ -160,10 +175,10 @@ std::size_t Comparison::count(Verdict verdict) const {
       std::count_if(rows.begin(), rows.end(), [&](const ComparedRow& row) { return row.verdict == verdict; }));
 }
 
-std::size_t Comparison::samples_wanted() const {
+std::size_t Comparison::processes_wanted() const {
   std::size_t most = 0;
   for (const ComparedRow& row : rows)
-    if (row.verdict == Verdict::undecided) most = std::max(most, row.samples_wanted);
+    if (row.verdict == Verdict::undecided) most = std::max(most, row.processes_wanted);
   return most;
 }
 
@@ -176,30 +191,29 @@ std::vector<const ComparedRow*> Comparison::failed(double limit) const {
   return found;
 }
 
-Comparison compare(const RunFile& first, const RunFile& second, const CompareRules& rules) {
+Comparison compare(const Processes& first, const Processes& second, const CompareRules& rules) {
   std::set<std::string> names;
+  for (const Processes* side : {&first, &second})
+    for (const RunFile& file : *side)
+      for (const auto& [name, row] : file.rows) names.insert(name);
   std::size_t shared = 0, with_intervals = 0;
-  for (const auto& [name, row] : first.rows) {
-    names.insert(name);
-    const auto other = second.rows.find(name);
-    if (other == second.rows.end()) continue;
+  std::vector<std::pair<SideRow, SideRow>> sides;
+  for (const std::string& name : names) {
+    const auto& [a, b] = sides.emplace_back(side_row(first, name, rules), side_row(second, name, rules));
+    if (a.any == nullptr || b.any == nullptr) continue;
     ++shared;
-    if (!is_first_call(row) && !row.seconds.empty() && !other->second.seconds.empty()) ++with_intervals;
+    if (!a.fails() && !b.fails()) ++with_intervals;
   }
   if (shared == 0)
     throw UsageError(fmt::format("{} and {} have no row in common: the first has {}, the second {}",
-                                 first.path.string(), second.path.string(), first.rows.begin()->first,
-                                 second.rows.begin()->first));
-  for (const auto& [name, row] : second.rows) names.insert(name);
-
+                                 first.front().path.string(), second.front().path.string(),
+                                 first.front().rows.begin()->first, second.front().rows.begin()->first));
   Comparison all;
   all.level = 1 - (1 - interval_level) / static_cast<double>(std::max<std::size_t>(with_intervals, 1));
-  const auto in = [](const RunFile& file, const std::string& name) {
-    const auto found = file.rows.find(name);
-    return found == file.rows.end() ? nullptr : &found->second;
-  };
-  for (const std::string& name : names)
-    all.rows.push_back(compare_row(name, in(first, name), in(second, name), rules, all.level));
+  for (auto side = sides.begin(); const std::string& name : names) {
+    all.rows.push_back(compare_row(name, side->first, side->second, rules, all.level));
+    ++side;
+  }
   for (ComparedRow& row : all.rows)
     if (is_whole(row) && row.verdict == Verdict::slower) name_layers(row, all.rows);
   std::stable_sort(all.rows.begin(), all.rows.end(), [](const ComparedRow& a, const ComparedRow& b) {

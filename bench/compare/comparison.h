@@ -1,5 +1,7 @@
 #pragma once
-// Two files of results, row by row: how much slower the second is, and whether that can be said.
+// Two sets of results, row by row: how much slower the second is, and whether that can be said. A process is one
+// sample: what it found of the machine (clock, neighbours of a virtual machine, place in memory) lasts longer than its
+// passes.
 
 #include <cstddef>
 #include <optional>
@@ -15,22 +17,26 @@ struct CompareRules {
   double smallest = 0.02;                  ///< the change that should be found: 2 %
   std::optional<double> fail_if_slower{};  ///< the slowdown that fails: 3 %
   bool any_load = false;                   ///< judge rows that other programs disturbed, too
+  bool cpu_time = false;  ///< the processor time of a pass in place of its duration; then other programs may run
 };
 
 enum class Verdict { fails, missing, slower, faster, undecided, equal };
 const char* to_string(Verdict);  ///< "not decided"
 
-/// One row in both files.
+/// The files of one side, one of each process.
+using Processes = std::vector<RunFile>;
+
+/// One row of both sides.
 struct ComparedRow {
   std::string name;
   nlohmann::ordered_json key{};
   Verdict verdict = Verdict::undecided;
-  Interval ratio{1, 1, 1};                ///< of the second's time over the first's
-  double first_seconds = 0, seconds = 0;  ///< medians; 0: there are none
-  std::size_t first_samples = 0, samples = 0;
-  std::size_t samples_wanted = 0;  ///< of each run, to find the smallest change; 0: not known
-  std::string grades{};            ///< "A B"
-  std::string reason{};            ///< what the verdict rests on, where that is not the interval
+  Interval ratio{1, 1, 1};                         ///< of the second's time over the first's
+  double first_seconds = 0, seconds = 0;           ///< medians of the processes' medians; 0: there are none
+  std::size_t first_processes = 0, processes = 0;  ///< whose times count
+  std::size_t processes_wanted = 0;                ///< of each side, to find the smallest change; 0: not known
+  std::string grades{};                            ///< the worst of each side: "A B"
+  std::string reason{};                            ///< what the verdict rests on, where that is not the interval
 
   bool surely_slower = false;  ///< 1 is not in an interval of a level of which fifty times as few fail, either
 
@@ -45,13 +51,13 @@ struct Comparison {
   double level = interval_level;  ///< of each row's interval: together they hold by interval_level
 
   std::size_t count(Verdict) const;
-  std::size_t samples_wanted() const;  ///< by the undecided rows; 0: none is undecided, or it is not known
+  std::size_t processes_wanted() const;  ///< by the undecided rows; 0: none is undecided, or it is not known
   /// What fails by a limit: rows that are slower by more, that fail in the second file alone, or are missing there.
   std::vector<const ComparedRow*> failed(double limit) const;
 };
 
-/// Throws UsageError if no row is in both.
-Comparison compare(const RunFile& first, const RunFile& second, const CompareRules&);
+/// Throws UsageError if no row is in both. Neither side may be empty.
+Comparison compare(const Processes& first, const Processes& second, const CompareRules&);
 
 /// What of machine and threads differs, one line each: rows of two machines differ for that reason alone.
 std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);

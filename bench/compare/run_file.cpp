@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <utility>
@@ -26,7 +27,10 @@ double seconds_per(const std::string& unit) {
 }
 
 void add_passes(RunFile& file, const Json& entries) {
-  std::map<std::string, std::map<std::int64_t, double>> passes;
+  struct Pass {
+    double seconds, cpu_seconds;
+  };
+  std::map<std::string, std::map<std::int64_t, Pass>> passes;
   for (const Json& entry : entries) {
     if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
     const std::string name = entry.at("name").get<std::string>();
@@ -40,10 +44,15 @@ void add_passes(RunFile& file, const Json& entries) {
     }
     const std::int64_t pass = entry.value("repetition_index", std::int64_t{0});
     if (row.field("what") == "setup" && pass != 0) continue;
-    passes[name][pass] = seconds_per(entry.at("time_unit")) * entry.at("real_time").get<double>();
+    const double unit = seconds_per(entry.at("time_unit"));
+    passes[name][pass] = {unit * entry.at("real_time").get<double>(), unit * entry.value("cpu_time", 0.0)};
   }
   for (const auto& [name, by_pass] : passes)
-    for (const auto& [pass, seconds] : by_pass) file.rows[name].seconds.push_back(seconds);
+    for (const auto& [number, pass] : by_pass) {
+      RunRow& row = file.rows[name];
+      row.seconds.push_back(pass.seconds);
+      if (pass.cpu_seconds > 0) row.cpu_seconds.push_back(pass.cpu_seconds);
+    }
 }
 
 /// "ledger/resnet50/bn1 + relu/forward/eigen/f32/nchw/batch:16", and without a layer the whole pass.
@@ -64,7 +73,9 @@ void add_ledger(RunFile& file, const Json& ledger) {
     key["part"] = pass;
     if (!layers.empty()) key["layer"] = layers;
     const std::string name = name_of(ledger.at("key"), layers, pass);
-    file.rows[name] = {std::move(key), samples.get<std::vector<double>>()};
+    RunRow& row = file.rows[name];
+    row.key = std::move(key);
+    row.seconds = samples.get<std::vector<double>>();
   };
   add("", "forward", ledger.at("forward_samples"));
   add("", "backward", ledger.at("backward_samples"));
@@ -105,6 +116,18 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   }
   if (file.rows.empty() && !may_be_empty) throw wrong("holds no row");
   return file;
+}
+
+std::vector<RunFile> read_processes(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {read_run_file(path)};
+  std::vector<RunFile> all;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".json") all.push_back(read_run_file(entry.path()));
+  if (all.empty())
+    throw FileError(fmt::format("{} holds no file *.json; give each process a file there", path.string()));
+  const auto order = [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); };
+  std::sort(all.begin(), all.end(), [&](const RunFile& a, const RunFile& b) { return order(a) < order(b); });
+  return all;
 }
 
 }  // namespace lamina::bench

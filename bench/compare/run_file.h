@@ -13,9 +13,10 @@ namespace lamina::bench {
 struct RunRow {
   nlohmann::ordered_json key{};
   std::vector<double> seconds{};  ///< by pass; of a row of set-up the first alone, which is the first call of a process
-  std::string failure{};          ///< why there are no further ones, kind first
-  std::string grade{};            ///< empty: the file has none
-  double others_share = 0;        ///< of all processors' time, by other programs; 0: little, or not known
+  std::vector<double> cpu_seconds{};  ///< likewise, of all threads; empty: the file has none
+  std::string failure{};              ///< why there are no further ones, kind first
+  std::string grade{};                ///< empty: the file has none
+  double others_share = 0;            ///< of all processors' time, by other programs; 0: little, or not known
 
   std::string field(const char* name) const { return key.value(name, std::string()); }
 };
@@ -30,5 +31,9 @@ struct RunFile {
 
 /// Throws FileError: what is wrong with the file, and what to do.
 RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);
+
+/// A file, or all files *.json of a folder, one of each process, in the order in which they were begun. Throws
+/// FileError.
+std::vector<RunFile> read_processes(const std::filesystem::path&);
 
 }  // namespace lamina::bench

@@ -131,16 +131,28 @@ std::size_t samples_to_resolve(double share, double spread, double level) {
 }
 
 double robust_spread(std::vector<double> samples) {
+  constexpr double of_normal = 1.349;  // between the quartiles, in deviations
+  constexpr double far = 5;            // deviations: of another state
   if (samples.size() < 2) return 0;
   std::sort(samples.begin(), samples.end());
+  const auto all = static_cast<double>(samples.size());
+  const std::size_t half = samples.size() / 2;
+  std::size_t first = 0;  // of the narrowest half
+  for (std::size_t i = 0; i + half < samples.size(); ++i)
+    if (samples[i + half] - samples[i] < samples[first + half] - samples[first]) first = i;
+  const double reach = far * (samples[first + half] - samples[first]) / of_normal;
+  const double center = (samples[first + half] + samples[first]) / 2;
+  std::erase_if(samples, [&](double each) { return std::abs(each - center) > reach; });
   const auto at = [&](double share) {
     const double place = share * static_cast<double>(samples.size() - 1);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, samples.size() - 1);
     return samples[below] + (place - static_cast<double>(below)) * (samples[above] - samples[below]);
   };
-  constexpr double quartiles = 1.349;  // of a normal distribution, between them, in deviations
-  return at(0.5) > 0 ? (at(0.75) - at(0.25)) / quartiles / at(0.5) : 0;
+  if (samples.empty() || at(0.5) <= 0) return 0;
+  // The rarer a pair whose ratio is near the middle, the wider the interval.
+  const double here = static_cast<double>(samples.size()) / all;
+  return (at(0.75) - at(0.25)) / of_normal / at(0.5) / (here * here + (1 - here) * (1 - here));
 }
 
 }  // namespace lamina

@@ -27,8 +27,9 @@ LAMINA_API double repetition_of(const std::vector<double>& samples);
 /// the samples, as their deviation's share of the median.
 LAMINA_API std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
-/// The samples' deviation as a share of their median, from the middle half alone: what a few disturbed ones do not
-/// change.
+/// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
+/// machine at half its speed for a while does not widen it. Where there are other states, it is so much greater as they
+/// make the interval of the ratio wider.
 LAMINA_API double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.

@@ -25,7 +25,7 @@ def make(model):
         "versions",
         "Two versions",
         short="Versions",
-        fill="" if found else "lamina_bench compare BEFORE.json AFTER.json --benchmark_out=compared.json",
+        fill="" if found else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
     )
     if not found:
         return section
@@ -40,9 +40,9 @@ def make(model):
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
     if any(one.verdict == UNJUDGED for one in found):
         section.notes.append(
-            "Ratios of medians that nothing has judged yet: lamina_bench compare FIRST.json SECOND.json "
-            "--benchmark_out=compared.json "
-            "does, and its file is one more file of a page. bench/race/versions lets both versions take turns."
+            "Ratios of medians that nothing has judged yet: lamina_bench compare FIRST SECOND "
+            "--benchmark_out=compared.json, with a folder of files of several processes for each, does, and its file is "
+            "one more file of a page. bench/race/versions lets both versions take turns."
         )
     return section
 
