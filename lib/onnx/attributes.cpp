@@ -71,6 +71,11 @@ std::optional<TensorMessage> Attributes::tensor(std::string_view name) const {
   return value ? std::move(value->tensor) : std::nullopt;
 }
 
+std::optional<GraphMessage> Attributes::graph(std::string_view name) const {
+  std::optional<AttributeValue> value = find(name);
+  return value ? std::move(value->graph) : std::nullopt;
+}
+
 double as_written(float number) {
   if (!std::isfinite(number)) return double{number};
   std::array<char, 32> digits{};

@@ -34,6 +34,7 @@ class Attributes {
   std::optional<Extents> integers(std::string_view name) const;
   std::vector<double> numbers(std::string_view name) const;
   std::optional<TensorMessage> tensor(std::string_view name) const;
+  std::optional<GraphMessage> graph(std::string_view name) const;
 
   /// Throws FileError that begins with where().
   [[noreturn]] void invalid(const std::string& what) const;

@@ -11,10 +11,7 @@
 namespace lamina::onnx {
 
 Call::Call(Importer& importer, std::size_t index)
-    : importer_(&importer),
-      index_(index),
-      output_of_(index),
-      attributes_(importer.file_.nodes[index], importer.name_) {}
+    : importer_(&importer), index_(index), output_of_(index), attributes_(*importer.nodes_[index], importer.name_) {}
 
 std::int64_t Call::opset() const { return importer_->opset_; }
 
@@ -40,7 +37,7 @@ const Constant& Call::constant(std::size_t input, std::string_view what) const {
   return *constant;
 }
 
-const Running& Call::padded(std::size_t input) const {
+const Running& Call::pending(std::size_t input) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
   const std::string_view name = attributes_.node().inputs[input];
   const Importer::Known* found = importer_->known(name);
@@ -51,6 +48,12 @@ const Running& Call::padded(std::size_t input) const {
   return *running;
 }
 
+const Running& Call::padded(std::size_t input) const {
+  const Running& running = pending(input);
+  if (running.squares) throw Refusal{"its input is multiplied by itself: it would need an op Mul"};
+  return running;
+}
+
 const Running& Call::running(std::size_t input) const {
   const Running& running = padded(input);
   if (running.padding) throw Refusal{"its input is padded: it would need an op Pad"};
@@ -58,17 +61,18 @@ const Running& Call::running(std::size_t input) const {
 }
 
 Extents Call::extents(std::size_t input) const {
-  return is_constant(input) ? constant(input, "its input").extents : onnx::extents(padded(input).view);
+  return is_constant(input) ? constant(input, "its input").extents : onnx::extents(pending(input).view);
 }
 
 ElementType Call::type(std::size_t input) const {
-  return is_constant(input) ? constant(input, "its input").type : padded(input).type;
+  return is_constant(input) ? constant(input, "its input").type : pending(input).type;
 }
 
 bool Call::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
-  return outputs[output] == importer_->output_ || !importer_->readers(outputs[output]).empty();
+  return outputs[output] == importer_->output_ || importer_->inlined_.contains(outputs[output]) ||
+         !importer_->readers(outputs[output]).empty();
 }
 
 void Call::only_output(std::string_view needs) const {
@@ -81,7 +85,7 @@ void Call::only_output(std::string_view needs) const {
 }
 
 void Call::result(Running running, std::size_t output) {
-  importer_->values_[importer_->file_.nodes[output_of_].outputs[output]] = {std::move(running)};
+  importer_->values_[importer_->nodes_[output_of_]->outputs[output]] = {std::move(running)};
 }
 
 void Call::result(Constant constant, std::size_t output) {
@@ -96,6 +100,7 @@ void Call::fold() {
   std::optional<Constant> folded =
       onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { charge(count); });
   if (!folded) throw Refusal{"its inputs are constants: it would need to be folded"};
+  for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
   result(std::move(*folded));
 }
 
@@ -127,10 +132,10 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
   if (attributes_.node().outputs.empty()) return affine;
   const auto count = static_cast<std::size_t>(result[channels]);
   for (;;) {
-    const std::string_view output = importer_->file_.nodes[output_of_].outputs.front();
+    const std::string_view output = importer_->nodes_[output_of_]->outputs.front();
     const std::vector<std::size_t>& readers = importer_->readers(output);
     if (output == importer_->output_ || readers.size() != 1 || importer_->done_[readers.front()]) return affine;
-    const NodeMessage& next = importer_->file_.nodes[readers.front()];
+    const NodeMessage& next = *importer_->nodes_[readers.front()];
     const std::string_view op = next.op_type;
     const bool adds = op == "Add" || op == "Sub", multiplies = !add_only && (op == "Mul" || op == "Div");
     if ((!adds && !multiplies) || next.inputs.size() != 2 || next.outputs.size() != 1) return affine;

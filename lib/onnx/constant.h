@@ -19,7 +19,8 @@ struct Constant {
   ElementType type = ElementType::f32;
   Extents extents;
   std::vector<double> values;
-  bool uniform = false;  ///< all elements equal the single one in `values`: takes no memory, however many there are
+  bool uniform = false;     ///< all elements equal the single one in `values`: takes no memory, however many there are
+  bool of_extents = false;  ///< computed from extents of the running network, and so with the graph's batch
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;

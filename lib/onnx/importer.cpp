@@ -25,9 +25,11 @@ Importer::Importer(const ModelMessage& model, const OnnxOptions& options, const 
       options_(options),
       folder_(path.parent_path()),
       name_(path.string()),
-      live_(model.graph->nodes.size(), 0),
-      done_(model.graph->nodes.size(), 0),
+      live_(file_.nodes.size(), 0),
+      done_(file_.nodes.size(), 0),
       result_{.graph = Graph(path.stem().string()), .weights = {}, .inputs = {}, .output = {}, .opset = 0} {
+  nodes_.reserve(file_.nodes.size());
+  for (const NodeMessage& node : file_.nodes) nodes_.push_back(&node);
   if (!model.opset) throw FileError(name_ + ": the file does not say its opset");
   opset_ = result_.opset = *model.opset;
   if (opset_ < oldest_opset || opset_ > newest_opset) {
@@ -48,6 +50,7 @@ OnnxModel Importer::run() {
   const Known* end = known(output_);
   const auto* running = end == nullptr ? nullptr : std::get_if<Running>(&end->is);
   if (running != nullptr && running->padding) refusals_.push_back("its output is padded: that would need an op Pad");
+  if (running != nullptr && running->squares) refusals_.push_back("its output is squared: that would need an op Mul");
   if (refusals_.empty() && running == nullptr) {
     refusals_.push_back("its output " + in_quotes(output_) + " is a constant: there is nothing to compute");
   }
@@ -113,40 +116,36 @@ void Importer::read_inputs() {
 
 /// Every value is made before it is read, and once: so there are no cycles.
 void Importer::check_order() {
-  std::set<std::string_view> made;
-  for (const auto& [name, value] : values_) made.insert(name);
-  for (const auto& [name, value] : inputs_) made.insert(name);
+  for (const auto& [name, value] : values_) made_.insert(name);
+  for (const auto& [name, value] : inputs_) made_.insert(name);
   for (const NodeMessage& node : file_.nodes) {
     const Attributes attributes(node, name_);
     if (node.op_type.empty()) attributes.invalid("has no operator");
     for (const std::string_view input : node.inputs) {
-      if (!input.empty() && !made.contains(input)) {
+      if (!input.empty() && !made_.contains(input)) {
         attributes.invalid("reads " + in_quotes(input) + ", which no input, initializer or earlier node makes");
       }
     }
     for (const std::string_view output : node.outputs) {
-      if (!output.empty() && !made.insert(output).second) {
+      if (!output.empty() && !made_.insert(output).second) {
         attributes.invalid("makes " + in_quotes(output) + ", which is made already");
       }
     }
   }
-  if (!made.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
+  if (!made_.contains(output_)) throw FileError(in_file(output_) + " is an output that nothing makes");
 }
 
 void Importer::mark_live() {
   std::set<std::string_view> wanted = {output_};
-  for (std::size_t i = file_.nodes.size(); i-- > 0;) {
-    const NodeMessage& node = file_.nodes[i];
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    const NodeMessage& node = *nodes_[i];
     live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
                            [&](std::string_view output) { return !output.empty() && wanted.contains(output); });
-    if (live_[i]) wanted.insert(node.inputs.begin(), node.inputs.end());
+    if (live_[i]) wanted.merge(reads(node));
   }
-  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!live_[i]) continue;
-    const std::set<std::string_view> inputs(file_.nodes[i].inputs.begin(), file_.nodes[i].inputs.end());
-    for (const std::string_view input : inputs) {
-      if (!input.empty()) readers_[input].push_back(i);
-    }
+    for (const std::string_view input : reads(*nodes_[i])) readers_[input].push_back(i);
   }
 }
 
@@ -183,8 +182,8 @@ void Importer::charge(std::int64_t computed, const std::string& what) {
 
 /// What depends on constants alone, before any shape is known: later nodes may be asked for their numbers early.
 void Importer::fold_constants() {
-  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
-    const NodeMessage& node = file_.nodes[i];
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const NodeMessage& node = *nodes_[i];
     if (!live_[i] || !default_domain(node.domain) || node.outputs.size() != 1) continue;
     const auto is_constant = [&](std::string_view input) {
       const Known* found = input.empty() ? nullptr : known(input);
@@ -206,7 +205,7 @@ void Importer::fold_constants() {
   }
 }
 
-Extents Importer::extents_of(const ValueMessage& input) const {
+Extents Importer::extents_of(const ValueMessage& input) {
   if (!input.shape) {
     throw Unsupported(in_file(input.name) + " is an input without extents, or no tensor: that would need its shape");
   }
@@ -218,6 +217,8 @@ Extents Importer::extents_of(const ValueMessage& input) const {
       extents.push_back(given->second);
     } else if (i == 0 && (options_.batch > 0 || !dim.value)) {
       extents.push_back(std::max(options_.batch, 1));
+      const bool number = dim.value && *dim.value > 0 && *dim.value <= std::numeric_limits<int>::max();
+      if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;
     } else if (dim.value) {
       extents.push_back(*dim.value);
     } else {
@@ -259,13 +260,14 @@ std::string Importer::free_name(const std::string& name) {
 }
 
 void Importer::import_nodes() {
-  for (std::size_t i = 0; i < file_.nodes.size(); ++i) {
+  const std::size_t own = nodes_.size();
+  for (std::size_t i = 0; i < own; ++i) {
     if (live_[i] && !done_[i]) import_node(i);
   }
 }
 
 void Importer::import_node(std::size_t index) {
-  const NodeMessage& node = file_.nodes[index];
+  const NodeMessage& node = *nodes_[index];
   const Attributes attributes(node, name_);
   const auto report = [&](const std::string& why) {
     refusals_.push_back(in_quotes(attributes.name()) + " (" + std::string(node.op_type.substr(0, 40)) + ", opset " +
@@ -299,7 +301,7 @@ Roles Importer::roles_of(std::string_view value, std::size_t rank, int depth) co
   constexpr int deepest = 16;
   if (depth < deepest) {
     for (const std::size_t reader : readers(value)) {
-      const NodeMessage& node = file_.nodes[reader];
+      const NodeMessage& node = *nodes_[reader];
       const auto operand = std::find(node.inputs.begin(), node.inputs.end(), value) - node.inputs.begin();
       try {
         Roles roles = roles_for(node, static_cast<std::size_t>(operand), rank, depth);

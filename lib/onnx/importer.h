@@ -2,10 +2,12 @@
 // A model on its way to a graph: what is known of each value of the file, and the nodes that are done.
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,12 +28,22 @@ struct Padding {
   double number = 0;
 };
 
+/// The square of a value on the way through an LRN that is written as its parts:
+/// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
+struct Squares {
+  std::int64_t before = 0, after = 0;  ///< zeros around the channels
+  int size = 0;                        ///< 0: no mean yet
+  double scale = 1, shift = 0;
+  std::optional<double> exponent{};
+};
+
 /// A value that is computed when the network runs.
 struct Running {
   Value value;
   View view;
   ElementType type = ElementType::f32;
   std::optional<Padding> padding{};  ///< of a Pad that no node of the graph has done
+  std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value
 };
 
 class Importer;
@@ -49,8 +61,9 @@ class Call {
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is running
-  const Running& running(std::size_t input) const;                           ///< Refusal if it is a constant or padded
-  const Running& padded(std::size_t input) const;                            ///< as running(), with a padding
+  const Running& running(std::size_t input) const;  ///< Refusal if it is a constant, padded or squared
+  const Running& padded(std::size_t input) const;   ///< as running(), perhaps with a padding
+  const Running& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   Extents extents(std::size_t input) const;
   ElementType type(std::size_t input) const;
 
@@ -58,7 +71,10 @@ class Call {
   void only_output(std::string_view needs) const;  ///< Refusal if another than the first is wanted
   void result(Running, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
-  void fold();  ///< the result from inputs that are all constants
+  void fold();                                    ///< the result from inputs that are all constants
+  void inline_graph(std::string_view attribute);  ///< the results from the nodes of a graph without inputs
+  /// The extents that a Reshape asks for: numbers of the file stand for its batch, where the options give another.
+  Extents with_batch(const Running&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
@@ -109,9 +125,11 @@ class Importer {
   void add_inputs();
   void import_nodes();
   void import_node(std::size_t index);
+  void inline_graph(std::size_t index, GraphMessage);
+  std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
 
-  Extents extents_of(const ValueMessage&) const;
+  Extents extents_of(const ValueMessage&);
   Roles roles_of(std::string_view value, std::size_t rank, int depth) const;
   Roles roles_for(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
   Known* known(std::string_view value);
@@ -123,6 +141,7 @@ class Importer {
 
   const ModelMessage& model_;
   const GraphMessage& file_;
+  std::vector<const NodeMessage*> nodes_;  ///< those of the file, then those of inlined graphs
   const OnnxOptions& options_;
   std::filesystem::path folder_;
   std::string name_;  ///< of the file
@@ -131,10 +150,14 @@ class Importer {
   std::unordered_map<std::string_view, Known> values_;
   std::unordered_map<std::string_view, const ValueMessage*> inputs_;  ///< those that are no constants
   std::unordered_map<std::string_view, std::vector<std::size_t>> readers_;
+  std::set<std::string_view> made_;     ///< every value that has a maker
+  std::set<std::string_view> inlined_;  ///< outputs of inlined graphs
+  std::deque<GraphMessage> graphs_;     ///< these graphs
   std::vector<char> live_, done_;
   std::vector<std::string> refusals_;
   std::unordered_map<std::string, int> repeats_;  ///< of a name: every lower number is taken
   std::int64_t computed_ = 0;
+  std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;
 };
 

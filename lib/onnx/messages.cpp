@@ -213,6 +213,7 @@ AttributeValue attribute_value(Reader reader) {
       case varint(3): value.integer = reader.get_int64(); break;
       case bytes(4): value.text = view(reader); break;
       case bytes(5): value.tensor = tensor_of(reader.get_message()); break;
+      case bytes(6): value.graph = graph_of(reader.get_message()); break;
       case bytes(7): append(value.numbers, reader.get_packed_float()); break;
       case fixed32(7): value.numbers.push_back(reader.get_float()); break;
       case bytes(8): append(value.integers, reader.get_packed_int64()); break;

@@ -83,12 +83,13 @@ struct ModelMessage {
   std::optional<GraphMessage> graph;
 };
 
-/// The value of an attribute: the fields that were present.
+/// The value of an attribute: the fields that were present. Of a graph's nodes the attributes are not decoded.
 struct AttributeValue {
   std::optional<float> number;
   std::optional<std::int64_t> integer;
   std::optional<std::string_view> text;
   std::optional<TensorMessage> tensor;
+  std::optional<GraphMessage> graph;
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
 };

@@ -1,5 +1,6 @@
 // Runs a network of the zoo on given weights, images and output gradients, and writes down everything that came out.
 // usage: torch_dump NET training|inference f32|f64 WEIGHTS IN OUT
+// NET may be an ONNX file; its weights are then used if WEIGHTS is the same file.
 // IN holds "x" and, for training, "dy". OUT gets "y" and, for training, "dx", "gradient.<parameter>", "state.<name>".
 
 #include <cstddef>
@@ -29,6 +30,7 @@ const lamina::HostTensor& entry(const lamina::TensorFile& file, const std::strin
 
 lamina::Graph build(const std::string& net, const lamina::HostTensor& x) {
   if (x.extents.size() != 4) throw lamina::FileError("tensor 'x' of the input file must have four extents");
+  if (net.ends_with(".onnx")) return lamina::read_onnx(net, {.batch = static_cast<int>(x.extents[0])}).graph;
   return lamina::nets::build(net, {.batch = static_cast<int>(x.extents[0]),
                                    .image = static_cast<int>(x.extents[2]),
                                    .dropout = false,
@@ -41,7 +43,9 @@ lamina::TensorFile run(const std::string& net, const lamina::Options& options, c
   const auto backend = lamina::make_backend("eigen");
   lamina::Device& device = backend->device();
   lamina::Plan plan(build(net, entry(given, "x")), *backend, options);
-  lamina::load_weights(plan, lamina::read_safetensors(weights), weights);
+  const bool of_model = weights.ends_with(".onnx");
+  lamina::load_weights(plan, of_model ? lamina::read_onnx(weights).weights : lamina::read_safetensors(weights),
+                       weights);
   lamina::upload(device, plan.input(), entry(given, "x").values);
   plan.forward();
   lamina::TensorFile out;

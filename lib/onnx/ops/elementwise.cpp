@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fold_or_refuse.h"
+#include "lrn.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -102,6 +103,8 @@ void import_affine(Call& call) {
     return;
   }
   const std::size_t at = call.is_constant(1) ? 1 : 0;
+  if (!call.is_constant(at) && (squared(call) || divided_by_squares(call))) return;
+  if (call.is_constant(at) && squares_and_number(call, at)) return;
   if (!call.is_constant(at)) throw Refusal{"both operands are computed: it would need an op " + std::string(op)};
   const Running& x = call.running(1 - at);
   const Constant& constant = call.constant(at, "its operand");
@@ -134,6 +137,11 @@ void append_affine(Call& call, const Running& x, Call::Affine affine, ElementTyp
   call.weights(y, "weight", {channels, 1, 1, 1}, std::move(affine.scale), type);
   call.weights(y, "bias", {channels}, std::move(affine.shift), type);
   call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+void import_pow(Call& call) {
+  if (call.is_constant(0)) return fold_or_refuse(call);
+  if (!call.is_constant(1) || !squares_and_number(call, 1)) throw Refusal{"it would need an op Pow"};
 }
 
 void import_cast(Call& call) {

@@ -1,4 +1,4 @@
-// BatchNormalization, LRN, Softmax, Dropout.
+// BatchNormalization, Softmax, Dropout.
 
 #include <algorithm>
 #include <cmath>
@@ -47,20 +47,6 @@ void import_batch_norm(Call& call) {
       call.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value}, call.name());
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i) call.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
-  call.result({.value = y, .view = x.view, .type = x.type});
-}
-
-void import_lrn(Call& call) {
-  const Attributes& node = call.attributes();
-  const Running& x = call.running(0);
-  const Value image = as_image(x);
-  const int size = narrow(call, node.integer("size", 0), 1, "size");
-  if (size % 2 == 0) throw Refusal{"its size " + std::to_string(size) + " is even: ours extends further down, not up"};
-  const Value y = call.append(Lrn{.size = size,
-                                  .alpha = node.number("alpha", 0.0001),
-                                  .beta = node.number("beta", 0.75),
-                                  .k = node.number("bias", 1)},
-                              {image}, call.name());
   call.result({.value = y, .view = x.view, .type = x.type});
 }
 

@@ -21,9 +21,10 @@ void import_gemm(Call&);
 void import_matmul(Call&);
 // normalisation.cpp
 void import_batch_norm(Call&);
-void import_lrn(Call&);
 void import_softmax(Call&);
 void import_dropout(Call&);
+// lrn.cpp
+void import_lrn(Call&);
 // elementwise.cpp
 void import_relu(Call&);
 void import_sigmoid(Call&);
@@ -32,6 +33,7 @@ void import_clip(Call&);
 void import_add(Call&);
 void import_sum(Call&);
 void import_affine(Call&);  ///< Sub, Mul, Div
+void import_pow(Call&);
 void import_cast(Call&);
 // channels.cpp
 void import_concat(Call&);
@@ -47,6 +49,7 @@ void import_squeeze(Call&);
 void import_unsqueeze(Call&);
 void import_transpose(Call&);
 void import_pad(Call&);
+void import_if(Call&);
 void import_folded(Call&);  ///< operators on constants alone
 // sequence.cpp
 void import_lstm(Call&);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lrn.h"
 #include "windows.h"
 
 namespace lamina::onnx {
@@ -60,6 +61,7 @@ void import_max_pool(Call& call) {
 }
 
 void import_average_pool(Call& call) {
+  if (mean_of_squares(call)) return;
   const Attributes& node = call.attributes();
   const Running& x = call.padded(0);
   bool count_padding = node.integer("count_include_pad", 0) != 0;

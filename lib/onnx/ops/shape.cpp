@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fold_or_refuse.h"
+#include "lrn.h"
 #include "onnx/fold.h"
 
 namespace lamina::onnx {
@@ -16,7 +17,7 @@ std::optional<Extents> attribute_or_input(const Call& call, const char* name, st
 }
 
 void result_as(Call& call, const Extents& wanted) {
-  Running x = call.padded(0);
+  Running x = call.pending(0);
   const std::optional<View> view = reshaped(x.view, wanted);
   if (!view) {
     throw Refusal{"it groups axes of " + text(extents(x.view)) +
@@ -41,11 +42,17 @@ void fold_or_refuse(Call& call) {
 
 void import_folded(Call& call) { fold_or_refuse(call); }
 
+void import_if(Call& call) {
+  const Constant& condition = call.constant(0, "its condition");
+  if (condition.count() != 1) call.attributes().invalid("has a condition of " + text(condition.extents));
+  call.inline_graph(condition.at(0) != 0 ? "then_branch" : "else_branch");
+}
+
 void import_identity(Call& call) {
   if (call.is_constant(0)) {
     fold_or_refuse(call);
   } else {
-    call.result(call.padded(0));
+    call.result(Running(call.pending(0)));
   }
 }
 
@@ -55,7 +62,11 @@ namespace {
 Extents padded_extents(const Call& call) {
   Extents all = call.extents(0);
   if (!call.is_constant(0)) {
-    if (const std::optional<Padding>& padding = call.padded(0).padding) {
+    const Running& x = call.pending(0);
+    if (x.squares && x.squares->size == 0 && x.squares->before + x.squares->after > 0) {
+      throw Refusal{"it asks for the extents of a padded value: it would need an op Pad"};
+    }
+    if (const std::optional<Padding>& padding = x.padding) {
       all[2] += padding->top + padding->bottom;
       if (all.size() > 3) all[3] += padding->left + padding->right;
     }
@@ -65,16 +76,24 @@ Extents padded_extents(const Call& call) {
 
 }  // namespace
 
-void import_shape(Call& call) { call.result(shape_constant(call.attributes(), padded_extents(call))); }
+void import_shape(Call& call) {
+  Constant shape = shape_constant(call.attributes(), padded_extents(call));
+  shape.of_extents = !call.is_constant(0);
+  call.result(std::move(shape));
+}
 
 void import_size(Call& call) {
   const auto count = static_cast<double>(element_count(padded_extents(call)).value_or(0));
-  call.result(Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false});
+  const bool running = !call.is_constant(0);
+  call.result(
+      Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = running});
 }
 
 void import_reshape(Call& call) {
   if (call.is_constant(0)) return fold_or_refuse(call);
-  const Extents wanted = attribute_or_input(call, "shape", 1).value_or(Extents{});
+  Extents wanted = attribute_or_input(call, "shape", 1).value_or(Extents{});
+  const bool of_file = !call.has(1) || !call.constant(1, "shape").of_extents;
+  if (of_file) wanted = call.with_batch(call.pending(0), wanted);
   result_as(call, reshape_extents(call.attributes(), call.extents(0), wanted));
 }
 
@@ -107,7 +126,7 @@ void import_transpose(Call& call) {
 void import_pad(Call& call) {
   const Attributes& node = call.attributes();
   if (call.is_constant(0)) throw Refusal{"it pads a constant: it would need to be folded"};
-  Running x = call.padded(0);
+  Running x = call.pending(0);
   const std::string mode = node.text("mode", "constant");
   const std::size_t rank = x.view.size();
   const Extents pads = attribute_or_input(call, "pads", 1).value_or(Extents{});
@@ -127,21 +146,26 @@ void import_pad(Call& call) {
     if (number.count() != 1) node.invalid("has " + text(number.extents) + " as its number");
     padding.number = number.at(0);
   }
-  bool any = false;
+  Extents before(rank, 0), after(rank, 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::int64_t before = pads[i], after = pads[axes.size() + i];
-    if (before == 0 && after == 0) continue;
-    any = true;
     constexpr std::int64_t most = 1 << 30;
-    if (before < 0 || after < 0) throw Refusal{"its pads are negative: it would need an op that cuts"};
-    if (before > most || after > most) node.invalid("has a pad of " + std::to_string(std::max(before, after)));
-    if (axes[i] < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns: it would need an op Pad"};
-    (axes[i] == 2 ? padding.top : padding.left) += before;
-    (axes[i] == 2 ? padding.bottom : padding.right) += after;
+    if (pads[i] > most || pads[axes.size() + i] > most) node.invalid("has pads of " + text(pads));
+    before[axes[i]] = pads[i];
+    after[axes[i]] = pads[axes.size() + i];
+  }
+  if (mode == "constant" && padded_squares(call, before, after, padding.number)) return;
+  bool any = false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (before[i] == 0 && after[i] == 0) continue;
+    any = true;
+    if (before[i] < 0 || after[i] < 0) throw Refusal{"its pads are negative: it would need an op that cuts"};
+    if (i < 2 || rank > 4) throw Refusal{"it pads other axes than rows and columns: it would need an op Pad"};
+    (i == 2 ? padding.top : padding.left) = before[i];
+    (i == 2 ? padding.bottom : padding.right) = after[i];
   }
   if (any) {
     if (mode != "constant") throw Refusal{"it pads by " + mode.substr(0, 20) + ": it would need an op that does"};
-    if (x.padding) throw Refusal{"its input is padded already: it would need an op Pad"};
+    if (x.padding || x.squares) throw Refusal{"its input is padded already: it would need an op Pad"};
     x.padding = padding;
   }
   call.result(std::move(x));

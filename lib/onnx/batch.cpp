@@ -1,0 +1,57 @@
+// A batch that is a number of the file, in the shape that a Reshape asks for, where the options give another batch.
+
+#include "fold.h"
+#include "importer.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// Where the batch is among the axes of a value: the axis, and the product of all extents that are further out.
+struct Place {
+  std::size_t axis = 0;
+  std::int64_t outer = 1;
+};
+
+/// The outermost part of the graph's value, if that is divisible by the batch, else the first axis of its extent. A
+/// batch of 1 leaves no trace, and counts as the first axis.
+std::optional<Place> batch_of(const Running& x, std::int64_t batch) {
+  if (batch == 1) return Place{};
+  const std::int64_t all = x.value.shape().count();
+  std::optional<Place> equal;
+  std::int64_t outer = 1;
+  for (std::size_t i = 0; i < x.view.size(); ++i) {
+    if (!equal && extent(x.view[i]) == batch) equal = Place{i, outer};
+    for (const OnnxFactor& factor : x.view[i]) {
+      if (factor.extent * factor.stride == all && factor.extent % batch == 0) return Place{i, outer};
+      outer *= factor.extent;
+    }
+  }
+  return equal;
+}
+
+}  // namespace
+
+Extents Call::with_batch(const Running& x, const Extents& wanted) const {
+  const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
+  Extents in_file = onnx::extents(x.view);
+  if (own == 0 || in_file.empty()) return wanted;
+  const std::optional<Place> place = batch_of(x, batch);
+  if (!place) return wanted;
+  const std::optional<std::int64_t> axis = element_count({in_file[place->axis] / batch, own});
+  if (!axis) return wanted;
+  in_file[place->axis] = *axis;
+  Extents result = reshape_extents(attributes_, in_file, wanted);
+  std::int64_t outer = 1;
+  for (std::int64_t& extent : result) {
+    if (outer == place->outer && extent % own == 0 && (own == 1 || extent > 1)) {
+      const std::optional<std::int64_t> other = element_count({extent / own, batch});
+      if (!other) return wanted;
+      extent = *other;
+      return result;
+    }
+    outer *= extent;
+  }
+  return wanted;
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,72 @@
+// Graphs inside of nodes: the branch of an If whose condition is known takes the place of the node.
+
+#include "importer.h"
+#include "io/safetensors_header.h"
+#include "lamina/error.h"
+
+namespace lamina::onnx {
+
+/// What a node reads, also from within its graphs.
+std::set<std::string_view> Importer::reads(const NodeMessage& node, int depth) const {
+  constexpr int deepest = 8;
+  std::set<std::string_view> all(node.inputs.begin(), node.inputs.end());
+  if (node.op_type == "If") {
+    const Attributes attributes(node, name_);
+    if (depth == deepest) {
+      throw Unsupported(attributes.where() + " is an If within " + std::to_string(deepest) + " others");
+    }
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      const std::optional<GraphMessage> graph = attributes.graph(branch);
+      if (!graph) continue;
+      for (const NodeMessage& inner : graph->nodes) all.merge(reads(inner, depth + 1));
+      for (const ValueMessage& output : graph->outputs) all.insert(output.name);
+    }
+  }
+  all.erase("");
+  return all;
+}
+
+void Importer::inline_graph(std::size_t index, GraphMessage graph) {
+  const Attributes attributes(*nodes_[index], name_);
+  const std::vector<std::string_view>& outputs = nodes_[index]->outputs;
+  if (!graph.inputs.empty() || graph.outputs.size() != outputs.size()) {
+    attributes.invalid("has a branch with inputs, or with another number of outputs");
+  }
+  const GraphMessage& own = graphs_.emplace_back(std::move(graph));  // values refer to its initializers
+  const auto make = [&](std::string_view value) {
+    if (!value.empty() && !made_.insert(value).second) {
+      attributes.invalid("makes " + in_quotes(value) + " in a branch, which is made already");
+    }
+  };
+  for (const TensorMessage& tensor : own.initializers) {
+    make(tensor.name);
+    values_[tensor.name] = {&tensor};
+  }
+  const std::size_t first = nodes_.size();
+  for (const NodeMessage& node : own.nodes) {
+    for (const std::string_view input : reads(node)) {
+      if (!made_.contains(input) && node.op_type != "If") {
+        attributes.invalid("reads " + in_quotes(input) + " in a branch, which nothing before makes");
+      }
+      readers_[input].push_back(nodes_.size());
+    }
+    for (const std::string_view output : node.outputs) make(output);
+    nodes_.push_back(&node);
+    live_.push_back(1);
+    done_.push_back(0);
+  }
+  for (const ValueMessage& output : own.outputs) inlined_.insert(output.name);
+  for (std::size_t i = first; i < first + own.nodes.size(); ++i) import_node(i);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Known* found = known(own.outputs[i].name);
+    if (found != nullptr && !outputs[i].empty()) values_[outputs[i]] = Known(*found);
+  }
+}
+
+void Call::inline_graph(std::string_view attribute) {
+  std::optional<GraphMessage> graph = attributes_.graph(attribute);
+  if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
+  importer_->inline_graph(index_, std::move(*graph));
+}
+
+}  // namespace lamina::onnx

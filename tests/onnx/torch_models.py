@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Networks that PyTorch exports, by both of its exporters: logits against onnxruntime, gradients against PyTorch.
+
+Networks are torchvision's, and those of the zoo with LRN or without batch norm; weights are random. A model is exported
+with a batch, read by `onnx_cases` or `torch_dump`, and run on the same images.
+
+Bounds, relative to the largest value: logits 1e-4 in f32 of what onnxruntime computes; in f64, of a training pass from a
+model whose batch norms are kept, logits 1e-9 and every parameter's gradient 1e-8 of PyTorch's.
+
+Needs torch, torchvision, onnx, onnxruntime and onnxscript; skipped without.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "race"), str(ROOT / "bench" / "race" / "peers")]
+import pythons  # noqa: E402
+
+MODULES = "torch, torchvision, onnx, onnxruntime, onnxscript, numpy"
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    import onnxscript  # noqa: F401  of the exporter dynamo
+    import torch
+    import torchvision
+
+    import safetensors_file
+    import torch_nets
+except ImportError:
+    torch = None
+
+TORCHVISION = {"resnet50": "resnet50", "mobilenet_v2": "mobilenet_v2", "mobilenet_v3": "mobilenet_v3_small",
+               "densenet121": "densenet121", "inception_v3": "inception_v3", "efficientnet_b0": "efficientnet_b0",
+               "squeezenet": "squeezenet1_1", "shufflenet_v2": "shufflenet_v2_x1_0"}
+ZOO = ("alexnet", "inception_v1", "vgg16")
+WITH_GRADIENTS = ("resnet50", "mobilenet_v2", "efficientnet_b0", "shufflenet_v2")
+LOGITS, EXACT, GRADIENTS = 1e-4, 1e-9, 1e-8
+
+
+def network(name):
+    if name in ZOO:
+        net = torch_nets.build(name, softmax=False)
+    else:
+        more = {"aux_logits": False, "init_weights": False} if name == "inception_v3" else {}
+        net = getattr(torchvision.models, TORCHVISION[name])(weights=None, **more)
+    torch_nets.randomise(net, seed=20)
+    for module in net.modules():
+        if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
+            module.p = 0.0
+    return net.eval()
+
+
+def images(name, batch, extent):
+    size = extent or (299 if name == "inception_v3" else 224)
+    return torch.randn(batch, 3, size, size, generator=torch.Generator().manual_seed(7))
+
+
+def export(net, x, exporter, model, keep_norms=False):
+    """`legacy` leaves the batch open, `dynamo` writes it as a number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if exporter == "dynamo":
+            torch.onnx.export(net, (x,), str(model), dynamo=True, verbose=False)
+        else:
+            mode = torch.onnx.TrainingMode.PRESERVE if keep_norms else torch.onnx.TrainingMode.EVAL
+            torch.onnx.export(net, (x,), str(model), dynamo=False, input_names=["x"], output_names=["y"],
+                              dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}}, training=mode,
+                              do_constant_folding=not keep_norms)
+
+
+def check_logits(name, exporter, program, folder):
+    """The model is exported for one image, and read for two."""
+    net, x = network(name), images(name, 2, None)
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True)
+    export(net, x if exporter == "legacy" else x[:1], exporter, folder / "model.onnx")
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
+    run = lambda part: session.run(None, {session.get_inputs()[0].name: part.numpy()})[0]  # noqa: E731
+    logits = run(x) if exporter == "legacy" else numpy.concatenate([run(x[:1]), run(x[1:])])
+    for file, array in (("input_0.pb", x.numpy()), ("output_0.pb", logits)):
+        (data / file).write_bytes(onnx.numpy_helper.from_array(array, file).SerializeToString())
+    ran = subprocess.run([program, "--logits", folder], capture_output=True, text=True, check=True)
+    result = json.loads(ran.stdout)
+    good = result["result"] == "passed" and result["difference"] <= LOGITS
+    print(f"{name:16}{exporter:8}logits     {result['difference']:8.1e}  bound {LOGITS:.1e}  "
+          f"{'ok' if good else 'FAIL ' + result['result'] + ': ' + result['why']}", flush=True)
+    return good
+
+
+def parameters_by_node(model):
+    """Our names of parameters, with those of the file."""
+    names = {}
+    for node in onnx.load(model).graph.node:
+        if node.op_type in ("Conv", "Gemm", "BatchNormalization"):
+            names |= {f"{node.name}.{ours}": its for ours, its in zip(("weight", "bias"), node.input[1:3])}
+    return names
+
+
+def gap(ours, theirs):
+    """Largest difference over the largest value; NaN does not pass."""
+    largest = float(numpy.abs(theirs).max())
+    difference = float(numpy.abs(ours.reshape(theirs.shape) - theirs).max()) / (largest or 1.0)
+    return difference if difference == difference else float("inf")
+
+
+def check_gradients(name, dump, folder, batch=4, extent=96):
+    net, x = network(name), images(name, batch, extent)
+    model = folder / "model.onnx"
+    folder.mkdir(parents=True)
+    export(net, x, "legacy", model, keep_norms=True)
+    net = net.double().train()
+    dy = torch.randn(batch, 1000, generator=torch.Generator().manual_seed(8)).double()
+    y = net(x.double())
+    y.backward(dy)
+    theirs = {its: p.grad.numpy() for its, p in net.named_parameters()}
+
+    safetensors_file.write(folder / "data", {"x": x.numpy(), "dy": dy.numpy()})
+    subprocess.run([dump, model, "training", "f64", model, folder / "data", folder / "result"], check=True)
+    ours = safetensors_file.read(folder / "result")
+    names = parameters_by_node(str(model))
+    if sorted(names.values()) != sorted(theirs):
+        print(f"{name:16}the file's parameters are not PyTorch's: FAIL")
+        return False
+    worst, where = max((gap(ours[f"gradient.{node}"], theirs[its]), its) for node, its in names.items())
+    logits = gap(ours["y"], y.detach().numpy())
+    good = worst <= GRADIENTS and logits <= EXACT
+    print(f"{name:16}f64     gradients  {worst:8.1e}  bound {GRADIENTS:.1e}  {len(names)} tensors, worst {where}; logits "
+          f"{logits:.1e}  {'ok' if good else 'FAIL'}", flush=True)
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help="onnx_cases")
+    parser.add_argument("--dump", help="torch_dump: also gradients")
+    parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO]), help="joined by commas")
+    parser.add_argument("--python", help="where this one lacks packages: an interpreter that has them")
+    options = parser.parse_args()
+    if torch is None:
+        pythons.start_again(options.python, MODULES)
+    os.environ["TORCH_LOGS"] = "-all"
+    print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)
+    good = True
+    for name in options.nets.split(","):
+        with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
+            for exporter in ("legacy", "dynamo"):
+                good = check_logits(name, exporter, options.program, pathlib.Path(folder) / exporter) and good
+            if options.dump and name in WITH_GRADIENTS:
+                good = check_gradients(name, options.dump, pathlib.Path(folder) / "gradients") and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
