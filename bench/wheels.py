@@ -1,4 +1,4 @@
-"""NVIDIA's Python wheels unpacked side by side, without installing them: pip finds, fetches, verifies and unpacks."""
+"""Python wheels unpacked side by side, without installing them: pip finds, fetches, verifies and unpacks."""
 
 import functools
 import importlib.metadata
@@ -48,35 +48,38 @@ def newest(package, beginning=""):
     return next(((package, version) for version in versions(package) if numbers(version)[:len(wanted)] == wanted), None)
 
 
-def is_whole(wheels, tree):
-    """Whether the tree has these wheels and no others, every file with its size."""
+def is_whole(wheels, tree, needs=False):
+    """Whether the tree has these wheels, every file with its size. `needs`: and what they need; else no others."""
     found = {}
     for wheel in importlib.metadata.distributions(path=[tree]):
         found[re.sub("[-_.]+", "-", wheel.metadata["Name"]).lower()] = wheel.version
         for file in wheel.files or ():
             path = file.locate()
+            if ".." in file.parts:  # a script, which pip puts elsewhere
+                continue
             if not os.path.exists(path) or file.size not in (None, os.path.getsize(path)):
                 return False
-    return found == dict(wheels)
+    return found == (found | dict(wheels) if needs else dict(wheels))
 
 
-def announce(trees):
+def announce(trees, needs=False):
     """Says what will be fetched; `trees` maps each tree to its wheels."""
     for tree, wheels in trees.items():
-        here = "here already" if is_whole(wheels, tree) else "to fetch; pip says how large each one is"
+        here = "here already" if is_whole(wheels, tree, needs) else "to fetch; pip says how large each one is"
         print(f"{tree}: {here}", *(f"  {name} {version}" for name, version in wheels), sep="\n", file=sys.stderr,
               flush=True)
 
 
-def bring(wheels, tree):
-    """Unpacks the wheels into one tree, as a Python environment would hold them. The tree exists under its name only
-    once it is whole."""
-    if is_whole(wheels, tree):
+def bring(wheels, tree, needs=False):
+    """Unpacks the wheels into one tree, as a Python environment would hold them; `needs`: with what they need, as pip
+    resolves it. The tree exists under its name only once it is whole."""
+    if is_whole(wheels, tree, needs):
         return
     beside = f"{tree}.{os.getpid()}.part"
     try:
-        done = subprocess.run([*PIP, "install", "--target", beside, "--no-deps", "--no-compile", "--only-binary", ":all:",
-                               *(f"{name}=={version}" for name, version in wheels)], stdout=sys.stderr, check=False)
+        done = subprocess.run([*PIP, "install", "--target", beside, *([] if needs else ["--no-deps"]), "--no-compile",
+                               "--only-binary", ":all:", *(f"{name}=={version}" for name, version in wheels)],
+                              stdout=sys.stderr, check=False)
         if done.returncode != 0:
             raise WheelError("pip did not bring them; its lines above say why. Run the same command again: wheels that "
                              "were fetched whole are in pip's cache.")

@@ -7,6 +7,7 @@ import os
 import re
 
 import contenders
+import processor_peers
 import race
 import rows
 import trainings
@@ -110,11 +111,34 @@ def check_device_options(parser, arguments):
         parser.error(f"--torch: none of {arguments.torch} is in the layouts {arguments.layouts} (--layouts)")
 
 
+def check_peers(parser, arguments):
+    """Refuses peers that do not go with the rest."""
+    if arguments.peers != "torch" and (arguments.on_device or arguments.layers or arguments.trainings):
+        parser.error("--peers is of a race of networks on the processor; leave out --device, --layers and --trainings")
+    for mode in arguments.modes.split(","):
+        if not any(mode in processor_peers.modes_of(word) for word in arguments.peers.split(",")):
+            parser.error(f"--peers: none of {arguments.peers} runs {mode} (--modes)")
+    for word in arguments.peers.split(","):
+        layout = contenders.split_variant(word)[1]
+        if layout is not None and layout not in arguments.layouts.split(","):
+            parser.error(f"--peers: {word} is in none of the layouts {arguments.layouts} (--layouts)")
+
+
 def parser_of(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", type=words(NAMES), default=",".join(PUBLISHED),
                         help="joined by commas; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
                              f"the ten of the published tables, {', '.join(PUBLISHED)})")
+    parser.add_argument("--peers", type=words(processor_peers.known_words()), default="torch",
+                        help="joined by commas, each of PyTorch followed by @nchw or @nhwc if only in that layout: "
+                             f"{', '.join(processor_peers.TORCH + processor_peers.RUNTIMES)}; +hugepages after any of "
+                             "them: glibc's malloc keeps its memory, in huge pages. onnxruntime, openvino and "
+                             "what is frozen run inference alone (default: %(default)s)")
+    parser.add_argument("--peers_folder", default=processor_peers.FOLDER,
+                        help="where bench/get-peers has put them (default: %(default)s)")
+    parser.add_argument("--passive", action="store_true",
+                        help="the peers' threads sleep while they wait instead of spinning: of OpenMP and of onnxruntime; "
+                             "for machines that others use too")
     parser.add_argument("--layers", action="store_true", help="each distinct convolution against oneDNN's primitives")
     parser.add_argument("--variants", type=words(("any", "winograd", "nchw")), default="any,winograd,nchw",
                         help="of oneDNN's primitives: its own layouts, likewise by Winograd, plain tensors (default: "
@@ -140,8 +164,8 @@ def parser_of(description):
                         help="Lamina's layouts (default: %(default)s)")
     parser.add_argument("--measure", action="store_true", help="Lamina picks algorithms by timing them")
     parser.add_argument("--python", action="append", default=[],
-                        help="an interpreter with torch; may be given more than once (default: the first with torch of "
-                             "python3 and /usr/bin/python3)")
+                        help="an interpreter with torch; may be given more than once (default: that of bench/get-peers, "
+                             "else the first with torch of python3 and /usr/bin/python3)")
     parser.add_argument("--program", "--worker", default=BENCH,
                         help="the lamina_bench that is Lamina's side (default: %(default)s)")
     parser.add_argument("--others", type=number,
@@ -179,6 +203,7 @@ def parse(description, arguments=None):
     if arguments.layers and "bottleneck_stack" in arguments.nets.split(","):
         parser.error("--nets: there is no 'bottleneck_stack' among the networks of --layers")
     check_device_options(parser, arguments)
+    check_peers(parser, arguments)
     if not os.access(arguments.program, os.X_OK):
         parser.error(f"no program at {os.path.normpath(arguments.program)}: build the target lamina_bench, or name it "
                      "with --program")

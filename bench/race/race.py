@@ -11,6 +11,8 @@ import workers
 SETTLE_SECONDS = 0.05  # after a pass the other side's threads still spin for a moment
 DISTURBED_CORES = 0.1
 BEST = "best of all peers"
+BEST_AS_IT_COMES = "best as it comes"  # of those without a variant, where others have one
+CPU = " cpu"  # after a pass: judged by the processor time of all threads of a side's process
 MEBIBYTE = 2**20
 
 
@@ -61,7 +63,10 @@ def race(subjects, mode, rounds, others=DISTURBED_CORES, retries=3, failed=None,
 
 
 def seconds(sample, what):
-    return sample["forward"] + sample["backward"] if what == "total" else sample[what]
+    part = what.removesuffix(CPU)
+    suffix = "_cpu" if part != what else ""
+    parts = ("forward", "backward") if part == "total" else (part,)
+    return sum(sample[one + suffix] for one in parts)
 
 
 def kinds(subjects):
@@ -75,14 +80,15 @@ def kinds(subjects):
     return found
 
 
-def judge(net, mode, subjects, samples):
+def judge(net, mode, subjects, samples, by_processor_time=False):
     """The lines of the table: each of our names against the peers of its precision, who may be missing."""
+    parts = rows.passes(mode) + ((rows.passes(mode)[-1] + CPU,) if by_processor_time else ())
     return [line for kind in kinds(subjects)
-            for line in judge_kind(net, mode, [subjects[k] for k in kind], [samples[k] for k in kind])]
+            for line in judge_kind(net, parts, [subjects[k] for k in kind], [samples[k] for k in kind])]
 
 
-def judge_kind(net, mode, subjects, samples):
-    """A line of the table for each pass and peer, and, where there are several, one against the fastest of all of them.
+def judge_kind(net, parts, subjects, samples):
+    """A line of the table for each part and peer, and, where there are several, one against the fastest of all of them.
     Our layout, where there are several, is the faster in total."""
     def times(k, what):
         return [seconds(sample, what) for sample in samples[k]]
@@ -93,12 +99,16 @@ def judge_kind(net, mode, subjects, samples):
     def of(peer):
         return [k for k, subject in enumerate(subjects) if subject.peer == peer]
 
-    ours = fastest(of("lamina"), rows.passes(mode)[-1])
+    ours = fastest(of("lamina"), next(part for part in reversed(parts) if not part.endswith(CPU)))
     peers = {peer: of(peer) for peer in dict.fromkeys(subject.peer for subject in subjects) if peer != "lamina"}
     if len(peers) > 1:
-        peers[BEST] = [k for its in peers.values() for k in its]
+        every = [k for its in peers.values() for k in its]
+        untuned = {peer: its for peer, its in peers.items() if not any(subjects[k].variant for k in its)}
+        if 1 < len(untuned) < len(peers):
+            peers[BEST_AS_IT_COMES] = [k for its in untuned.values() for k in its]
+        peers[BEST] = every
     lines = []
-    for what, (peer, its) in itertools.product(rows.passes(mode), peers.items()):
+    for what, (peer, its) in itertools.product(parts, peers.items()):
         best = fastest(its, what)
         low, ratio, high = intervals.of_ratio(times(best, what), times(ours, what))
         lines.append({

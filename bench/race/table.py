@@ -2,10 +2,10 @@
 
 import collections
 
-HEADER = (f"{'network':18}{'pass':11}{'peer':18}{'lamina ms':>11}{'peer ms':>11}{'layout':>8}{'ratio':>8}"
+HEADER = (f"{'network':18}{'pass':14}{'peer':42}{'lamina ms':>11}{'peer ms':>11}{'layout':>8}{'ratio':>8}"
           f"{'95 % interval':>18}  disturbed")
 
-MEMORY_HEADER = (f"{'peak memory of':18}{'mode':11}{'peer':18}{'lamina MiB':>11}{'planned':>11}{'peer MiB':>11}"
+MEMORY_HEADER = (f"{'peak memory of':18}{'mode':14}{'peer':42}{'lamina MiB':>11}{'planned':>11}{'peer MiB':>11}"
                  f"{'layout':>8}{'ratio':>8}")
 
 DEVICE_HEADER = (f"{'network':18}{'pass':11}{'lamina':34}{'lamina ms':>11}{'peer ms':>11}  {'fastest alike':48}"
@@ -20,7 +20,8 @@ def interval(line):
 
 
 def show(line):
-    print(f"{line['net']:18}{line['pass']:11}{line['peer']:18}{line['ms']:11.2f}{line['peer_ms']:11.2f}"
+    peer = line["peer"] if line["peer"] == line["fastest_peer"] else f"{line['peer']}: {line['fastest_peer']}"
+    print(f"{line['net']:18}{line['pass']:14}{peer:42}{line['ms']:11.2f}{line['peer_ms']:11.2f}"
           f"{line['peer_layout']:>8}{line['ratio']:8.3f}{interval(line)}", flush=True)
 
 
@@ -42,7 +43,7 @@ def show_on_device(line):
 def show_memory(lines):
     print("\n" + MEMORY_HEADER)
     for line in lines:
-        print(f"{line['net']:18}{line['mode']:11}{line['peer']:18}{line['peak_MiB']:11.1f}{line['plan_MiB']:11.1f}"
+        print(f"{line['net']:18}{line['mode']:14}{line['peer']:42}{line['peak_MiB']:11.1f}{line['plan_MiB']:11.1f}"
               f"{line['peer_peak_MiB']:11.1f}{line['peer_layout']:>8}{line['ratio']:8.3f}")
 
 
@@ -64,7 +65,7 @@ def show_means(means, on_device):
             print(f"{'geometric mean':18}{what:11}{name.removeprefix('lamina/'):34}{'':22}  "
                   f"{f'against {peer}, {networks} networks':48}{mean:7.3f}")
         else:
-            print(f"{'geometric mean':18}{what:11}{peer:18}{'':30}{mean:8.3f}")
+            print(f"{'geometric mean':18}{what:14}{peer:42}{'':30}{mean:8.3f}")
 
 
 def show_versions(first, other, found):

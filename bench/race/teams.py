@@ -2,58 +2,121 @@
 
 import contextlib
 import os
+import shutil
+import tempfile
 import time
 
 import contenders
-import pythons
+import processor_peers
 import race
 import workers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def peer_name(version, taken, alone):
-    """What a PyTorch is called in rows and tables: its version where there are several, with a number where two are
-    equal."""
-    if alone:
-        return "torch"
-    name = f"torch-{version.split('+')[0]}"
-    return name if name not in taken else next(other for other in (f"{name}#{i}" for i in range(2, 1000))
-                                               if other not in taken)
+AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # of f32 logits, of the largest; of bf16 they are some 1e-2 apart
 
 
 class Team:
-    """Every side of one network on the processor; its children end with the `with` block. One that fails ends the
-    race."""
+    """Every side of one network on the processor; its children end with the `with` block. A peer that fails, or that
+    computes something else, is left out, with a line in `failures`; where Lamina fails, the race ends."""
 
-    def __init__(self, net, interpreters, arguments):
-        self.net, self.arguments = net, arguments
-        self.workers, self.subjects, self.versions = [], [], {}
-        self.failures, self.opened = [], []  # both only of races on a GPU
+    def __init__(self, net, peers, arguments):
+        self.net, self.precision, self.arguments = net, "f32", arguments
+        self.workers, self.subjects, self.everyone, self.versions = [], [], [], {}
+        self.failures, self.opened, self.checks = [], [], []  # `opened`: only of races on a GPU
+        self.folder = tempfile.mkdtemp(prefix="lamina-race-")
         try:
-            ours = workers.Worker("lamina", our_command(net, arguments, measure=arguments.measure), arguments.threads)
+            onnx = any(peer.program in processor_peers.RUNTIMES for peer in peers)
+            with self.start("lamina", our_command(net, arguments, files=self.folder, onnx=onnx)):
+                pass
+            ours = self.start("lamina", our_command(net, arguments, measure=arguments.measure))
             self.workers.append(ours)
             self.versions["lamina"] = ours.versions
-            self.subjects += [workers.Subject(ours, "lamina", "eigen", layout)
-                              for layout in arguments.our_layouts.split(",")]
-            for python in interpreters:
-                theirs = workers.Worker(python, torch_command(python, net, arguments), arguments.threads)
-                self.workers.append(theirs)
-                peer = peer_name(theirs.versions["torch"], self.versions, alone=len(interpreters) == 1)
-                self.versions[peer] = theirs.versions
-                self.subjects += [workers.Subject(theirs, peer, peer, layout)
-                                  for layout in arguments.layouts.split(",")]
+            self.everyone = [(("training", "inference"), workers.Subject(ours, "lamina", "eigen", layout))
+                             for layout in arguments.our_layouts.split(",")]
+            for peer in peers:
+                self.trying(peer.name, "", "start", lambda peer=peer: self.add(peer))
         except BaseException as fault:
             self.__exit__(type(fault))
             raise
 
+    def start(self, name, command, environment=()):
+        passive = processor_peers.PASSIVE if self.arguments.passive else {}
+        return workers.Worker(name, command, self.arguments.threads, environment=passive | dict(environment))
+
+    def add(self, peer):
+        worker = self.start(peer.name, peer.command(self.net, self.arguments, self.folder), peer.environment)
+        self.workers.append(worker)
+        self.versions[peer.name] = worker.versions | {"environment": peer.environment}
+        self.everyone += [(peer.modes, workers.Subject(worker, peer.name, peer.backend, layout, variant=peer.variant))
+                          for layout in peer.layouts]
+
+    def note(self, name, layout, stage, reason, refused):
+        reason = str(reason).removeprefix(f"{name} {layout}".strip()).removeprefix(": ").strip()
+        self.failures.append({"net": self.net, "precision": self.precision, "name": name, "layout": layout, "stage": stage,
+                              "reason": reason, "refused": refused})
+
+    def trying(self, name, layout, stage, work):
+        """Whether it went well; else there is a line with the reason."""
+        try:
+            work()
+            return True
+        except workers.WorkerError as error:
+            if name == "lamina":
+                raise
+            self.note(name, layout, stage, error, error.refused)
+            return False
+
+    def leave(self, subject):
+        """Ends the child of one that failed, and with it its other layouts."""
+        self.everyone = [one for one in self.everyone if one[1].worker is not subject.worker]
+        self.subjects = [one for one in self.subjects if one.worker is not subject.worker]
+        self.workers.remove(subject.worker)
+        subject.worker.close(at_once=True)
+
+    def begin(self, mode):
+        """Takes in who races in a mode, and holds every peer's numbers against Lamina's."""
+        self.subjects = [subject for modes, subject in self.everyone if mode in modes]
+        for subject in [one for one in self.subjects if one.peer != "lamina"]:
+            if subject in self.subjects and not self.trying(subject.name, subject.layout, f"check {mode}",
+                                                            lambda subject=subject: self.check(subject, mode)):
+                self.leave(subject)
+
+    def check(self, subject, mode):
+        answer = subject.worker.ask(subject.request(mode, "check"))
+        self.checks.append({"net": self.net, "mode": mode, "name": subject.name, "layout": subject.layout,
+                            "bound": AGREEMENT[mode]} | answer)
+        if not answer["difference"] <= AGREEMENT[mode]:
+            raise workers.WorkerError(f"its numbers are {answer['difference']:.1e} of the largest away from Lamina's, "
+                                      f"more than {AGREEMENT[mode]:.0e}: its time would be of another function")
+
     def peaks(self, mode):
         """Each subject's peak of memory."""
-        return [subject.memory(mode) for subject in self.subjects]
+        found = {}
+        for subject in list(self.subjects):
+            if subject in self.subjects and not self.trying(
+                    subject.name, subject.layout, f"memory {mode}",
+                    lambda subject=subject: found.update({subject: subject.memory(mode)})):
+                self.leave(subject)
+        return [found[subject] for subject in self.subjects]
 
     def race(self, mode):
-        """Each subject's samples."""
-        return race.race(self.subjects, mode, self.arguments.samples, self.arguments.others, self.arguments.retries)
+        """The samples of each subject, which are those that ran all rounds."""
+        return self.race_with(mode)
+
+    def race_with(self, mode, **more):
+        def failed(subject, error):
+            if subject.peer == "lamina" and not self.arguments.on_device:
+                raise error
+            self.note(subject.name, subject.layout, f"race {mode}", error, error.refused)
+            gone.append(subject)
+
+        gone, raced = [], list(self.subjects)
+        samples = race.race(raced, mode, self.arguments.samples, self.arguments.others, self.arguments.retries, failed,
+                            **more)
+        for subject in gone:
+            if subject in self.subjects:
+                self.leave(subject)
+        return [its for subject, its in zip(raced, samples) if subject in self.subjects]
 
     def drop(self, mode):
         """Gives back the memory of a mode."""
@@ -65,16 +128,16 @@ class Team:
 
     def __exit__(self, fault, *_):
         workers.close_all(self.workers, at_once=fault is not None)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def torch_command(python, net, arguments, contender=None):
-    """The command of a child with torch."""
-    command = [python, os.path.join(HERE, "peers/torch_rows.py"), "--worker", "--nets", net, "--batch",
-               str(arguments.batch), "--threads", str(arguments.threads)]
-    if contender is not None:
-        device = "cpu" if arguments.device == "rehearsal" else f"cuda:{arguments.device_number}"
-        command += ["--device", device, "--variant", contender.variant, "--precision", contender.precision]
-    return command
+def torch_command(python, net, arguments, contender):
+    """The command of a child with torch on a GPU."""
+    device = "cpu" if arguments.device == "rehearsal" else f"cuda:{arguments.device_number}"
+    return [python, os.path.join(HERE, "peers/torch_rows.py"), "--worker", "--nets", net, "--batch",
+            str(arguments.batch), "--threads", str(arguments.threads), "--device", device, "--variant",
+            contender.variant, "--precision", contender.precision]
 
 
 def our_command(net, arguments, **more):
@@ -90,6 +153,7 @@ class DeviceTeam(Team):
     def __init__(self, net, precision, peers, arguments, device):
         self.net, self.precision, self.arguments, self.device = net, precision, arguments, device
         self.workers, self.subjects, self.versions, self.failures, self.opened = [], [], {}, [], []
+        self.checks, self.everyone, self.folder = [], [], None  # only of races on the processor
         ours, reason = contenders.ours(arguments, precision)
         if reason:
             self.note(f"lamina/{precision}", "", "start", reason, refused=True)
@@ -109,20 +173,6 @@ class DeviceTeam(Team):
             self.__exit__(type(fault))
             raise
 
-    def note(self, name, layout, stage, reason, refused):
-        reason = str(reason).removeprefix(f"{name} {layout}").removeprefix(": ").strip()
-        self.failures.append({"net": self.net, "precision": self.precision, "name": name, "layout": layout,
-                              "stage": stage, "reason": reason, "refused": refused})
-
-    def trying(self, name, layout, stage, work):
-        """Whether it went well; else there is a line with the reason."""
-        try:
-            work()
-            return True
-        except workers.WorkerError as error:
-            self.note(name, layout, stage, error, error.refused)
-            return False
-
     def start(self, contender, command):
         child = workers.Worker(f"{contender.name} {contender.layout}", command, self.arguments.threads,
                                self.arguments.patience, greet=False)
@@ -136,11 +186,8 @@ class DeviceTeam(Team):
         else:
             self.workers.remove(subject.worker)
 
-    def leave(self, subject):
-        """Ends the child of one that failed."""
-        self.subjects.remove(subject)
-        self.workers.remove(subject.worker)
-        subject.worker.close(at_once=True)
+    def begin(self, mode):
+        """All race in every mode."""
 
     def open(self, mode, subject):
         """Has a child make the network and warm it up; keeps what it says of that."""
@@ -168,16 +215,7 @@ class DeviceTeam(Team):
                 for answer in found.values()]
 
     def race(self, mode):
-        def failed(subject, error):
-            self.note(subject.name, subject.layout, f"race {mode}", error, error.refused)
-            gone.append(subject)
-
-        gone, raced = [], list(self.subjects)
-        samples = race.race(raced, mode, self.arguments.samples, self.arguments.others, self.arguments.retries, failed,
-                            self.device.read)
-        for subject in gone:
-            self.leave(subject)
-        return [its for its in samples if its is not None]
+        return self.race_with(mode, reading=self.device.read)
 
     def drop(self, mode):
         for subject in list(self.subjects):
@@ -204,13 +242,3 @@ class Device(contextlib.ExitStack):
     def read(self):
         """The reading of this moment, in the names of lamina_bench."""
         return {} if self.child is None else self.child.ask("state")
-
-
-def torch_peers(interpreters):
-    """{name: interpreter} of several PyTorchs, without a child of any."""
-    if len(interpreters) == 1:
-        return {"torch": interpreters[0]}
-    found = {}
-    for python in interpreters:
-        found[peer_name(pythons.version(python), found, alone=False)] = python
-    return found

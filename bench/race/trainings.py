@@ -14,7 +14,6 @@ import workers
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 VARIANTS = ("eager", "compiled")
-CPU = "epoch cpu"  # what is judged by processor time
 
 
 class Team:
@@ -90,11 +89,6 @@ def peers_of(arguments):
     return found
 
 
-def by_processor_time(samples):
-    return [[sample | {CPU: sample["epoch_cpu"], CPU + "_cpu": sample["epoch_cpu"]} for sample in its]
-            for its in samples]
-
-
 def rows_of(team, subject, samples):
     key = {"what": "train", "network": team.workload, "backend": subject.backend, "type": "f32", "layout": "nchw",
            "batch": team.facts["batch"], "differs": {"synthetic": f"{team.arguments.share:g}", "no_validation": ""}}
@@ -114,8 +108,7 @@ def run(arguments, file):
     for workload in arguments.trainings.split(","):
         with Team(workload, peers, arguments) as team:
             subjects, samples = team.race()
-            new = race.judge(workload, "epoch", subjects, samples)
-            new += race.judge(workload, CPU, subjects, by_processor_time(samples))
+            new = race.judge(workload, "epoch", subjects, samples, by_processor_time=True)
             for line in new:
                 table.show(line)
             losses = ", ".join(f"{subject.name} {its[-1]['loss']:.4f}" for subject, its in zip(subjects, samples))

@@ -45,11 +45,12 @@ def serve_command(program, **config):
 
 class Worker:
     """A child. `patience`: seconds for an answer, after which it is ended; None: for ever. `greet` False: its first
-    line is left to the caller to read, so that several children start at once."""
+    line is left to the caller to read, so that several children start at once. `environment`: what it has besides."""
 
-    def __init__(self, name, command, threads, patience=None, greet=True):
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    def __init__(self, name, command, threads, patience=None, greet=True, environment=()):
         self.name, self.command, self.threads, self.patience = name, command, threads, patience
+        self.environment = dict(environment)
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)} | self.environment
         try:
             # In a separate group: an interrupt at the terminal is for `compare`, which ends its children.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -131,11 +132,11 @@ def close_all(workers, at_once):
 
 
 class Subject:
-    """One side in one layout; on a GPU in one variant and precision as well. `name` is what tables call it."""
+    """One side in one layout and variant; on a GPU in one precision as well. `name` is what tables call it."""
 
-    def __init__(self, worker, peer, backend, layout, contender=None):
+    def __init__(self, worker, peer, backend, layout, contender=None, variant=""):
         self.worker, self.peer, self.backend, self.layout = worker, peer, backend, layout
-        self.contender, self.name, self.variant, self.precision = contender, peer, "", "f32"
+        self.contender, self.name, self.variant, self.precision = contender, peer, variant, "f32"
         if contender is not None:
             self.name, self.variant, self.precision = contender.name, contender.variant, contender.precision
 
@@ -144,7 +145,7 @@ class Subject:
         of = {"what": "net", "network": net, "backend": self.backend, "type": self.precision, "layout": self.layout,
               "batch": batch}
         if self.contender is None:
-            return rows.rows_of(mode, samples, **of)
+            return rows.rows_of(mode, samples, **of, **({"differs": {self.variant: ""}} if self.variant else {}))
         facts = {"device": device, "variant": self.variant, "precision": self.precision,
                  "launches": "replayed" if self.contender.replays else "included"}
         return rows.rows_of(mode, samples, facts, **of, differs=self.contender.differs)
@@ -164,7 +165,8 @@ class Subject:
     def memory(self, mode):
         """Peak memory of two passes and what they need, in a separate child: what another layout left there would be counted,
         or used again."""
-        with Worker(self.worker.name, self.worker.command, self.worker.threads) as child:
+        its = self.worker
+        with Worker(its.name, its.command, its.threads, environment=its.environment) as child:
             try:
                 answer = {"peak_bytes": resident.growth_of(child.child.pid, lambda: [child.ask(self.request(mode))
                                                                                      for _ in range(2)])}

@@ -67,7 +67,7 @@ class Compare(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"Rows and ratios: {self.out}", done.stdout)
         with open(self.out) as file:
-            self.assertEqual([line["ratio"] for line in json.load(file)["comparison"]], [0.5] * 3)
+            self.assertEqual([line["ratio"] for line in json.load(file)["comparison"]], [0.5] * 4)
 
     def test_what_was_finished_is_kept_and_reported(self):
         for number, group in ((signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)):

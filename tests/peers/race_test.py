@@ -11,9 +11,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
 import intervals
+import processor_peers
 import race
 import rows
-import teams
 import workers
 
 race.SETTLE_SECONDS = 0
@@ -164,13 +164,13 @@ class Race(unittest.TestCase):
 
 class Names(unittest.TestCase):
     def test_versions_name_the_peers_where_there_are_several(self):
-        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
-        self.assertEqual(teams.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
+        self.assertEqual(processor_peers.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
+        self.assertEqual(processor_peers.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
 
     def test_two_interpreters_of_one_version_have_two_names(self):
         taken = {"lamina"}
         for name in ("torch-2.1.0", "torch-2.1.0#2", "torch-2.1.0#3"):
-            found = teams.peer_name("2.1.0", taken, alone=False)
+            found = processor_peers.peer_name("2.1.0", taken, alone=False)
             self.assertEqual(found, name)
             taken.add(found)
 

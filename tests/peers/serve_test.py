@@ -1,8 +1,11 @@
 """Lamina's child in a race, as itself: usage: serve_test.py LAMINA_BENCH"""
 
 import json
+import os
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BENCH = sys.argv.pop(1) if len(sys.argv) > 1 else None
@@ -28,6 +31,24 @@ class Serve(unittest.TestCase):
             self.assertEqual(set(again), {"inference", "inference_cpu"})
             self.assertEqual((later["plan_bytes"], state), (opened["plan_bytes"], {}))
             self.assertTrue(facts["device"])
+
+    def written(self, net, **more):
+        """The files that it writes of a network, and the extents in that of the numbers to check."""
+        with tempfile.TemporaryDirectory() as folder:
+            _, status = self.ask(net=net, batch=2, threads=1, files=folder, **more)
+            self.assertEqual(status, 0)
+            with open(os.path.join(folder, "check.safetensors"), "rb") as file:
+                header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+            return sorted(os.listdir(folder)), {name: entry["shape"] for name, entry in header.items()
+                                                if name != "__metadata__"}
+
+    def test_a_network_is_written_with_what_it_computes_for_peers(self):
+        files, extents = self.written("mnist_cnn", onnx=True)
+        self.assertEqual(files, ["check.safetensors", "network.onnx", "weights.safetensors"])
+        self.assertEqual(extents, {"x": [2, 1, 28, 28], "y": [2, 10, 1, 1]})  # with dropout none in training
+        files, extents = self.written("bottleneck_stack")
+        self.assertEqual(files, ["check.safetensors", "weights.safetensors"])
+        self.assertEqual(extents, {"x": [2, 64, 56, 56], "y": [2, 256, 56, 56], "y_training": [2, 256, 56, 56]})
 
     def test_a_convolution_is_timed_and_its_numbers_are_exact_in_every_pass(self):
         conv = "1 1 1 2 1 1 1 1 1 0 0 1 1 1 0"

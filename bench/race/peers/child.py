@@ -18,6 +18,18 @@ def answering():
     return say
 
 
+def difference(theirs, ours):
+    """The largest difference of two arrays of numpy over the largest value of ours; infinite where it is no number."""
+    import numpy
+
+    ours = numpy.asarray(ours, numpy.float64).ravel()
+    theirs = numpy.asarray(theirs, numpy.float64).ravel()
+    if theirs.size != ours.size:
+        raise ValueError(f"it computes {theirs.size} numbers, and Lamina {ours.size}")
+    found = float(numpy.abs(theirs - ours).max() / numpy.abs(ours).max())
+    return found if found == found else float("inf")
+
+
 def reason(error):
     """One line of what went wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

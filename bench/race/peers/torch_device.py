@@ -2,11 +2,13 @@
 of JSON out."""
 
 import gc
+import os
 import sys
 import time
 import traceback
 
 import child
+import safetensors_file
 import torch
 import torch_settings
 import torch_subject
@@ -45,6 +47,9 @@ class Server:
         self.arguments, self.subjects, self.variant, self.on_gpu = arguments, {}, None, False
         if not arguments.device:
             self.facts = versions(arguments.threads)
+            if arguments.variant != "eager":
+                self.variant = torch_settings.ProcessorVariant(arguments.variant)
+                self.facts["settings"] = self.variant.apply()
             return
         self.variant = torch_settings.Variant(arguments.variant, arguments.precision, arguments.device)
         self.on_gpu = self.variant.device.type == "cuda"
@@ -54,12 +59,22 @@ class Server:
 
     def subject(self, mode, layout):
         if (mode, layout) not in self.subjects:
-            self.subjects[mode, layout] = torch_subject.made(self.arguments.nets, mode, layout, self.arguments.batch,
-                                                             self.variant)
+            made = torch_subject.made(self.arguments.nets, mode, layout, self.arguments.batch, self.variant)
+            if self.arguments.files:
+                made.load(safetensors_file.read(os.path.join(self.arguments.files, "weights.safetensors")))
+            self.subjects[mode, layout] = made
         return self.subjects[mode, layout]
 
     def run(self, mode, layout):
         return self.subject(mode, layout).run()
+
+    def check(self, mode, layout):
+        """How far what it computes is from Lamina's, and the seconds of that, with those of compiling."""
+        file = safetensors_file.read(os.path.join(self.arguments.files, "check.safetensors"))
+        found, subject = [], self.subject(mode, layout)
+        trained = mode == "training" and "y_training" in file
+        seconds = wall(lambda: found.append(subject.computed(torch.tensor(file["x"]), trained)))
+        return {"difference": child.difference(found[0], file["y_training" if trained else "y"]), "seconds": seconds}
 
     def open(self, mode, layout):
         """Makes what `pass` will run and warms it up; what that took, and the peak of memory of one more pass."""
@@ -92,11 +107,11 @@ class Server:
 
     def answer(self, line):
         command, mode, *layout = line.split()
-        return getattr(self, {"pass": "run", "open": "open", "drop": "drop"}[command])(mode, *layout)
+        return getattr(self, {"pass": "run", "check": "check", "open": "open", "drop": "drop"}[command])(mode, *layout)
 
 
 def worker(arguments, versions):
-    """`open MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
+    """`open MODE LAYOUT`, `check MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
     say = child.answering()
     try:
         server = Server(arguments, versions)

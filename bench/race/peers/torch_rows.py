@@ -61,7 +61,9 @@ def main():
     parser.add_argument("--profile", action="store_true", help="print where a pass spends its time, and time nothing")
     parser.add_argument("--worker", action="store_true", help="serve single passes to `compare`")
     parser.add_argument("--device", help="with --worker: cuda:N, or cpu for a rehearsal; serves one variant")
-    parser.add_argument("--variant", default="eager", help="with --device: as `compare --torch` has it")
+    parser.add_argument("--variant", default="eager",
+                        help="with --device: as `compare --torch` has it; else as `--peers`: compiled+frozen, ...")
+    parser.add_argument("--files", help="with --worker: the folder where Lamina wrote the network's numbers")
     parser.add_argument("--precision", default="f32", help="with --device: as `compare --precision` has it")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)

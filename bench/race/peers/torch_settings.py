@@ -30,6 +30,8 @@ class Variant:
         if (self.graph or self.compiler_graphs) and self.device.type != "cuda":
             raise Refused(f"{name} records CUDA graphs, for which PyTorch needs a GPU")
 
+    warms_each_pass = True
+
     @property
     def captures(self):
         """Whether this program records CUDA graphs of the passes itself."""
@@ -70,10 +72,8 @@ class Variant:
         return found
 
     def callable(self, net):
-        """The network as it is called: itself, or compiled in one piece, which fails rather than leave a part out."""
-        if self.compile_mode is None:
-            return net
-        return torch.compile(net, fullgraph=True, mode=None if self.compile_mode == "default" else self.compile_mode)
+        """The network as it is called: itself, or compiled."""
+        return net if self.compile_mode is None else compiled(net, self.compile_mode)
 
     def context(self):
         """Where the forward runs."""
@@ -84,6 +84,40 @@ class Variant:
     def begin_pass(self):
         if self.compiler_graphs:
             torch.compiler.cudagraph_mark_step_begin()
+
+
+class ProcessorVariant:
+    """PyTorch tuned for the processor: compiled or max-autotune, and frozen (the weights are constants to the compiler,
+    which packs them; in inference)."""
+
+    device, captures, warms_each_pass = torch.device("cpu"), False, False
+
+    def __init__(self, name):
+        self.name = name
+        self.how, *parts = name.split("+")
+        self.frozen = "frozen" in parts
+        self.compile_mode = MODES[self.how]
+
+    def apply(self):
+        """Sets what holds for the whole process, and answers what is read back."""
+        import torch._inductor.config
+
+        torch._inductor.config.freezing = self.frozen
+        return {"compile_mode": self.compile_mode, "freezing": torch._inductor.config.freezing}
+
+    def callable(self, net):
+        return compiled(net, self.compile_mode)
+
+    def context(self):
+        return contextlib.nullcontext()
+
+    def begin_pass(self):
+        pass
+
+
+def compiled(net, mode):
+    """The network compiled in one piece, which fails rather than leave a part out."""
+    return torch.compile(net, fullgraph=True, mode=None if mode == "default" else mode)
 
 
 def refuse_recompiling():

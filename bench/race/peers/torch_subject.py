@@ -13,8 +13,8 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 class Subject:
     """On the processor as PyTorch runs by itself, or in a variant (torch_settings.py) on its device.
 
-    In a variant every timed pass comes after one untimed, so that clocks and caches are as passes back to back leave
-    them, as on Lamina's side."""
+    In a variant for a GPU every timed pass comes after one untimed, so that clocks and caches are as passes back to back
+    leave them, as on Lamina's side."""
 
     def __init__(self, name, mode, layout, batch, variant=None):
         its = protocol.of(name)
@@ -31,6 +31,22 @@ class Subject:
         if variant and self.training and not self.overwrites:
             for parameter in self.net.parameters():  # to be added to from the first pass on, and never moved
                 parameter.grad = torch.zeros_like(parameter)
+
+    def load(self, weights):
+        """Lamina's weights and statistics; it is an error if names or extents differ."""
+        state = {name: torch.tensor(values) for name, values in weights.items()}
+        own = {name: values for name, values in self.net.state_dict().items() if name.endswith("num_batches_tracked")}
+        self.net.load_state_dict(state | own)
+
+    def computed(self, x, trained):
+        """What it makes of x, as an array: as its passes run, or, where not `trained`, in inference."""
+        self.net.train(self.training and trained)
+        self.input = self.x.detach().copy_(x).requires_grad_(self.wants_dx)
+        with torch.set_grad_enabled(self.training and trained):
+            y = self.call(self.input).detach().numpy()
+        self.net.train(self.training)
+        self.forget()
+        return y
 
     def draw_input(self):
         self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)
@@ -59,7 +75,7 @@ class Subject:
 
     def run(self):
         """Seconds of one pass, by the timer and by the process's CPU clock."""
-        if self.variant:
+        if self.variant and self.variant.warms_each_pass:
             self.draw_input()
             self.forward()
             if self.training:

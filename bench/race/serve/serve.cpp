@@ -14,6 +14,7 @@
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
 #include "measure/net_run.h"
+#include "network_files.h"
 #include "training.h"
 
 namespace lamina::bench {
@@ -84,13 +85,13 @@ T one_of(const char* what, const std::string& name, const std::array<T, n>& know
 }
 
 void check_keys(const json& config) {
-  constexpr std::array known = {"net",     "batch", "threads",  "backend", "device", "math",
-                                "measure", "graph", "training", "share",   "epochs", "files"};
+  constexpr std::array known = {"net",   "batch",    "threads", "backend", "device", "math", "measure",
+                                "graph", "training", "share",   "epochs",  "files",  "onnx"};
   for (const auto& [key, value] : config.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
       throw UsageError("no key '" + key +
                        "'; there are net, batch, threads, backend, device, math, measure, graph, training, share, "
-                       "epochs and files");
+                       "epochs, files and onnx");
 }
 
 void serve_config(const json& config) {
@@ -112,7 +113,9 @@ void serve_config(const json& config) {
                          {"math", to_string(common.choice.math)}};
   const ServedTrainingOptions epochs{config.value("training", std::string()), config.value("share", 1.0),
                                      config.value("epochs", 1), config.value("files", std::string())};
-  if (!epochs.files.empty()) write_batches(epochs, *backend);
+  if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, *backend);
+  if (!net.empty() && !epochs.files.empty())
+    write_network_files(build(net, config.value("batch", 16)), *backend, epochs.files, config.value("onnx", false));
   const Open open = [&](const std::string& what, const std::string& variant,
                         const std::string& numbers) -> std::unique_ptr<Served> {
     if (!epochs.workload.empty()) return serve_training(epochs, *backend);

@@ -1,0 +1,20 @@
+#pragma once
+// The files by which the peers of a race compute the same function as a network of ours, and are checked.
+
+#include <filesystem>
+
+#include "lamina/backend.h"
+#include "lamina/graph.h"
+
+namespace lamina::bench {
+
+/// Writes to the folder `files`, which exists:
+///   weights.safetensors   the network's parameters and running statistics, as its plans draw them
+///   check.safetensors     "x", a batch of numbers, and what an f32 plan makes of it in inference, "y"; of a network
+///                         without dropout also what it makes in training, "y_training"
+///   network.onnx          graph and weights, where `onnx` asks for it
+/// Throws UsageError where y says nothing of what was computed: where it is not finite, or has hardly more than one
+/// probability other than 0 in each image.
+void write_network_files(const Graph&, Backend&, const std::filesystem::path& files, bool onnx);
+
+}  // namespace lamina::bench
