@@ -23,10 +23,23 @@ std::vector<unsigned char> nans(std::size_t bytes, std::uint64_t salt) {
   return pattern;
 }
 
+// Rows of a tensor: what is contiguous in memory, a pitch apart.
+std::int64_t rows_of(const Tensor& like) {
+  return like.layout == Layout::nchw ? like.shape.n : like.shape.n * like.shape.plane();
+}
+
 std::size_t span_of(const Tensor& like) {
-  const std::int64_t rows = like.layout == Layout::nchw ? like.shape.n : like.shape.n * like.shape.plane();
   const std::int64_t last = dense_pitch(like.shape, like.layout);
-  return static_cast<std::size_t>((rows - 1) * like.pitch + last) * size_of(like.dtype);
+  return static_cast<std::size_t>((rows_of(like) - 1) * like.pitch + last) * size_of(like.dtype);
+}
+
+// Where bytes differ first from `begin` on, or `end`.
+std::size_t first_difference(const std::vector<unsigned char>& a, const std::vector<unsigned char>& b,
+                             std::size_t begin, std::size_t end) {
+  if (std::memcmp(a.data() + begin, b.data() + begin, end - begin) == 0) return end;
+  const auto from = a.begin() + static_cast<std::ptrdiff_t>(begin), to = a.begin() + static_cast<std::ptrdiff_t>(end);
+  return static_cast<std::size_t>(std::mismatch(from, to, b.begin() + static_cast<std::ptrdiff_t>(begin)).first -
+                                  a.begin());
 }
 
 double load(const unsigned char* from, DType dtype) {
@@ -99,11 +112,11 @@ void GuardedBytes::write(const std::vector<unsigned char>& whole) {
 
 std::string GuardedBytes::damage() const {
   const std::vector<unsigned char> whole = now();
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    if ((i < first_ || i >= first_ + bytes_) && whole[i] != pattern_[i])
-      return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first_)) + " of " +
-             std::to_string(bytes_);
-  return {};
+  std::size_t i = first_difference(whole, pattern_, 0, first_);
+  if (i == first_) i = first_difference(whole, pattern_, first_ + bytes_, whole.size());
+  if (i == whole.size()) return {};
+  return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(first_)) + " of " +
+         std::to_string(bytes_);
 }
 
 GuardedTensor::GuardedTensor(Device& device, const Tensor& like, std::uint64_t salt, int offset)
@@ -153,14 +166,17 @@ Values GuardedTensor::get() const {
 
 std::string GuardedTensor::damage() const {
   const std::vector<unsigned char> whole = bytes_.now();
-  std::vector<bool> element(whole.size(), false);
-  for (std::int64_t i = 0; i < like_.shape.count(); ++i)
-    std::fill_n(element.begin() + static_cast<std::ptrdiff_t>(address(i)), size_of(like_.dtype), true);
-  for (std::size_t i = 0; i < whole.size(); ++i)
-    if (!element[i] && whole[i] != bytes_.pattern()[i])
-      return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(bytes_.first())) +
-             ", outside the elements of " + to_string(like_.shape) + " with pitch " + std::to_string(like_.pitch);
-  return {};
+  std::vector<unsigned char> allowed = bytes_.pattern();  // with whatever the elements are by now
+  const std::size_t row = static_cast<std::size_t>(dense_pitch(like_.shape, like_.layout)) * size_of(like_.dtype);
+  const std::size_t pitch = static_cast<std::size_t>(like_.pitch) * size_of(like_.dtype);
+  for (std::int64_t r = 0; r < rows_of(like_); ++r) {
+    const std::size_t at = bytes_.first() + static_cast<std::size_t>(r) * pitch;
+    std::memcpy(allowed.data() + at, whole.data() + at, row);
+  }
+  const std::size_t i = first_difference(whole, allowed, 0, whole.size());
+  if (i == whole.size()) return {};
+  return "wrote byte " + std::to_string(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(bytes_.first())) +
+         ", outside the elements of " + to_string(like_.shape) + " with pitch " + std::to_string(like_.pitch);
 }
 
 }  // namespace lamina::test
