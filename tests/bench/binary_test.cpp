@@ -176,7 +176,7 @@ TEST_CASE("a run that would take hours on an emulated GPU needs --long_run") {
   } catch (const lamina::Unsupported&) {
     return;  // not built
   }
-  const Ended ended = run_bench("--backend=cuda-host");
+  const Ended ended = run_bench("--backend=cuda-host --benchmark_filter=net/resnet50/total");
   CHECK(ended.status == 2);
   CHECK_THAT(ended.said,
              ContainsSubstring("the rows of cuda-host, which emulates a GPU, for tests, would take about") &&
@@ -186,9 +186,9 @@ TEST_CASE("a run that would take hours on an emulated GPU needs --long_run") {
 TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
   const Folder folder;
   const std::string cache = folder.file("choices.json"), out = folder.file("rows.json");
-  const Ended ended =
-      run_bench("--benchmark_filter=mnist_cnn --batch=2 --passes=1 --backend=eigen --measure --choice_cache=" + cache +
-                " --benchmark_out=" + out);
+  const Ended ended = run_bench(
+      "--benchmark_filter='^(net|layer)/mnist_cnn' --batch=2 --passes=1 --backend=eigen --measure --choice_cache=" +
+      cache + " --benchmark_out=" + out);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   REQUIRE(std::filesystem::exists(cache));
