@@ -21,6 +21,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from runner import process, text  # noqa: E402
+from runner.results import replace  # noqa: E402
 
 TOGETHER_SECONDS, ALONE_SECONDS = 150.0, 60.0
 
@@ -61,12 +62,6 @@ def run_alone(program, name, seconds):
     return {"name": name, "passed": passed, "error": reason, "seconds": round(time.monotonic() - start, 2)}, log
 
 
-def write(path, found):
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        json.dump(found, file)
-    os.replace(path + ".part", path)
-
-
 def run_together(command, seconds):
     """All cases in one process: its status, None where it was killed because it hung, and what it printed."""
     together = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -103,16 +98,16 @@ def run(program, arguments, out, limits, may_be_none=False):
     status, log = run_together([program, "-d", "yes", *arguments], limits[0])
     counts = text.catch_counts(log)
     if status == 0 and counts is not None and counts["passed"] > 0 and counts["failed"] == counts["skipped"] == 0:
-        write(out, {"passed": counts["passed"], "failed": 0, "cases": [], "together": "passed"})
+        replace(out, json.dumps({"passed": counts["passed"], "failed": 0, "cases": [], "together": "passed"}))
         return 0
     why = ended(status, log, limits[0])
     if status == 0 and not counts and may_be_none and not names_of(program, arguments):
-        write(out, {"passed": 0, "failed": 0, "cases": [], "together": "passed"})
+        replace(out, json.dumps({"passed": 0, "failed": 0, "cases": [], "together": "passed"}))
         return 0
     if status == 0 and not counts:
         why = f"no case matches {arguments[-1]}"
     found = {"passed": 0, "failed": 0, "cases": [], "together": why}
-    write(out, found)
+    replace(out, json.dumps(found))
     print(f"\ncases.py: together: {why}\ncases.py: now each case in a separate process", flush=True)
     for name in names_of(program, arguments):
         case, its_log = run_alone(program, name, limits[1])
@@ -121,7 +116,7 @@ def run(program, arguments, out, limits, may_be_none=False):
         print(f"cases.py: {'passed' if case['passed'] else 'FAILED'} alone: {name} {case['error']}", flush=True)
         if not case["passed"]:
             print(its_log[-20000:], flush=True)
-        write(out, found)
+        replace(out, json.dumps(found))
     return 1
 
 

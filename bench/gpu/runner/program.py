@@ -6,7 +6,7 @@ import signal
 import sys
 
 from . import loop, machine, steps, summary, text
-from .results import Results, ResultsError
+from .results import Results, ResultsError, replace
 
 DESCRIPTION = """Runs the tests and measurements of Lamina on this machine's GPU, in the order of their value, and ends
 with a page that says what passed, what failed and how fast it is. Needs the driver, Python 3.8, a cuDNN and a cuBLAS,
@@ -106,10 +106,7 @@ def print_list(chosen):
 
 def write_summary(chosen, results):
     page = "\n".join(summary.page(chosen, results)) + "\n"
-    path = os.path.join(results.folder, "summary.md")
-    with open(path + ".part", "w", encoding="utf-8") as file:
-        file.write(page)
-    os.replace(path + ".part", path)
+    replace(os.path.join(results.folder, "summary.md"), page)
     print("\n" + page, end="", flush=True)
 
 

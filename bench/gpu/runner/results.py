@@ -17,6 +17,15 @@ class ResultsError(Exception):
     """The message says which file is wrong, and what to do."""
 
 
+def replace(path, text):
+    """Writes beside the file first: a power cut leaves the old one whole."""
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".part", path)
+
+
 class Results:
     """The results in a folder. `identity` is what must be equal for two runs to share a folder."""
 
@@ -68,14 +77,8 @@ class Results:
                 raise ResultsError(f"cannot write {path}: {error.strerror}; name another folder with --out") from error
 
     def save(self):
-        """Writes beside the file first: a cut leaves the old one whole."""
-        part = self.path + ".part"
         try:
-            with open(part, "w", encoding="utf-8") as file:
-                json.dump(self.data, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path)
+            replace(self.path, json.dumps(self.data, indent=1))
         except OSError as error:
             raise ResultsError(f"cannot write {self.path}: {error.strerror}; make room, or name another folder with "
                                "--out") from error
