@@ -87,3 +87,13 @@ def bring(wheels, tree, needs=False):
         os.replace(beside, tree)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def run(main, program):
+    """Runs main(), and ends the process with what went wrong in one line."""
+    try:
+        main()
+    except WheelError as error:
+        sys.exit(f"{program}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{program}: interrupted; the same command takes what was fetched whole from pip's cache.")

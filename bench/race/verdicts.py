@@ -9,6 +9,7 @@ import intervals
 LEAST = 0.02  # a ratio counts as a difference only beyond this, however narrow its interval
 MORE_MEMORY = 1.01
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+BACKWARD = ("backward_params", "backward_data")  # of layers
 # Differences from the defaults that only rows of networks have.
 OF_NETWORKS = ("graph", "recompute", "unfused", "measured", "choices", "softmax", "input_gradient", "accumulate")
 
@@ -20,6 +21,7 @@ class Observation:
     memory_MiB: float = 0  # what the plan holds, workspace included; 0: not known
     algorithm: str = ""    # that the variant picked, where it says so
     failure: str = ""      # why there is no time
+    kind: str = ""         # of the failure: unsupported, out_of_memory or failed
     key: dict = dataclasses.field(default_factory=dict)  # what the row is of
 
 
@@ -39,6 +41,7 @@ class Difference:
     first_algorithm: str = ""
     regression: str = ""   # "pick", "kernel", "memory", "first call", "layers"
     evidence: str = ""     # the figures for it
+    failure: str = ""      # of one that fails, its kind
     key: dict = dataclasses.field(default_factory=dict)  # what the row is of
 
     @property
@@ -66,8 +69,8 @@ def observations(result):
         if run.get("run_type") != "iteration":
             continue
         seen = found.setdefault(run["name"], Observation(key=run["key"]))
-        if run.get("error_occurred") or run.get("skipped"):
-            seen.failure = run.get("error_message") or run.get("skip_message") or "failed"
+        if run.get("error_occurred"):
+            seen.failure, seen.kind = run["error_message"], run.get("failure", "failed")
         # A first call is the first one: by the next, libraries are open and their parts are loaded.
         elif seen.key["what"] != "setup" or run.get("repetition_index", 0) == 0:
             seconds = UNITS[run.get("time_unit", "ns")] * run["real_time"]
@@ -93,7 +96,7 @@ def judge(name, first, other):
     found.algorithm, found.first_algorithm = b.algorithm, a.algorithm
     if a.failure or b.failure:
         found.verdict = "fails in both" if a.failure and b.failure else "fails" if b.failure else "no longer fails"
-        found.evidence = b.failure or a.failure
+        found.evidence, found.failure = b.failure or a.failure, b.kind or a.kind
         return found
     pairs = [(x.seconds, y.seconds) for x, y in zip(first, other) if x and y and x.seconds > 0 and y.seconds > 0]
     if pairs:
@@ -135,7 +138,7 @@ def is_within(layer, net):
     """Whether the layer's pass, of this backend, type, layout and batch, is a part of what the network's row times."""
     if setting(layer) != setting(net):
         return False
-    return net["part"] == "total" or (net["part"] == "backward") == layer["part"].startswith("backward")
+    return net["part"] == "total" or (net["part"] == "backward") == (layer["part"] in BACKWARD)
 
 
 def explain_network(row, every):
@@ -158,7 +161,7 @@ def explain_network(row, every):
 def explain(row, every):
     """Fills in what explains a slowdown."""
     if row.verdict == "fails":
-        row.regression = "memory" if row.evidence.startswith("OutOfMemory") else ""
+        row.regression = "memory" if row.failure == "out_of_memory" else ""
         return
     if row.verdict == "slower" and row.key.get("what") == "setup":
         row.regression, row.evidence = "first call", row.times

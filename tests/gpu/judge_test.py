@@ -126,8 +126,8 @@ class Judge(unittest.TestCase):
             key = {"what": name.partition("/")[0], "network": "a", "part": "total"}
             return {"name": name, "run_name": name, "run_type": "iteration", "key": key, **more}
         rows = [row("net/a/total", real_time=t) for t in (3.0, 1.0, 2.0)]
-        refused = row("layer/x", error_message="Unsupported: no such layout")
-        wrong = row("layer/y", error_message="DeviceError: an illegal address")
+        refused = row("layer/x", error_message="Unsupported: no such layout", failure="unsupported")
+        wrong = row("layer/y", error_message="DeviceError: an illegal address", failure="failed")
         found = self.of("bench", bench={"benchmarks": [*rows, refused]})
         self.assertEqual(found["state"], "passed")
         self.assertEqual(found["medians"], [{"key": rows[0]["key"], "ms": 2.0}])

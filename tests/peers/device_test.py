@@ -100,15 +100,14 @@ class Rehearsal(unittest.TestCase):
         torch = "eager,eager+graph,eager+benchmark+graph,compiled+graph,max-autotune"
         done = self.compare("--torch", torch, "--layouts", "nchw", "--precision", "f32", "--samples", "4", "--patience",
                             "3")
-        found = [(line["name"], line["stage"], line["reason"].partition(": /")[0])  # the command of one that ended
-                 for line in self.written()["failures"]]
-        self.assertEqual(found, [
-            ("torch/f32/max-autotune", "start", "ended with status 3"),
-            ("lamina/cuda/strict/graph", "open training", "ended with status 3"),
-            ("torch/f32/eager+benchmark+graph", "open training", "answered 'compiling ...', which is no JSON"),
-            ("torch/f32/compiled+graph", "open training", "gave no answer for 3 s and was ended"),
-            ("torch/f32/eager+graph", "race training", "no layout 'nhwc'"),
-        ])
+        for (name, stage, named), one in zip((
+                ("torch/f32/max-autotune", "start", "status 3"),
+                ("lamina/cuda/strict/graph", "open training", "status 3"),
+                ("torch/f32/eager+benchmark+graph", "open training", "'compiling ...'"),
+                ("torch/f32/compiled+graph", "open training", "3 s"),
+                ("torch/f32/eager+graph", "race training", "'nhwc'")), self.written()["failures"], strict=True):
+            self.assertEqual((name, stage), (one["name"], one["stage"]))
+            self.assertIn(named, one["reason"])
         self.assertEqual(done.stdout.count("FAILED: "), 5)
         lines = self.written()["comparison"]
         self.assertEqual({line["peer_variant"] for line in lines}, {"eager"})  # not the faster one that failed late
@@ -125,23 +124,23 @@ class Rehearsal(unittest.TestCase):
         written = self.written()
         self.assertEqual(written["comparison"], [])
         self.assertEqual({row["precision"] for row in written["benchmarks"]}, {"bf16"})
-        self.assertEqual([line["reason"] for line in written["failures"]], ["Lamina has no bf16 products"])
+        self.assertIn("bf16", written["failures"][0]["reason"])
+        self.assertEqual(len(written["failures"]), 1)
 
     def test_what_would_be_compiled_after_the_budget_is_left_out(self):
         self.compare("--torch", "eager,compiled", "--precision", "f32", "--compile_seconds", "0")
-        self.assertEqual([(line["name"], line["reason"]) for line in self.written()["failures"]
-                          if line["name"].startswith("torch")],
-                         [("torch/f32/compiled", "the 0 s for compiling (--compile_seconds) are spent")] * 2)
+        theirs = [line for line in self.written()["failures"] if line["name"].startswith("torch")]
+        self.assertEqual([line["name"] for line in theirs], ["torch/f32/compiled"] * 2)
+        self.assertIn("--compile_seconds", theirs[0]["reason"])
 
     def test_where_no_ratio_can_be_made_the_status_says_so(self):
         done = self.compare("--torch", "max-autotune", "--precision", "f32", status=1)
-        self.assertIn("compare: no ratio could be made", done.stderr)
+        self.assertIn("no ratio", done.stderr)
         self.assertTrue(self.written()["benchmarks"])  # ours are kept all the same
 
     def test_an_override_of_tf32_is_refused(self):
         done = self.compare(status=1, environment={"NVIDIA_TF32_OVERRIDE": "0"})
-        self.assertEqual(done.stderr, "compare: NVIDIA_TF32_OVERRIDE=0 overrules every program's choice of TF32: unset "
-                                      "it\n")
+        self.assertRegex(done.stderr, r"\A.*NVIDIA_TF32_OVERRIDE=0.*\n\Z")
 
     def test_without_a_gpu_one_line_says_so_and_the_status_is_that_of_skipped(self):
         with open(os.path.join(self.folder, "lamina_bench"), "w") as file:

@@ -40,8 +40,8 @@ def around(seconds, algorithm="", memory=10):
     return [Observation(factor * seconds, memory, algorithm) for factor in (1.0, 1.001, 0.999, 1.002, 0.998, 1.0)]
 
 
-def failing(why):
-    return [Observation(failure=why)] * 6
+def failing(why, kind="failed"):
+    return [Observation(failure=why, kind=kind)] * 6
 
 
 def keyed(observed):
@@ -89,7 +89,7 @@ class Times(unittest.TestCase):
     def test_failures_are_verdicts_with_their_text(self):
         fails = one(around(1), failing("Unsupported: no such thing"))
         self.assertEqual((fails.verdict, fails.regression, fails.evidence), ("fails", "", "Unsupported: no such thing"))
-        self.assertEqual(one(around(1), failing("OutOfMemory: 3 GiB wanted")).regression, "memory")
+        self.assertEqual(one(around(1), failing("3 GiB wanted", "out_of_memory")).regression, "memory")
         self.assertEqual(one(failing("a"), around(1)).verdict, "no longer fails")
         self.assertEqual(one(failing("a"), failing("b")).verdict, "fails in both")
 
@@ -129,12 +129,11 @@ class Observations(unittest.TestCase):
                          {"a": 2.5e-3, "b": 40e-6, "c": 3, "d": 50e-9, "e": 90e-3})
         self.assertEqual((seen["a"].memory_MiB, seen["b"].algorithm), (3.5, "gemm"))
 
-    def test_rows_without_a_time_are_read_as_google_benchmark_1_7_and_1_8_spell_them(self):
-        seen = verdicts.observations({"benchmarks": [
-            {"key": {}, "name": "1.7", "run_type": "iteration", "error_occurred": True, "error_message": "Unsupported: y"},
-            {"key": {}, "name": "1.8", "run_type": "iteration", "skipped": True, "skip_message": "Unsupported: y"},
-            {"key": {}, "name": "silent", "run_type": "iteration", "skipped": True}]})
-        self.assertEqual([one.failure for one in seen.values()], ["Unsupported: y", "Unsupported: y", "failed"])
+    def test_rows_without_a_time_have_the_reason_and_its_kind(self):
+        row = {"key": {}, "name": "a", "run_type": "iteration", "failure": "unsupported", "error_occurred": True,
+               "error_message": "Unsupported: y"}
+        seen = verdicts.observations({"benchmarks": [row]})
+        self.assertEqual((seen["a"].failure, seen["a"].kind), ("Unsupported: y", "unsupported"))
 
 
 class Explanations(unittest.TestCase):

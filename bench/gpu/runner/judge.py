@@ -70,8 +70,8 @@ def of_bench(ended, log, folder):
         return verdict("failed", f"{ended.text()}: {text.first_error(log)}")
     medians, measured, refused, wrong, refusal = {}, set(), set(), "", ""
     for row in report.get("benchmarks", []):
-        message = row.get("error_message") or row.get("skip_message")
-        if message and message.startswith("Unsupported"):
+        message = row.get("error_message")
+        if row.get("failure") == "unsupported":
             refused.add(row["run_name"])
             refusal = refusal or f"{row['run_name']}: {message}"
         elif message:
