@@ -82,6 +82,16 @@ Lowered in_place_unit(const Spec& spec) {
   return unit;
 }
 
+Lowered product_unit(const Spec& spec) {
+  Lowered unit = empty_unit(spec);
+  for (const std::size_t i : {0, 1}) {
+    if (spec.x[i].shape == spec.y.shape) allow_in_place(unit, spec, i);
+    unit.recompute_reads_x[i] = true;
+    unit.backward_reads_x[i] = spec.mode == Mode::training && spec.wants_dx[1 - i];
+  }
+  return unit;
+}
+
 NormTail norm_tail(const Spec& spec) {
   NormTail tail;
   for (const Op& op : spec.tail) {

@@ -58,6 +58,9 @@ void allow_in_place(Lowered&, const Spec&, std::size_t i);
 /// The unit of an op that may work in place and computes its gradient from y and dy, as ReLU and softmax do.
 Lowered in_place_unit(const Spec&);
 
+/// The unit of a Multiply: the gradient of each input is computed from the other.
+Lowered product_unit(const Spec&);
+
 /// What follows a batch norm in its unit.
 struct NormTail {
   bool add = false, relu = false;

@@ -9,12 +9,17 @@
 // relu, dropout   1 per x                           -                      1 per x
 // sigmoid    3 per x                                -                      3 per x
 // tanh       1 per x                                -                      3 per x
+// clip       2 per x                                -                      2 per x
+// hard sigmoid   4 per x                            -                      2 per x
+// hard swish 5 per x                                -                      4 per x
+// silu       4 per x                                -                      8 per x
 // softmax cross entropy   4 per logit               -                      4 per logit
 // sigmoid cross entropy   8 per logit               -                      5 per logit
 // embedding  0                                      1 per y                -
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
-// input, concat, slice   0                          -                      0
+// multiply   1 per y                                -                      2 per y; of a factor per plane 3
+// input, pad, channel shuffle, concat, slice   0    -                      0
 //
 // Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
 // the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
@@ -100,6 +105,10 @@ struct Forward {
   double flops(const Softmax&) const { return 5 * count(x[0]); }  // max, subtract, exponential, sum, divide
   double flops(const Sigmoid&) const { return 3 * count(x[0]); }  // exponential, add, divide
   double flops(const Tanh&) const { return count(x[0]); }
+  double flops(const Clip&) const { return 2 * count(x[0]); }
+  double flops(const HardSigmoid&) const { return 4 * count(x[0]); }          // alpha x + beta 2, limits 2
+  double flops(const HardSwish&) const { return 5 * count(x[0]); }            // a hard sigmoid, and times x
+  double flops(const Silu&) const { return 4 * count(x[0]); }                 // a sigmoid, and times x
   double flops(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }  // max, subtract, exponential, sum
   double flops(const SigmoidCrossEntropy&) const {
     return 8 * count(x[0]);  // max, product, subtract, exponential, add, logarithm, add, sum
@@ -109,6 +118,9 @@ struct Forward {
     return 2 * products(op, x, shapes).count() + 15 * hidden_values(op, x[0]);
   }
   double flops(const Add&) const { return static_cast<double>(x.size() - 1) * count(shapes.y); }
+  double flops(const Multiply&) const { return count(shapes.y); }
+  double flops(const Pad&) const { return 0; }
+  double flops(const ChannelShuffle&) const { return 0; }
   double flops(const Concat&) const { return 0; }
   double flops(const Slice&) const { return 0; }
 
@@ -188,11 +200,25 @@ struct BackwardData {
   }
   Work operator()(const Sigmoid&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }  // dy y (1 - y)
   Work operator()(const Tanh&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // dy (1 - y y)
+  Work operator()(const Clip&) const { return {2 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // reads y
+  Work operator()(const HardSigmoid&) const { return {2 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }  // reads y
+  Work operator()(const HardSwish&) const {  // two comparisons, x / 3 + 1/2, times dy; reads x
+    return {4 * count(x[0]), count(x[0]) + dx_and_dy(), 0};
+  }
+  Work operator()(const Silu&) const {  // s 3, 1 - s, times x, 1 +, times s, times dy; reads x
+    return {8 * count(x[0]), count(x[0]) + dx_and_dy(), 0};
+  }
+  /// dy x for each input, and the sum over planes; reads both inputs.
+  Work operator()(const Multiply&) const {
+    return {(x[0] == x[1] ? 2 : 3) * count(shapes.y), count(x) + dx_and_dy(), 0};
+  }
   /// Subtract, exponential, divide, scale; reads logits and labels, writes the gradient of the logits.
   Work operator()(const SoftmaxCrossEntropy&) const { return {4 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
   /// Exponential, add, divide, subtract, scale.
   Work operator()(const SigmoidCrossEntropy&) const { return {5 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
   Work operator()(const Add&) const { return {0, dx_and_dy(), 0}; }
+  Work operator()(const Pad&) const { return {0, 2 * count(x[0]), 0}; }  // the part of dy inside
+  Work operator()(const ChannelShuffle&) const { return {0, dx_and_dy(), 0}; }
   Work operator()(const Concat&) const { return {0, dx_and_dy(), 0}; }
   Work operator()(const Slice&) const { return {0, dx_and_dy(), 0}; }
 

@@ -159,6 +159,10 @@ Value dropout(Value x, std::string name, Dropout op) { return apply(op, {x}, std
 Value softmax(Value x, std::string name) { return apply(Softmax{}, {x}, std::move(name)); }
 Value sigmoid(Value x, std::string name) { return apply(Sigmoid{}, {x}, std::move(name)); }
 Value tanh(Value x, std::string name) { return apply(Tanh{}, {x}, std::move(name)); }
+Value clip(Value x, std::string name, Clip op) { return apply(op, {x}, std::move(name)); }
+Value hard_sigmoid(Value x, std::string name, HardSigmoid op) { return apply(op, {x}, std::move(name)); }
+Value hard_swish(Value x, std::string name) { return apply(HardSwish{}, {x}, std::move(name)); }
+Value silu(Value x, std::string name) { return apply(Silu{}, {x}, std::move(name)); }
 Value softmax_cross_entropy(Value logits, Value labels, std::string name, SoftmaxCrossEntropy op) {
   return apply(op, {logits, labels}, std::move(name));
 }
@@ -168,6 +172,9 @@ Value sigmoid_cross_entropy(Value logits, Value labels, std::string name, Sigmoi
 Value embedding(Value ids, std::string name, Embedding op) { return apply(op, {ids}, std::move(name)); }
 Value lstm(Value x, std::string name, Lstm op) { return apply(op, {x}, std::move(name)); }
 Value add(Value a, Value b, std::string name) { return apply(Add{}, {a, b}, std::move(name)); }
+Value multiply(Value a, Value b, std::string name) { return apply(Multiply{}, {a, b}, std::move(name)); }
+Value pad(Value x, std::string name, Pad op) { return apply(op, {x}, std::move(name)); }
+Value channel_shuffle(Value x, std::string name, ChannelShuffle op) { return apply(op, {x}, std::move(name)); }
 Value concat(const std::vector<Value>& x, std::string name) { return apply(Concat{}, x, std::move(name)); }
 Value slice(Value x, std::string name, Slice op) { return apply(op, {x}, std::move(name)); }
 

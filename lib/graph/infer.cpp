@@ -2,6 +2,7 @@
 // so no input can overflow it.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -95,6 +96,24 @@ class Inference {
   Inferred operator()(const Sigmoid&) const { return result(only_input()); }
   Inferred operator()(const Tanh&) const { return result(only_input()); }
 
+  Inferred operator()(const Clip& op) const {
+    const Shape& x = only_input();
+    in_range("low", fits_or_infinite(op.low), "a number that fits f32, or infinite");
+    in_range("high", fits_or_infinite(op.high), "a number that fits f32, or infinite");
+    in_range("low", op.low <= op.high, "at most high");
+    return result(x);
+  }
+
+  Inferred operator()(const HardSigmoid& op) const {
+    const Shape& x = only_input();
+    in_range("alpha", std::abs(op.alpha) <= largest_float, "finite in f32");
+    in_range("beta", std::abs(op.beta) <= largest_float, "finite in f32");
+    return result(x);
+  }
+
+  Inferred operator()(const HardSwish&) const { return result(only_input()); }
+  Inferred operator()(const Silu&) const { return result(only_input()); }
+
   Inferred operator()(const SoftmaxCrossEntropy& op) const {
     const Shape& logits = logits_of(op);
     if (x_[1] != Shape{logits.n, 1, logits.h, logits.w})
@@ -135,6 +154,30 @@ class Inference {
     return result(x_.front());
   }
 
+  Inferred operator()(const Multiply&) const {
+    takes(2, 2);
+    const Shape& x = x_[0];
+    if (x_[1] != x && x_[1] != Shape{x.n, x.c, 1, 1})
+      fail("the second input has neither the shape of the first nor one number for each of its planes");
+    return result(x);
+  }
+
+  Inferred operator()(const Pad& op) const {
+    const Shape& x = only_input();
+    at_least("before", op.before, 0);
+    at_least("after", op.after, 0);
+    in_range("value", fits_or_infinite(op.value), "a number that fits f32, or infinite");
+    return result(
+        {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
+  }
+
+  Inferred operator()(const ChannelShuffle& op) const {
+    const Shape& x = only_input();
+    at_least("groups", op.groups, 1);
+    if (x.c % op.groups != 0) fail(std::to_string(x.c) + " channels do not divide by groups");
+    return result(x);
+  }
+
   Inferred operator()(const Concat&) const {
     takes(1, largest);
     Shape y = x_.front();
@@ -159,6 +202,8 @@ class Inference {
  private:
   static constexpr Shape loss_and_accuracy{1, 2, 1, 1};
   static constexpr double largest_float = std::numeric_limits<float>::max();
+
+  static bool fits_or_infinite(double number) { return std::abs(number) <= largest_float || std::isinf(number); }
 
   [[noreturn]] void fail(const std::string& what) const {
     std::string message = to_string(op_) + ": " + what;
@@ -216,6 +261,12 @@ class Inference {
     at_least(window_name, window, 1);
     at_least("stride", stride, 1);
     at_least("pad", pad, 0);
+  }
+
+  int padded(const char* axis, int before, int extent, int after) const {
+    const std::int64_t sum = std::int64_t{before} + extent + after;
+    if (sum > largest) fail("more than 2^31 - 1 " + std::string(axis));
+    return static_cast<int>(sum);
   }
 
   /// The number of windows along an axis. Also keeps every index that a window reaches within an int.

@@ -42,11 +42,18 @@ struct Name {
   std::string_view operator()(const Softmax&) const { return "softmax"; }
   std::string_view operator()(const Sigmoid&) const { return "sigmoid"; }
   std::string_view operator()(const Tanh&) const { return "tanh"; }
+  std::string_view operator()(const Clip&) const { return "clip"; }
+  std::string_view operator()(const HardSigmoid&) const { return "hard_sigmoid"; }
+  std::string_view operator()(const HardSwish&) const { return "hard_swish"; }
+  std::string_view operator()(const Silu&) const { return "silu"; }
   std::string_view operator()(const SoftmaxCrossEntropy&) const { return "softmax_cross_entropy"; }
   std::string_view operator()(const SigmoidCrossEntropy&) const { return "sigmoid_cross_entropy"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const Lstm&) const { return "lstm"; }
   std::string_view operator()(const Add&) const { return "add"; }
+  std::string_view operator()(const Multiply&) const { return "multiply"; }
+  std::string_view operator()(const Pad&) const { return "pad"; }
+  std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
   std::string_view operator()(const Concat&) const { return "concat"; }
   std::string_view operator()(const Slice&) const { return "slice"; }
 };
@@ -97,6 +104,17 @@ struct Numbers {
   void operator()(const Slice& op) const {
     phrase.always("first " + std::to_string(op.first)).always("channels " + std::to_string(op.channels));
   }
+  void operator()(const Clip& op) const { phrase.always(shortest(op.low)).always(shortest(op.high)); }
+  void operator()(const HardSigmoid& op) const {
+    phrase.unless_default(op.alpha == HardSigmoid{}.alpha, "alpha " + shortest(op.alpha))
+        .unless_default(op.beta == HardSigmoid{}.beta, "beta " + shortest(op.beta));
+  }
+  void operator()(const Pad& op) const {
+    phrase.always("before " + text(op.before))
+        .always("after " + text(op.after))
+        .unless_default(op.value == 0, "value " + shortest(op.value));
+  }
+  void operator()(const ChannelShuffle& op) const { phrase.always("groups " + std::to_string(op.groups)); }
   void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }
   void operator()(const SigmoidCrossEntropy& op) const { clip(op); }
   void operator()(const Embedding& op) const {
@@ -114,7 +132,10 @@ struct Numbers {
   void operator()(const Softmax&) const {}
   void operator()(const Sigmoid&) const {}
   void operator()(const Tanh&) const {}
+  void operator()(const HardSwish&) const {}
+  void operator()(const Silu&) const {}
   void operator()(const Add&) const {}
+  void operator()(const Multiply&) const {}
   void operator()(const Concat&) const {}
 
  private:

@@ -150,11 +150,43 @@ class Exporter {
   void operator()(const Relu&) { emit(NodeOut("Relu", node_->name, {same(0)}, node_->name)); }
   void operator()(const Sigmoid&) { emit(NodeOut("Sigmoid", node_->name, {same(0)}, node_->name)); }
   void operator()(const Tanh&) { emit(NodeOut("Tanh", node_->name, {same(0)}, node_->name)); }
+  void operator()(const Clip& op) {
+    const std::string low = node_->name + ".low", high = node_->name + ".high";
+    add_numbers(low, {}, std::span(&op.low, 1));
+    add_numbers(high, {}, std::span(&op.high, 1));
+    emit(NodeOut("Clip", node_->name, {same(0), low, high}, node_->name));
+  }
+  void operator()(const HardSigmoid& op) {
+    emit(NodeOut("HardSigmoid", node_->name, {same(0)}, node_->name).number("alpha", op.alpha).number("beta", op.beta));
+  }
+  void operator()(const HardSwish&) { emit(NodeOut("HardSwish", node_->name, {same(0)}, node_->name)); }
+  void operator()(const Silu&) {
+    const std::string x = same(0), factor = node_->name + ".sigmoid";
+    emit(NodeOut("Sigmoid", factor, {x}, factor));
+    emit(NodeOut("Mul", node_->name, {x, factor}, node_->name));
+  }
   void operator()(const Softmax&) { emit(NodeOut("Softmax", node_->name, {same(0)}, node_->name).integer("axis", 1)); }
 
   void operator()(const Add&) {
     const std::vector<std::string> operands = all();
     emit(NodeOut(operands.size() == 2 ? "Add" : "Sum", node_->name, operands, node_->name));
+  }
+  void operator()(const Multiply&) { emit(NodeOut("Mul", node_->name, all(), node_->name)); }
+  void operator()(const Pad& op) {
+    const std::string pads = node_->name + ".pads", value = node_->name + ".value";
+    add_integers(pads, {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
+    add_numbers(value, {}, std::span(&op.value, 1));
+    emit(NodeOut("Pad", node_->name, {image(0), pads, value}, node_->name));
+  }
+  /// Channels as groups x members, which change places.
+  void operator()(const ChannelShuffle& op) {
+    const Shape& y = node_->shape;
+    const std::string grouped = node_->name + ".grouped", swapped = node_->name + ".swapped";
+    add_integers(grouped + ".shape", {0, op.groups, y.c / op.groups, y.h, y.w});
+    add_integers(node_->name + ".shape", {0, y.c, y.h, y.w});
+    emit(NodeOut("Reshape", grouped, {image(0), grouped + ".shape"}, grouped));
+    emit(NodeOut("Transpose", swapped, {grouped}, swapped).integers("perm", {0, 2, 1, 3, 4}));
+    emit(NodeOut("Reshape", node_->name, {swapped, node_->name + ".shape"}, node_->name));
   }
   void operator()(const Concat&) { emit(NodeOut("Concat", node_->name, all(), node_->name).integer("axis", 1)); }
 

@@ -1,4 +1,4 @@
-// Where ReLU, max pooling and the losses have no derivative.
+// Where ReLU, clips, max pooling and the losses have no derivative.
 
 #include "kinks.h"
 
@@ -24,6 +24,11 @@ struct Adder {
   void side_of(double value, double border) {
     kinks.sides.push_back(value > border ? 1 : 0);
     near(std::abs(value - border));
+  }
+
+  void limits(double low, double high, const Values& values) {
+    for (const double value : values)
+      for (const double limit : {low, high}) side_of(value, limit);
   }
 
   void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
@@ -94,6 +99,12 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
     adder.winners(*pool, x[0], y, values(0));
   } else if (std::holds_alternative<Relu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
+  } else if (const auto* const clip = std::get_if<Clip>(&op)) {
+    adder.limits(clip->low, clip->high, values(0));
+  } else if (const auto* const hard = std::get_if<HardSigmoid>(&op)) {
+    if (hard->alpha != 0) adder.limits(-hard->beta / hard->alpha, (1 - hard->beta) / hard->alpha, values(0));
+  } else if (std::holds_alternative<HardSwish>(op)) {
+    adder.limits(-3, 3, values(0));
   } else if (const auto* const loss = std::get_if<SoftmaxCrossEntropy>(&op)) {
     adder.softmax(loss->clip, x[0], values(0), values(1));
   } else if (const auto* const two = std::get_if<SigmoidCrossEntropy>(&op)) {

@@ -73,6 +73,46 @@ TEST_CASE("cudnn: an embedding and its gradient are computed by our kernels") {
   CHECK(get(on, unit.args.dw[0]) == std::vector<double>{10, 20, 0, 0, 101, 202});
 }
 
+TEST_CASE("cudnn: a clip and a product are computed by our kernels in either layout, without a call of the library") {
+  for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+    FakeBackend on;
+    const Conditions conditions{.dtype = DType::f32, .layout = layout};
+    BoundUnit clip(on, spec_of(on, {"", Clip{.low = -1, .high = 6}, {{1, 2, 1, 2}}}, conditions));
+    put(on, clip.args.x[0], {-3, 2, 6, 8});
+    put(on, clip.args.dy, {1, 2, 3, 4});
+    CHECK(clip.run(Pass::forward).empty());
+    CHECK(get(on, clip.args.y) == std::vector<double>{-1, 2, 6, 6});
+    CHECK(clip.run(Pass::backward_data).empty());
+    CHECK(get(on, clip.args.dx[0]) == std::vector<double>{0, 2, 0, 0});
+
+    BoundUnit product(on, spec_of(on, {"", Multiply{}, {{1, 2, 1, 2}, {1, 2, 1, 2}}}, conditions));
+    put(on, product.args.x[0], {1, 2, 3, 4});
+    put(on, product.args.x[1], {5, 6, 7, 8});
+    put(on, product.args.dy, {1, 1, 2, 2});
+    CHECK(product.run(Pass::forward).empty());
+    CHECK(get(on, product.args.y) == std::vector<double>{5, 12, 21, 32});
+    CHECK(product.run(Pass::backward_data).empty());
+    CHECK(get(on, product.args.dx[0]) == std::vector<double>{5, 6, 14, 16});
+    CHECK(get(on, product.args.dx[1]) == std::vector<double>{1, 2, 6, 8});
+  }
+}
+
+TEST_CASE("cudnn: ops that networks from files need are taken with gaps between the images of nchw") {
+  const FakeBackend on;
+  const Shape x{2, 4, 3, 3};
+  for (const Case& c : std::vector<Case>{{"", Clip{.low = 0, .high = 6}, {x}},
+                                         {"", HardSigmoid{}, {x}},
+                                         {"", HardSwish{}, {x}},
+                                         {"", Silu{}, {x}},
+                                         {"", Multiply{}, {x, {2, 4, 1, 1}}},
+                                         {"", Pad{.before = 0, .after = 1}, {x}},
+                                         {"", ChannelShuffle{2}, {x}}}) {
+    INFO(to_string(c));
+    CHECK(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32})));
+    CHECK_FALSE(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32, .layout = Layout::nhwc})));
+  }
+}
+
 TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute") {
   FakeBackend on;
   const Conditions nhwc{.dtype = DType::f32, .layout = Layout::nhwc};
@@ -90,6 +130,13 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(SigmoidCrossEntropy{}, {{2, 3, 1, 2}, {2, 3, 1, 2}}));
   CHECK(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 1, 1}}));
   CHECK_FALSE(takes(Embedding{.vocabulary = 3, .features = 2}, {{2, 1, 4, 1}}));
+  for (const Op& op : {Op{Clip{.low = 0, .high = 6}}, Op{HardSigmoid{}}, Op{HardSwish{}}, Op{Silu{}}})
+    CHECK(takes(op, {{2, 3, 2, 2}}));
+  CHECK(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 2, 2}}));
+  CHECK_FALSE(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));
+  CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
+  CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
+  CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
 }
 
 TEST_CASE("cudnn: each of the six workloads can be planned, run and updated") {

@@ -1,6 +1,7 @@
 // Cost of every pass of every op, by hand.
 
 #include <climits>
+#include <tuple>
 
 #include "lamina/error.h"
 #include "lamina/op.h"
@@ -137,6 +138,24 @@ TEST_CASE("a dropout reads its step, one word of eight bytes") {
   CHECK(cost(Dropout{}, x, Pass::backward_data).bytes == 88);
 }
 
+TEST_CASE("pointwise ops read x or y for their gradients") {
+  const std::vector<Shape> x{{1, 10, 1, 1}};
+  for (const auto& [op, forward, backward] : std::vector<std::tuple<Op, double, double>>{
+           {Clip{.low = 0, .high = 6}, 20, 20}, {HardSigmoid{}, 40, 20}, {HardSwish{}, 50, 40}, {Silu{}, 40, 80}}) {
+    check(op, x, Pass::forward, forward, 20);
+    check(op, x, Pass::backward_data, backward, 30);
+    check(op, x, Pass::backward_params, 0, 0);
+  }
+}
+
+TEST_CASE("a product reads both factors for both gradients, and a plane's factor is summed") {
+  const Shape x{2, 3, 2, 2};
+  check(Multiply{}, {x, x}, Pass::forward, 24, 72);
+  check(Multiply{}, {x, x}, Pass::backward_data, 48, 48 + 24 + 48);
+  check(Multiply{}, {x, {2, 3, 1, 1}}, Pass::forward, 24, 54);
+  check(Multiply{}, {x, {2, 3, 1, 1}}, Pass::backward_data, 72, 30 + 24 + 30);
+}
+
 TEST_CASE("joins and slices move what they touch") {
   const Shape x{1, 4, 1, 1};
   check(Add{}, {x, x, x}, Pass::forward, 8, 16);
@@ -145,6 +164,9 @@ TEST_CASE("joins and slices move what they touch") {
   check(Concat{}, {x, x}, Pass::backward_data, 0, 16);
   check(Slice{.first = 1, .channels = 2}, {x}, Pass::forward, 0, 4);
   check(Slice{.first = 1, .channels = 2}, {x}, Pass::backward_data, 0, 6);
+  check(ChannelShuffle{2}, {x}, Pass::forward, 0, 8);
+  check(Pad{.before = 1, .after = 0}, {x}, Pass::forward, 0, 20);
+  check(Pad{.before = 1, .after = 0}, {x}, Pass::backward_data, 0, 8);
   check(Input{x}, {}, Pass::forward, 0, 0);
 }
 

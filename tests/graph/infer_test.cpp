@@ -162,6 +162,18 @@ TEST_CASE("joins and slices") {
   CHECK(y(Slice{.first = 8, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
 }
 
+TEST_CASE("products, borders and shuffles") {
+  CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}) == Shape{2, 3, 4, 5});
+  CHECK(y(Multiply{}, {{2, 3, 4, 5}, {2, 3, 1, 1}}) == Shape{2, 3, 4, 5});
+  CHECK(y(Pad{.before = {1, 2}, .after = {3, 4}}, {{2, 3, 4, 5}}) == Shape{2, 3, 8, 11});
+  CHECK(y(ChannelShuffle{3}, {{2, 6, 4, 5}}) == Shape{2, 6, 4, 5});
+  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 1, 1}, {2, 3, 4, 5}}), ShapeError);  // the factor comes second
+  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {1, 3, 1, 1}}), ShapeError);
+  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 1}}), ShapeError);
+  CHECK_THROWS_AS(infer(Multiply{}, {{2, 3, 4, 5}}), ShapeError);
+  CHECK_THROWS_AS(infer(ChannelShuffle{4}, {{2, 6, 4, 5}}), ShapeError);
+}
+
 TEST_CASE("an error names the op with its numbers, the reason, and every shape") {
   CHECK(complaint(Conv{.channels = 64, .kernel = 7, .stride = 2}, {{1, 3, 5, 224}}) ==
         "conv(64, 7x7, stride 2x2): a window of 7 rows does not fit into 5; x: 1x3x5x224");
@@ -205,7 +217,10 @@ TEST_CASE("numbers out of range are refused by name") {
       BatchNorm{.momentum = -0.1}, BatchNorm{.momentum = 1.1}, BatchNorm{.momentum = not_a_number}, Lrn{.size = 0},
       Lrn{.alpha = not_a_number}, Lrn{.alpha = -1}, Lrn{.beta = infinity}, Lrn{.k = 0}, Dropout{.rate = 1},
       Dropout{.rate = -0.5}, Dropout{.rate = not_a_number}, Slice{.first = -1, .channels = 1},
-      Slice{.first = 0, .channels = 0});
+      Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0}, Clip{.low = not_a_number, .high = 0},
+      Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0}, HardSigmoid{.alpha = infinity},
+      HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1}, Pad{.before = 0, .after = {0, -1}},
+      Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0}, ChannelShuffle{-2});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);
 }
@@ -219,7 +234,8 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       MaxPool{.window = huge, .stride = huge}, MaxPool{.window = huge, .stride = 1, .pad = huge},
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
-      Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN});
+      Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
+      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }

@@ -73,7 +73,15 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Lstm{
             .hidden = 128, .steps = Steps::last, .gates = Gates::hard_sigmoid, .reverse = true, .vocabulary = 57}}) ==
         "lstm(128, last step, hard sigmoid, reverse, vocabulary 57)");
+  CHECK(to_string(Op{Clip{.low = 0, .high = 6}}) == "clip(0, 6)");
+  CHECK(to_string(Op{HardSigmoid{}}) == "hard_sigmoid");
+  CHECK(to_string(Op{HardSigmoid{.alpha = 0.2, .beta = 0.25}}) == "hard_sigmoid(alpha 0.2, beta 0.25)");
+  CHECK(to_string(Op{HardSwish{}}) == "hard_swish");
+  CHECK(to_string(Op{Silu{}}) == "silu");
   CHECK(to_string(Op{Add{}}) == "add");
+  CHECK(to_string(Op{Multiply{}}) == "multiply");
+  CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
+  CHECK(to_string(Op{ChannelShuffle{2}}) == "channel_shuffle(groups 2)");
   CHECK(to_string(Op{Concat{}}) == "concat");
   CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");
 }

@@ -79,6 +79,17 @@ struct Describe {
   Described operator()(const Softmax&) const { return {.type = "Softmax"}; }
   Described operator()(const Sigmoid&) const { return {.type = "Sigmoid"}; }
   Described operator()(const Tanh&) const { return {.type = "Tanh"}; }
+  Described operator()(const Clip& op) const {
+    return {.type = "Hardtanh", .extra = "min=" + text(op.low) + " max=" + text(op.high)};
+  }
+  Described operator()(const HardSigmoid&) const { return {.type = "Hardsigmoid"}; }
+  Described operator()(const HardSwish&) const { return {.type = "Hardswish"}; }
+  Described operator()(const Silu&) const { return {.type = "SiLU"}; }
+  Described operator()(const Multiply&) const { return {.type = "Mul"}; }
+  Described operator()(const Pad&) const { return {.type = "ConstantPad2d"}; }
+  Described operator()(const ChannelShuffle& op) const {
+    return {.type = "ChannelShuffle", .groups = std::to_string(op.groups)};
+  }
   Described operator()(const SoftmaxCrossEntropy&) const { return {.type = "CrossEntropyLoss"}; }
   Described operator()(const SigmoidCrossEntropy&) const { return {.type = "BCEWithLogitsLoss"}; }
   Described operator()(const Embedding&) const { return {.type = "Embedding"}; }

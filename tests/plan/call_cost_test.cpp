@@ -20,13 +20,16 @@ namespace {
 const std::vector<Pass> both{Pass::backward_params, Pass::backward_data};
 constexpr double map = 96;
 
-/// A chain of ops that runs as one unit, over an input of 2x3x4x4 (96 elements); an Add takes a second input.
+/// A chain of ops that runs as one unit, over an input of 2x3x4x4 (96 elements); an Add or Multiply takes a second
+/// input.
 struct Chain {
   Graph graph{"chain"};
   planner::Units units;
 
   explicit Chain(const std::vector<Op>& ops, bool input_gradient = true) {
-    const auto is_add = [](const Op& op) { return std::holds_alternative<Add>(op); };
+    const auto is_add = [](const Op& op) {
+      return std::holds_alternative<Add>(op) || std::holds_alternative<Multiply>(op);
+    };
     std::vector<Value> inputs = {graph.input({2, 3, 4, 4}, "x")};
     if (std::any_of(ops.begin(), ops.end(), is_add)) inputs.push_back(graph.input({2, 3, 4, 4}, "other"));
     Value y = inputs.front();
@@ -75,11 +78,19 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Softmax{},
                                Sigmoid{},
                                Tanh{},
+                               Clip{.low = 0, .high = 6},
+                               HardSigmoid{},
+                               HardSwish{},
+                               Silu{},
                                Add{},
+                               Multiply{},
+                               Pad{.before = 1, .after = {0, 2}},
+                               ChannelShuffle{3},
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {
     const Chain chain({op});
-    const std::vector<Shape> x(std::holds_alternative<Add>(op) ? 2 : 1, Shape{2, 3, 4, 4});
+    const bool two = std::holds_alternative<Add>(op) || std::holds_alternative<Multiply>(op);
+    const std::vector<Shape> x(two ? 2 : 1, Shape{2, 3, 4, 4});
     for (const Pass pass :
          {Pass::forward, Pass::backward_params, Pass::backward_data, Pass::recompute, Pass::prepare}) {
       CAPTURE(to_string(op), to_string(pass));

@@ -25,10 +25,19 @@ bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<Sigm
 /// Whether the op is computed on nhwc tensors. A fully connected op flattens them in their own order, and its weights
 /// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
-  if (holds<Dropout>(spec.op) || holds<Lrn>(spec.op) || holds<Lstm>(spec.op) || spec.y.dtype != DType::f32)
+  const Op& op = spec.op;
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype != DType::f32)
     return false;
-  const bool only_without_pixels = holds<Softmax>(spec.op) || holds<Embedding>(spec.op) || is_loss(spec.op);
+  const bool of_planes = holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape;
+  const bool only_without_pixels =
+      holds<Softmax>(op) || holds<Embedding>(op) || holds<ChannelShuffle>(op) || is_loss(op) || of_planes;
   return !only_without_pixels || spec.x[0].shape.plane() == 1;
+}
+
+/// Ops of our kernels, whose images may have gaps between them.
+bool is_own_with_pitch(const Op& op) {
+  return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
+         holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
 void check_tensor(const Spec& spec, const TensorSpec& tensor) {
@@ -149,7 +158,7 @@ bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
   return holds<Conv>(spec.op) || holds<Add>(spec.op) || holds<Concat>(spec.op) || holds<Slice>(spec.op) ||
-         (holds<Dropout>(spec.op) && spec.y.layout == Layout::nchw);
+         ((holds<Dropout>(spec.op) || is_own_with_pitch(spec.op)) && spec.y.layout == Layout::nchw);
 }
 
 Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {

@@ -58,7 +58,35 @@ Lowered::Step launches(const Launcher& on, Pass pass, Function function, std::si
   return launches_on(on.stream, on.backend, {pass}, "direct", std::move(function), workspace_bytes);
 }
 
-// Each in the file of the op's name. The algorithm's name is "direct".
+/// The steps of an op without parameters: forward; in training recompute, which is the same, and backward.
+template <class Forward, class Backward>
+void add_launches(Lowered& unit, const Spec& spec, const Launcher& on, const Forward& forward,
+                  const Backward& backward) {
+  unit.steps.push_back(launches(on, Pass::forward, forward));
+  if (spec.mode == Mode::inference) return;
+  unit.steps.push_back(launches(on, Pass::recompute, forward));
+  unit.steps.push_back(launches(on, Pass::backward_data, backward));
+}
+
+/// For kernels that take elements in any order: a tensor of nhwc is without gaps, and so a row per image in any layout.
+template <class T>
+View<T> elements(const Tensor& tensor) {
+  View<T> row = view<T>(tensor);
+  if (tensor.layout == Layout::nhwc) row.pitch = tensor.shape.image();
+  return row;
+}
+
+// Each in the file of the op's name, or of its kind: pointwise.cpp, moves.cpp. The algorithm's name is "direct".
+Lowered lower(const Relu&, const Spec&, const Launcher&);
+Lowered lower(const Sigmoid&, const Spec&, const Launcher&);
+Lowered lower(const Tanh&, const Spec&, const Launcher&);
+Lowered lower(const Clip&, const Spec&, const Launcher&);
+Lowered lower(const HardSigmoid&, const Spec&, const Launcher&);
+Lowered lower(const HardSwish&, const Spec&, const Launcher&);
+Lowered lower(const Silu&, const Spec&, const Launcher&);
+Lowered lower(const Multiply&, const Spec&, const Launcher&);
+Lowered lower(const Pad&, const Spec&, const Launcher&);
+Lowered lower(const ChannelShuffle&, const Spec&, const Launcher&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Launcher&);
 Lowered lower(const Embedding&, const Spec&, const Launcher&);

@@ -88,11 +88,18 @@ LAMINA_API Value dropout(Value x, std::string name, Dropout op = {});
 LAMINA_API Value softmax(Value x, std::string name = {});
 LAMINA_API Value sigmoid(Value x, std::string name = {});
 LAMINA_API Value tanh(Value x, std::string name = {});
+LAMINA_API Value clip(Value x, std::string name, Clip op);
+LAMINA_API Value hard_sigmoid(Value x, std::string name = {}, HardSigmoid op = {});
+LAMINA_API Value hard_swish(Value x, std::string name = {});
+LAMINA_API Value silu(Value x, std::string name = {});
 LAMINA_API Value softmax_cross_entropy(Value logits, Value labels, std::string name = {}, SoftmaxCrossEntropy op = {});
 LAMINA_API Value sigmoid_cross_entropy(Value logits, Value labels, std::string name = {}, SigmoidCrossEntropy op = {});
 LAMINA_API Value embedding(Value ids, std::string name, Embedding op);
 LAMINA_API Value lstm(Value x, std::string name, Lstm op);
 LAMINA_API Value add(Value a, Value b, std::string name = {});
+LAMINA_API Value multiply(Value a, Value b, std::string name = {});
+LAMINA_API Value pad(Value x, std::string name, Pad op);
+LAMINA_API Value channel_shuffle(Value x, std::string name, ChannelShuffle op);
 LAMINA_API Value concat(const std::vector<Value>& x, std::string name = {});
 LAMINA_API Value slice(Value x, std::string name, Slice op);
 

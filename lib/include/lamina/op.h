@@ -148,6 +148,36 @@ struct Tanh {
   bool operator==(const Tanh&) const = default;
 };
 
+/// y = min(max(x, low), high); dx = dy where low < x < high, else 0, as in ReLU6 = Clip{.low = 0, .high = 6}.
+/// A bound may be infinite. A NaN stays a NaN. ShapeError: low above high, a bound that is NaN or, if finite, beyond
+/// f32.
+struct Clip {
+  double low;
+  double high;
+  bool operator==(const Clip&) const = default;
+};
+
+/// y = min(max(alpha x + beta, 0), 1); dx = alpha dy where 0 < y < 1, else 0. A NaN stays a NaN.
+/// The defaults are PyTorch's; ONNX has alpha 0.2. ShapeError: alpha or beta not finite in f32.
+struct HardSigmoid {
+  double alpha = 1.0 / 6;
+  double beta = 0.5;
+  bool operator==(const HardSigmoid&) const = default;
+};
+
+/// y = x min(max(x / 6 + 1/2, 0), 1); dx = 0 for x <= -3, dy for x >= 3, else dy (x / 3 + 1/2).
+/// Howard and others: Searching for MobileNetV3, 2019, section 5.2.
+struct HardSwish {
+  bool operator==(const HardSwish&) const = default;
+};
+
+/// y = x s with s = 1 / (1 + exp(-x)); dx = dy s (1 + x (1 - s)). Minus infinity gives 0.
+/// One op and not a Multiply with a Sigmoid: it keeps x alone, where the two keep x and s, and passes over memory once.
+/// Elfwing and others, 2017; Ramachandran and others, 2017 (Swish with beta 1).
+struct Silu {
+  bool operator==(const Silu&) const = default;
+};
+
 /// The loss of a softmax, from logits, and its accuracy. A row is one pixel of one image.
 ///
 /// x: logits N x C x H x W, labels N x 1 x H x W: the class of each row as a whole number     y: 1 x 2 x 1 x 1
@@ -224,6 +254,30 @@ struct Add {
   bool operator==(const Add&) const = default;
 };
 
+/// y = x[0] x[1]. x[1] has the shape of x[0], or is N x C x 1 x 1: one factor for each plane (squeeze-and-excitation).
+/// dx[0] = dy x[1]; dx[1] = dy x[0], of planes its sum over h, w. ShapeError: other shapes.
+struct Multiply {
+  bool operator==(const Multiply&) const = default;
+};
+
+/// y[n,c,p,q] = x[n, c, p - before.h, q - before.w], and `value` where that is outside x.
+/// y: N x C x before.h + H + after.h x before.w + W + after.w
+/// The gradient of x is the part of dy inside. ShapeError: a negative side, an extent above 2^31 - 1, a value that is
+/// NaN or, if finite, beyond f32.
+struct Pad {
+  Size before;  ///< rows above, columns on the left
+  Size after;   ///< rows below, columns on the right
+  double value = 0;
+  bool operator==(const Pad&) const = default;
+};
+
+/// y[n, i groups + g, h, w] = x[n, g C/groups + i, h, w]: the first channels of all groups, then the second, ...
+/// ShapeError: C is not divisible by groups. Zhang and others: ShuffleNet, 2017, section 3.1.
+struct ChannelShuffle {
+  int groups;
+  bool operator==(const ChannelShuffle&) const = default;
+};
+
 /// Concatenates the inputs along the channel axis; n, h, w equal.
 struct Concat {
   bool operator==(const Concat&) const = default;
@@ -237,9 +291,9 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op =
-    std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected, Dropout,
-                 Softmax, Sigmoid, Tanh, SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding, Lstm, Add, Concat, Slice>;
+using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
+                        Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy,
+                        SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, Pad, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

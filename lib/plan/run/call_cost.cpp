@@ -3,8 +3,9 @@
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
 // backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from:
 //             the input of convolution, fully connected, LSTM, batch norm and LRN, logits and labels, ids, the weight,
-//             the y of softmax, sigmoid and tanh, and y if the unit ends in a ReLU and its backend reads the mask from
-//             y; of an embedding's table only as many rows are read as there are ids
+//             of hard swish and SiLU, the other input of a multiplication, the y of softmax, sigmoid, tanh, clip and
+//             hard sigmoid, and y if the unit ends in a ReLU and its backend reads the mask from y; of an embedding's
+//             table only as many rows are read as there are ids
 
 #include "call_cost.h"
 
@@ -110,11 +111,14 @@ class Border {
         touch(Part::gradient, unit_.x[j], 0, unit_.spec.x[j].shape, dtype());
     for (const NodeId i : unit_.nodes) {
       if (!wants_dx(nodes_, i, wanted_)) continue;
-      if (is<BatchNorm, Lrn>(nodes_[i].op)) touch_value(nodes_.inputs(i).front());
+      if (is<BatchNorm, Lrn, HardSwish, Silu>(nodes_[i].op)) touch_value(nodes_.inputs(i).front());
       if (is<BatchNorm>(nodes_[i].op)) touch_parameters(i, Part::parameter, 2);
       if (is<Conv, FullyConnected>(nodes_[i].op)) touch_parameters(i, Part::parameter, 1);
       if (is<Lstm>(nodes_[i].op)) touch_parameters(i, Part::parameter, 2);
-      if (is<Softmax, Sigmoid, Tanh>(nodes_[i].op)) touch_value(i);
+      if (is<Softmax, Sigmoid, Tanh, Clip, HardSigmoid>(nodes_[i].op)) touch_value(i);
+      if (is<Multiply>(nodes_[i].op))
+        for (const std::size_t k : {0, 1})
+          if (wanted_[nodes_.inputs(i)[k]]) touch_value(nodes_.inputs(i)[1 - k]);
       if (is<SoftmaxCrossEntropy, SigmoidCrossEntropy>(nodes_[i].op))
         for (const NodeId x : nodes_.inputs(i)) touch_value(x);
       if (is<Dropout>(nodes_[i].op)) touch_state(i);

@@ -40,10 +40,19 @@ Lrn random_lrn(Dice& dice) {
   return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
 
+Op random_pointwise(Dice& dice) {
+  switch (dice(0, 3)) {
+    case 0: return Clip{.low = dice(-4, 0) * 0.25, .high = dice(1, 4) * 0.25};
+    case 1: return HardSigmoid{.alpha = dice(1, 4) * 0.25, .beta = 0.5};
+    case 2: return HardSwish{};
+    default: return Silu{};
+  }
+}
+
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 17)) {
+  switch (dice(0, 20)) {
     case 0:
     case 1:
     case 2:
@@ -68,6 +77,13 @@ Case draw_case(Dice& dice) {
     case 13: return {"random", dice.chance(0.5) ? Op{Sigmoid{}} : Op{Tanh{}}, {x}};
     case 14: return {"random", SoftmaxCrossEntropy{.clip = dice.chance(0.3) ? 0.2 : 0}, {x, one_channel}};
     case 15: return {"random", SigmoidCrossEntropy{.clip = dice.chance(0.3) ? 0.3 : 0}, {x, x}};
+    case 17: return {"random", random_pointwise(dice), {x}};
+    case 18: return {"random", Multiply{}, {x, dice.chance(0.5) ? x : Shape{x.n, x.c, 1, 1}}};
+    case 19: {
+      const Pad pad{.before = {dice(0, 3), dice(0, 3)}, .after = {dice(0, 3), dice(0, 3)}, .value = dice(-2, 2) * 0.5};
+      return {"random", pad, {x}};
+    }
+    case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);

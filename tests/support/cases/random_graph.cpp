@@ -20,7 +20,7 @@ class Builder {
   }
 
   void step() {
-    switch (dice_(0, 15)) {
+    switch (dice_(0, 19)) {
       case 0:
       case 1: return convolution();
       case 2: return pooling();
@@ -36,6 +36,10 @@ class Builder {
       case 12: return part();
       case 13: return dice_.chance(0.5) ? keep(sigmoid(read(), name("sigmoid"))) : keep(tanh(read(), name("tanh")));
       case 14: return sequence();
+      case 15: return pointwise();
+      case 16: return product();
+      case 17: return border();
+      case 18: return shuffle();
       default: return residual();
     }
   }
@@ -145,6 +149,41 @@ class Builder {
     const Value x = read();
     const int channels = dice_(1, x.shape().c);
     keep(slice(x, name("slice"), {.first = dice_(0, x.shape().c - channels), .channels = channels}));
+  }
+
+  void pointwise() {
+    const Value x = read();
+    switch (dice_(0, 3)) {
+      case 0: return keep(clip(x, name("clip"), {.low = dice_(-4, 0) * 0.25, .high = dice_(1, 4) * 0.25}));
+      case 1: return keep(hard_sigmoid(x, name("hard_sigmoid")));
+      case 2: return keep(hard_swish(x, name("hard_swish")));
+      default: return keep(silu(x, name("silu")));
+    }
+  }
+
+  /// Products with numbers between -1 and 1, so that chains of them do not grow: gates of planes or of elements,
+  /// squares.
+  void product() {
+    const Value x = read();
+    if (dice_.chance(0.5)) {
+      const Value mean = global_average_pool(x, name("global_average_pool"));
+      const Value gate = conv(mean, name("gate"), {.channels = x.shape().c, .kernel = 1});
+      return keep(multiply(x, sigmoid(gate, name("sigmoid")), name("multiply")));
+    }
+    const Value limited = tanh(dice_.chance(0.5) ? x : shortcut(x.shape()), name("tanh"));
+    const Value other = dice_.chance(0.3) ? limited : x;
+    keep(dice_.chance(0.5) ? multiply(limited, other, name("multiply")) : multiply(other, limited, name("multiply")));
+  }
+
+  void border() {
+    const Value x = read();
+    keep(pad(x, name("pad"),
+             {.before = {dice_(0, 1), dice_(0, 1)}, .after = {dice_(0, 1), dice_(0, 1)}, .value = dice_(-1, 1) * 0.5}));
+  }
+
+  void shuffle() {
+    const Value x = read();
+    keep(channel_shuffle(x, name("shuffle"), {x.shape().c % 2 == 0 ? 2 : x.shape().c}));
   }
 
   /// Ids as vectors, as a sequence or as a map.

@@ -225,6 +225,38 @@ struct OpBounds {
     return elementwise([](double value) { return 1 + value * value; });
   }
 
+  Bounds operator()(const Clip&) const { return exact(run_oracle(c, feed)); }
+
+  /// y and dx are sums of terms: those of y as a function of x, those of dx / dy likewise.
+  template <class Terms, class SlopeTerms>
+  Bounds of_terms(const Terms& terms, const SlopeTerms& slope_terms, double count) const {
+    Bounds bounds = exact(run_oracle(c, feed));
+    for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
+      bounds.y.terms[i] = terms(feed.x[0][i]);
+      if (training) bounds.dx[0].terms[i] = std::abs(feed.dy[i]) * slope_terms(feed.x[0][i]);
+    }
+    bounds.y.count = count;
+    if (training) bounds.dx[0].count = 3 * count;
+    return bounds;
+  }
+  Bounds operator()(const HardSigmoid& op) const {
+    return of_terms([&](double value) { return std::abs(op.alpha * value) + std::abs(op.beta); },
+                    [&](double) { return std::abs(op.alpha); }, 8);
+  }
+  Bounds operator()(const HardSwish&) const {
+    return of_terms([](double value) { return std::abs(value) * (std::abs(value) / 6 + 0.5); },
+                    [](double value) { return std::abs(value) / 3 + 0.5; }, 8);
+  }
+  Bounds operator()(const Silu&) const {
+    const auto s = [](double value) { return 1 / (1 + std::exp(-value)); };
+    return of_terms([&](double value) { return std::abs(value) * s(value); },
+                    [&](double value) { return s(value) * (1 + std::abs(value)); }, 9);
+  }
+
+  Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
+  Bounds operator()(const Pad&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const ChannelShuffle&) const { return exact(run_oracle(c, feed)); }
+
   /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss, and those of its gradient.
   struct Rows {
     double count = 0, terms = 0;

@@ -13,7 +13,7 @@
 
 #include "../../../../kernels/bias.h"
 #include "../../../../kernels/gemm/im2col.h"
-#include "../../../../kernels/relu.h"
+#include "../../../../kernels/pointwise.h"
 #include "../../../device/blas/blas.h"
 #include "conv.h"
 #include "support/rounding.h"
@@ -171,8 +171,8 @@ class Run {
   View<const T> dy_of(int first, int count) const {
     const View<const T> dy = images_of<const T>(args_->dy, first, count);
     if (!c_.relu) return dy;
-    relu_backward(stream_, images_of<const T>(args_->y, first, count), dy,
-                  View<T>{masked_, count, dy.c, dy.h, dy.w, dy.image()}, false);
+    pointwise_backward(stream_, pointwise::Relu{}, images_of<const T>(args_->y, first, count), dy,
+                       View<T>{masked_, count, dy.c, dy.h, dy.w, dy.image()}, false);
     return {masked_, count, dy.c, dy.h, dy.w, dy.image()};
   }
 

@@ -10,7 +10,7 @@
 
 #include "../../../../kernels/bias.h"
 #include "../../../../kernels/gemm/gemm.h"
-#include "../../../../kernels/relu.h"
+#include "../../../../kernels/pointwise.h"
 #include "../../../device/blas/blas.h"
 #include "../common.h"
 #include "support/rounding.h"
@@ -124,8 +124,8 @@ template <class T>
 Matrix<const T> masked_dy(Stream stream, const Layer& l, const Args& args) {
   if (!l.relu) return rows_of<T>(args.dy);
   T* const masked = static_cast<T*>(args.workspace);
-  relu_backward(stream, view<const T>(args.y), view<const T>(args.dy),
-                View<T>{masked, l.images, l.outputs, 1, 1, l.outputs}, false);
+  pointwise_backward(stream, pointwise::Relu{}, view<const T>(args.y), view<const T>(args.dy),
+                     View<T>{masked, l.images, l.outputs, 1, 1, l.outputs}, false);
   return {masked, l.outputs};
 }
 

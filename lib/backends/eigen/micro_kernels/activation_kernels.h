@@ -1,5 +1,5 @@
 #pragma once
-// The logistic function and tanh of rows, and one step of an LSTM: what each instruction set fills a table with.
+// The logistic function, tanh and SiLU of rows, and one step of an LSTM: what each instruction set fills a table with.
 
 #include <cstdint>
 
@@ -35,11 +35,15 @@ struct LstmCellGradient {
 };
 
 /// Errors: with u the unit roundoff, `logistic` and `tanh` err by at most 8 u of the exact value, and `logistic` by at
-/// most twice the least normal number where that is more. activations_body.inc derives it. A NaN stays a NaN.
+/// most twice the least normal number where that is more. activations_body.inc derives it. `silu`, x logistic(x), errs
+/// by one rounding more, and by at most 2^-119 (f32) where exp(x) is below the least normal number; `silu_slope`, its
+/// derivative, by at most 24 u logistic(x) (1 + |x|). A NaN stays a NaN. An element has the same bits wherever it is.
 template <class T>
 struct ActivationKernels {
   void (*logistic)(T* to, const T* from, std::int64_t count);
   void (*tanh)(T* to, const T* from, std::int64_t count);
+  void (*silu)(T* to, const T* from, std::int64_t count);
+  void (*silu_slope)(T* to, const T* from, std::int64_t count);
   void (*lstm_cell)(const LstmCell<T>&);
   void (*lstm_cell_gradient)(const LstmCellGradient<T>&);
 };

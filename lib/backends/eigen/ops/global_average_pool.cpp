@@ -5,26 +5,13 @@
 namespace lamina::eigen {
 namespace {
 
-/// In 32 interleaved sums, so that the additions run side by side and their errors stay small.
-template <class T>
-T sum(const T* x, std::int64_t count) {
-  constexpr std::int64_t lanes = 32;
-  T sums[lanes] = {};
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane];
-  for (std::int64_t lane = 0; i < count; ++i, ++lane) sums[lane] += x[i];
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  return sums[0];
-}
-
 template <class T>
 void forward(Pool& pool, const Args& args) {
   const Shape& shape = args.x[0].shape;
   const std::int64_t plane = shape.plane();
   split_planes(pool, shape, [&](std::int64_t n, std::int64_t c) {
-    image<T>(args.y, n)[c] = sum(image<const T>(args.x[0], n) + c * plane, plane) / static_cast<T>(plane);
+    const T* const x = image<const T>(args.x[0], n) + c * plane;
+    image<T>(args.y, n)[c] = interleaved_sum<T>(plane, [x](std::int64_t i) { return x[i]; }) / static_cast<T>(plane);
   });
 }
 

@@ -89,9 +89,15 @@ void backward(Pool& pool, const Args& args, bool adds) {
 }  // namespace
 
 Lowered lower(const Softmax&, const Spec& spec, const Choice&, const Context& context) {
-  return lower_in_place(
-      spec, context.pool, []<class T>(Pool& pool, const Args& args) { forward<T>(pool, args); },
-      []<class T>(Pool& pool, const Args& args, bool adds) { backward<T>(pool, args, adds); });
+  Lowered unit = in_place_unit(spec);
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool = context.pool](const Args& args) { forward<T>(pool, args); },
+        [&pool = context.pool, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) backward<T>(pool, args, adds);
+        });
+  });
+  return unit;
 }
 
 }  // namespace lamina::eigen

@@ -29,8 +29,9 @@ decltype(auto) with_type(DType dtype, Function&& function) {
   throw Unsupported("eigen: no " + std::string(to_string(dtype)) + "; it computes in f32 and f64");
 }
 
-// One per op, each in the file of the op's name. `spec.op` holds the op; the algorithm's name is "direct" if there
-// is only one. They fill every vector of Lowered, one entry per x, and steps for the passes of spec.mode only.
+// One per op, each in the file of the op's name, or of its kind: pointwise.cpp, moves.cpp. `spec.op` holds the op; the
+// algorithm's name is "direct" if there is only one. They fill every vector of Lowered, one entry per x, and steps for
+// the passes of spec.mode only.
 Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);
@@ -43,11 +44,18 @@ Lowered lower(const Dropout&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Sigmoid&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Tanh&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Clip&, const Spec&, const Choice&, const Context&);
+Lowered lower(const HardSigmoid&, const Spec&, const Choice&, const Context&);
+Lowered lower(const HardSwish&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Silu&, const Spec&, const Choice&, const Context&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Choice&, const Context&);
 Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Embedding&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Add&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Multiply&, const Spec&, const Choice&, const Context&);
+Lowered lower(const Pad&, const Spec&, const Choice&, const Context&);
+Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Concat&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Slice&, const Spec&, const Choice&, const Context&);
 

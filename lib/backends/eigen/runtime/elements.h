@@ -65,21 +65,6 @@ void split_chunks(Pool& pool, const Shape& shape, std::int64_t chunk, std::int64
   });
 }
 
-/// The unit of an op that may work in place and computes its gradient from y and dy:
-/// forward<T>(pool, args), backward<T>(pool, args, adds).
-template <class Forward, class Backward>
-Lowered lower_in_place(const Spec& spec, Pool& pool, Forward forward, Backward backward) {
-  Lowered unit = in_place_unit(spec);
-  with_type(spec.y.dtype, [&]<class T>() {
-    add_steps(
-        unit, spec, [&pool, forward](const Args& args) { forward.template operator()<T>(pool, args); },
-        [&pool, backward, adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0)) backward.template operator()<T>(pool, args, adds);
-        });
-  });
-  return unit;
-}
-
 /// Calls function(std::true_type) or function(std::false_type): a flag that the compiler sees.
 template <class Function>
 void with_flag(bool flag, Function&& function) {
@@ -97,6 +82,21 @@ void put(T* to, const T* from, std::int64_t count, bool adds) {
     LAMINA_INDEPENDENT
     for (std::int64_t i = 0; i < count; ++i) to[i] = add ? to[i] + from[i] : from[i];
   });
+}
+
+/// The sum of term(i) for i below `count`, in 32 interleaved sums, so that the additions run side by side and their
+/// errors stay small.
+template <class T, class Term>
+T interleaved_sum(std::int64_t count, Term&& term) {
+  constexpr std::int64_t lanes = 32;
+  T sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(i + lane);
+  for (std::int64_t lane = 0; i < count; ++i, ++lane) sums[lane] += term(i);
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
 }
 
 /// Prefetches elements that will soon be read, or written; the addresses may be out of bounds. A processor whose own

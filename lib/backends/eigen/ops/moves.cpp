@@ -1,0 +1,92 @@
+// Ops that move elements and compute nothing: a constant border, channels in another order.
+
+#include "../runtime/elements.h"
+
+namespace lamina::eigen {
+namespace {
+
+constexpr std::int64_t grain = 4096;  // elements; less is not worth waking a thread
+
+template <class T>
+void pad_rows(Pool& pool, const Args& args, const Pad& op) {
+  const Tensor &x = args.x[0], &y = args.y;
+  const std::int64_t height = y.shape.h, width = y.shape.w, inside = x.shape.w;
+  const T value = static_cast<T>(op.value);
+  pool.split(y.shape.count() / width, std::max<std::int64_t>(1, grain / width),
+             [&](std::int64_t from, std::int64_t to) {
+               for (std::int64_t i = from; i < to; ++i) {
+                 const std::int64_t plane = i / height, n = plane / y.shape.c, c = plane % y.shape.c,
+                                    h = i % height - op.before.h;
+                 T* const row = image<T>(y, n) + (c * height + i % height) * width;
+                 if (h < 0 || h >= x.shape.h) {
+                   std::fill_n(row, width, value);
+                   continue;
+                 }
+                 std::fill_n(row, op.before.w, value);
+                 std::copy_n(image<const T>(x, n) + (c * x.shape.h + h) * inside, inside, row + op.before.w);
+                 std::fill_n(row + op.before.w + inside, op.after.w, value);
+               }
+             });
+}
+
+template <class T>
+void unpad_rows(Pool& pool, const Args& args, const Pad& op, bool adds) {
+  const Tensor &dx = args.dx[0], &dy = args.dy;
+  const std::int64_t height = dx.shape.h, width = dx.shape.w;
+  pool.split(dx.shape.count() / width, std::max<std::int64_t>(1, grain / width),
+             [&](std::int64_t from, std::int64_t to) {
+               for (std::int64_t i = from; i < to; ++i) {
+                 const std::int64_t plane = i / height, n = plane / dx.shape.c, c = plane % dx.shape.c;
+                 const std::int64_t row = c * dy.shape.h + i % height + op.before.h;
+                 put(image<T>(dx, n) + (c * height + i % height) * width,
+                     image<const T>(dy, n) + row * dy.shape.w + op.before.w, width, adds);
+               }
+             });
+}
+
+/// Channel i groups + g of `to` becomes channel g C/groups + i of `from`. With C/groups in place of groups this is the
+/// inverse.
+template <class T>
+void shuffle(Pool& pool, const Tensor& from, const Tensor& to, std::int64_t groups, bool adds) {
+  const std::int64_t channels = to.shape.c, plane = to.shape.plane(), members = channels / groups;
+  pool.split(to.shape.n * channels, std::max<std::int64_t>(1, grain / plane),
+             [&](std::int64_t first, std::int64_t end) {
+               for (std::int64_t i = first; i < end; ++i) {
+                 const std::int64_t n = i / channels, c = i % channels;
+                 put(image<T>(to, n) + c * plane, image<const T>(from, n) + (c % groups * members + c / groups) * plane,
+                     plane, adds);
+               }
+             });
+}
+
+}  // namespace
+
+Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec, [&pool = context.pool, op](const Args& args) { pad_rows<T>(pool, args, op); },
+        [&pool = context.pool, op, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) unpad_rows<T>(pool, args, op, adds);
+        });
+  });
+  return unit;
+}
+
+Lowered lower(const ChannelShuffle& op, const Spec& spec, const Choice&, const Context& context) {
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  const int members = spec.y.shape.c / op.groups;
+  with_type(spec.y.dtype, [&]<class T>() {
+    add_steps(
+        unit, spec,
+        [&pool = context.pool, op](const Args& args) { shuffle<T>(pool, args.x[0], args.y, op.groups, false); },
+        [&pool = context.pool, members, adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) shuffle<T>(pool, args.dy, args.dx[0], members, adds);
+        });
+  });
+  return unit;
+}
+
+}  // namespace lamina::eigen

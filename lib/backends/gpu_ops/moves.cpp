@@ -1,0 +1,43 @@
+// Ops that move elements and compute nothing: a constant border, channels in another order.
+
+#include "../../../kernels/moves.h"
+
+#include "gpu_ops.h"
+
+namespace lamina::LAMINA_CUDA_SPACE {
+
+Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
+  const Border border{op.before.h, op.before.w};
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [border, value = static_cast<T>(op.value)](Stream stream, const Args& args) {
+          pad_forward(stream, view<const T>(args.x[0]), border, value, view<T>(args.y));
+        },
+        [border, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (wanted(args, 0)) pad_backward(stream, view<const T>(args.dy), border, view<T>(args.dx[0]), adds);
+        });
+  });
+  return unit;
+}
+
+Lowered lower(const ChannelShuffle& op, const Spec& spec, const Launcher& on) {
+  const int groups = op.groups, members = spec.y.shape.c / groups;
+  Lowered unit = empty_unit(spec);
+  unit.recompute_reads_x[0] = true;
+  with_type(on.backend, spec.y.dtype, [&]<class T>() {
+    add_launches(
+        unit, spec, on,
+        [groups](Stream stream, const Args& args) {
+          channel_shuffle(stream, view<const T>(args.x[0]), view<T>(args.y), groups, false);
+        },
+        [members, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
+          if (wanted(args, 0)) channel_shuffle(stream, view<const T>(args.dy), view<T>(args.dx[0]), members, adds);
+        });
+  });
+  return unit;
+}
+
+}  // namespace lamina::LAMINA_CUDA_SPACE

@@ -1,0 +1,71 @@
+// Ops that move elements and compute nothing: pad, channel shuffle.
+
+#include <cmath>
+#include <limits>
+
+#include "lamina/op.h"
+#include "support/backend.h"
+#include "support/cases/example.h"
+#include "support/cases/suite.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"four sides", Pad{.before = {1, 2}, .after = {3, 1}, .value = 0.5}, {{2, 3, 4, 5}}},
+      {"right and below", Pad{.before = 0, .after = 1}, {{2, 3, 4, 4}}},
+      {"left and above", Pad{.before = {2, 3}, .after = 0, .value = -7}, {{1, 2, 1, 1}}},
+      {"nothing", Pad{.before = 0, .after = 0}, {{2, 3, 2, 3}}},
+      {"long", Pad{.before = {5, 1}, .after = {0, 4}, .value = 2}, {{1, 5, 31, 29}}},
+      {"inference", Pad{.before = 1, .after = {0, 2}, .value = 3}, {{2, 3, 4, 5}}, {}, Mode::inference},
+      {"two groups", ChannelShuffle{2}, {{2, 6, 3, 5}}},
+      {"three groups", ChannelShuffle{3}, {{2, 12, 2, 2}}},
+      {"one group", ChannelShuffle{1}, {{2, 3, 2, 3}}},
+      {"groups of one", ChannelShuffle{5}, {{2, 5, 2, 3}}},
+      {"vectors", ChannelShuffle{4}, {{3, 8, 1, 1}}},
+      {"long", ChannelShuffle{2}, {{1, 10, 31, 29}}},
+      {"inference", ChannelShuffle{2}, {{2, 4, 3, 3}}, {}, Mode::inference},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("pad, by hand: each side has its width, and the gradient of the border is dropped") {
+  check_example({"", Pad{.before = {1, 0}, .after = {0, 2}, .value = 9}, {{1, 1, 2, 2}}},
+                {{{1, 2, 3, 4}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {}, {}},
+                {{9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}, {{5, 6, 9, 10}}, {}, {}});
+}
+
+TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second ones") {
+  check_example({"", ChannelShuffle{2}, {{1, 6, 1, 1}}}, {{{1, 2, 3, 4, 5, 6}}, {}, {}, {1, 2, 3, 4, 5, 6}, {}, {}},
+                {{1, 4, 2, 5, 3, 6}, {{1, 3, 5, 2, 4, 6}}, {}, {}});
+}
+
+TEST_CASE("pads of infinity and NaN's neighbours stay where they are") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Case c{"", Pad{.before = {0, 1}, .after = {0, 1}, .value = -infinity}, {{1, 1, 1, 2}}, {}, Mode::inference};
+  for (const DType dtype : element_types()) {
+    const Values y =
+        run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, {{{nan, 5}}, {}, {}, {}, {}, {}}).y;
+    CHECK((y[0] == -infinity && std::isnan(y[1]) && y[2] == 5 && y[3] == -infinity));
+  }
+}
+
+TEST_CASE("pad and channel shuffle agree with the oracle") {
+  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+}
+
+TEST_CASE("pad and channel shuffle are exact in whole numbers") {
+  for (const Case& c : cases()) check_integers(c);
+}
+
+TEST_CASE("pad and channel shuffle have the gradients of their differences") {
+  for (const Case& c : cases())
+    if (c.mode == Mode::training) check_differences(c);
+}
