@@ -223,6 +223,8 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, 65536));
   list("--algorithms", options->algorithms, "Each for all layers that have it; default: by rule");
   app.add_flag("--inference", options->inference, "Inference in place of training")->group(what);
+  app.add_flag("--energy", options->energy, "Joules of a pass of each point, over a window of a second or more")
+      ->group(what);
   app.add_option("--longest_pass", options->longest_pass, "Seconds: larger batches are left out; default: 20")
       ->check(CLI::PositiveNumber)
       ->group(what);

@@ -61,3 +61,25 @@ class Section:
     @property
     def empty(self):
         return not (self.charts or self.tables or self.folded or self.data)
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+    """What a section is called, what it shows, and the command that fills it."""
+
+    name: str
+    title: str
+    short: str
+    lead: str = ""
+    command: str = ""
+
+    def section(self, filled, **more):
+        """With data the section leads into it; without it names the command."""
+        return Section(
+            self.name,
+            self.title,
+            short=self.short,
+            lead=self.lead if filled else "",
+            fill="" if filled else self.command,
+            **more,
+        )

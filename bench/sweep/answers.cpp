@@ -77,12 +77,12 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
   for (const SweepPoint* point : points)
     if (point != best && unpaired_ratio_interval(best->seconds, point->seconds).low <= 1)
       equal.push_back(point->threads);
-  const SweepPoint* fewest =
-      *std::min_element(points.begin(), points.end(), [](auto* a, auto* b) { return a->threads < b->threads; });
-  std::string text = fmt::format("{} thread{} are the fastest", best->threads, best->threads == 1 ? "" : "s");
-  if (fewest != best)
-    text += fmt::format(": with {} a pass takes {}", fewest->threads,
-                        ratio_text(unpaired_ratio_interval(best->seconds, fewest->seconds)));
+  const auto by_threads = [](auto* a, auto* b) { return a->threads < b->threads; };
+  const auto [fewest, most] = std::minmax_element(points.begin(), points.end(), by_threads);
+  const SweepPoint* other = *fewest != best ? *fewest : *most;
+  std::string text = fmt::format("{} the fastest: with {} a pass takes {}",
+                                 best->threads == 1 ? "1 thread is" : fmt::format("{} threads are", best->threads),
+                                 other->threads, ratio_text(unpaired_ratio_interval(best->seconds, other->seconds)));
   if (!equal.empty()) text += fmt::format("; as good within noise: {}", fmt::join(equal, ", "));
   return Answer{"best_threads", best->threads, text + "."};
 }

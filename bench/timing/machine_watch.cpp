@@ -14,25 +14,12 @@
 #include <utility>
 
 #include "stopwatch.h"
+#include "support/system_file.h"
 
 namespace lamina::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::optional<double> number_in(const fs::path& path) {
-  const std::string line = first_line(path);
-  char* end = nullptr;
-  const double value = std::strtod(line.c_str(), &end);
-  return end == line.c_str() ? std::nullopt : std::optional(value);
-}
 
 template <class Take>
 void for_each_in(const fs::path& folder, Take&& take) {

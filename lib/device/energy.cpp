@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -14,25 +12,12 @@
 #include "cuda/nvml.h"
 #include "gpu.h"
 #include "lamina/error.h"
+#include "support/system_file.h"
 
 namespace lamina {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::optional<double> number_of(const fs::path& path) {
-  const std::string line = line_of(path);
-  char* end = nullptr;
-  const double value = std::strtod(line.c_str(), &end);
-  return end == line.c_str() ? std::nullopt : std::optional(value);
-}
 
 /// The packages of the processor; the zones within them (cores, memory) are parts of them, or not counted everywhere.
 class Rapl final : public EnergyCounter {
@@ -41,14 +26,14 @@ class Rapl final : public EnergyCounter {
     std::error_code error;
     std::string unreadable;
     for (fs::directory_iterator each(root, error), end; !error && each != end; each.increment(error)) {
-      const std::string name = line_of(each->path() / "name");
+      const std::string name = first_line(each->path() / "name");
       if (!name.starts_with("package")) continue;
-      const std::optional<double> now = number_of(each->path() / "energy_uj");
+      const std::optional<double> now = number_in(each->path() / "energy_uj");
       if (!now) {
         unreadable = (each->path() / "energy_uj").string();
         continue;
       }
-      zones_.push_back({each->path(), name, *now, number_of(each->path() / "max_energy_range_uj").value_or(0)});
+      zones_.push_back({each->path(), name, *now, number_in(each->path() / "max_energy_range_uj").value_or(0)});
     }
     if (!unreadable.empty())
       throw Unsupported("energy: cannot read " + unreadable + "; only root may, on most systems");
@@ -64,7 +49,7 @@ class Rapl final : public EnergyCounter {
 
   double joules() override {
     for (Zone& zone : zones_) {
-      const std::optional<double> now = number_of(zone.folder / "energy_uj");
+      const std::optional<double> now = number_in(zone.folder / "energy_uj");
       if (!now) throw DeviceError("energy: cannot read " + (zone.folder / "energy_uj").string() + " any more");
       const double step = *now - zone.last;
       microjoules_ += step < 0 ? step + zone.range : step;  // without a known range the sum goes back, which is refused

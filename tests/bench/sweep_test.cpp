@@ -8,6 +8,7 @@
 #include "bench/ended.h"
 #include "support/catch.h"
 #include "sweep/answers.h"
+#include "sweep/time_left.h"
 
 using namespace lamina::bench;
 using namespace lamina::test;
@@ -51,6 +52,9 @@ TEST_CASE("the best number of threads is the fastest, with those that are as goo
   CHECK(found.value == 2);
   CHECK_THAT(found.text, ContainsSubstring("as good within noise: 4"));
   CHECK_THAT(found.text, ContainsSubstring("with 1 a pass takes 1.81"));
+  const Answer one = *best_threads({point(16, 1.0, 1), point(16, 1.5, 2)});
+  CHECK(one.value == 1);
+  CHECK_THAT(one.text, ContainsSubstring("1 thread is the fastest: with 2 a pass takes 1.50"));
   CHECK_FALSE(best_threads({point(16, 1, 1)}));
 }
 
@@ -120,6 +124,45 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   CHECK(other.status == 2);
   CHECK_THAT(other.said, ContainsSubstring("another sweep"));
   CHECK(run_bench("compare " + out + " " + out).status == 0);
+}
+
+TEST_CASE("the time left of a sweep is that of the points that are left, at the rate of those that were measured") {
+  TimeLeft left;
+  left.plan("batch 1", 10, 2);
+  left.plan("batch 2", 20, 2);
+  left.plan("batch 4", 40, 2);
+  CHECK(left.seconds(20) == 0);  // nothing was measured
+  left.done("batch 1", 5);
+  CHECK(left.seconds(20) == Approx(30));
+  CHECK(left.seconds(8) == Approx(10));  // a pass of batch 4 takes 10 s: it will be left out
+  left.done("batch 1", 1000);            // known already
+  left.drop("batch 2");
+  CHECK(left.points_left() == 1);
+  left.done("batch 4", 40);  // 45 s for 50 operations, and nothing is left
+  CHECK(left.seconds(20) == 0);
+}
+
+TEST_CASE("a sweep with energy has joules of each point, or says why not") {
+  const Folder folder;
+  const std::string out = folder.file("sweep.json");
+  const Ended ended = run_bench(
+      "sweep mnist_mlp --backend=eigen --passes=2 --width_divisor=8 --batch=2,4 --thread_counts=1 --energy "
+      "--benchmark_out=" +
+      out);
+  CAPTURE(ended.said);
+  REQUIRE(ended.status == 0);
+  CHECK_THAT(ended.said, ContainsSubstring("left"));
+  const json result = read(out);
+  CHECK(result["context"].contains("energy_eigen"));
+  CHECK(result["context"].contains("idle_power_w_eigen"));
+  int totals = 0;
+  for (const json& row : result["benchmarks"]) {
+    if (row["key"]["part"] != "total") continue;
+    ++totals;
+    CAPTURE(row.dump());
+    CHECK((row.contains("joules") || row.dump().find("joules not available") != std::string::npos));
+  }
+  CHECK(totals == 6);
 }
 
 TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an algorithm that no layer has") {

@@ -3,8 +3,18 @@
 import altair
 
 from page import charts
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import between, digits, milliseconds, size
+
+
+HEAD = Head(
+    "batches",
+    "Batch sweep",
+    "Batches",
+    "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains "
+    "nothing.",
+    "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
+)
 
 
 def make(model):
@@ -13,18 +23,9 @@ def make(model):
         if one.key["part"] in ("total", "inference") and not one.key.get("differs", {}).get("threads"):
             series.setdefault((one.key["network"], one.key["part"], one.who), {})[one.key["batch"]] = one
     swept = {key: its for key, its in series.items() if len(its) > 1 and any(one.seconds for one in its.values())}
-    section = Section(
-        "batches",
-        "Batch sweep",
-        short="Batches",
-        fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
-    )
+    section = HEAD.section(swept)
     if not swept:
         return section
-    section.lead = (
-        "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains "
-        "nothing."
-    )
     points, ends = records(swept)
     section.charts = [
         Chart(

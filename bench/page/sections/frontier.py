@@ -3,26 +3,27 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import between, milliseconds, size
 import intervals
 
 
+HEAD = Head(
+    "frontier",
+    "Frontier of each layer",
+    "Frontier",
+    "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and "
+    "determinism are on the frontier.",
+    "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
+)
+
+
 def make(model):
     found = [one for one in model.frontiers if one["lines"]]
-    section = Section(
-        "frontier",
-        "Frontier of each layer",
-        short="Frontier",
-        fill="" if found else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
-    )
+    section = HEAD.section(found)
     points = [one for its in found for one in records(its)]
     if not points:
         return section
-    section.lead = (
-        "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and "
-        "determinism are on the frontier."
-    )
     section.charts = [
         Chart(
             "frontier",

@@ -3,26 +3,27 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import digits, milliseconds
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
 
 
+HEAD = Head(
+    "kinds",
+    "Where the time goes",
+    "Time",
+    "Every call of a network's plan, timed by itself: first summed by kind of layer, then one by one, the biggest"
+    " first.",
+    "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
+)
+
+
 def make(model):
     ledgers = [one for one in model.ledgers if one["calls"]]
-    section = Section(
-        "kinds",
-        "Where the time goes",
-        short="Time",
-        fill="" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
-    )
+    section = HEAD.section(ledgers)
     if not ledgers:
         return section
-    section.lead = (
-        "Every call of a network's plan, timed by itself: first summed by kind of layer, then one by one, the "
-        "biggest first."
-    )
     section.charts = [
         Chart(
             "kinds",

@@ -3,28 +3,28 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import mebibytes
 
 PARTS = ("parameters", "state", "inputs", "arena", "prepared", "total")
 
 
+HEAD = Head(
+    "memory",
+    "Memory over the plan's time",
+    "Memory",
+    "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then backward.",
+    "lamina_bench memory resnet50 --benchmark_out=memory.json",
+)
+
+
 def make(model):
     found = model.memories
-    section = Section(
-        "memory",
-        "Memory over the plan's time",
-        short="Memory",
-        fill="" if any(one["steps"] for one in found) else "lamina_bench memory resnet50 --benchmark_out=memory.json",
-    )
+    section = HEAD.section(any(one["steps"] for one in found))
     if not found:
         return section
     section.tables = [totals(found)]
     if any(one["steps"] for one in found):
-        section.lead = (
-            "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then "
-            "backward."
-        )
         section.charts = [
             Chart(
                 "memory",

@@ -3,27 +3,27 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import digits
+
+
+HEAD = Head(
+    "roofline",
+    "Roofline",
+    "Roofline",
+    "Operations per second against operations per byte, both logarithmic. A call under the slope waits for "
+    "memory, one under the flat roof for the units. Fewer operations than the definition (Winograd), or data in a"
+    " cache, come above a roof.",
+    "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
+)
 
 
 def make(model):
     found = [*(of_ledger(one) for one in model.ledgers), *of_rows(model)]
     found = [one for one in found if one["points"]]
-    section = Section(
-        "roofline",
-        "Roofline",
-        short="Roofline",
-        fill="" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
-    )
+    section = HEAD.section(found)
     if not found:
         return section
-    section.lead = (
-        "Operations per second against operations per byte, both logarithmic. A call under the slope waits for "
-        "memory, one under "
-        "the flat roof for the units. Fewer operations than the definition (Winograd), or data in a cache, come "
-        "above a roof."
-    )
     section.charts = [
         Chart(
             "roofline",

@@ -6,8 +6,17 @@ import altair
 
 from page import charts
 from page.measured import differences, program
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import between, digits, milliseconds
+
+
+HEAD = Head(
+    "threads",
+    "Threads",
+    "Threads",
+    "Images per second against the number of threads; the dashed line is that of one thread, times their number.",
+    "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
+)
 
 
 def make(model):
@@ -18,17 +27,9 @@ def make(model):
             what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
             series.setdefault((what, machine(one)), {})[threads] = one
     swept = {key: its for key, its in series.items() if len(its) > 1}
-    section = Section(
-        "threads",
-        "Threads",
-        short="Threads",
-        fill="" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
-    )
+    section = HEAD.section(swept)
     if not swept:
         return section
-    section.lead = (
-        "Images per second against the number of threads; the dashed line is that of one thread, times their number."
-    )
     section.charts = [
         Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
     ]

@@ -3,24 +3,26 @@
 import altair
 
 from page import charts, published, training_command
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import digits
+
+
+HEAD = Head(
+    "training",
+    "Training curves",
+    "Training",
+    "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the "
+    "greatest of the published runs of 2017, on real data: their first and last epochs, joined; against seconds, where "
+    "they ended.",
+    "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
+)
 
 
 def make(model):
     found = [one for one in model.trainings if records([one])]  # those of a race have seconds alone
-    section = Section(
-        "training",
-        "Training curves",
-        short="Training",
-        fill="" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
-    )
+    section = HEAD.section(found)
     if not found:
         return section
-    section.lead = (
-        "Loss and accuracy of the six known trainings, against epochs or seconds. Crosses are the published runs of "
-        "2017, on real data."
-    )
     section.charts = [Chart("training", "Accuracy and loss", "Validation is dashed.", drawn(found), table(found))]
     section.notes = [note(one) for one in found]
     return section
@@ -72,32 +74,34 @@ def records(found):
     return points
 
 
-def of_posts(workloads):
-    """The published epochs that have a loss or an accuracy: the first and the last."""
-    points = []
-    for (workload, platform), epochs in published.trainings().items():
-        seconds = 0
+def bands(workloads):
+    """From the least to the greatest of the published runs, at the epochs that were published: the first and the last."""
+    values = {}
+    for (workload, _), epochs in published.trainings().items():
         for line in epochs if workload in workloads else ():
-            seconds += float(line["elapsed"])
-            for column, what, part in (("loss", "loss", "training"), ("val_acc", "accuracy", "validation")):
+            for column, what in (("loss", "loss"), ("val_acc", "accuracy")):
                 if line[column]:
-                    points.append(
-                        {
-                            "workload": workload,
-                            "series": published.PLATFORMS[platform][0],
-                            "epoch": int(line["epoch"]) + 1,
-                            "seconds": seconds,
-                            "what": what,
-                            "value": float(line[column]),
-                            "part": part,
-                        }
-                    )
-    return points
+                    values.setdefault((workload, what, int(line["epoch"]) + 1), []).append(float(line[column]))
+    last = {}
+    for workload, what, epoch in values:
+        last[workload, what] = max(epoch, last.get((workload, what), 0))
+    return [
+        {
+            "workload": workload,
+            "what": what,
+            "epoch": epoch,
+            "low": min(its),
+            "high": max(its),
+            "runs": len(its),
+            "last": epoch == last[workload, what],
+        }
+        for (workload, what, epoch), its in sorted(values.items())
+    ]
 
 
 def drawn(found):
     points = records(found)
-    posts = of_posts({one["workload"] for one in points})
+    posts = bands({one["workload"] for one in points})
     selected, only = charts.choice("training_of", "Workload", [one["workload"] for one in points], "workload")
     against = altair.param(
         name="training_x", value="epoch", bind=altair.binding_select(options=["epoch", "seconds"], name="Against ")
@@ -144,19 +148,33 @@ def drawn(found):
         .mark_point(filled=True, size=45, opacity=1, cursor="pointer")
         .encode(x=x, y=y, color=color, opacity=lit, tooltip=tip, detail="part:N")
     )
-    layers = [line, dots]
-    if posts:
-        layers.append(
-            base(posts)
-            .mark_point(shape="cross", size=80, filled=True, opacity=1)
-            .encode(x=x, y=y, color=color, opacity=lit, tooltip=tip)
-        )
+    layers = [*published_bands(base(posts)), line, dots] if posts else [line, dots]
     whole = (
         altair.layer(*layers)
         .add_params(selected, which, against, series, charts.zoom("training_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )
     return charts.spec(whole, "Accuracy or loss of each training against epochs or seconds.")
+
+
+def published_bands(base):
+    """Against epochs from the first to the last; against seconds, which were other machines', where the runs ended."""
+    look = {"color": "var(--muted)", "opacity": 0.25}
+    low, high = altair.Y("low:Q", scale=altair.Scale(zero=False)), altair.Y2("high:Q")
+    tip = [
+        altair.Tooltip("runs:Q", title="published runs"),
+        "epoch:Q",
+        altair.Tooltip("low:Q", title="least", format=".4f"),
+        altair.Tooltip("high:Q", title="greatest", format=".4f"),
+    ]
+    by_epoch = base.transform_filter("training_x == 'epoch'")
+    ends = by_epoch.mark_rule(strokeWidth=5, color="var(--muted)").encode(x="x:Q", y=low, y2=high, tooltip=tip)
+    whole = base.transform_filter("training_x == 'seconds' && datum.last").mark_rect(**look)
+    return [
+        by_epoch.mark_area(**look).encode(x="x:Q", y=low, y2=high),
+        ends,
+        whole.encode(y=low, y2=high, tooltip=tip),
+    ]
 
 
 def table(found):

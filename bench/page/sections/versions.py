@@ -5,7 +5,7 @@ import altair
 
 from page import again, charts
 from page.measured import Comparison
-from page.parts import Cell, Chart, Row, Section, Table
+from page.parts import Cell, Chart, Head, Row, Table
 from page.text import milliseconds
 
 UNJUDGED = "not judged"
@@ -19,21 +19,21 @@ COLORS = {
 }
 
 
+HEAD = Head(
+    "versions",
+    "Two versions",
+    "Versions",
+    "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are "
+    "those of lamina_bench compare and bench/race/versions; what is equal is grey.",
+    "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
+)
+
+
 def make(model):
     found = [one for one in [*model.comparisons, *across(model)] if one.ratio]
-    section = Section(
-        "versions",
-        "Two versions",
-        short="Versions",
-        fill="" if found else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
-    )
+    section = HEAD.section(found)
     if not found:
         return section
-    section.lead = (
-        "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are "
-        "those of "
-        "lamina_bench compare and bench/race/versions; what is equal is grey."
-    )
     section.charts = [
         Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))
     ]

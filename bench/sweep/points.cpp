@@ -1,0 +1,227 @@
+// Measures the points of a sweep, and keeps them.
+
+#include "points.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "context/results.h"
+#include "io/interrupt.h"
+#include "io/quantities.h"
+#include "lamina/devices.h"
+#include "lamina/error.h"
+#include "measure/energy.h"
+#include "measure/layers.h"
+#include "rows/entries.h"
+
+namespace lamina::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What the processor has free now, less a reserve.
+std::size_t free_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("MemAvailable:"))
+      return static_cast<std::size_t>(0.9 * 1024 * std::strtod(line.c_str() + line.find(':') + 1, nullptr));
+  return 0;
+}
+
+}  // namespace
+
+Points::Points(const SweepOptions& options, const MakeBackend& make)
+    : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {
+  const bool by_user = options.backends.memory_limit != std::numeric_limits<std::size_t>::max();
+  limit_ = by_user ? options.backends.memory_limit : free_memory();
+  const bool again = std::filesystem::exists(options.out) && std::filesystem::file_size(options.out) > 0;
+  RunFile before;
+  if (again) before = read_run_file(options.out, true);
+  if (again && !by_user) limit_ = before.context.value("sweep_memory_limit", limit_);
+  check_writable(options.out);
+  base_ = &bench_for(options.backends.threads, options.net.image, "", false);
+  Json& context = file_.document["context"];
+  context = start_context(base_->session.backends);
+  context["sweep"] = settings();
+  context["sweep_memory_limit"] = limit_;
+  for (const std::string& backend : base_->session.backends.names()) {
+    if (!options.energy) break;
+    context["energy_" + backend] = energy_text(backend);
+    context["idle_power_w_" + backend] = idle_power_text(backend);
+  }
+  if (again) go_on(before);
+}
+
+Points::Bench& Points::bench_for(int threads, int image, const std::string& algorithm, bool gpu) {
+  std::unique_ptr<Bench>& made = benches_[{threads, image, algorithm, gpu}];
+  if (made == nullptr) {
+    RunOptions its = options_;
+    its.backends.threads = threads;
+    its.net.image = image;
+    if (!gpu) its.backends.memory_limit = limit_;  // a GPU refuses by itself what it does not have
+    made = std::make_unique<Bench>(its, make_);
+  }
+  return *made;
+}
+
+std::string Points::settings() const {
+  const Choice& choice = options_.plan.choice;
+  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}",
+                     options_.passes, options_.inference ? "inference" : "training",
+                     options_.energy ? ", energy" : "", options_.plan.fuse ? "" : ", unfused",
+                     options_.plan.keep == Keep::cheap ? ", recompute" : "", choice.deterministic, choice.max_error,
+                     choice.workspace_limit, choice.measure);
+}
+
+void Points::go_on(const RunFile& before) {
+  const RunFile now{options_.out, file_.document["context"], {}};
+  for (const char* fact : {"sweep", "commit", "processor", "num_cpus", "threads"})
+    if (before.fact(fact) != now.fact(fact))
+      throw UsageError(fmt::format("{} is of another sweep ({}: {}, and now {}); give another --benchmark_out",
+                                   options_.out.string(), fact, before.fact(fact), now.fact(fact)));
+  std::ifstream stream(options_.out);
+  file_.document["benchmarks"] = Json::parse(stream)["benchmarks"];
+  known_ = before.rows;
+  fmt::print(stderr, "{} has {} rows; going on\n", options_.out.string(), known_.size());
+}
+
+Points::Bench& Points::bench_of(const Series& series, int threads) {
+  return bench_for(threads > 0 ? threads : options_.backends.threads, series.image, series.algorithm,
+                   runs_on_gpu(series.backend));
+}
+
+void Points::name_algorithm(Bench& its, const Series& series, const Config& c) const {
+  if (series.algorithm.empty()) return;
+  const Graph graph = its.session.plans.graph(c);
+  Algorithms names;
+  bool any = false;
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    for (const DistinctLayer& layer : distinct_layers(graph))
+      for (const NamedAlgorithm& one : algorithms_of(its.session.backends, c, graph, layer.first(), pass))
+        if (one.listed && one.name == series.algorithm) {
+          any = true;
+          names[static_cast<std::size_t>(pass)] = series.algorithm;
+        }
+  its.session.plans.set_algorithms(names);
+  if (!any)
+    throw UsageError(
+        fmt::format("no layer of {} on {} has the algorithm {}; lamina_bench describe {} --backend={} "
+                    "lists them",
+                    c.network, c.backend, series.algorithm, c.network, c.backend));
+}
+
+std::vector<Row> Points::rows_of(Bench& its, const Series& series, int batch, int threads) {
+  std::vector<Row> rows = net_rows(its.session, its.options, series.config(batch));
+  std::erase_if(rows, [&](const Row& row) { return (row.key.part == "inference") != options_.inference; });
+  for (Row& row : rows) {
+    if (!series.algorithm.empty()) row.key.differs.emplace_back("algorithm", series.algorithm);
+    if (threads > 0) row.key.differs.emplace_back("threads", fmt::format("{}", threads));
+    row.name = to_string(row.key);
+  }
+  return rows;
+}
+
+void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
+  const int passes = passes_on(series.backend, options_.passes);
+  const Row one = rows_of(bench_of(series), series, 1, 0).back();
+  for (const SweepPoint& point : points) {
+    RowKey key = one.key;
+    key.batch = point.batch;
+    if (point.threads > 0) key.differs.emplace_back("threads", fmt::format("{}", point.threads));
+    const double times = point.threads > 0 ? static_cast<double>(all_threads()) / point.threads : 1;
+    const double work = times * point.batch * one.group->flops_per_pass;
+    if (const std::string name = to_string(key); !known_.contains(name)) left_.plan(name, work * (1 + passes), 1 + passes);
+  }
+}
+
+SweepPoint Points::point(const Series& series, int batch, int threads) {
+  const Config c = series.config(batch);
+  Bench& its = bench_of(series, threads);
+  name_algorithm(its, series, c);
+  const std::vector<Row> rows = rows_of(its, series, batch, threads);
+  const int passes = passes_on(c.backend, options_.passes);
+  const std::string& name = rows.back().name;  // of the whole pass
+  if (!known_.contains(name) && interrupted() == 0) measure(rows, its, passes, threads);
+  left_.drop(name);
+  const auto found = known_.find(name);
+  if (found == known_.end()) return {batch, threads};  // interrupted
+  SweepPoint point{batch, threads, found->second.seconds, found->second.failure};
+  measured_ = measured_ || !point.seconds.empty();
+  if (shown_.insert(name).second) table_.push_back({series, point});
+  return point;
+}
+
+void Points::show(const Row& row, int threads, int pass, int passes) {
+  if (!terminal_ && pass > 0) return;
+  fmt::print(stderr, "{}[{}] {}{}, batch {}{}{}", terminal_ ? "\r\033[K" : "", number_, row.group->title,
+             row.key.type == "f32" ? "" : " in " + row.key.type, row.key.batch,
+             threads > 0 ? fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s") : "",
+             (terminal_ ? fmt::format(", pass {} of {}", pass, passes) : "") + left_text() + (terminal_ ? "" : "\n"));
+  std::fflush(stderr);
+}
+
+std::string Points::left_text() const {
+  const double seconds = left_.seconds(options_.longest_pass);
+  return seconds > 0 ? fmt::format(", about {} left", seconds_text(seconds)) : "";
+}
+
+void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int threads) {
+  const Group& group = *rows.front().group;
+  Outcome outcome(group.parts.size());
+  ++number_;
+  show(rows.front(), threads, 0, passes);
+  watch_.begin();
+  const double start = wall_seconds();
+  try {
+    const std::unique_ptr<Measurement> measurement = group.open();
+    if (&its == base_) outcome.peak_flops = its.session.peaks.of(group.config.backend, group.config.dtype).flops;
+    for (int pass = 0; pass < passes && interrupted() == 0; ++pass) {
+      show(rows.front(), threads, pass + 1, passes);
+      const std::vector<Sample> samples = measurement->pass();
+      for (std::size_t part = 0; part < samples.size(); ++part) outcome.samples[part].push_back(samples[part]);
+      watch_.look();
+    }
+    outcome.memory = measurement->memory();
+    outcome.bytes = measurement->bytes();
+    outcome.note = measurement->note();
+    outcome.conditions = watch_.conditions();
+  } catch (const std::exception& error) {
+    set_failure(outcome, error);
+  }
+  const bool whole = !outcome.failure.empty() || static_cast<int>(outcome.samples[0].size()) == passes;
+  if (!whole) return;
+  left_.done(rows.back().name, wall_seconds() - start);
+  for (const Row& row : rows) {
+    RunRow& known = known_[row.name];
+    known.key = fields_of(row.key);
+    known.failure = outcome.failure;
+    for (std::size_t i = 0; i < outcome.samples[row.part].size() + (outcome.failure.empty() ? 0 : 1); ++i)
+      file_.document["benchmarks"].push_back(pass_entry(row, outcome, i, number_, passes));
+    known.seconds = seconds_of(outcome.samples[row.part]);
+  }
+  file_.save_now_and_then();
+}
+
+void Points::finish(const Json& answers) {
+  if (terminal_) fmt::print(stderr, "\r\033[K");
+  file_.document["answers"] = answers;
+  end_context(file_.document["context"], base_->session.peaks);
+  file_.save();
+}
+
+int all_threads() { return devices().front().cores; }
+
+}  // namespace lamina::bench

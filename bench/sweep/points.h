@@ -1,0 +1,80 @@
+#pragma once
+// The points of a sweep: measured, or taken from the file that an earlier sweep left.
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "compare/run_file.h"
+#include "io/result_file.h"
+#include "measure/session.h"
+#include "rows/rows.h"
+#include "series.h"
+#include "sweep.h"
+#include "time_left.h"
+#include "timing/machine_watch.h"
+
+namespace lamina::bench {
+
+class Points {
+ public:
+  /// Reads the file of an earlier sweep. Throws UsageError unless it is of this sweep on this machine, and FileError.
+  /// The options and what makes backends must outlive it.
+  Points(const SweepOptions&, const MakeBackend&);
+
+  /// A session with one number of threads, size and algorithm: rows point to it.
+  struct Bench {
+    Bench(const RunOptions& its, const MakeBackend& make) : options(its), session(options, make) {}
+    RunOptions options;
+    Session session;
+  };
+  Bench& bench_of(const Series&, int threads = 0);
+  std::vector<std::string> backends() { return base_->session.backends.names(); }
+
+  /// Of plans on the processor, in bytes.
+  std::size_t memory_limit() const { return limit_; }
+
+  /// Says that a point will be asked for, so that the progress knows the time left. `threads` 0: as the options have
+  /// them.
+  void plan(const Series&, const std::vector<SweepPoint>&);
+  /// Measures it now unless the file has it. Without times or failure: interrupted.
+  SweepPoint point(const Series&, int batch, int threads);
+
+  const std::vector<SweptPoint>& all() const { return table_; }  ///< that were asked for
+  bool any_measured() const { return measured_; }
+  /// Writes the file. Throws FileError.
+  void finish(const nlohmann::ordered_json& answers);
+
+ private:
+  Bench& bench_for(int threads, int image, const std::string& algorithm, bool gpu);
+  std::string settings() const;  ///< on what a file must agree to be gone on with
+  void go_on(const RunFile& before);
+  void name_algorithm(Bench&, const Series&, const Config&) const;
+  std::vector<Row> rows_of(Bench&, const Series&, int batch, int threads);
+  void measure(const std::vector<Row>&, Bench&, int passes, int threads);
+  void show(const Row&, int threads, int pass, int passes);
+  std::string left_text() const;
+
+  const SweepOptions& options_;
+  const MakeBackend& make_;
+  bool terminal_, measured_ = false;
+  ResultFile file_;
+  std::map<std::tuple<int, int, std::string, bool>, std::unique_ptr<Bench>> benches_;
+  Bench* base_ = nullptr;
+  std::map<std::string, RunRow> known_;  ///< rows of the file, by name
+  std::vector<SweptPoint> table_;
+  std::set<std::string> shown_;  ///< whose points are in the table
+  MachineWatch watch_;
+  std::size_t limit_ = 0;
+  TimeLeft left_;
+  int number_ = 0;
+};
+
+/// Takes all processors, whatever --threads says.
+int all_threads();
+
+}  // namespace lamina::bench
