@@ -150,9 +150,9 @@ class Measured:
             origin.suffix = f" ({origin.variant or origin.source.stem})" if several else ""
 
     def answers_of(self, network, part, who, threads=False):
-        """What a sweep said of a series: of its threads, or of its batches."""
+        """What a sweep answered of a series: of its threads, or of its batches."""
         return [
-            one["text"]
+            one
             for one in self.answers
             if (one.key["network"], one.key["part"], one.who) == (network, part, who)
             and (one["what"] == "best_threads") == threads

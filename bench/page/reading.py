@@ -47,7 +47,7 @@ def measured_in(root, source):
             getattr(its, name).append(CHECKS[name](fields, origin))
     take_trainings(root, its)
     for fields in root.objects("answers"):
-        said = {"what": fields.text("what"), "text": fields.text("text")}
+        said = {"what": fields.text("what"), "text": fields.text("text"), "value": fields.number("value", None)}
         its.answers.append(Found(origin, said, key_of(fields, ("network", "part", "backend"))))
     take_comparisons(root, origin, its)
     return its

@@ -44,11 +44,23 @@ class Batches(unittest.TestCase):
         said = made.key()
         del said["batch"]
         answers = [
-            {"network": "resnet50", "backend": "eigen", "what": what, "text": text, "key": said}
-            for what, text in (("batch_flat", "Flat from 2."), ("odd_batches", "None."), ("best_threads", "Two."))
+            {"network": "resnet50", "backend": "eigen", "what": what, "text": text, "key": said} | value
+            for what, text, value in (
+                ("odd_batches", "None pays: at 15.", {}),
+                ("batch_flat", "Flat from 2.", {"value": 2}),
+                ("best_threads", "Two.", {"value": 2}),
+            )
         ]
         model = model_of(made.document(rows, answers=answers))
-        self.assertEqual(batches.make(model).notes, ["resnet50, total, Test CPU, Lamina eigen: Flat from 2. None."])
+        its = batches.make(model)
+        self.assertEqual(its.notes, [])
+        self.assertEqual(
+            [row[1:] for row in texts(its.tables[0])],
+            [
+                ["resnet50, total", "batch 2", "Flat from 2.", "Test CPU, Lamina eigen"],
+                ["resnet50, total", "None pays", "None pays: at 15.", "Test CPU, Lamina eigen"],
+            ],
+        )
         self.assertEqual(threads.make(model).notes, ["resnet50, total, batch 16, Test CPU, Lamina eigen: Two."])
 
     def test_odd_batches_that_gain_are_named(self):

@@ -16,6 +16,12 @@ HEAD = Head(
     "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
 )
 
+QUESTIONS = {
+    "batch_flat": "From which batch on does a larger one gain less than 5 %?",
+    "largest_batch": "Which batch is the largest that fits in memory?",
+    "odd_batches": "Is an image cheaper in an odd batch?",
+}
+
 
 def make(model):
     series = {}
@@ -36,10 +42,29 @@ def make(model):
             table(swept),
         )
     ]
-    for key, its in swept.items():
-        said = model.answers_of(*key)
-        section.notes.append(f"{', '.join(key)}: {' '.join(said)}" if said else flat(key, its))
+    answers = {key: model.answers_of(*key) for key in swept}
+    section.notes = [flat(key, its) for key, its in swept.items() if not answers[key]]
+    section.tables = [study(answers)] if any(answers.values()) else []
     return section
+
+
+def study(answers):
+    """What the sweeps answered, question by question."""
+    rows = [
+        Row([question, f"{network}, {part}", Cell(short(one), one["value"]), one["text"], who])
+        for what, question in QUESTIONS.items()
+        for (network, part, who), its in answers.items()
+        for one in its
+        if one["what"] == what
+    ]
+    head = ["question", "network", "answer", "in words", "machine"]
+    return Table("What the sweep answers", head, rows, numeric=99)
+
+
+def short(answer):
+    if answer["value"] is not None:
+        return f"batch {answer['value']:.0f}"
+    return answer["text"].split(":")[0]
 
 
 def records(swept):

@@ -36,7 +36,7 @@ def make(model):
     for key, its in swept.items():
         one = next(iter(its.values()))
         said = model.answers_of(one.key["network"], one.key["part"], one.who, threads=True)
-        section.notes.append(f"{', '.join(key)}: {' '.join(said)}" if said else best(key, its))
+        section.notes.append(f"{', '.join(key)}: {' '.join(one['text'] for one in said)}" if said else best(key, its))
     return section
 
 

@@ -25,7 +25,16 @@ def make(model):
         return section
     section.charts = [Chart("training", "Accuracy and loss", "Validation is dashed.", drawn(found), table(found))]
     section.notes = [note(one) for one in found]
+    section.notes += [ended(one) for one in bands({its.key["network"] for its in found}) if one["last"]]
     return section
+
+
+def ended(one):
+    return (
+        f"Published, {one['workload']}, after {one['epoch']} epochs: "
+        f"{'validation accuracy' if one['what'] == 'accuracy' else 'loss'} {one['low']:.4f} to {one['high']:.4f} "
+        f"in {one['runs']} runs."
+    )
 
 
 def note(one):
@@ -159,7 +168,7 @@ def drawn(found):
 
 def published_bands(base):
     """Against epochs from the first to the last; against seconds, which were other machines', where the runs ended."""
-    look = {"color": "var(--muted)", "opacity": 0.25}
+    look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}  # one of the two is empty; the notes have the numbers
     low, high = altair.Y("low:Q", scale=altair.Scale(zero=False)), altair.Y2("high:Q")
     tip = [
         altair.Tooltip("runs:Q", title="published runs"),
@@ -168,7 +177,7 @@ def published_bands(base):
         altair.Tooltip("high:Q", title="greatest", format=".4f"),
     ]
     by_epoch = base.transform_filter("training_x == 'epoch'")
-    ends = by_epoch.mark_rule(strokeWidth=5, color="var(--muted)").encode(x="x:Q", y=low, y2=high, tooltip=tip)
+    ends = by_epoch.mark_rule(strokeWidth=5, color="var(--muted)", aria=False).encode(x="x:Q", y=low, y2=high, tooltip=tip)
     whole = base.transform_filter("training_x == 'seconds' && datum.last").mark_rect(**look)
     return [
         by_epoch.mark_area(**look).encode(x="x:Q", y=low, y2=high),
