@@ -79,11 +79,10 @@ Points::Bench& Points::bench_for(int threads, int image, const std::string& algo
 
 std::string Points::settings() const {
   const Choice& choice = options_.plan.choice;
-  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}",
-                     options_.passes, options_.inference ? "inference" : "training",
-                     options_.energy ? ", energy" : "", options_.plan.fuse ? "" : ", unfused",
-                     options_.plan.keep == Keep::cheap ? ", recompute" : "", choice.deterministic, choice.max_error,
-                     choice.workspace_limit, choice.measure);
+  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}", options_.passes,
+                     options_.inference ? "inference" : "training", options_.energy ? ", energy" : "",
+                     options_.plan.fuse ? "" : ", unfused", options_.plan.keep == Keep::cheap ? ", recompute" : "",
+                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure);
 }
 
 void Points::go_on(const RunFile& before) {
@@ -143,7 +142,8 @@ void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
     if (point.threads > 0) key.differs.emplace_back("threads", fmt::format("{}", point.threads));
     const double times = point.threads > 0 ? static_cast<double>(all_threads()) / point.threads : 1;
     const double work = times * point.batch * one.group->flops_per_pass;
-    if (const std::string name = to_string(key); !known_.contains(name)) left_.plan(name, work * (1 + passes), 1 + passes);
+    if (const std::string name = to_string(key); !known_.contains(name))
+      left_.plan(name, work * (1 + passes), 1 + passes);
   }
 }
 
