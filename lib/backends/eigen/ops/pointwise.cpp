@@ -67,10 +67,10 @@ struct SiluRows {
   }
   template <bool adds, class T>
   void backward(T* dx, const T* x, const T* dy, std::int64_t count) const {
-    constexpr std::int64_t chunk = 1024;  // elements, in cache between the two loops
-    T slopes[chunk];
-    for (std::int64_t at = 0; at < count; at += chunk) {
-      const std::int64_t some = std::min(chunk, count - at);
+    constexpr std::int64_t run = 1024;  // elements, in cache between the two loops
+    T slopes[run];
+    for (std::int64_t at = 0; at < count; at += run) {
+      const std::int64_t some = std::min(run, count - at);
       set.of<T>().activations.silu_slope(slopes, x + at, some);
       put_gradient<adds>(dx + at, slopes, dy + at, some, [](T slope, T d) { return slope * d; });
     }
