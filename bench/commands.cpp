@@ -307,7 +307,9 @@ Action train(CLI::App& app) {
   app.add_option("--data", options->data, "Folder of the real files (docs/training.md); default: a synthetic set")
       ->check(CLI::ExistingDirectory)
       ->group(run);
-  app.add_option("--share", options->share, "Of the synthetic set's samples, above 0 and at most 1")->group(run);
+  app.add_option("--share", options->share,
+                 "Samples of the synthetic set for each of the published ones; 0.1: a tenth, at most 16")
+      ->group(run);
   app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout")->group(run);
   app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
       ->check(CLI::Range(1, 1000))
@@ -315,6 +317,10 @@ Action train(CLI::App& app) {
   auto* dtype = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
       "--dtype", [options](int number) { options->dtype = static_cast<DType>(number); }, "Element type; default: f32");
   choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
+  auto* tables = app.add_option_function<int>(
+      "--table_updates", [options](int number) { options->table_updates = static_cast<TableUpdates>(number); },
+      "Of embeddings: dense, as published, or lazy, of the rows with a gradient only; default: dense");
+  choose<TableUpdates>(tables, {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}})->group(run);
   app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
       ->check(CLI::Range(0, 256))
       ->group(run);

@@ -9,7 +9,7 @@
 //
 // A thread updates one pack of 16 bytes. Per element: two reads and one write, and one of each per state. The norm: a
 // block sums the squares of a slice in double, then one block adds the slices in order. The slices depend on the count
-// alone.
+// alone. A lazy update of rows: a warp reads the gradients of one row, and goes on only if one is not 0.
 
 #include "update.h"
 
@@ -24,6 +24,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
 constexpr int norm_threads = 256;
+constexpr int row_threads = 128;
 
 template <class T>
 struct Numbers {
@@ -87,6 +88,31 @@ __global__ void update_kernel(Extent extent, Numbers<T> k, T* p, T* g, T* first,
   });
 }
 
+/// Lazily: a warp updates one row, or leaves it.
+template <UpdateRule rule, int states, class T>
+__global__ void update_rows_kernel(std::int64_t rows, std::int64_t width, Numbers<T> k, T* p, T* g, T* first, T* second,
+                                   const double* clip) {
+  constexpr int warps = row_threads / lanes;
+  const T scale = clip == nullptr ? k.scale : static_cast<T>(static_cast<double>(k.scale) * *clip);
+  const std::int64_t lane = threadIdx.x % lanes, step = std::int64_t{gridDim.x} * warps;
+  for (std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / lanes; row < rows; row += step) {
+    const std::int64_t end = (row + 1) * width;
+    int any = 0;
+    for (std::int64_t i = row * width + lane; i < end; i += lanes) any |= g[i] == T(0) ? 0 : 1;
+    if (reduce_warp(any, Larger()) == 0) continue;
+    for (std::int64_t i = row * width + lane; i < end; i += lanes) {
+      T a{}, b{};
+      if constexpr (states > 0) a = first[i];
+      if constexpr (states > 1) b = second[i];
+      const T scaled = scale * g[i] + k.weight_decay * p[i];
+      p[i] = updated<rule>(k, k.shrink * p[i], scaled, a, b);
+      if constexpr (states > 0) first[i] = a;
+      if constexpr (states > 1) second[i] = b;
+      if (k.clears_gradient) g[i] = T(0);
+    }
+  }
+}
+
 /// The sum of squares of slice blockIdx.x.
 template <class T>
 __global__ void update_squares_kernel(const T* g, std::int64_t count, double* sums) {
@@ -111,6 +137,14 @@ __global__ void update_clip_kernel(const double* sums, int slices, double scale,
 
 template <UpdateRule rule, int states, class T>
 void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
+  if (row.lazy_row > 0) {
+    const std::int64_t rows = row.count / row.lazy_row,
+                       blocks = (rows + row_threads / lanes - 1) / (row_threads / lanes);
+    launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T>),
+           static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16)), row_threads, 0, stream, rows, row.lazy_row,
+           Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);
+    return;
+  }
   const auto fits = [](const T* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; };
   const bool wide = row.count % widest<T> == 0 && fits(row.p) && fits(row.g) && fits(row.first) && fits(row.second);
   const auto go = [&](auto w) {

@@ -12,6 +12,7 @@ struct UpdateNumbers {
   double gradient_scale, clip_norm, weight_decay, shrink, rate, decay, gain, decay2, gain2, epsilon, root_scale;
 };
 
+/// `lazy_row` above 0: rows of so many; one whose gradients are all 0 stays as it is.
 /// `sums` has room for `slices` sums and one factor; it is used only if clip_norm is above 0.
 template <class T>
 struct UpdateRow {
@@ -19,6 +20,7 @@ struct UpdateRow {
   T *p, *g, *first, *second;
   double* sums;
   int slices;
+  std::int64_t lazy_row = 0;
 };
 
 /// No two of the row's pointers may share memory. `first` may be null for sgd.

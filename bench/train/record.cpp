@@ -22,6 +22,7 @@ RowKey key_of(const std::string& name, const PreparedWorkload& ready, const Trai
   rows.train_share = options.share;
   RowKey key =
       train_key({name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n}, rows);
+  if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
   if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
   return key;
 }

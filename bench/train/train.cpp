@@ -48,6 +48,8 @@ void check(const TrainOptions& options) {
     throw UsageError("--out and --checkpoint are of one training; --json takes several");
   if (options.accept && options.data.empty())
     throw UsageError("--accept compares with the published runs, which were on real files; give --data");
+  if (options.accept && options.table_updates == TableUpdates::lazy)
+    throw UsageError("--accept: the published runs updated tables densely; leave out --table_updates lazy");
   for (const std::string& name : options.names) {
     const Workload* known = workload_of(name);
     if (known == nullptr) check_network(name, options.data);
@@ -82,6 +84,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
+  how.plan.table_updates = options.table_updates;
   how.checkpoint = options.checkpoint;
   how.threads = options.loader_threads;
   how.after_batch = [&](const lamina::Progress& at) {
@@ -96,9 +99,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
     if (interrupted() != 0) throw Stopped();
   };
   Trainer trainer(ready.graph, backend, *ready.training, how);
-  print(fmt::format("{}: {} parameters, {}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
-                    ready.graph.parameter_count(), to_string(how.optimiser), ready.graph.node("labels").shape.n,
-                    ready.training->count(), seed, options.backend, backend.describe(), of));
+  const bool lazy = options.table_updates == TableUpdates::lazy;
+  print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
+                    ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
+                    ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
+                    backend.describe(), of));
   if (trainer.resumed()) print(fmt::format("goes on after {} epochs{}\n", trainer.epochs().size(), of));
   record.begin(name, ready, options, seed, epochs, trainer.epochs());
   cpu = cpu_seconds();

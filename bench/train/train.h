@@ -25,6 +25,7 @@ struct TrainOptions {
   int batch = 0;             ///< of a network of the zoo; 0: 32
   std::string optimiser{};   ///< of a network of the zoo; empty: adam
   double learning_rate = 0;  ///< of a network of the zoo; 0: the optimiser's own
+  TableUpdates table_updates = TableUpdates::dense;
   int loader_threads = 1;
   std::filesystem::path out{};         ///< of the run as CSV; empty: none
   std::filesystem::path json{};        ///< of the epochs as rows; empty: none

@@ -26,7 +26,7 @@ Numbers numbers_of(const Update& u) {
 template <class Row, class T>
 Row row_of(const Update& u) {
   const auto row = [](void* data) { return static_cast<T*>(data); };
-  return {u.count, row(u.p), row(u.g), row(u.first), row(u.second), u.sums, Update::norm_slices};
+  return {u.count, row(u.p), row(u.g), row(u.first), row(u.second), u.sums, Update::norm_slices, u.lazy_row};
 }
 
 }  // namespace lamina

@@ -78,7 +78,7 @@ Glyphs::Glyphs(GlyphOptions options) : options_(options) {
     wrong("glyphs of 21 x 15 pixels shifted by " + std::to_string(options_.shift) + " do not fit into " +
           to_string(image));
   }
-  if (!(options_.noise >= 16 && options_.noise <= 1e4)) wrong("noise is 16 to 10000 grey levels");
+  if (!(options_.noise >= 8 && options_.noise <= 1e4)) wrong("noise is 8 to 10000 grey levels");
   if (!(options_.wrong_labels >= 0 && options_.wrong_labels < 1)) wrong("wrong_labels is a probability below 1");
   for (int c = 0; c < image.c; ++c) {
     const auto [ink, background] = levels[static_cast<std::size_t>(c)];

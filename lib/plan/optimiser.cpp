@@ -114,6 +114,23 @@ struct ToText {
 
 }  // namespace
 
+std::string_view to_string(TableUpdates updates) { return updates == TableUpdates::lazy ? "lazy" : "dense"; }
+
+void check_lazy(const Optimiser& optimiser) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
+                     "; take it without, or dense updates");
+  };
+  std::visit(
+      [&](const auto& op) {
+        if constexpr (requires { op.momentum; })
+          if (op.momentum > 0) refuse("has a momentum, which moves rows without a gradient too");
+        if constexpr (requires { op.weight_decay; })
+          if (op.weight_decay > 0) refuse("has a weight decay, which shrinks rows without a gradient too");
+      },
+      optimiser);
+}
+
 std::string to_string(const Optimiser& optimiser) { return std::visit(ToText{}, optimiser); }
 
 void check_optimiser(const Optimiser& optimiser) { std::visit(Check{}, optimiser); }

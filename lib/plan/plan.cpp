@@ -71,6 +71,7 @@ struct Plan::Body {
   planner::Memory memory;
   planner::Calls calls;
   Named parameters, state;
+  std::vector<Update> update_rows;           // where the numbers of an update are
   std::vector<std::string> optimiser_names;  // of the optimiser's state: all of a parameter's, then the next one's
   bool shares = false, ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
@@ -92,6 +93,7 @@ struct Plan::Body {
     }
     for (const std::string& name : parameters.names)
       for (const std::string_view part : optimiser_parts()) optimiser_names.push_back(name + "." + std::string(part));
+    if (o.optimiser) update_rows = memory.update_rows(o.table_updates);
     shares = o.share != nullptr;
     options.share = nullptr;  // the other plan need not outlive this one
   }
@@ -143,8 +145,7 @@ struct Plan::Body {
     rule.gradient_scale = gradient_scale;
     rule.clip_norm = options.clip_norm;
     rule.clears_gradient = options.accumulate_parameters;
-    memory.place(rule);
-    backend->update(rule);
+    for (const Update& row : update_rows) backend->update(planner::placed(rule, row));
     ++updates;
   }
 

@@ -34,10 +34,11 @@ Inputs inputs_of(const Graph& graph) {
 }
 
 Feed::Feed(const Plan& plan, const Inputs& inputs, const Source& source)
-    : inputs_(inputs),
-      samples_(static_cast<std::size_t>(plan.input(inputs.samples).shape.count())),
-      labels_(static_cast<std::size_t>(plan.input(inputs.labels).shape.n)) {
-  Shape wanted = plan.input(inputs.samples).shape;
+    : to_samples_(plan.input(inputs.samples)),
+      to_labels_(plan.input(inputs.labels)),
+      samples_(static_cast<std::size_t>(to_samples_.shape.count())),
+      labels_(static_cast<std::size_t>(to_labels_.shape.n)) {
+  Shape wanted = to_samples_.shape;
   wanted.n = 1;
   if (source.shape() != wanted)
     throw UsageError("graph " + plan.graph().name() + " takes samples of " + to_string(wanted) +
@@ -51,8 +52,7 @@ Feed::Feed(const Plan& plan, const Inputs& inputs, const Source& source)
                      " classes, and the source has " + std::to_string(source.classes()));
 }
 
-void Feed::give(const Plan& plan, const Batch& batch) {
-  Device& device = plan.backend().device();
+void Feed::give(Device& device, const Batch& batch) {
   std::span<const float> samples = batch.x, labels = batch.labels;
   if (labels.size() < labels_.size()) {
     std::fill(std::copy(samples.begin(), samples.end(), samples_.begin()), samples_.end(), 0.0F);
@@ -60,8 +60,8 @@ void Feed::give(const Plan& plan, const Batch& batch) {
     samples = samples_;
     labels = labels_;
   }
-  upload(device, plan.input(inputs_.samples), samples);
-  upload(device, plan.input(inputs_.labels), labels);
+  upload(device, to_samples_, samples);
+  upload(device, to_labels_, labels);
 }
 
 Scores::Scores(Device& device, DType dtype, std::int64_t batches)

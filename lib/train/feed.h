@@ -22,11 +22,11 @@ Inputs inputs_of(const Graph&);
 class Feed {
  public:
   Feed(const Plan&, const Inputs&, const Source&);  ///< throws UsageError if the source does not fit the plan
-  void give(const Plan&, const Batch&);
+  void give(Device&, const Batch&);
   int batch() const { return static_cast<int>(labels_.size()); }
 
  private:
-  Inputs inputs_;
+  Tensor to_samples_, to_labels_;
   std::vector<float> samples_, labels_;  // of a batch that is not full
 };
 

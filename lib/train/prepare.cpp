@@ -180,11 +180,12 @@ const Maker& maker(std::string_view name) {
 }  // namespace
 
 PreparedWorkload prepare(const Workload& workload, const WorkloadOptions& options) {
-  if (!(options.share > 0 && options.share <= 1))
-    throw UsageError("share is " + std::to_string(options.share) + "; it should be above 0, and at most 1");
+  constexpr double most = 16;
+  if (!(options.share > 0 && options.share <= most))
+    throw UsageError("share is " + std::to_string(options.share) + "; it should be above 0, and at most 16");
   if (options.width_divisor < 1 || options.batch < 0)
     throw UsageError("width_divisor should be at least 1, and batch at least 0");
-  if (options.share < 1 && !options.data.empty()) throw UsageError("share is for synthetic sets; leave it at 1");
+  if (options.share != 1 && !options.data.empty()) throw UsageError("share is for synthetic sets; leave it at 1");
   const Maker& make = maker(workload.name);
   Data data = make.data(options);
   const Sizes sizes{options.batch > 0 ? options.batch : workload.batch, data.vocabulary};

@@ -40,6 +40,7 @@ Options evaluation_options(const Plan& plan) {
   Options options = plan.options();
   options.mode = Mode::inference;
   options.optimiser.reset();
+  options.table_updates = TableUpdates::dense;
   options.clip_norm = 0;
   options.accumulate_parameters = options.input_gradient = false;
   options.keep = Keep::all;
@@ -100,6 +101,7 @@ std::string describe(const Plan& plan, const TrainerOptions& options, const Load
        << fingerprint(options.learning_rate) << ", norm up to " << options.clip_norm << ", batch " << batch << " x "
        << options.accumulate << " of " << loader.samples() << " samples, "
        << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
+  if (options.plan.table_updates == TableUpdates::lazy) text << ", lazy updates of tables";
   return text.str();
 }
 
@@ -183,7 +185,7 @@ struct Trainer::Body {
   }
 
   void step(const Batch& batch) {
-    feed.give(plan, batch);
+    feed.give(backend.device(), batch);
     plan.forward();
     scores.keep(backend, plan.output(), batch.number);
     set_output_gradient(batch.shape.n);
@@ -215,7 +217,7 @@ struct Trainer::Body {
     with.plan.parameters_changed();
     on.loader.start(0);
     while (const Batch* batch = on.loader.next()) {
-      with.feed.give(with.plan, *batch);
+      with.feed.give(backend.device(), *batch);
       with.plan.forward();
       on.scores.keep(backend, with.plan.output(), batch->number);
     }

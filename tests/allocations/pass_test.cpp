@@ -11,6 +11,7 @@
 #include "eigen/sets.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
+#include "lamina/workloads.h"
 #include "support/backend.h"
 #include "support/cases/random_graph.h"
 #include "support/catch.h"
@@ -105,6 +106,34 @@ TEST_CASE("no pass and no update of a random graph allocates, and its memory is 
       for (const Node& node : graph.nodes()) ops.insert(op_name(node.op));
   }
   CHECK(ops.size() == std::variant_size_v<Op>);  // each was in a training
+}
+
+TEST_CASE("a training of each workload allocates in its first steps only, and its memory is what was predicted") {
+  constexpr std::int64_t warm = 4;
+  for (const Workload& each : workloads())
+    for (const TableUpdates updates : {TableUpdates::dense, TableUpdates::lazy}) {
+      if (updates == TableUpdates::lazy && each.name != "imdb_fasttext") continue;
+      const auto backend = make_backend("eigen", {.threads = 2});
+      PreparedWorkload ready = prepare(each, {.share = 0.01, .width_divisor = 8, .batch = 8});
+      std::size_t at_warm = 0, at_last = 0;
+      std::int64_t last = 0;
+      ready.options.plan.table_updates = updates;
+      ready.options.validation = nullptr;
+      ready.options.threads = 0;  // batches are prepared in the same thread
+      ready.options.after_batch = [&](const Progress& at) {
+        if (at.batch == warm) at_warm = allocations;
+        if (at.batch < at.batches) at_last = allocations, last = at.batch;
+      };
+      Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
+      trainer.train(1);
+      INFO(each.name << ", " << to_string(updates) << " updates");
+      CHECK(last > warm + 20);
+      CHECK(at_last == at_warm);
+      Options options;
+      options.optimiser = ready.options.optimiser;
+      options.table_updates = updates;
+      CHECK(predict_memory(ready.graph, *backend, options).total() == trainer.plan().memory().total());
+    }
 }
 
 TEST_CASE("no algorithm allocates in a pass, with any instruction set of this machine") {

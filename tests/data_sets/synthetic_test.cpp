@@ -374,7 +374,7 @@ TEST_CASE("synthetic sets refuse options out of range") {
   CHECK_THROWS_AS(Glyphs({.classes = 1}), UsageError);
   CHECK_THROWS_AS(Glyphs({.classes = 11}), UsageError);
   CHECK_THROWS_AS(Glyphs({.shift = 4}), UsageError);
-  CHECK_THROWS_AS(Glyphs({.noise = 15}), UsageError);
+  CHECK_THROWS_AS(Glyphs({.noise = 7}), UsageError);
   CHECK_THROWS_AS(Glyphs({.wrong_labels = 1}), UsageError);
   CHECK_THROWS_AS(Glyphs().draw(-1, 0), UsageError);
   CHECK_THROWS_AS(Glyphs().optimum(1, 0), UsageError);

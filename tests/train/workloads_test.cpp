@@ -43,7 +43,9 @@ TEST_CASE("a workload on real files takes its vocabulary and its samples from th
   CHECK(ready.training->count() == 40);
   CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.data = folder.path()}), FileError);
   CHECK_THROWS_AS(prepare(workload("imdb_bilstm"), {.data = folder.path(), .share = 0.5}), UsageError);
+  CHECK_THROWS_AS(prepare(workload("imdb_bilstm"), {.data = folder.path(), .share = 2}), UsageError);
   CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.share = 0}), UsageError);
+  CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.share = 16.5}), UsageError);
   CHECK_THROWS_AS(workload("mnist_mlq"), UsageError);
 }
 

@@ -117,7 +117,7 @@ struct Lowered {
   std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, if any, read it
 };
 
-/// One update of `count` numbers in a row, all parameters of a plan, from their gradients. With G = gradient_scale g,
+/// One update of `count` numbers in a row, parameters of a plan, from their gradients. With G = gradient_scale g,
 /// scaled down once more by min(1, clip_norm / (norm of all G + 1e-6)) if clip_norm is above 0, and then
 /// G += weight_decay p and p *= shrink:
 ///
@@ -136,6 +136,10 @@ struct Update {
   bool clears_gradient = false;  ///< g becomes zero once it was read
   double gradient_scale = 1, clip_norm = 0, weight_decay = 0, shrink = 1;
   double rate = 0, decay = 0, gain = 1, decay2 = 0, gain2 = 0, epsilon = 0, root_scale = 1;
+
+  /// Above 0, a lazy update: the numbers are rows of so many, and a row whose gradients are all 0 keeps its parameters
+  /// and state.
+  std::int64_t lazy_row = 0;
 
   DType dtype = DType::f32;
   std::int64_t count = 0;

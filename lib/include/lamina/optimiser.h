@@ -78,6 +78,12 @@ struct KerasAdam {
   bool operator==(const KerasAdam&) const = default;
 };
 
+/// Which rows of an embedding's table an update changes. With `dense`, all: means decay also in the rows that no id
+/// named, and these rows move on. With `lazy`, only rows whose gradient is not zero in every feature; the others keep
+/// their parameters and state. So a lazy KerasAdam is PyTorch's SparseAdam. All other parameters are updated densely.
+enum class TableUpdates : std::uint8_t { dense, lazy };
+LAMINA_API std::string_view to_string(TableUpdates);
+
 using Optimiser = std::variant<Sgd, KerasSgd, RmsProp, Adadelta, Adam, AdamW, KerasAdam>;
 
 /// An optimiser with the defaults of its source, and the learning rate that the source starts with.
@@ -98,6 +104,10 @@ LAMINA_API std::string to_string(const Optimiser&);
 /// Sgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adadelta: "mean_square", "mean_square_update";
 /// Adam: "mean", "mean_square".
 LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
+
+/// Throws UsageError, with the reason, for an optimiser whose lazy updates are none: a momentum moves, and a weight
+/// decay shrinks, rows without a gradient too.
+LAMINA_API void check_lazy(const Optimiser&);
 
 /// Throws UsageError for a number out of range, naming it: momentum, rho and beta from 0 to below 1, epsilon above 0,
 /// weight decay from 0, Nesterov without a momentum.

@@ -38,6 +38,7 @@ struct Options {
   std::uint64_t seed = 0;                ///< of the numbers that the constructor draws
   std::optional<Optimiser> optimiser{};  ///< in training: what update() does
   double clip_norm = 0;  ///< above 0: update() scales all gradients together, so that their norm is at most this
+  TableUpdates table_updates = TableUpdates::dense;  ///< of the graph's embeddings; lazy excludes clip_norm
   /// In inference: a plan on the same backend whose parameters and state this plan uses, by name, in place of its own.
   /// They live as long as either plan. After they change, parameters_changed() of this plan makes its prepared forms.
   const Plan* share = nullptr;

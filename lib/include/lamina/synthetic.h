@@ -30,7 +30,7 @@ struct GlyphOptions {
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
   int shift = 2;               ///< the glyph is shifted by up to so many rows and columns, all shifts equally likely
-  double noise = 40;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 16
+  double noise = 40;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 8
   double wrong_labels = 0.05;  ///< probability that a label is replaced by another class, all equally likely; below 1
 };
 

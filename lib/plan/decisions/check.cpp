@@ -32,6 +32,19 @@ void check_training(const Options& options) {
         "Options::share: a training plan has its own parameters; share them with a plan in inference mode");
 }
 
+void check_lazy_updates(const Nodes& nodes, const Options& options) {
+  check_enumerator(options.table_updates, TableUpdates::lazy, "Options::table_updates");
+  if (options.table_updates == TableUpdates::dense) return;
+  const std::string what = "Options::table_updates: lazy updates ";
+  if (!options.optimiser) throw UsageError(what + "need Options::optimiser");
+  if (options.clip_norm > 0)
+    throw UsageError(what + "and a clip_norm, which takes the norm of all parameters at once; leave one out");
+  check_lazy(*options.optimiser);
+  for (const NodeId id : nodes.ids())
+    if (std::holds_alternative<Embedding>(nodes[id].op)) return;
+  throw UsageError(what + "are those of embeddings, and graph " + nodes.graph().name() + " has none");
+}
+
 void check_options(const Nodes& nodes, const Options& options) {
   check_enumerator(options.mode, Mode::training, "Options::mode");
   check_enumerator(options.dtype, DType::u64, "Options::dtype");
@@ -39,6 +52,7 @@ void check_options(const Nodes& nodes, const Options& options) {
   check_enumerator(options.keep, Keep::cheap, "Options::keep");
   check_choice(options.choice, "Options::choice");
   check_training(options);
+  check_lazy_updates(nodes, options);
   for (const auto& [name, choice] : options.choice_of) {
     check_choice(choice, "Options::choice_of[\"" + name + "\"]");
     if (nodes.graph().find(name) >= 0) continue;

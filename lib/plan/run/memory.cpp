@@ -3,6 +3,7 @@
 #include "memory.h"
 
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace lamina::planner {
@@ -95,7 +96,8 @@ Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const
   return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], dtype_);
 }
 
-void Memory::place(Update& all) const {
+std::vector<Update> Memory::update_rows(TableUpdates tables) const {
+  Update all;
   all.dtype = dtype_;
   all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(dtype_));
   all.p = address({BufferKind::parameters, 0});
@@ -105,6 +107,30 @@ void Memory::place(Update& all) const {
     all.second = address({BufferKind::optimiser, layout_->parameter_bytes});
   if (layout_->memory.optimiser > layout_->norm_offset)
     all.sums = static_cast<double*>(address({BufferKind::optimiser, layout_->norm_offset}));
+  if (tables == TableUpdates::dense) return {all};
+
+  const auto part = [&](std::int64_t first, std::int64_t last, std::int64_t lazy_row) {
+    Update some = all;
+    for (void** row : {&some.p, &some.g, &some.first, &some.second})
+      if (*row != nullptr) *row = static_cast<std::byte*>(*row) + static_cast<std::size_t>(first) * size_of(dtype_);
+    some.count = last - first;
+    some.lazy_row = lazy_row;
+    return some;
+  };
+  std::map<std::int64_t, const Shape*> by_offset;  // elements
+  for (const NodeId i : nodes_.ids())
+    if (std::holds_alternative<Embedding>(nodes_[i].op))
+      by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(dtype_))] =
+          &nodes_[i].params[0];
+  std::vector<Update> parts;
+  std::int64_t done = 0;
+  for (const auto& [offset, table] : by_offset) {
+    if (offset > done) parts.push_back(part(done, offset, 0));
+    done = offset + table->count();
+    parts.push_back(part(offset, done, table->image()));
+  }
+  if (done < all.count) parts.push_back(part(done, all.count, 0));
+  return parts;
 }
 
 }  // namespace lamina::planner

@@ -2,6 +2,8 @@
 // The buffers of a plan, and the tensors in them.
 
 #include <memory>
+#include <vector>
+
 #include "../decisions/layout.h"
 
 #include "lamina/device.h"
@@ -24,7 +26,9 @@ class Memory {
   Tensor state(NodeId, std::size_t k) const;
   Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
 
-  void place(Update&) const;  ///< where its numbers are: all parameters in one row
+  /// Where the numbers of an update are: all parameters are one row. With lazy updates of tables there are several: the
+  /// tables, and what is between them.
+  std::vector<Update> update_rows(TableUpdates) const;
 
  private:
   struct Lasting {

@@ -90,4 +90,17 @@ Update update_of(const Optimiser& optimiser, double learning_rate, std::uint64_t
   return std::visit(Factors{learning_rate, static_cast<double>(number)}, optimiser);
 }
 
+Update placed(const Update& rule, const Update& row) {
+  Update update = rule;
+  update.lazy_row = row.lazy_row;
+  update.dtype = row.dtype;
+  update.count = row.count;
+  update.p = row.p;
+  update.g = row.g;
+  update.first = row.first;
+  update.second = row.second;
+  update.sums = row.sums;
+  return update;
+}
+
 }  // namespace lamina::planner

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Losses of 100 steps of a small network under every optimiser, by PyTorch in f64, as training.safetensors beside this
-script.
+script; and of a network with a table of words, whose gradient is sparse, as lazy_training.safetensors.
 
 usage: make_training.py        (the file says which version made it)
 
@@ -99,7 +99,40 @@ def losses(name, start, x, labels):
     return torch.tensor(out, dtype=torch.float64)
 
 
+def lazy_losses(name, table, w, b, ids, labels):
+    """The optimiser of the table is PyTorch's for sparse gradients, or Keras' Adam on the dense ones."""
+    table, w, b = (p.clone().requires_grad_(True) for p in (table, w, b))
+    optimisers = {"sparse_adam": [optim.SparseAdam([table], lr=0.05), KerasAdam([w, b], lr=0.05)],
+                  "sparse_sgd": [optim.SGD([table], lr=0.5), optim.SGD([w, b], lr=0.5)],
+                  "dense_adam": [KerasAdam([table, w, b], lr=0.05)]}[name]
+    out = []
+    for step in range(STEPS):
+        for p in (table, w, b):
+            p.grad = None
+        words = torch.nn.functional.embedding(ids[step % BATCHES], table, sparse=name.startswith("sparse"))
+        loss = torch.nn.functional.cross_entropy(words.mean(1) @ w.T + b, labels[step % BATCHES])
+        loss.backward()
+        out.append(loss.item())
+        for optimiser in optimisers:
+            optimiser.step()
+    return torch.tensor(out, dtype=torch.float64)
+
+
+def write_lazy():
+    numbers = Numbers("lazy training")
+    tensors = {"table.weight": numbers(40, 7), "fc.weight": numbers(5, 7) * 0.3, "fc.bias": numbers(5) * 0.1}
+    # Small ids are in every batch, large ones in few; words occur twice in a text.
+    ids = (torch.rand((BATCHES, BATCH, 6), generator=numbers.generator) ** 3 * 40).long()
+    labels = torch.randint(5, (BATCHES, BATCH), generator=numbers.generator)
+    start = list(tensors.values())
+    tensors |= {"ids": ids.double(), "labels": labels.double()}
+    for name in ("sparse_adam", "sparse_sgd", "dense_adam"):
+        tensors["losses." + name] = lazy_losses(name, *start, ids, labels)
+    write(HERE / "lazy_training.safetensors", tensors)
+
+
 def main():
+    write_lazy()
     numbers = Numbers("training")
     start = [numbers(16, 12) * 0.3, numbers(16) * 0.1, numbers(5, 16) * 0.3, numbers(5) * 0.1]
     x = numbers(BATCHES, BATCH, 12)

@@ -130,16 +130,29 @@ double clip_factor(const Update& u, Pool& pool) {
   return wanted > 1 ? 1 : wanted;  // a NaN stays
 }
 
+template <class T>
+bool has_gradient(const Part<T>& row) {
+  bool any = false;
+  for (std::int64_t i = row.begin; i < row.end; ++i) any |= !(row.g[i] == T(0));  // a NaN is one
+  return any;
+}
+
 }  // namespace
 
 void update(const Update& u, Pool& pool) {
   with_type(u.dtype, [&]<class T>() {
     const Factors<T> factors(u, u.clip_norm > 0 ? clip_factor<T>(u, pool) : 1);
     const auto row = [](void* data) { return static_cast<T*>(data); };
-    pool.split(u.count, grain, [&](std::int64_t begin, std::int64_t end) {
-      run_rule<T>(u, {factors, row(u.p), row(u.g), row(u.first), row(u.second), begin, end});
-      if (u.clears_gradient) std::fill(row(u.g) + begin, row(u.g) + end, T(0));
-    });
+    const auto part = [&](std::int64_t begin, std::int64_t end) {
+      return Part<T>{factors, row(u.p), row(u.g), row(u.first), row(u.second), begin, end};
+    };
+    pool.split(u.count, u.lazy_row > 0 ? round_up(grain, u.lazy_row) : grain,
+               [&](std::int64_t begin, std::int64_t end) {
+                 if (u.lazy_row == 0) run_rule<T>(u, part(begin, end));
+                 for (std::int64_t at = begin; u.lazy_row > 0 && at < end; at += u.lazy_row)
+                   if (const Part<T> one = part(at, at + u.lazy_row); has_gradient(one)) run_rule<T>(u, one);
+                 if (u.clears_gradient) std::fill(row(u.g) + begin, row(u.g) + end, T(0));
+               });
   });
 }
 

@@ -1,0 +1,201 @@
+// Lazy updates of an embedding's table: which rows change, by which formula, PyTorch's losses, and what is refused.
+
+#include <cmath>
+#include <limits>
+
+#include "io/files.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
+#include "lamina/weights.h"
+#include "lamina/workloads.h"
+#include "support/backend.h"
+#include "support/catch.h"
+#include "support/numbers/values.h"
+#include "train/backends.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr int vocabulary = 37, features = 5;
+
+Graph mean_of_rows() {
+  Graph graph("mean of rows");
+  Value x = global_average_pool(
+      embedding(graph.input({2, 1, 3, 1}, "ids"), "table", {.vocabulary = vocabulary, .features = features}));
+  fully_connected(x, "fc", {.outputs = 4});
+  return graph;
+}
+
+Options lazy(const Optimiser& optimiser, DType dtype = DType::f64) {
+  Options options;
+  options.dtype = dtype;
+  options.optimiser = optimiser;
+  options.table_updates = TableUpdates::lazy;
+  return options;
+}
+
+/// Everything that an update changes: parameters, then states.
+std::vector<Values> contents(const Plan& plan) {
+  Device& device = plan.backend().device();
+  std::vector<Values> all;
+  for (const std::string& name : plan.parameter_names()) all.push_back(read(device, plan.parameter(name)));
+  for (const std::string& name : plan.optimiser_state_names()) all.push_back(read(device, plan.optimiser_state(name)));
+  return all;
+}
+
+/// Gradients of the table with rows of zeros, and a row whose last feature alone has one.
+Values sparse_gradient(std::uint64_t key) {
+  Values all = normal(Shape{vocabulary, features, 1, 1}, key);
+  for (std::size_t row = 0; row < vocabulary; ++row)
+    for (std::size_t f = 0; f < features; ++f)
+      if (row % 3 != key % 3 || (row == 3 + key % 3 && f + 1 < features)) all[row * features + f] = 0;
+  return all;
+}
+
+bool named(const Values& gradient, std::size_t row) {
+  for (std::size_t f = 0; f < features; ++f)
+    if (gradient[row * features + f] != 0) return true;
+  return false;
+}
+
+const std::vector<Optimiser>& optimisers() {
+  static const std::vector<Optimiser> all = {Sgd{}, RmsProp{}, Adadelta{}, Adam{}, KerasAdam{.epsilon = 1e-3}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the others keep theirs") {
+  for (const std::string& name : training_backends())
+    for (const DType dtype : {DType::f64, DType::f32})
+      for (const Optimiser& optimiser : optimisers()) {
+        INFO(name << ", " << to_string(dtype) << ", " << to_string(optimiser));
+        const auto backend = make_or_skip(name);
+        Device& device = backend->device();
+        Options options = lazy(optimiser, dtype);
+        Plan here(mean_of_rows(), *backend, options);
+        options.table_updates = TableUpdates::dense;
+        Plan dense(mean_of_rows(), *backend, options);
+        for (std::uint64_t step = 1; step <= 4; ++step) {
+          const Values gradient = sparse_gradient(step);
+          const std::vector<Values> before = contents(here);
+          for (const std::string& p : here.parameter_names())  // the dense plan goes on from where this one is
+            write(device, dense.parameter(p), read(device, here.parameter(p)));
+          for (const std::string& s : here.optimiser_state_names())
+            write(device, dense.optimiser_state(s), read(device, here.optimiser_state(s)));
+          for (Plan* plan : {&here, &dense}) {
+            plan->forward();
+            plan->backward();
+            write(device, plan->parameter_gradient("table.weight"), gradient);
+            plan->update(0.1);
+          }
+          const std::vector<Values> after = contents(here), wanted = contents(dense);
+          for (std::size_t k = 0; k < after.size(); ++k) {
+            const bool table = after[k].size() == std::size_t{vocabulary} * features;
+            for (std::size_t i = 0; i < after[k].size(); ++i)
+              if (const auto want = !table || named(gradient, i / features) ? wanted[k][i] : before[k][i];
+                  after[k][i] != want)
+                FAIL_CHECK("tensor " << k << ", element " << i << ": " << after[k][i] << ", wanted " << want);
+          }
+        }
+      }
+}
+
+TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradients are cleared") {
+  for (const std::string& name : training_backends()) {
+    const auto backend = make_or_skip(name);
+    Device& device = backend->device();
+    Options options = lazy(Adam{});
+    options.accumulate_parameters = true;
+    Plan plan(mean_of_rows(), *backend, options);
+    plan.forward();
+    plan.backward();
+    Values gradient(std::size_t{vocabulary} * features);
+    gradient[2 * features] = std::numeric_limits<double>::quiet_NaN();
+    gradient[4 * features + 1] = 1;
+    write(device, plan.parameter_gradient("table.weight"), gradient);
+    plan.update(0.1);
+    const Values table = read(device, plan.parameter("table.weight"));
+    CHECK(std::isnan(table[2 * features]));
+    for (const double value : read(device, plan.parameter_gradient("table.weight"))) CHECK(value == 0);
+    for (const double value : read(device, plan.parameter_gradient("fc.weight"))) CHECK(value == 0);
+  }
+}
+
+TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam and sparse SGD to 1e-9") {
+  const TensorFile golden = read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/lazy_training.safetensors");
+  const Values &ids = golden.at("ids").values, &labels = golden.at("labels").values;
+  constexpr std::size_t steps = 100, batches = 10, batch = 8, words = 6;
+  Graph graph("words");
+  const Value classes = graph.input({batch, 1, 1, 1}, "labels");
+  Value x = embedding(graph.input({batch, 1, words, 1}, "ids"), "table", {.vocabulary = 40, .features = 7});
+  softmax_cross_entropy(fully_connected(global_average_pool(x), "fc", {.outputs = 5}), classes);
+  struct Run {
+    std::string name;
+    Optimiser optimiser;
+    double rate;
+    bool lazily;
+  };
+  for (const std::string& name : training_backends()) {
+    const auto backend = make_or_skip(name);
+    Device& device = backend->device();
+    for (const Run& run : {Run{"sparse_adam", KerasAdam{}, 0.05, true}, Run{"sparse_sgd", Sgd{}, 0.5, true},
+                           Run{"dense_adam", KerasAdam{}, 0.05, false}}) {
+      Options options = lazy(run.optimiser);
+      if (!run.lazily) options.table_updates = TableUpdates::dense;
+      Plan plan(graph, *backend, options);
+      for (const std::string& p : plan.parameter_names()) write(device, plan.parameter(p), golden.at(p).values);
+      write(device, plan.output_gradient(), {1, 0});
+      const Values& wanted = golden.at("losses." + run.name).values;
+      double worst = 0;
+      for (std::size_t step = 0; step < steps; ++step) {
+        const auto part = [&](const Values& all, std::size_t length) {
+          const auto first = all.begin() + static_cast<std::ptrdiff_t>(step % batches * length);
+          return Values(first, first + static_cast<std::ptrdiff_t>(length));
+        };
+        write(device, plan.input("ids"), part(ids, batch * words));
+        write(device, plan.input("labels"), part(labels, batch));
+        plan.forward();
+        worst = std::max(worst, std::abs(read(device, plan.output())[0] - wanted[step]));
+        plan.backward();
+        plan.update(run.rate);
+      }
+      INFO(name << ", " << run.name);
+      CHECK(worst < 1e-9);
+    }
+  }
+  // The two are different algorithms.
+  CHECK(std::abs(golden.at("losses.sparse_adam").values.back() - golden.at("losses.dense_adam").values.back()) > 1e-3);
+}
+
+TEST_CASE("a Trainer with lazy updates evaluates, and its checkpoint is refused by one with dense updates") {
+  const Folder folder;
+  const auto backend = make_backend("eigen");
+  PreparedWorkload ready = prepare(workload("imdb_fasttext"), {.share = 0.01, .width_divisor = 8});
+  ready.options.plan.table_updates = TableUpdates::lazy;
+  ready.options.checkpoint = folder / "lazy.safetensors";
+  CHECK(Trainer(ready.graph, *backend, *ready.training, ready.options).train(1).back().validation.loss > 0);
+  CHECK(Trainer(ready.graph, *backend, *ready.training, ready.options).resumed());
+  ready.options.plan.table_updates = TableUpdates::dense;
+  CHECK_THROWS_AS(Trainer(ready.graph, *backend, *ready.training, ready.options), UsageError);
+}
+
+TEST_CASE("lazy updates are refused where they are none, with the reason") {
+  const auto backend = make_backend("eigen");
+  const auto plan = [&](const Graph& graph, const Options& options) { Plan made(graph, *backend, options); };
+  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(Sgd{.momentum = 0.9})), UsageError);
+  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(KerasSgd{.momentum = 0.9})), UsageError);
+  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(AdamW{})), UsageError);
+  CHECK_THROWS_AS(plan(mean_of_rows(), lazy(Adam{.weight_decay = 0.1})), UsageError);
+  Options options = lazy(Adam{});
+  options.clip_norm = 1;
+  CHECK_THROWS_AS(plan(mean_of_rows(), options), UsageError);
+  options = lazy(Adam{});
+  options.optimiser.reset();
+  CHECK_THROWS_AS(plan(mean_of_rows(), options), UsageError);
+  Graph graph("no table");
+  fully_connected(graph.input({2, 3, 1, 1}), "fc", {.outputs = 4});
+  CHECK_THROWS_AS(plan(graph, lazy(Adam{})), UsageError);
+}
