@@ -170,8 +170,9 @@ class Builder {
       const Value gate = conv(mean, name("gate"), {.channels = x.shape().c, .kernel = 1});
       return keep(multiply(x, sigmoid(gate, name("sigmoid")), name("multiply")));
     }
-    const Value limited = tanh(dice_.chance(0.5) ? x : shortcut(x.shape()), name("tanh"));
-    const Value other = dice_.chance(0.3) ? limited : x;
+    const bool square = dice_.chance(0.3);
+    const Value limited = tanh(square || dice_.chance(0.5) ? x : shortcut(x.shape()), name("tanh"));
+    const Value other = square ? limited : x;
     keep(dice_.chance(0.5) ? multiply(limited, other, name("multiply")) : multiply(other, limited, name("multiply")));
   }
 
