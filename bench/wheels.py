@@ -54,9 +54,8 @@ def is_whole(wheels, tree, needs=False):
     for wheel in importlib.metadata.distributions(path=[tree]):
         found[re.sub("[-_.]+", "-", wheel.metadata["Name"]).lower()] = wheel.version
         for file in wheel.files or ():
-            path = file.locate()
-            if ".." in file.parts:  # a script, which pip puts elsewhere
-                continue
+            # pip records a script where an environment would have it, above the packages, and puts it into the tree.
+            path = os.path.join(tree, *(part for part in file.parts if part != ".."))
             if not os.path.exists(path) or file.size not in (None, os.path.getsize(path)):
                 return False
     return found == (found | dict(wheels) if needs else dict(wheels))

@@ -103,6 +103,20 @@ class WheelsTest(unittest.TestCase):
         self.assertGreater(os.path.getsize(damaged), 3)
         self.assertEqual(sorted(os.listdir(self.folder)), ["9.19.0.56-cuda13", "9.28.0.42-cuda13"])
 
+    def test_a_wheel_with_a_script_is_whole_once_it_is_here_and_not_without_its_script(self):
+        self.add("tool", "1.2", {"tool.py": "def main(): print('here')",
+                                 "tool-1.2.dist-info/entry_points.txt": "[console_scripts]\nrun-tool = tool:main\n"})
+        tree = os.path.join(self.folder, "tools")
+        environment = {"PIP_INDEX_URL": self.url, "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1",
+                       "no_proxy": "127.0.0.1"}
+        with mock.patch.dict(os.environ, environment):
+            wheels.bring([("tool", "1.2")], tree)
+        self.assertTrue(wheels.is_whole([("tool", "1.2")], tree))
+        with mock.patch.object(wheels.subprocess, "run", side_effect=AssertionError("pip is asked again")):
+            wheels.bring([("tool", "1.2")], tree)
+        os.remove(os.path.join(tree, "bin", "run-tool"))
+        self.assertFalse(wheels.is_whole([("tool", "1.2")], tree))
+
     def test_a_wheel_that_cannot_be_unpacked_leaves_nothing_and_an_error(self):
         with open(self.add("nvidia-cublas", "13.1.0.3", {}), "w") as file:
             file.write("no wheel")
