@@ -61,7 +61,11 @@ class Border {
     if (crosses(i)) touch(Part::value, i, 0, extent, dtype());
   }
   void touch_value(NodeId i) { touch_value(i, nodes_[i].shape); }
-  void touch_dy() { touch(Part::gradient, unit_.y(), 0, unit_.spec.y.shape, dtype()); }
+  /// Of a padded value's gradient the border is not read.
+  void touch_dy() {
+    const NodeId y = unit_.y();
+    touch(Part::gradient, y, 0, is<Pad>(nodes_[y].op) ? nodes_[unit_.x[0]].shape : unit_.spec.y.shape, dtype());
+  }
   void touch_parameters(NodeId i, Part part, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) touch(part, i, k, nodes_[i].params[k], dtype());
   }
