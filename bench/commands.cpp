@@ -268,11 +268,16 @@ Action networks(CLI::App& app) {
 Action devices(CLI::App& app) {
   auto format = std::make_shared<Format>();
   auto settings = std::make_shared<BackendSettings>();
+  auto kernels = std::make_shared<bool>(false);
   add_format(app, *format);
   add_processor(app, *settings);
   add_cudnn(app, settings->cudnn);
-  return [format, settings](const MakeBackend& make) {
+  app.add_flag("--kernels", *kernels,
+               "Instead: the inner loop of the processor's products on one core, by instruction set and by where its "
+               "operands are");
+  return [format, settings, kernels](const MakeBackend& make) {
     check(*settings);
+    if (*kernels) return printed(kernel_table(*format));
     Backends backends(*settings, make);
     Peaks peaks(backends);
     return printed(device_table(backends, peaks, *format));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "io/interrupt.h"
 #include "io/quantities.h"
 #include "lamina/error.h"
 
@@ -33,6 +34,7 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
     if (device.kind == DeviceInfo::Kind::processor) {
       if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
         result.units_flops = peak.flops;
+        result.units_most = peak.most;
         notes +=
             fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description());
       }
@@ -52,16 +54,17 @@ TextTable device_columns(const std::vector<MeasuredDevice>& all) {
   TextTable table;
   for (const char* name : {"device", "name", "architecture"}) table.columns.push_back({name});
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
-                           "triad GB/s", "units TFLOP/s", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
+                           "triad GB/s", "units TFLOP/s", "units at most", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
     table.columns.push_back({name, true});
-  for (const auto& [device, rates, units_flops] : all)
+  for (const auto& [device, rates, units_flops, units_most] : all)
     table.rows.push_back({title(device), device.name, device.architecture,
                           amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
                           count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
                           amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                           amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
                           amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
-                          amount(rates.matrix_flops, tera, 3), amount(rates.tf32_matrix_flops, tera, 3)});
+                          amount(units_most, tera, 3), amount(rates.matrix_flops, tera, 3),
+                          amount(rates.tf32_matrix_flops, tera, 3)});
   return table;
 }
 
@@ -76,6 +79,28 @@ std::string device_table(Backends& backends, Peaks& peaks, Format format) {
     notes += fmt::format("{}: {}\n", library.name, library.version);
   return table.text() +
          "\nPeaks are arithmetic on clocks, units and bus, for dense operands; the rates are measured.\n" + notes;
+}
+
+TextTable kernel_columns(const std::vector<KernelRate>& all) {
+  TextTable table;
+  for (const char* name : {"instruction set", "second factor"}) table.columns.push_back({name});
+  for (const char* name : {"KiB", "GFLOP/s", "% of peak", "prefetched GFLOP/s", "% of peak", "peak GFLOP/s"})
+    table.columns.push_back({name, true});
+  for (const KernelRate& rate : all)
+    table.rows.push_back({rate.instruction_set, rate.operands, amount(static_cast<double>(rate.bytes), 1024, 0),
+                          amount(rate.flops, giga, 1), amount(rate.flops / rate.peak_flops, 0.01, 1),
+                          amount(rate.prefetched_flops, giga, 1),
+                          amount(rate.prefetched_flops / rate.peak_flops, 0.01, 1), amount(rate.peak_flops, giga, 1)});
+  return table;
+}
+
+std::string kernel_table(Format format) {
+  const TextTable table = kernel_columns(kernel_rates(DType::f32, [] { return interrupted() != 0; }));
+  if (format == Format::csv) return table.csv();
+  return table.text() +
+         "\nOne core, f32: the register tile of eigen's products, each part of the second factor used once per turn; "
+         "the "
+         "peak is of\nmultiply-adds in registers right before and after. docs/kernels.md says how to read it.\n";
 }
 
 Fact gpu_fact(const DeviceInfo& device) {

@@ -7,6 +7,7 @@
 #include "context.h"
 #include "io/text_table.h"
 #include "lamina/devices.h"
+#include "lamina/kernel_rates.h"
 #include "measure/peaks.h"
 
 namespace lamina::bench {
@@ -14,7 +15,8 @@ namespace lamina::bench {
 struct MeasuredDevice {
   DeviceInfo device{};
   DeviceRates rates{};
-  double units_flops = 0;  ///< fp32 multiply-adds in registers on every core or multiprocessor, operations per second
+  double units_flops = 0;  ///< fp32 multiply-adds in registers on every core or multiprocessor, operations per second:
+  double units_most = 0;   ///< of a processor the median of several moments, and the greatest
 };
 
 /// A row for each; what is 0 is an empty cell.
@@ -23,6 +25,11 @@ TextTable device_columns(const std::vector<MeasuredDevice>&);
 /// Measures each device that is found, some seconds in all. Without a GPU, or where one cannot be measured, a line
 /// below the table says why.
 std::string device_table(Backends&, Peaks&, Format);
+
+/// The inner loop of the processor's products by where its operands are, a second or two for each instruction set.
+/// Interrupted, what was measured.
+std::string kernel_table(Format);
+TextTable kernel_columns(const std::vector<KernelRate>&);
 
 /// A GPU's properties: "gpu_0" and one line.
 Fact gpu_fact(const DeviceInfo&);

@@ -70,6 +70,7 @@ Json start_context(Backends& backends) {
 void add_peaks(Json& context, const Peaks& peaks) {
   for (const auto& [key, peak] : peaks.known()) {
     context["peak_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.flops);
+    if (peak.most > peak.flops) context["peak_most_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.most);
     context["peak_is_" + key] = peak.description();
   }
   for (const auto& [key, flops] : peaks.known_products())

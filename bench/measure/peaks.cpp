@@ -8,11 +8,14 @@
 
 #include "io/interrupt.h"
 #include "lamina/lamina.h"
+#include "timing/core_clock.h"
 #include "timing/stopwatch.h"
+#include "tune/statistics.h"
 
 namespace lamina::bench {
 namespace {
 
+constexpr int processor_moments = 15;  // over about a tenth of a second
 constexpr int product_batch = 2, product_channels = 512, product_image = 56, product_tries = 9;
 
 double measured_product(Backend& backend, DType dtype) {
@@ -59,9 +62,35 @@ auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& mea
 
 const Peak& Peaks::of(const std::string& backend, DType dtype) {
   return measured_once(peaks_, key_of(backend, dtype), [&] {
-    const double of_units = rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); });
-    return of_units > 0 ? Peak{of_units, true} : Peak{product_flops(backend, dtype), false};
+    std::vector<double> of_units;
+    do of_units.push_back(rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); }));
+    while (of_units.back() > 0 && !runs_on_gpu(backend) && of_units.size() < processor_moments && interrupted() == 0);
+    const double most = *std::max_element(of_units.begin(), of_units.end());
+    if (most > 0) return Peak{median_interval(of_units).middle, most, true};
+    const double product = product_flops(backend, dtype);
+    return Peak{product, product, false};
   });
+}
+
+Moment Peaks::now(const std::string& backend, DType dtype) {
+  if (runs_on_gpu(backend) || !of(backend, dtype).in_registers || interrupted() != 0) return {};
+  return {rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); }), 1e-6 * core_clock()};
+}
+
+void set_moment(std::vector<Sample>& samples, const Moment& moment) {
+  for (Sample& sample : samples) {
+    sample.peak_flops = moment.flops;
+    sample.clock_mhz = moment.clock_mhz;
+  }
+}
+
+Moment PeakBeside::end() {
+  const Moment after = peaks_->now(backend_, dtype_);
+  const Moment mean = before_.flops > 0 && after.flops > 0
+                          ? Moment{(before_.flops + after.flops) / 2, (before_.clock_mhz + after.clock_mhz) / 2}
+                          : Moment{};
+  before_ = after;
+  return mean;
 }
 
 double Peaks::product_flops(const std::string& backend, DType dtype) {

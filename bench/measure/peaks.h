@@ -3,17 +3,27 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends.h"
 #include "lamina/devices.h"
+#include "timing/samples.h"
 
 namespace lamina::bench {
 
 /// The rate of the units, or what is measured in its place.
 struct Peak {
-  double flops = 0;           ///< operations per second; 0: could not be measured
+  double flops = 0;           ///< operations per second, of a processor the median of several; 0: could not be measured
+  double most = 0;            ///< the greatest of them
   bool in_registers = false;  ///< the units' own, by multiply-adds in registers; else a large product's
   std::string description() const;
+};
+
+/// What a processor's clock allows now. It changes within seconds, so that the peak of another moment is none.
+struct Moment {
+  double flops = 0;      ///< of the units, operations per second; 0: not measured
+  double clock_mhz = 0;  ///< of a core
 };
 
 class Peaks {
@@ -24,6 +34,9 @@ class Peaks {
   const Peak& of(const std::string& backend, DType);
   const std::map<std::string, Peak>& known() const { return peaks_; }  ///< by "eigen/f32": those that were asked for
   const std::map<std::string, double>& known_products() const { return products_; }  ///< likewise, of the products
+  /// That of this moment, in some milliseconds. Nothing for a GPU, whose clock its rows have, nor for a backend without
+  /// a rate of units.
+  Moment now(const std::string& backend, DType);
   /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution. 0 where it
   /// cannot be measured.
   double product_flops(const std::string& backend, DType);
@@ -38,6 +51,26 @@ class Peaks {
   std::map<std::string, Peak> peaks_;
   std::map<std::string, double> products_;
   std::map<DeviceInfo::Kind, double> memory_;
+};
+
+/// Notes the moment in the samples of a pass.
+void set_moment(std::vector<Sample>&, const Moment&);
+
+/// The peak beside timed passes: measured before the first and after each one.
+class PeakBeside {
+ public:
+  PeakBeside(Peaks& peaks, std::string backend, DType dtype)
+      : peaks_(&peaks), backend_(std::move(backend)), dtype_(dtype) {}
+
+  void begin() { before_ = peaks_->now(backend_, dtype_); }
+  /// The mean of before and after the pass that has ended. Its end is the begin of the next.
+  Moment end();
+
+ private:
+  Peaks* peaks_;
+  std::string backend_;
+  DType dtype_;
+  Moment before_{};
 };
 
 }  // namespace lamina::bench

@@ -58,6 +58,10 @@ void set_failure(Outcome& outcome, const std::exception& error) {
   }
 }
 
+double peak_beside(const Outcome& outcome, const Sample& sample) {
+  return sample.peak_flops > 0 ? sample.peak_flops : outcome.peak_flops;
+}
+
 std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
   std::map<std::string, double> counters;
   const Work work = outcome.work.value_or(row.work());
@@ -67,7 +71,9 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   rate("images_per_second", work.images);
   rate("flops_per_second", work.flops);
   rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
-  if (outcome.peak_flops > 0) rate("share_of_peak", work.flops / outcome.peak_flops);
+  if (const double peak = peak_beside(outcome, sample); peak > 0) rate("share_of_peak", work.flops / peak);
+  if (sample.peak_flops > 0) counters["peak_flops_per_second"] = sample.peak_flops;
+  if (sample.clock_mhz > 0) counters["core_mhz"] = sample.clock_mhz;
   const auto mebibytes = [&](const char* name, std::size_t bytes) {
     counters[name] = static_cast<double>(bytes) / mebibyte;
   };

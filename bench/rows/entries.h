@@ -15,6 +15,9 @@ namespace lamina::bench {
 /// Says why a group could not be measured.
 void set_failure(Outcome&, const std::exception&);
 
+/// What the units could do beside the sample, or else what was measured once; 0: not known.
+double peak_beside(const Outcome&, const Sample&);
+
 /// Rates, memory and readings beside the time of one sample.
 std::map<std::string, double> counters_of(const Row&, const Outcome&, const Sample&);
 

@@ -119,13 +119,17 @@ void Report::show(const Row& row, const Outcome& outcome) {
     const double middle = median_interval(seconds).middle;
     const std::string note = with_clock(outcome.note, outcome.samples[row.part]);
     const Work work = outcome.work.value_or(row.work());
+    std::vector<double> shares;
+    for (const Sample& sample : outcome.samples[row.part])
+      if (const double peak = peak_beside(outcome, sample); peak > 0)
+        shares.push_back(work.flops / sample.seconds / peak);
     const auto or_blank = [](double value, const char* format) {
       return value > 0 && std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : std::string();
     };
     fmt::print("{:<{}} {:>12.3f} {:>10.3f} {:>11} {:>10} {:>7}{}{}\n", row.name, name_width_, 1e3 * middle,
                1e3 * deviation(seconds), or_blank(work.images / middle, "{:.1f}"),
                or_blank(1e-9 * work.flops / middle, "{:.1f}"),
-               or_blank(outcome.peak_flops > 0 ? 100 * work.flops / middle / outcome.peak_flops : 0, "{:.0f} %"),
+               or_blank(shares.empty() ? 0 : 100 * median_interval(shares).middle, "{:.0f} %"),
                note.empty() ? "" : "  ", note);
   }
   std::fflush(stdout);

@@ -76,9 +76,12 @@ void Runner::measure(const Row& row, std::size_t index) {
       if (!group.first_calls) outcome.peak_flops = session_->peaks.of(backend, group.config.dtype).flops;
       progress_->pass_done(group);
       if (interrupted() != 0) return;
+      beside_.emplace(session_->peaks, backend, group.config.dtype);
+      if (!group.first_calls) beside_->begin();
     }
     progress_->show(row, static_cast<int>(index) + 1, passes);
-    const std::vector<Sample> pass = measurement_->pass();
+    std::vector<Sample> pass = measurement_->pass();
+    if (!group.first_calls) set_moment(pass, beside_->end());
     for (std::size_t part = 0; part < pass.size(); ++part) outcome.samples[part].push_back(pass[part]);
     outcome.memory = measurement_->memory();
     outcome.counters = measurement_->counters();

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class Runner {
   Outcomes outcomes_;
   const Group* open_ = nullptr;  ///< whose measurement is alive
   std::unique_ptr<Measurement> measurement_;
+  std::optional<PeakBeside> beside_;  ///< its passes
   MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what
 };

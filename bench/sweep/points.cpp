@@ -188,9 +188,12 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
   try {
     const std::unique_ptr<Measurement> measurement = group.open();
     if (&its == base_) outcome.peak_flops = its.session.peaks.of(group.config.backend, group.config.dtype).flops;
+    PeakBeside beside(its.session.peaks, group.config.backend, group.config.dtype);
+    beside.begin();
     for (int pass = 0; pass < passes && interrupted() == 0; ++pass) {
       show(rows.front(), threads, pass + 1, passes);
-      const std::vector<Sample> samples = measurement->pass();
+      std::vector<Sample> samples = measurement->pass();
+      set_moment(samples, beside.end());
       for (std::size_t part = 0; part < samples.size(); ++part) outcome.samples[part].push_back(samples[part]);
       watch_.look();
     }

@@ -45,6 +45,21 @@ std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session
   return live;
 }
 
+/// The median of the peaks beside the passes in place of the one that was measured once.
+Rates at_moments(Rates rates, const std::vector<Moment>& moments) {
+  std::vector<double> peaks;
+  for (const Moment& moment : moments) peaks.push_back(moment.flops);
+  if (!peaks.empty()) rates.units.flops = median_interval(peaks).middle;
+  return rates;
+}
+
+double share_of_peak(const LedgerEntry& entry, const std::vector<Moment>& moments) {
+  std::vector<double> shares;
+  for (std::size_t pass = 0; pass < moments.size(); ++pass)
+    shares.push_back(entry.flops / entry.samples[pass] / moments[pass].flops);
+  return shares.empty() ? 0 : median_interval(shares).middle;
+}
+
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 }  // namespace
@@ -68,6 +83,9 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
 
   std::vector<double> forward, backward;
   std::vector<std::vector<double>> calls(plan.calls().size());
+  PeakBeside beside(session.peaks, c.backend, c.dtype);
+  std::vector<Moment> moments;
+  beside.begin();
   for (int i = 0; i < passes && interrupted() == 0; ++i) {
     forward.push_back(whole.time([&] { plan.forward(); }).seconds);
     backward.push_back(whole.time([&] { plan.backward(); }).seconds);
@@ -75,7 +93,9 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
     const std::vector<double> rest = by_call.backward();
     seconds.insert(seconds.end(), rest.begin(), rest.end());
     for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
+    if (const Moment moment = beside.end(); moment.flops > 0) moments.push_back(moment);
   }
+  if (moments.size() < forward.size()) moments.clear();  // not measured, or interrupted
 
   Ledger ledger;
   ledger.passes = static_cast<int>(forward.size());
@@ -84,6 +104,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   ledger.backward_seconds = median_interval(backward).middle;
   ledger.forward_samples = forward;
   ledger.backward_samples = backward;
+  ledger.moments = moments;
   const auto live = live_bytes(plan, session, c);
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
@@ -94,6 +115,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
     for (const int node : call.nodes) entry.nodes.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].name);
     entry.op = op_name(plan.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op);
     entry.samples = calls[i];
+    entry.share_of_peak = share_of_peak(entry, moments);
     entry.workspace_bytes = call.workspace_bytes;
     if (const auto at = live.find({call.nodes.front(), i >= plan.forward_calls()}); at != live.end())
       entry.live_bytes = at->second;
@@ -126,8 +148,8 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
   for (const Config& c : all) rates_of(session.peaks, c, text);
   for (const Config& c : all) {
     const int passes = passes_on(c.backend, options.passes);
-    const Rates rates = rates_of(session.peaks, c, text);
-    const double peak = rates.units.flops, memory = rates.memory;
+    Rates rates = rates_of(session.peaks, c, text);
+    const double memory = rates.memory;
     Ledger ledger;
     if (interrupted() == 0) {
       fmt::print(stderr, "[{}/{}] {}\n", &c - all.data() + 1, all.size(), to_string(c));
@@ -137,6 +159,8 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       fmt::print(stderr, "Interrupted: {} is {}\n", to_string(c),
                  ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
     if (ledger.passes == 0) continue;
+    rates = at_moments(rates, ledger.moments);
+    const double peak = rates.units.flops;
     const RowKey key = plan_key("ledger", c, "training", options);
     if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes));
     if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);
@@ -149,7 +173,8 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       const double rate = entry.flops / entry.seconds;
       flops += entry.flops;
       row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
-           percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate), peak > 0 ? percent(rate / peak) : "",
+           percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate),
+           peak > 0 ? percent(ledger.moments.empty() ? rate / peak : entry.share_of_peak) : "",
            fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds),
            memory > 0 ? percent(entry.bytes / entry.seconds / memory) : ""});
     }
@@ -163,7 +188,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
       print(tables.take());
       continue;
     }
-    std::string reached = fmt::format("Peak: {:.1f} GFLOP/s, {}.\n", 1e-9 * peak, rates.units.description());
+    std::string reached =
+        fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description(),
+                    ledger.moments.empty() ? "" : "; measured beside each pass, the median; shares are of each pass'");
     if (rates.units.in_registers)
       reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops,
                              Peaks::product_description());

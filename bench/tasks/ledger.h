@@ -32,6 +32,7 @@ struct LedgerEntry {
   std::vector<std::string> nodes{};
   std::string op{};  ///< of the first node
   std::vector<double> samples{};
+  double share_of_peak = 0;  ///< median over the passes, each of the peak beside it; 0: not known
   std::size_t workspace_bytes = 0, live_bytes = 0;  ///< live: of the arena, while it runs
 };
 
@@ -48,8 +49,9 @@ struct Ledger {
   std::vector<LedgerEntry> entries;                  ///< biggest first
   double forward_seconds = 0, backward_seconds = 0;  ///< of the same plan, timed whole without stamps; medians
   std::vector<double> forward_samples, backward_samples;
-  GraphCost moved, alone;  ///< by the plan's calls, and by each pass of each op alone
-  int passes = 0;          ///< fewer than asked: interrupted; 0: there are no times
+  std::vector<Moment> moments;  ///< of the processor beside each pass; empty: not measured
+  GraphCost moved, alone;       ///< by the plan's calls, and by each pass of each op alone
+  int passes = 0;               ///< fewer than asked: interrupted; 0: there are no times
   double sum() const;
   double whole() const { return forward_seconds + backward_seconds; }
 };

@@ -35,6 +35,10 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                  {"backward_alone", ledger.alone.backward.bytes}}}};
   if (rates.units.flops > 0) json["peak_is"] = rates.units.description();
   set_known(json, "peak_flops_per_second", rates.units.flops);
+  for (const Moment& moment : ledger.moments) {
+    json["peak_samples"].push_back(moment.flops);
+    json["core_mhz_samples"].push_back(moment.clock_mhz);
+  }
   set_known(json, "product_flops_per_second", rates.product_flops);
   set_known(json, "memory_bytes_per_second", rates.memory);
   std::vector<const LedgerEntry*> in_order;
@@ -55,6 +59,7 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                  {"bytes", entry->bytes},
                  {"workspace_bytes", entry->workspace_bytes},
                  {"live_bytes", entry->live_bytes}};
+    set_known(call, "share_of_peak", entry->share_of_peak);
     set_known(call, "predicted_seconds", rates.least_seconds(entry->flops, entry->bytes));
     json["calls"].push_back(std::move(call));
   }

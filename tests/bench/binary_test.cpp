@@ -107,6 +107,11 @@ TEST_CASE("rows of first calls run before the others, and before the peak is mea
     names.push_back(run["name"].get<std::string>().substr(0, run["name"].get<std::string>().find("/eigen")));
     CHECK(run.contains("share_of_peak") == (names.back() == "net/mnist_mlp/total"));
     if (names.back() == "setup/mnist_mlp/device") CHECK(run["real_time"] > 0);
+    CHECK(run.contains("peak_flops_per_second") == run.contains("share_of_peak"));
+    if (!run.contains("share_of_peak")) continue;
+    const double peak = run["peak_flops_per_second"];
+    CHECK(run["share_of_peak"].get<double>() == Approx(run["flops_per_second"].get<double>() / peak));
+    CHECK(run["core_mhz"] > 100);
   }
   CHECK(names == std::vector<std::string>{"setup/mnist_mlp/device", "setup/mnist_mlp/device",
                                           "setup/mnist_mlp/first_pass", "setup/mnist_mlp/first_pass",

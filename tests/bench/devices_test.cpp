@@ -47,18 +47,28 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
   processor.cores = 2;
   DeviceRates of_gpu = rates(4012.3e9, 0, 51.234e12);
   of_gpu.tf32_matrix_flops = 372.5e12;
-  const TextTable table = device_columns({{processor, rates(21.5e9, 18.3e9, 97e9), 108e9}, {large(), of_gpu, 65.4e12}});
+  const TextTable table =
+      device_columns({{processor, rates(21.5e9, 18.3e9, 97e9), 108e9, 163e9}, {large(), of_gpu, 65.4e12}});
   std::vector<std::string> titles;
   for (const TextTable::Column& column : table.columns) titles.push_back(column.title);
   CHECK(titles == std::vector<std::string>{"device", "name", "architecture", "GiB", "SMs", "cores", "peak fp32 TFLOP/s",
                                            "tf32", "fp16", "peak GB/s", "copy GB/s", "triad GB/s", "units TFLOP/s",
-                                           "matrix TFLOP/s", "tf32 matrix TFLOP/s"});
+                                           "units at most", "matrix TFLOP/s", "tf32 matrix TFLOP/s"});
   REQUIRE(table.rows.size() == 2);
   CHECK(table.rows[0] == std::vector<std::string>{"processor", "Small", "x86_64", "1.5", "", "2", "", "", "", "",
-                                                  "21.5", "18.3", "0.108", "0.097", ""});
+                                                  "21.5", "18.3", "0.108", "0.163", "0.097", ""});
   CHECK(table.rows[1] == std::vector<std::string>{"gpu 3", "NVIDIA Large", "sm_90", "141.0", "132", "16896", "66.9",
-                                                  "494.7", "989.4", "4917", "4012.3", "", "65.400", "51.234",
+                                                  "494.7", "989.4", "4917", "4012.3", "", "65.400", "", "51.234",
                                                   "372.500"});
+}
+
+TEST_CASE("the inner loop's rates are shown with their shares of the peak beside them") {
+  const TextTable table = kernel_columns(
+      {{"x86-64-v4", "registers", 0, 80e9, 0, 80e9}, {"x86-64-v4", "packed, L2", 524288, 60e9, 68e9, 80e9}});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0] == std::vector<std::string>{"x86-64-v4", "registers", "", "80.0", "100.0", "", "", "80.0"});
+  CHECK(table.rows[1] ==
+        std::vector<std::string>{"x86-64-v4", "packed, L2", "512", "60.0", "75.0", "68.0", "85.0", "80.0"});
 }
 
 TEST_CASE("a GPU is a fact of the context, which leaves out what is not known") {

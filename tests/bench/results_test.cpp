@@ -54,12 +54,20 @@ TEST_CASE("a ledger's file has every sample of every call, in running order, and
     CHECK(ledger["key"]["differs"]["width_divisor"] == "8");
     CHECK(ledger["passes"] == 3);
     CHECK(ledger["forward_samples"].size() == 3);
+    REQUIRE(ledger["peak_samples"].size() == 3);
+    CHECK(ledger["core_mhz_samples"].size() == 3);
     std::size_t next = 0;
     for (const json& call : ledger["calls"]) {
       CHECK(call["call"] == next++);
       CHECK(call["samples"].size() == 3);
       CHECK(call["seconds"] > 0);
       CHECK(call["predicted_seconds"] > 0);
+      std::vector<double> shares;  // each of the peak beside its pass
+      for (std::size_t pass = 0; pass < 3 && call["flops"] > 0; ++pass)
+        shares.push_back(call["flops"].get<double>() / call["samples"][pass].get<double>() /
+                         ledger["peak_samples"][pass].get<double>());
+      std::sort(shares.begin(), shares.end());
+      if (!shares.empty()) CHECK(call["share_of_peak"].get<double>() == Approx(shares[1]));
       CHECK(call["layers"].get<std::string>().starts_with(call["node"].get<std::string>()));
       CHECK(std::string("forward backward_data backward_params").find(call["pass"]) != std::string::npos);
     }

@@ -248,6 +248,50 @@ TEST_CASE("the peak is what a backend measures of its units, or a large product'
   CHECK(session.peaks.of("unrated", DType::f16).flops == 0);
 }
 
+namespace {
+
+/// A backend whose clock rises: each peak is greater by 1 GFLOP/s than the one before, from 1 on.
+class Rising final : public test::WrappedBackend {
+ public:
+  Rising() : WrappedBackend(test::oracle()) {}
+  double peak_flops(DType) override { return 1e9 * ++asked_; }
+
+ private:
+  int asked_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a processor's peak is the median of several moments, and that of a pass is measured before and after it") {
+  Session session;
+  session.backends.put("rising", std::make_unique<Rising>());
+  const Peak& peak = session.peaks.of("rising", DType::f32);
+  const double last = peak.most;
+  CHECK(last > 4e9);
+  CHECK(peak.flops == (1e9 + last) / 2);
+  PeakBeside beside(session.peaks, "rising", DType::f32);
+  beside.begin();
+  const Moment first = beside.end(), second = beside.end();
+  CHECK(first.flops == last + 1.5e9);
+  CHECK(second.flops == last + 2.5e9);
+  CHECK(first.clock_mhz > 100);
+  std::vector<Sample> samples(2);
+  set_moment(samples, second);
+  CHECK(samples[1].peak_flops == second.flops);
+}
+
+TEST_CASE("no peak of the moment is measured on a GPU, nor of a backend without a rate of units") {
+  Session session;
+  session.backends.put("cuda", std::make_unique<Rising>());
+  session.backends.put("unrated", std::make_unique<Rated>(0));
+  for (const char* backend : {"cuda", "unrated"}) {
+    PeakBeside beside(session.peaks, backend, DType::f32);
+    beside.begin();
+    CHECK(beside.end().flops == 0);
+  }
+  CHECK(session.peaks.of("cuda", DType::f32).flops == 1e9);  // measured once
+}
+
 TEST_CASE("hours of cuda-host are refused, and hours of another backend are not") {
   Session session;
   std::vector<Row> rows;

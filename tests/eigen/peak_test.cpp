@@ -8,9 +8,11 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "eigen/sets.h"
 #include "lamina/error.h"
+#include "lamina/kernel_rates.h"
 #include "lamina/plan.h"
 #include "support/catch.h"
 
@@ -67,6 +69,30 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
   CHECK_THROWS_AS(eigen::peak_flops(pool, fake, DType::f16), Unsupported);
 }
 
+TEST_CASE("the inner loop of products is measured by where its operands are, until it is stopped") {
+  int asked = 0;
+  const std::vector<KernelRate> rates = kernel_rates(DType::f32, [&] { return ++asked > 4; });
+  REQUIRE(rates.size() == 4);  // asked before the set, and before each place
+  CHECK(rates[0].operands == "registers");
+  CHECK(rates[0].flops > 0);
+  std::size_t bytes = 0;
+  for (const KernelRate& rate : rates) {
+    CHECK(rate.instruction_set == sets_here().front()->name);
+    CHECK(rate.peak_flops > 0);
+    if (&rate == rates.data()) continue;
+    CHECK(rate.operands.starts_with("packed, L"));
+    CHECK(rate.bytes > bytes);  // L1, L2, L3
+    bytes = rate.bytes;
+    CHECK(rate.flops > 0);
+    CHECK(rate.prefetched_flops > 0);
+#if defined(LAMINA_TEST_RATES)
+    CHECK(rate.flops < 1.5 * rate.peak_flops);  // not twice what was done
+#endif
+  }
+  CHECK_THROWS_AS(kernel_rates(DType::f16), Unsupported);
+  CHECK(kernel_rates(DType::f64, [] { return true; }).empty());
+}
+
 #if defined(LAMINA_TEST_RATES)
 namespace {
 
@@ -93,7 +119,7 @@ TEST_CASE("a backend's peak is that of its instruction set, and no product excee
     const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
     eigen::Pool pool(1);
     double peak = 0, of_set = 0, product = 0;
-    for (int round = 0; round < 3; ++round) {  // in turns: what else runs here slows all of them
+    for (int round = 0; round < 12; ++round) {  // in turns: what else runs here slows all of them
       peak = std::max(peak, backend->peak_flops(DType::f32));
       of_set = std::max(of_set, eigen::peak_flops(pool, *set, DType::f32));
       product = std::max(product, product_flops(*backend));

@@ -102,6 +102,10 @@ def number_of(text):
 
 
 def gigaflops(timing):
+    """The peak that was measured beside the row; of older files the one of their context."""
+    beside = timing.counters.get("peak_flops_per_second")
+    if beside:
+        return beside
     return number_of(timing.origin.context.get(f"peak_GFLOPs_{timing.key['backend']}/{timing.key['type']}", ""))
 
 

@@ -1,5 +1,5 @@
 #pragma once
-// Every header but one: lamina/cudnn_engines.h, which asks cuDNN what it would choose, is included separately.
+// Every header but two, which are included separately: lamina/cudnn_engines.h, lamina/kernel_rates.h.
 
 #include "lamina/api.h"
 #include "lamina/backend.h"
