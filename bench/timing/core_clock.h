@@ -3,8 +3,8 @@
 
 namespace lamina::bench {
 
-/// Cycles per second of the core that the caller runs on: additions that wait for each other take a cycle each. The best
-/// of several runs in less than a millisecond.
+/// Cycles per second of the core that the caller runs on: additions that wait for each other take a cycle each. The
+/// best of several runs in less than a millisecond.
 double core_clock();
 
 }  // namespace lamina::bench

@@ -19,7 +19,8 @@ namespace {
 
 constexpr int runs = 7;
 constexpr double long_enough = 1e-3;
-constexpr std::int64_t usual_depth = 256, short_depth = 64;  // of packed panels; short: A and a panel share the first level
+constexpr std::int64_t usual_depth = 256,
+                       short_depth = 64;  // of packed panels; short: A and a panel share the first level
 
 // Not a multiple of the last level's size: hypervisors report sizes of hundreds of MiB for a few that the cores have.
 constexpr std::size_t beyond_caches = std::size_t{256} << 20;
@@ -33,9 +34,9 @@ std::size_t cache_bytes(int name, std::size_t usual) {
 /// Where the second factor of a product is: panels, one after the other.
 struct Place {
   std::string name;
-  std::int64_t depth;   ///< of a panel
-  std::int64_t pitch;   ///< elements from k to k; 0: packed, a panel's width
-  std::size_t wanted;   ///< bytes of all panels together, about
+  std::int64_t depth;  ///< of a panel
+  std::int64_t pitch;  ///< elements from k to k; 0: packed, a panel's width
+  std::size_t wanted;  ///< bytes of all panels together, about
 };
 
 std::vector<Place> places() {
