@@ -55,10 +55,10 @@ class Batches(unittest.TestCase):
         its = batches.make(model)
         self.assertEqual(its.notes, [])
         self.assertEqual(
-            [row[1:] for row in texts(its.tables[0])],
+            [[(cell.text, cell.note) for cell in row.cells[1:]] for row in its.tables[0].rows],
             [
-                ["resnet50, total", "batch 2", "Flat from 2.", "Test CPU, Lamina eigen"],
-                ["resnet50, total", "None pays", "None pays: at 15.", "Test CPU, Lamina eigen"],
+                [("resnet50, total", "Test CPU, Lamina eigen"), ("batch 2", "Flat from 2.")],
+                [("resnet50, total", "Test CPU, Lamina eigen"), ("None pays", "None pays: at 15.")],
             ],
         )
         self.assertEqual(threads.make(model).notes, ["resnet50, total, batch 16, Test CPU, Lamina eigen: Two."])

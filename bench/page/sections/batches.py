@@ -51,14 +51,13 @@ def make(model):
 def study(answers):
     """What the sweeps answered, question by question."""
     rows = [
-        Row([question, f"{network}, {part}", Cell(short(one), one["value"]), one["text"], who])
+        Row([question, Cell(f"{network}, {part}", note=who), Cell(short(one), one["value"], one["text"])])
         for what, question in QUESTIONS.items()
         for (network, part, who), its in answers.items()
         for one in its
         if one["what"] == what
     ]
-    head = ["question", "network", "answer", "in words", "machine"]
-    return Table("What the sweep answers", head, rows, numeric=99)
+    return Table("What the sweep answers", ["question", "network", "answer"], rows, numeric=99)
 
 
 def short(answer):
