@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "common/divide_up.h"
 #include "common/packs.h"
 #include "common/philox.h"
 
@@ -34,7 +35,7 @@ __global__ void dropout_kernel(Extent extent, DropoutMask mask, const std::uint6
   const std::int64_t count = extent.images * extent.size;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::uint64_t high = *step;
-  for (std::int64_t low = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; low < (count + words - 1) / words;
+  for (std::int64_t low = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; low < divide_up(count, words);
        low += stride) {
     const PhiloxWords drawn = philox_words(mask.key, static_cast<std::uint64_t>(low), high);
     for (int k = 0; k < words; k += width) {
@@ -61,7 +62,7 @@ void dropout_apply(Stream stream, const DropoutMask& mask, const std::uint64_t* 
       true,
       [&](auto w, Extent extent) {
         constexpr int width = decltype(w)::value;
-        const unsigned blocks = blocks_for((to.count() + words - 1) / words, pack_threads);
+        const unsigned blocks = blocks_for(divide_up(to.count(), words), pack_threads);
         launch(LAMINA_KERNEL(dropout_kernel<T, width>), blocks, pack_threads, 0, stream, extent, mask, step, from, to,
                adds);
       },

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "common/divide_up.h"
 #include "common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -175,10 +176,10 @@ __global__ void lrn_backward_any_kernel(Numbers<T> numbers, View<const T> x, Vie
 
 template <class T>
 dim3 grid_of_runs(const View<T>& view) {
-  const std::int64_t blocks = (view.plane() + threads - 1) / threads;
+  const std::int64_t blocks = divide_up(view.plane(), threads);
   return dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 30)),
               static_cast<unsigned>(std::min(view.n, 65535)),
-              static_cast<unsigned>(std::min((view.c + run - 1) / run, 65535)));
+              static_cast<unsigned>(std::min(divide_up(view.c, run), 65535)));
 }
 
 }  // namespace

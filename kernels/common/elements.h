@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "divide_up.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -13,7 +14,7 @@ constexpr int elements_per_block = 256;
 /// is larger than the grid.
 template <class T>
 dim3 grid_of_elements(const View<T>& view) {
-  const std::int64_t blocks = (view.image() + elements_per_block - 1) / elements_per_block;
+  const std::int64_t blocks = divide_up(view.image(), elements_per_block);
   return dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, 65535)),
               static_cast<unsigned>(std::min(view.n, 65535)));
 }

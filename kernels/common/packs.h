@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "cut_at_zero.h"
+#include "divide_up.h"
 #include "launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -116,7 +117,7 @@ void with_packs(bool flat, const Launch& launch, const View<U>& first, const Vie
 
 /// Blocks along x for `count` threads; kernels stride over the rest.
 inline unsigned blocks_for(std::int64_t count, int threads) {
-  return static_cast<unsigned>(std::clamp<std::int64_t>((count + threads - 1) / threads, 1, 1 << 30));
+  return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(count, threads), 1, 1 << 30));
 }
 
 /// A thread for every pack: packs of an image along x, images along y.

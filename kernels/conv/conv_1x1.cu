@@ -17,6 +17,7 @@
 
 #include "conv_1x1.h"
 
+#include "../common/divide_up.h"
 #include "../common/fast_divide.h"
 #include "../fill.h"
 #include "../gemm/gemm_bring.h"
@@ -158,7 +159,7 @@ __global__ __launch_bounds__(Tile::threads, conv_blocks_at_once<Tile>) void conv
 
   T sums[Tile::tm][Tile::tn] = {};
   Tile::run(
-      shared, first_step, (end + Tile::bk - 1) / Tile::bk, sums,
+      shared, first_step, divide_up(end, Tile::bk), sums,
       [&](int step, T(&a)[Tile::loads_a], T(&b)[Tile::loads_b]) {
         const int depth = end - step * Tile::bk;
         if (depth >= Tile::bk)
@@ -230,11 +231,11 @@ void run(Stream stream, const PixelProduct<T>& product, T* partial, ConvTile til
                            (made.mask.data == nullptr || has_packs(made.mask));
   with_conv_tile<T, 8>(cut.tile, [&](auto chosen) {
     using Tile = decltype(chosen);
-    const int steps = (made.depth + Tile::bk - 1) / Tile::bk;
-    made.steps_per_range = (steps + made.ranges - 1) / made.ranges;
-    made.row_tiles = (made.results + Tile::bm - 1) / Tile::bm;
+    const int steps = divide_up(made.depth, Tile::bk);
+    made.steps_per_range = divide_up(steps, made.ranges);
+    made.row_tiles = divide_up(made.results, Tile::bm);
     made.by_row_tiles = FastDivide(made.row_tiles);
-    const dim3 grid(static_cast<unsigned>((made.pixels + Tile::bn - 1) / Tile::bn * made.row_tiles),
+    const dim3 grid(static_cast<unsigned>(divide_up(made.pixels, Tile::bn) * made.row_tiles),
                     static_cast<unsigned>(made.groups), static_cast<unsigned>(made.ranges));
     const auto start = [&](void (*kernel)(PixelProduct<T>)) {
       launch(kernel, "conv_1x1_kernel", grid, Tile::threads, 0, stream, made);

@@ -9,6 +9,7 @@
 // Filters by channels give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
 // The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
+#include "../common/divide_up.h"
 #include "../common/fast_divide.h"
 #include "../gemm/gemm_bring.h"
 #include "conv_1x1.h"
@@ -111,7 +112,7 @@ __global__ __launch_bounds__(Tile::threads,
   const int group = static_cast<int>(blockIdx.y), range = static_cast<int>(blockIdx.z);
   const int first_filter = static_cast<int>(tile.quotient) * Tile::bm,
             first_channel = static_cast<int>(tile.remainder) * Tile::bn;
-  const int steps = (product.pixels + Tile::bk - 1) / Tile::bk, first_step = range * product.steps_per_range,
+  const int steps = divide_up(product.pixels, Tile::bk), first_step = range * product.steps_per_range,
             last_step = min(first_step + product.steps_per_range, steps);
   WeightLoads<T, Tile, width, masked> loads(product, group, first_filter, first_channel);
 
@@ -188,11 +189,11 @@ void conv_1x1_backward_weights(Stream stream, const ConvGeometry& g, View<const 
                            (dy.mask.data == nullptr || has_packs(dy.mask));
   with_conv_tile<T, 8>(pixel_packs ? cut.tile : tile_of_singles(cut.tile), [&](auto chosen) {
     using Tile = decltype(chosen);
-    const int steps = (product.pixels + Tile::bk - 1) / Tile::bk;
-    product.steps_per_range = (steps + product.ranges - 1) / product.ranges;
-    const int channel_tiles = (product.channels + Tile::bn - 1) / Tile::bn;
+    const int steps = divide_up(product.pixels, Tile::bk);
+    product.steps_per_range = divide_up(steps, product.ranges);
+    const int channel_tiles = divide_up(product.channels, Tile::bn);
     product.by_channel_tiles = FastDivide(channel_tiles);
-    const dim3 grid(static_cast<unsigned>((product.filters + Tile::bm - 1) / Tile::bm * channel_tiles),
+    const dim3 grid(static_cast<unsigned>(divide_up(product.filters, Tile::bm) * channel_tiles),
                     static_cast<unsigned>(product.groups), static_cast<unsigned>(product.ranges));
     const auto start = [&](void (*kernel)(WeightProduct<T>)) {
       launch(kernel, "conv_1x1_weights_kernel", grid, Tile::threads, 0, stream, product);

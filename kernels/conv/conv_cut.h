@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "../common/divide_up.h"
 #include "../common/launch.h"
 #include "conv_implicit_gemm.h"
 
@@ -43,7 +44,7 @@ inline int ranges_of(std::int64_t depth, std::int64_t deepest, int ranges) {
 
 /// Blocks of a part without ranges.
 inline std::int64_t blocks_of(const ConvSize& size, const ConvPart& part, const ConvTileCost& cost) {
-  return (size.results + cost.bm - 1) / cost.bm * ((part.columns + cost.bn - 1) / cost.bn) * size.groups;
+  return divide_up(size.results, cost.bm) * divide_up(part.columns, cost.bn) * size.groups;
 }
 
 /// Blocks on one multiprocessor at a time.
@@ -89,11 +90,11 @@ inline std::int64_t cycles_of(const ConvSize& size, const ConvPart* parts, int c
   std::int64_t before = 0, adding = ranges > 1 ? launch : 0;
   for (int i = 0; i < count; ++i) {
     const int own = ranges_of(parts[i].depth, parts[0].depth, ranges);
-    const std::int64_t steps = (parts[i].depth + cost.step_depth - 1) / cost.step_depth;
+    const std::int64_t steps = divide_up(parts[i].depth, cost.step_depth);
     const std::int64_t after = before + blocks_of(size, parts[i], cost) * own;
     // Every multiprocessor takes the next block in turn, so the first one gets most.
-    const std::int64_t most = (after + large_device - 1) / large_device - (before + large_device - 1) / large_device;
-    rounds.add(most, (steps + own - 1) / own);
+    const std::int64_t most = divide_up(after, large_device) - divide_up(before, large_device);
+    rounds.add(most, divide_up(steps, own));
     before = after;
     if (own == 1) continue;
     const std::int64_t sums = size.results * parts[i].columns * size.groups / large_device;

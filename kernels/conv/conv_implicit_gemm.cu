@@ -20,6 +20,7 @@
 
 #include <vector>
 
+#include "../common/divide_up.h"
 #include "conv_gather.h"
 #include "conv_parts.h"
 #include "conv_ranges.h"
@@ -67,7 +68,7 @@ __global__ __launch_bounds__(Tile::threads,
     if (threadIdx.x == 0) shared_part = part;
   }
   const int k_count = product.depth * product.rows.taps * product.columns.taps;
-  const int tiles = (k_count + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
+  const int tiles = divide_up(k_count, Tile::bk), first_tile = split * product.tiles_per_split;
   Bring bring(product, shared_taps, group, first_result, first_pixel, first_tile);
 
   T sums[Tile::tm][Tile::tn] = {};
@@ -251,12 +252,11 @@ void run(Stream stream, const GatherProduct<T>& product, std::vector<ProductPart
     using Tile = decltype(chosen);
     using Bring = typename decltype(bring)::type;
     for (ProductPart<T>& part : made) {
-      const int depth = product.depth * part.rows.taps * part.columns.taps, tiles = (depth + Tile::bk - 1) / Tile::bk;
-      part.tiles_per_split = (tiles + part.splits - 1) / part.splits;
+      const int depth = product.depth * part.rows.taps * part.columns.taps, tiles = divide_up(depth, Tile::bk);
+      part.tiles_per_split = divide_up(tiles, part.splits);
     }
-    const dim3 grid(static_cast<unsigned>((most_pixels + Tile::bn - 1) / Tile::bn),
-                    static_cast<unsigned>((product.results + Tile::bm - 1) / Tile::bm),
-                    static_cast<unsigned>(blocks_z));
+    const dim3 grid(static_cast<unsigned>(divide_up(most_pixels, Tile::bn)),
+                    static_cast<unsigned>(divide_up(product.results, Tile::bm)), static_cast<unsigned>(blocks_z));
     with_products(common, made, made.size(), [&](const auto& products) {
       using Products = std::decay_t<decltype(products)>;
       launch(conv_gather_product_kernel<T, Tile, Bring, Products>, "conv_gather_product_kernel", grid, Tile::threads, 0,

@@ -9,6 +9,7 @@
 // Filters by weights give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
 // The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
+#include "../common/divide_up.h"
 #include "../common/fast_divide.h"
 #include "conv_implicit_gemm.h"
 #include "conv_ranges.h"
@@ -91,7 +92,7 @@ __global__ __launch_bounds__(Tile::threads,
   constexpr int rows = Tile::threads / Tile::bk;
   static_assert(Tile::threads % Tile::bk == 0);
   const int own_k = thread % Tile::bk, own_row = thread / Tile::bk;
-  const int tiles = (product.pixels + Tile::bk - 1) / Tile::bk, first_tile = split * product.tiles_per_split;
+  const int tiles = divide_up(product.pixels, Tile::bk), first_tile = split * product.tiles_per_split;
   const int filters = product.filters - first_filter - own_row;  // of the block, from own_row on
   const unsigned plane = static_cast<unsigned>(product.dy.dy.h) * static_cast<unsigned>(product.dy.dy.w);
 
@@ -195,12 +196,12 @@ void conv_implicit_gemm_backward_weights(Stream stream, const ConvGeometry& g, V
                             FastDivide(dy.dy.h),
                             FastDivide(taps),
                             FastDivide(row_taps)};
-  const int tiles = (product.pixels + pixels_per_tile - 1) / pixels_per_tile;
-  product.tiles_per_split = (tiles + splits - 1) / splits;
+  const int tiles = divide_up(product.pixels, pixels_per_tile);
+  product.tiles_per_split = divide_up(tiles, splits);
   with_conv_tile<T, pixels_per_tile>(cut.tile, [&](auto chosen) {
     using Tile = decltype(chosen);
-    const dim3 grid(static_cast<unsigned>((weights + Tile::bn - 1) / Tile::bn),
-                    static_cast<unsigned>((product.filters + Tile::bm - 1) / Tile::bm),
+    const dim3 grid(static_cast<unsigned>(divide_up(weights, Tile::bn)),
+                    static_cast<unsigned>(divide_up(product.filters, Tile::bm)),
                     static_cast<unsigned>(g.groups * splits));
     const auto start = [&](void (*kernel)(WeightsProduct<T>)) {
       launch(kernel, "conv_weights_product_kernel", grid, Tile::threads, 0, stream, product);

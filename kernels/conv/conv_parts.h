@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/divide_up.h"
 #include "conv_gather.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -14,14 +15,14 @@ namespace lamina::LAMINA_CUDA_SPACE {
 /// The pixels with index mod stride = phase, and their taps.
 inline ProductAxis phase_axis(int phase, int stride, int pad, int dilation, int kernel, int extent) {
   ProductAxis axis{
-      1, 0, 0, stride, phase, (extent - phase + stride - 1) / stride, 0, 0, stride / std::gcd(dilation, stride)};
+      1, 0, 0, stride, phase, divide_up(extent - phase, stride), 0, 0, stride / std::gcd(dilation, stride)};
   axis.by = -axis.tap_by * dilation / stride;
   for (int tap = 0; tap < std::min(kernel, axis.tap_by); ++tap) {
     const int reach = phase + pad - tap * dilation;
     if (reach % stride != 0) continue;
     axis.tap_first = tap;
     axis.base = reach / stride;
-    axis.taps = (kernel - tap + axis.tap_by - 1) / axis.tap_by;
+    axis.taps = divide_up(kernel - tap, axis.tap_by);
     break;
   }
   return axis;

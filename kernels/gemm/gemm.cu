@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "../common/divide_up.h"
 #include "../common/elements.h"
 #include "gemm_tile.h"
 
@@ -37,7 +38,7 @@ __global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, i
   using BringB = Bring<b_along_k, Tile::bn, Tile::threads>;
   LAMINA_SHARED(typename Tile::Shared, shared);
   const int first_m = static_cast<int>(blockIdx.x) * Tile::bm, first_n = static_cast<int>(blockIdx.y) * Tile::bn;
-  const int split = static_cast<int>(blockIdx.z), tiles = (p.k + bk - 1) / bk, first = split * tiles_per_split;
+  const int split = static_cast<int>(blockIdx.z), tiles = divide_up(p.k, bk), first = split * tiles_per_split;
 
   // A path without checks, and a branch to it: the compiler then keeps the smaller tiles' loads before the
   // multiplications. For the largest tile it does so without the branch, and there are no registers for two paths.
@@ -103,20 +104,20 @@ struct GemmShape {
 template <class T>
 GemmShape shape_of(int m, int n, int k) {
   constexpr std::int64_t enough = 2 * large_device, least_tiles = 16;
-  const auto blocks = [&](std::int64_t bm, std::int64_t bn) { return (m + bm - 1) / bm * ((n + bn - 1) / bn); };
+  const auto blocks = [&](std::int64_t bm, std::int64_t bn) { return divide_up(m, bm) * divide_up(n, bn); };
   const bool narrow = n <= 32;
   const bool large = !narrow && std::is_same_v<T, float> && m > 64 && n > 64 && blocks(128, 128) >= enough / 2;
   const std::int64_t made = narrow ? blocks(128, 16) : large ? blocks(128, 128) : blocks(64, 64);
-  const std::int64_t tiles = (k + bk - 1) / bk;
+  const std::int64_t tiles = divide_up(k, bk);
   return {narrow, large,
           static_cast<int>(std::clamp<std::int64_t>(std::min(enough / made, tiles / least_tiles), 1, 64))};
 }
 
 template <class T, class Tile>
 void run(Stream stream, const GemmProblem<T>& p, int splits) {
-  const int tiles = (p.k + bk - 1) / bk, per_split = (tiles + splits - 1) / splits;
-  const dim3 grid(static_cast<unsigned>((p.m + Tile::bm - 1) / Tile::bm),
-                  static_cast<unsigned>((p.n + Tile::bn - 1) / Tile::bn), static_cast<unsigned>(splits));
+  const int tiles = divide_up(p.k, bk), per_split = divide_up(tiles, splits);
+  const dim3 grid(static_cast<unsigned>(divide_up(p.m, Tile::bm)), static_cast<unsigned>(divide_up(p.n, Tile::bn)),
+                  static_cast<unsigned>(splits));
   const bool a_along_k = p.a_k == 1, b_along_k = p.b_k == 1;
   const auto start = [&](const char* name, void (*kernel)(GemmProblem<T>, int)) {
     launch(kernel, name, grid, Tile::threads, 0, stream, p, per_split);

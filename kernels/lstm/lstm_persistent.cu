@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "../common/divide_up.h"
 #include "../common/packs.h"
 #include "lstm.h"
 #include "lstm_cell.h"
@@ -35,7 +36,7 @@ template <class T, int images>
 LAMINA_HOST_DEVICE constexpr int padded(int hidden) {
   constexpr int width = widest<T>;
   const int longest = hidden > kept<T, images> ? hidden : kept<T, images>;
-  return (longest + width - 1) / width * width;
+  return divide_up(longest, width) * width;
 }
 
 /// sums[b] += the products of a row of weights with the vector of each image.
@@ -178,7 +179,7 @@ void with_images(int images, Launch launch) {
   }
 }
 
-unsigned blocks_of(int images, int of_block) { return static_cast<unsigned>((images + of_block - 1) / of_block); }
+unsigned blocks_of(int images, int of_block) { return static_cast<unsigned>(divide_up(images, of_block)); }
 
 unsigned threads_of(int hidden) { return static_cast<unsigned>((4 * hidden + 31) / 32 * 32); }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../common/divide_up.h"
 #include "../common/elements.h"
 #include "../common/packs.h"
 #include "../common/whole_numbers.h"
@@ -67,7 +68,7 @@ __global__ __launch_bounds__(tile_threads) void lstm_from_rows_kernel(const T* r
 
 template <class T>
 dim3 grid_of_tiles(const View<T>& x) {
-  return dim3(static_cast<unsigned>((x.h + tile - 1) / tile), static_cast<unsigned>((x.c + tile - 1) / tile),
+  return dim3(static_cast<unsigned>(divide_up(x.h, tile)), static_cast<unsigned>(divide_up(x.c, tile)),
               static_cast<unsigned>(std::min(x.n, 65535)));
 }
 
@@ -148,7 +149,7 @@ template <class T>
 void lstm_choose_gradient(Stream stream, const LstmExtent& extent, View<const T> ids, int vocabulary, const T* dgates,
                           T* dw, bool adds) {
   const dim3 grid(static_cast<unsigned>(vocabulary),
-                  static_cast<unsigned>((4 * extent.hidden + chosen_threads - 1) / chosen_threads));
+                  static_cast<unsigned>(divide_up(4 * extent.hidden, chosen_threads)));
   launch(LAMINA_KERNEL(lstm_choose_gradient_kernel<T>), grid, chosen_threads, 0, stream, extent, ids, vocabulary,
          dgates, dw, adds);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "../common/divide_up.h"
 #include "../common/reduce.h"
 #include "lstm.h"
 #include "lstm_cell.h"
@@ -128,7 +129,7 @@ __global__ __launch_bounds__(step_threads) void lstm_backward_step_kernel(LstmBa
 }
 
 dim3 grid_of(const LstmExtent& extent) {
-  const auto blocks = [](int count, int each) { return static_cast<unsigned>((count + each - 1) / each); };
+  const auto blocks = [](int count, int each) { return static_cast<unsigned>(divide_up(count, each)); };
   return dim3(blocks(extent.hidden, units), std::min(blocks(extent.images, images), 65535U));
 }
 

@@ -16,6 +16,7 @@
 
 #include "conv_winograd_4x4.h"
 
+#include "../common/divide_up.h"
 #include "../common/packs.h"
 #include "../conv/conv_fold_factor.h"
 #include "winograd_block.h"
@@ -25,7 +26,7 @@ namespace {
 
 /// How a block is partitioned: its rows are filters, its columns are tiles.
 template <class T>
-struct Cut : WinogradBlock<T> {
+struct Blocking : WinogradBlock<T> {
   using Block = WinogradBlock<T>;
   static constexpr int filters = Block::rows, tiles = Block::columns;
   static constexpr int channels = 2;                                // of a step
@@ -36,7 +37,7 @@ struct Cut : WinogradBlock<T> {
   static constexpr int step_columns = channels * winograd_positions * column_pitch;
   static constexpr int shared = 2 * (step_filters + step_patches + step_columns);
   static constexpr int filter_packs = step_filters / 2;
-  static constexpr int thread_packs = (filter_packs + Block::threads - 1) / Block::threads;
+  static constexpr int thread_packs = divide_up(filter_packs, Block::threads);
   /// Conditions that are known to the compiler if no thread is idle.
   __device__ static bool is_staged(int item) { return staged == Block::threads || item < staged; }
   __device__ static bool is_pack(int round, int pack) {
@@ -47,7 +48,7 @@ struct Cut : WinogradBlock<T> {
   static_assert(winograd_positions * Block::slots * tiles <= 2 * (step_filters + step_patches), "tiles do not fit");
 };
 
-LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count + unit - 1) / unit * unit; }
+LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return divide_up(count, unit) * unit; }
 
 // ---- filters --------------------------------------------------------------------------------------------------------
 
@@ -55,15 +56,15 @@ LAMINA_HOST_DEVICE constexpr int round_up(int count, int unit) { return (count +
 /// position, filter. Entries beyond the last filter or channel are 0. One thread for one filter and channel.
 template <class T>
 __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm, const T* w, T* to) {
-  const int outputs = round_up(f.outputs, Cut<T>::filters), inputs = round_up(f.inputs, Cut<T>::channels);
+  const int outputs = round_up(f.outputs, Blocking<T>::filters), inputs = round_up(f.inputs, Blocking<T>::channels);
   const std::int64_t count = std::int64_t{f.groups} * outputs * inputs;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
-    const std::int64_t block = i / Cut<T>::filters / inputs;  // of any group
-    const int lane = static_cast<int>(i % Cut<T>::filters);
-    const int channel = static_cast<int>(i / Cut<T>::filters % inputs);
-    const std::int64_t group = block / (outputs / Cut<T>::filters);
-    const int filter = static_cast<int>(block % (outputs / Cut<T>::filters)) * Cut<T>::filters + lane;
+    const std::int64_t block = i / Blocking<T>::filters / inputs;  // of any group
+    const int lane = static_cast<int>(i % Blocking<T>::filters);
+    const int channel = static_cast<int>(i / Blocking<T>::filters % inputs);
+    const std::int64_t group = block / (outputs / Blocking<T>::filters);
+    const int filter = static_cast<int>(block % (outputs / Blocking<T>::filters)) * Blocking<T>::filters + lane;
     T g[3][3] = {};
     if (filter < f.outputs && channel < f.inputs) {
       const T* const from = w + (f.transposed ? (group * f.inputs + channel) * f.outputs + filter
@@ -79,11 +80,11 @@ __global__ void winograd_4x4_filter_kernel(WinogradFilters f, FoldedNorm<T> norm
     }
     T half[3][winograd_patch];  // (G g)^T, then a row of G g G^T at a time
     for (int s = 0; s < 3; ++s) winograd_filter({g[0][s], g[1][s], g[2][s]}, half[s]);
-    T* const out = to + (block * inputs + channel) * winograd_positions * Cut<T>::filters + lane;
+    T* const out = to + (block * inputs + channel) * winograd_positions * Blocking<T>::filters + lane;
     for (int a = 0; a < winograd_patch; ++a) {
       T u[winograd_patch];
       winograd_filter({half[0][a], half[1][a], half[2][a]}, u);
-      for (int b = 0; b < winograd_patch; ++b) out[(a * winograd_patch + b) * Cut<T>::filters] = u[b];
+      for (int b = 0; b < winograd_patch; ++b) out[(a * winograd_patch + b) * Blocking<T>::filters] = u[b];
     }
   }
 }
@@ -117,10 +118,10 @@ struct PatchColumn {
   __device__ PatchColumn(const WinogradConv<T>& conv, const Grid& grid, std::int64_t first_tile, int group) {
     const int item = static_cast<int>(threadIdx.x);
     const int s = item % winograd_patch;
-    channel = item / (winograd_patch * Cut<T>::tiles);
-    const Tile tile(grid, first_tile + item / winograd_patch % Cut<T>::tiles);
+    channel = item / (winograd_patch * Blocking<T>::tiles);
+    const Tile tile(grid, first_tile + item / winograd_patch % Blocking<T>::tiles);
     const int h = tile.row * winograd_tile - conv.pad_h, w = tile.column * winograd_tile - conv.pad_w + s;
-    if (item < Cut<T>::staged && tile.n < conv.x.n && w >= 0 && w < conv.x.w)
+    if (item < Blocking<T>::staged && tile.n < conv.x.n && w >= 0 && w < conv.x.w)
       for (int r = 0; r < winograd_patch; ++r)
         if (h + r >= 0 && h + r < conv.x.h) inside |= 1U << r;
     const std::int64_t at =
@@ -132,7 +133,7 @@ struct PatchColumn {
   /// The column of the next step; 0 outside of the image and beyond the last channel.
   __device__ void load(const WinogradConv<T>& conv, T (&d)[winograd_patch], T (&m)[winograd_patch]) {
     const unsigned rows = channel < conv.filters.inputs ? inside : 0;
-    const std::int64_t step = Cut<T>::channels * conv.x.plane(), down = conv.x.w;
+    const std::int64_t step = Blocking<T>::channels * conv.x.plane(), down = conv.x.w;
     const T* x_row = x;
     const T* mask_row = mask;
 #pragma unroll
@@ -143,7 +144,7 @@ struct PatchColumn {
       if (masked) m[r] = there ? *mask_row : T(0);
       if (masked) mask_row += down;
     }
-    channel += Cut<T>::channels;
+    channel += Blocking<T>::channels;
     x += step;
     if (masked) mask += step;
   }
@@ -153,49 +154,50 @@ struct PatchColumn {
 template <class T, bool masked>
 __device__ void put_column(T (&d)[winograd_patch], const T (&mask)[winograd_patch], T* columns) {
   const int item = static_cast<int>(threadIdx.x);
-  if (!Cut<T>::is_staged(item)) return;
+  if (!Blocking<T>::is_staged(item)) return;
   if (masked)
     for (int r = 0; r < winograd_patch; ++r) d[r] = mask[r] > T(0) ? d[r] : T(0);
   T v[winograd_patch];
   winograd_input(d, v);
-  const int s = item % winograd_patch, tile = item / winograd_patch % Cut<T>::tiles;
-  const int channel = item / (winograd_patch * Cut<T>::tiles);
-  T* const to = columns + (channel * winograd_positions + s) * Cut<T>::column_pitch + tile;
+  const int s = item % winograd_patch, tile = item / winograd_patch % Blocking<T>::tiles;
+  const int channel = item / (winograd_patch * Blocking<T>::tiles);
+  T* const to = columns + (channel * winograd_positions + s) * Blocking<T>::column_pitch + tile;
 #pragma unroll
-  for (int r = 0; r < winograd_patch; ++r) to[r * winograd_patch * Cut<T>::column_pitch] = v[r];
+  for (int r = 0; r < winograd_patch; ++r) to[r * winograd_patch * Blocking<T>::column_pitch] = v[r];
 }
 
 /// Transforms a row of a patch whose columns are transformed: channel, position, tile.
 template <class T>
 __device__ void put_row(const T* columns, T* patches) {
   const int item = static_cast<int>(threadIdx.x);
-  if (!Cut<T>::is_staged(item)) return;
-  const int tile = item % Cut<T>::tiles, line = item / Cut<T>::tiles;  // a row of a channel
+  if (!Blocking<T>::is_staged(item)) return;
+  const int tile = item % Blocking<T>::tiles, line = item / Blocking<T>::tiles;  // a row of a channel
   T d[winograd_patch], v[winograd_patch];
 #pragma unroll
-  for (int s = 0; s < winograd_patch; ++s) d[s] = columns[(line * winograd_patch + s) * Cut<T>::column_pitch + tile];
+  for (int s = 0; s < winograd_patch; ++s)
+    d[s] = columns[(line * winograd_patch + s) * Blocking<T>::column_pitch + tile];
   winograd_input(d, v);
 #pragma unroll
-  for (int s = 0; s < winograd_patch; ++s) patches[(line * winograd_patch + s) * Cut<T>::tiles + tile] = v[s];
+  for (int s = 0; s < winograd_patch; ++s) patches[(line * winograd_patch + s) * Blocking<T>::tiles + tile] = v[s];
 }
 
 /// The part of a step's filters that this thread copies to shared memory, in the layout of global memory.
 template <class T>
 struct FilterPacks {
-  Pack<T, 2> packs[Cut<T>::thread_packs];
+  Pack<T, 2> packs[Blocking<T>::thread_packs];
 
   __device__ void load(const T* from) {
 #pragma unroll
-    for (int i = 0; i < Cut<T>::thread_packs; ++i) {
-      const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
-      if (Cut<T>::is_pack(i, pack)) packs[i] = load_pack<2>(from + 2 * pack);
+    for (int i = 0; i < Blocking<T>::thread_packs; ++i) {
+      const int pack = i * Blocking<T>::threads + static_cast<int>(threadIdx.x);
+      if (Blocking<T>::is_pack(i, pack)) packs[i] = load_pack<2>(from + 2 * pack);
     }
   }
   __device__ void store(T* to) const {
 #pragma unroll
-    for (int i = 0; i < Cut<T>::thread_packs; ++i) {
-      const int pack = i * Cut<T>::threads + static_cast<int>(threadIdx.x);
-      if (Cut<T>::is_pack(i, pack)) store_pack(to + 2 * pack, packs[i]);
+    for (int i = 0; i < Blocking<T>::thread_packs; ++i) {
+      const int pack = i * Blocking<T>::threads + static_cast<int>(threadIdx.x);
+      if (Blocking<T>::is_pack(i, pack)) store_pack(to + 2 * pack, packs[i]);
     }
   }
 };
@@ -226,7 +228,7 @@ __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Ti
     for (int s = 0; s < winograd_tile; ++s) y[s] += bias;
     T* const to = conv.y.at(tile.n, channel) + std::int64_t{p} * conv.y.w + q;
     if (grid.packed) {
-      constexpr int width = Cut<T>::width;
+      constexpr int width = Blocking<T>::width;
 #pragma unroll
       for (int s = 0; s < winograd_tile; s += width) {
         Pack<T, width> pack;
@@ -242,23 +244,23 @@ __device__ void put_tile(const WinogradConv<T>& conv, const Grid& grid, const Ti
 }
 
 template <class T, bool masked>
-__global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradConv<T> conv, Grid grid) {
+__global__ void __launch_bounds__(Blocking<T>::threads) winograd_4x4_kernel(WinogradConv<T> conv, Grid grid) {
   LAMINA_DYNAMIC_SHARED(T, shared);
   T* const filters = shared;
-  T* const patches = filters + 2 * Cut<T>::step_filters;
-  T* const columns = patches + 2 * Cut<T>::step_patches;
+  T* const patches = filters + 2 * Blocking<T>::step_filters;
+  T* const columns = patches + 2 * Blocking<T>::step_patches;
   const WinogradLane place;
   const int group = static_cast<int>(blockIdx.y);
   const int filter_block = static_cast<int>(blockIdx.x) % grid.filter_blocks;
-  const std::int64_t first_tile = std::int64_t{static_cast<int>(blockIdx.x) / grid.filter_blocks} * Cut<T>::tiles;
-  const int steps = (conv.filters.inputs + Cut<T>::channels - 1) / Cut<T>::channels;
+  const std::int64_t first_tile = std::int64_t{static_cast<int>(blockIdx.x) / grid.filter_blocks} * Blocking<T>::tiles;
+  const int steps = divide_up(conv.filters.inputs, Blocking<T>::channels);
 
   WinogradSums<T> sums = {};
   T d[winograd_patch], mask[winograd_patch];
   PatchColumn<T, masked> column(conv, grid, first_tile, group);
   FilterPacks<T> packs;
   const T* next_filters =
-      conv.transformed + (std::int64_t{group} * grid.filter_blocks + filter_block) * steps * Cut<T>::step_filters;
+      conv.transformed + (std::int64_t{group} * grid.filter_blocks + filter_block) * steps * Blocking<T>::step_filters;
 
   column.load(conv, d, mask);
   put_column<T, masked>(d, mask, columns);
@@ -267,49 +269,51 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_kernel(WinogradC
   packs.store(filters);
   __syncthreads();
   put_row(columns, patches);
-  put_column<T, masked>(d, mask, columns + Cut<T>::step_columns);
+  put_column<T, masked>(d, mask, columns + Blocking<T>::step_columns);
   __syncthreads();
   for (int step = 0; step < steps; ++step) {
     const int now = step % 2, next = 1 - now;
     const bool more = step + 1 < steps;
-    next_filters += Cut<T>::step_filters;
+    next_filters += Blocking<T>::step_filters;
     column.load(conv, d, mask);
     if (more) packs.load(next_filters);
-    winograd_multiply<Cut<T>::channels>(place, filters + now * Cut<T>::step_filters,
-                                        patches + now * Cut<T>::step_patches, sums);
+    winograd_multiply<Blocking<T>::channels>(place, filters + now * Blocking<T>::step_filters,
+                                             patches + now * Blocking<T>::step_patches, sums);
     if (more) {
-      packs.store(filters + next * Cut<T>::step_filters);
-      put_row(columns + next * Cut<T>::step_columns, patches + next * Cut<T>::step_patches);
-      put_column<T, masked>(d, mask, columns + now * Cut<T>::step_columns);
+      packs.store(filters + next * Blocking<T>::step_filters);
+      put_row(columns + next * Blocking<T>::step_columns, patches + next * Blocking<T>::step_patches);
+      put_column<T, masked>(d, mask, columns + now * Blocking<T>::step_columns);
     }
     __syncthreads();
   }
 
   const int item = static_cast<int>(threadIdx.x);
-  const int slot = item / Cut<T>::tiles;
-  const Tile tile(grid, first_tile + item % Cut<T>::tiles);
+  const int slot = item / Blocking<T>::tiles;
+  const Tile tile(grid, first_tile + item % Blocking<T>::tiles);
 #pragma unroll
-  for (int part = 0; part < 2 * Cut<T>::width; part += 2) {
+  for (int part = 0; part < 2 * Blocking<T>::width; part += 2) {
     winograd_meet(place, sums, part, shared);
     __syncthreads();
-    const int filter = filter_block * Cut<T>::filters + winograd_row<T>(part, slot);
-    if (slot < Cut<T>::slots && filter < conv.filters.outputs && tile.n < conv.y.n)
-      put_tile(conv, grid, tile, group * conv.filters.outputs + filter, shared + item, Cut<T>::slots * Cut<T>::tiles);
+    const int filter = filter_block * Blocking<T>::filters + winograd_row<T>(part, slot);
+    if (slot < Blocking<T>::slots && filter < conv.filters.outputs && tile.n < conv.y.n)
+      put_tile(conv, grid, tile, group * conv.filters.outputs + filter, shared + item,
+               Blocking<T>::slots * Blocking<T>::tiles);
     __syncthreads();
   }
 }
 
 template <class T>
 bool takes_packs(const View<T>& y) {
-  return y.w % winograd_tile == 0 && y.pitch % Cut<T>::width == 0 && reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
+  return y.w % winograd_tile == 0 && y.pitch % Blocking<T>::width == 0 &&
+         reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
 }
 
 }  // namespace
 
 template <class T>
 std::int64_t winograd_4x4_filter_count(const WinogradFilters& f) {
-  return std::int64_t{f.groups} * round_up(f.outputs, Cut<T>::filters) * round_up(f.inputs, Cut<T>::channels) *
-         winograd_positions;
+  return std::int64_t{f.groups} * round_up(f.outputs, Blocking<T>::filters) *
+         round_up(f.inputs, Blocking<T>::channels) * winograd_positions;
 }
 
 template <class T>
@@ -321,17 +325,16 @@ void winograd_4x4_filters(Stream stream, const WinogradFilters& f, const T* w, T
 
 template <class T>
 void winograd_4x4(Stream stream, const WinogradConv<T>& conv) {
-  const Grid grid = {round_up(conv.filters.outputs, Cut<T>::filters) / Cut<T>::filters,
-                     (conv.y.h + winograd_tile - 1) / winograd_tile, (conv.y.w + winograd_tile - 1) / winograd_tile,
-                     takes_packs(conv.y)};
+  const Grid grid = {round_up(conv.filters.outputs, Blocking<T>::filters) / Blocking<T>::filters,
+                     divide_up(conv.y.h, winograd_tile), divide_up(conv.y.w, winograd_tile), takes_packs(conv.y)};
   const std::int64_t tiles = std::int64_t{conv.y.n} * grid.tile_rows * grid.tile_columns;
-  const std::int64_t blocks = (tiles + Cut<T>::tiles - 1) / Cut<T>::tiles * grid.filter_blocks;
+  const std::int64_t blocks = divide_up(tiles, Blocking<T>::tiles) * grid.filter_blocks;
   const dim3 all(static_cast<unsigned>(blocks), static_cast<unsigned>(conv.filters.groups));
-  const std::size_t bytes = Cut<T>::shared * sizeof(T);
+  const std::size_t bytes = Blocking<T>::shared * sizeof(T);
   if (conv.mask.data != nullptr)
-    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, true>), all, Cut<T>::threads, bytes, stream, conv, grid);
+    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, true>), all, Blocking<T>::threads, bytes, stream, conv, grid);
   else
-    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Cut<T>::threads, bytes, stream, conv, grid);
+    launch(LAMINA_KERNEL(winograd_4x4_kernel<T, false>), all, Blocking<T>::threads, bytes, stream, conv, grid);
 }
 
 template std::int64_t winograd_4x4_filter_count<float>(const WinogradFilters&);

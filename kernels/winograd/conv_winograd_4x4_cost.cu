@@ -1,5 +1,6 @@
 // The cost of Winograd's F(4x4, 3x3) on a large device, by the model of docs/algorithms/winograd_4x4.md, in f32.
 
+#include "../common/divide_up.h"
 #include "../common/launch.h"
 #include "conv_winograd_4x4.h"
 
@@ -8,7 +9,7 @@ namespace lamina::LAMINA_CUDA_SPACE {
 std::int64_t winograd_4x4_cycles(const WinogradFilters& f, int images, int h, int w) {
   constexpr std::int64_t block_filters = 32, block_tiles = 32, step_channels = 2;
   constexpr std::int64_t step = 1014, ends = 5500;  // of a block, alone on its multiprocessor
-  const auto units = [](std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit; };
+  const auto units = [](std::int64_t count, std::int64_t unit) { return divide_up(count, unit); };
   const std::int64_t tiles = images * units(h, 4) * units(w, 4);
   const std::int64_t blocks = units(tiles, block_tiles) * units(f.outputs, block_filters) * f.groups;
   return units(blocks, large_device) * (units(f.inputs, step_channels) * step + ends);

@@ -17,6 +17,7 @@
 // At the end the 36 positions of a filter and channel meet in shared memory, a quarter of the filters at a time, and
 // are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (conv_ranges.cu).
 
+#include "../common/divide_up.h"
 #include "../common/packs.h"
 #include "../conv/conv_cut.h"
 #include "../conv/conv_ranges.h"
@@ -30,7 +31,7 @@ constexpr int taps = 9;
 
 /// How a block is partitioned: its rows are filters, its columns are channels.
 template <class T>
-struct Cut : WinogradBlock<T> {
+struct Blocking : WinogradBlock<T> {
   using Block = WinogradBlock<T>;
   static constexpr int filters = Block::rows, channels = Block::columns;
   static constexpr int pair = 2;                         // tiles of a step
@@ -90,17 +91,18 @@ struct Columns {
         row(static_cast<int>(pair / grid.pair_columns % grid.pair_rows)),
         column(static_cast<int>(pair % grid.pair_columns)) {
     const int x_item = x_item_of(), dy_item = dy_item_of();
-    const int channel = first_channel + x_item / Cut<T>::x_width, filter = first_filter + dy_item / Cut<T>::dy_width;
-    brings_x = x_item < Cut<T>::x_columns && channel < grid.channels;
+    const int channel = first_channel + x_item / Blocking<T>::x_width,
+              filter = first_filter + dy_item / Blocking<T>::dy_width;
+    brings_x = x_item < Blocking<T>::x_columns && channel < grid.channels;
     brings_dy = dy_item >= 0 && filter < grid.filters;
-    x_at = x_item % Cut<T>::x_width - conv.pad_w;
-    dy_at = dy_item & (Cut<T>::dy_width - 1);
+    x_at = x_item % Blocking<T>::x_width - conv.pad_w;
+    dy_at = dy_item & (Blocking<T>::dy_width - 1);
     const View<const T>& out = conv.dy.dy;
-    const int h = row * winograd_tile - conv.pad_h, w = column * Cut<T>::dy_width + x_at;
+    const int h = row * winograd_tile - conv.pad_h, w = column * Blocking<T>::dy_width + x_at;
     x = conv.x.data + (n * conv.x.pitch + (std::int64_t{group} * grid.channels + channel) * conv.x.plane() +
                        std::int64_t{h} * conv.x.w + w);
     const std::int64_t at = (std::int64_t{group} * grid.filters + filter) * out.plane() +
-                            std::int64_t{row} * winograd_tile * out.w + column * Cut<T>::dy_width + dy_at;
+                            std::int64_t{row} * winograd_tile * out.w + column * Blocking<T>::dy_width + dy_at;
     dy = out.data + (n * out.pitch + at);
     mask = masked ? conv.dy.mask.data + (n * conv.dy.mask.pitch + at) : nullptr;
     find_rows(conv);
@@ -108,7 +110,9 @@ struct Columns {
 
   /// Few columns of dy: the last threads load them, so that all warps have a share.
   __device__ static int x_item_of() { return static_cast<int>(threadIdx.x); }
-  __device__ static int dy_item_of() { return static_cast<int>(threadIdx.x) - (Cut<T>::threads - Cut<T>::dy_columns); }
+  __device__ static int dy_item_of() {
+    return static_cast<int>(threadIdx.x) - (Blocking<T>::threads - Blocking<T>::dy_columns);
+  }
 
   __device__ void find_rows(const WinogradWeights<T>& conv) {
     const bool exists = n < conv.x.n;
@@ -120,7 +124,7 @@ struct Columns {
   /// The columns of a pair, 0 outside of the planes; then advances to the next pair.
   __device__ void load(const WinogradWeights<T>& conv, const Grid& grid, T (&d)[winograd_patch], T (&y)[winograd_tile],
                        T (&m)[winograd_tile]) {
-    const int w = column * Cut<T>::dy_width;
+    const int w = column * Blocking<T>::dy_width;
     const unsigned x_rows = static_cast<unsigned>(w + x_at) < static_cast<unsigned>(conv.x.w) ? x_inside : 0;
     const unsigned dy_rows = w + dy_at < conv.dy.dy.w ? dy_inside : 0;
     const auto x_down = static_cast<unsigned>(conv.x.w), dy_down = static_cast<unsigned>(conv.dy.dy.w);
@@ -132,9 +136,9 @@ struct Columns {
       y[r] = there ? dy[std::uint64_t{dy_down} * r] : T(0);
       if (masked) m[r] = there ? mask[std::uint64_t{dy_down} * r] : T(0);
     }
-    x += Cut<T>::dy_width;
-    dy += Cut<T>::dy_width;
-    if (masked) mask += Cut<T>::dy_width;
+    x += Blocking<T>::dy_width;
+    dy += Blocking<T>::dy_width;
+    if (masked) mask += Blocking<T>::dy_width;
     if (++column < grid.pair_columns) return;
     column = 0;
     x += grid.x_row;
@@ -158,10 +162,10 @@ struct Buffers {
   T *patches, *tiles, *columns, *dy_columns;
 
   __device__ Buffers(T* shared, int half) {
-    patches = shared + half * Cut<T>::step;
-    tiles = patches + Cut<T>::step_patches;
-    columns = tiles + Cut<T>::step_tiles;
-    dy_columns = columns + Cut<T>::step_columns;
+    patches = shared + half * Blocking<T>::step;
+    tiles = patches + Blocking<T>::step_patches;
+    columns = tiles + Blocking<T>::step_tiles;
+    dy_columns = columns + Blocking<T>::step_columns;
   }
 };
 
@@ -175,20 +179,20 @@ __device__ void put_columns(const T (&d)[winograd_patch], T (&y)[winograd_tile],
                             const Buffers<T>& to) {
   const int x_item = Columns<T, masked>::x_item_of(), dy_item = Columns<T, masked>::dy_item_of();
   T v[winograd_patch];
-  if (x_item < Cut<T>::x_columns) {
+  if (x_item < Blocking<T>::x_columns) {
     winograd_input(d, v);
 #pragma unroll
-    for (int r = 0; r < winograd_patch; ++r) to.columns[r * Cut<T>::x_columns + x_item] = v[r];
+    for (int r = 0; r < winograd_patch; ++r) to.columns[r * Blocking<T>::x_columns + x_item] = v[r];
   }
   if (dy_item >= 0) {
     if (masked)
       for (int r = 0; r < winograd_tile; ++r) y[r] = m[r] > T(0) ? y[r] : T(0);
     winograd_spread(y, v);
-    const int filter = dy_item / Cut<T>::dy_width, column = dy_item % Cut<T>::dy_width;
-    const int place = filter * Cut<T>::dy_width + quartet_place(column / winograd_tile, filter) * winograd_tile +
+    const int filter = dy_item / Blocking<T>::dy_width, column = dy_item % Blocking<T>::dy_width;
+    const int place = filter * Blocking<T>::dy_width + quartet_place(column / winograd_tile, filter) * winograd_tile +
                       column % winograd_tile;
 #pragma unroll
-    for (int r = 0; r < winograd_patch; ++r) to.dy_columns[r * Cut<T>::dy_columns + place] = v[r];
+    for (int r = 0; r < winograd_patch; ++r) to.dy_columns[r * Blocking<T>::dy_columns + place] = v[r];
   }
 }
 
@@ -197,11 +201,12 @@ template <class T>
 __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
   const int item = static_cast<int>(threadIdx.x);
   T v[winograd_patch];
-  if (Cut<T>::is_x_row(item)) {
-    const int channel = item % Cut<T>::channels, line = item / Cut<T>::channels;
+  if (Blocking<T>::is_x_row(item)) {
+    const int channel = item % Blocking<T>::channels, line = item / Blocking<T>::channels;
     const int tile = line / winograd_patch, row = line % winograd_patch;
     T d[winograd_patch];
-    const T* const columns = from.columns + (row * Cut<T>::channels + channel) * Cut<T>::x_width + tile * winograd_tile;
+    const T* const columns =
+        from.columns + (row * Blocking<T>::channels + channel) * Blocking<T>::x_width + tile * winograd_tile;
 #pragma unroll
     for (int s = 0; s < winograd_patch; s += 2) {
       const Pack<T, 2> pack = load_pack<2>(columns + s);
@@ -211,14 +216,14 @@ __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
     winograd_input(d, v);
 #pragma unroll
     for (int s = 0; s < winograd_patch; ++s)
-      to.patches[(line * winograd_patch + s) * Cut<T>::channels + channel] = v[s];
+      to.patches[(line * winograd_patch + s) * Blocking<T>::channels + channel] = v[s];
   }
-  if (Cut<T>::is_dy_row(item)) {
-    const int filter = item % Cut<T>::filters, line = item / Cut<T>::filters;
+  if (Blocking<T>::is_dy_row(item)) {
+    const int filter = item % Blocking<T>::filters, line = item / Blocking<T>::filters;
     const int tile = line / winograd_patch, row = line % winograd_patch;
-    constexpr int width = Cut<T>::width;
+    constexpr int width = Blocking<T>::width;
     T y[winograd_tile];
-    const T* const columns = from.dy_columns + (row * Cut<T>::filters + filter) * Cut<T>::dy_width +
+    const T* const columns = from.dy_columns + (row * Blocking<T>::filters + filter) * Blocking<T>::dy_width +
                              quartet_place(tile, filter) * winograd_tile;
 #pragma unroll
     for (int s = 0; s < winograd_tile; s += width) {
@@ -227,7 +232,8 @@ __device__ void put_rows(const Buffers<T>& from, const Buffers<T>& to) {
     }
     winograd_spread(y, v);
 #pragma unroll
-    for (int s = 0; s < winograd_patch; ++s) to.tiles[(line * winograd_patch + s) * Cut<T>::filters + filter] = v[s];
+    for (int s = 0; s < winograd_patch; ++s)
+      to.tiles[(line * winograd_patch + s) * Blocking<T>::filters + filter] = v[s];
   }
 }
 
@@ -254,12 +260,13 @@ __device__ void put_filter(const T* sums, int stride, T* to) {
 }
 
 template <class T, bool masked>
-__global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_weights_kernel(WinogradWeights<T> conv, Grid grid) {
+__global__ void __launch_bounds__(Blocking<T>::threads)
+    winograd_4x4_weights_kernel(WinogradWeights<T> conv, Grid grid) {
   LAMINA_DYNAMIC_SHARED(T, shared);
   const WinogradLane place;
   const int group = static_cast<int>(blockIdx.y), block = static_cast<int>(blockIdx.x);
-  const int first_filter = block % grid.filter_blocks * Cut<T>::filters;
-  const int first_channel = block / grid.filter_blocks % grid.channel_blocks * Cut<T>::channels;
+  const int first_filter = block % grid.filter_blocks * Blocking<T>::filters;
+  const int first_channel = block / grid.filter_blocks % grid.channel_blocks * Blocking<T>::channels;
   const int range = block / grid.filter_blocks / grid.channel_blocks;
   const std::int64_t first_pair = range * grid.range_pairs, left = grid.pairs - first_pair;
   const int steps = static_cast<int>(left < grid.range_pairs ? left : grid.range_pairs);
@@ -278,7 +285,7 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_weights_kernel(W
   for (int step = 0; step < steps; ++step) {
     const Buffers<T> now(shared, step % 2), next(shared, 1 - step % 2);
     columns.load(conv, grid, d, y, m);
-    winograd_multiply<Cut<T>::pair>(place, now.tiles, now.patches, sums);
+    winograd_multiply<Blocking<T>::pair>(place, now.tiles, now.patches, sums);
     if (step + 1 < steps) {
       put_rows(next, next);
       put_columns<T, masked>(d, y, m, now);
@@ -287,30 +294,30 @@ __global__ void __launch_bounds__(Cut<T>::threads) winograd_4x4_weights_kernel(W
   }
 
   const int item = static_cast<int>(threadIdx.x);
-  T* const made = shared + Cut<T>::meeting;                         // slot, channel, tap
+  T* const made = shared + Blocking<T>::meeting;                    // slot, channel, tap
   const std::int64_t weights = std::int64_t{grid.channels} * taps;  // of a filter
   T* const dw = conv.dw + (range * std::int64_t{conv.groups} + group) * grid.filters * weights +
                 std::int64_t{first_channel} * taps;
-  const int left_weights = min(grid.channels - first_channel, Cut<T>::channels) * taps;
+  const int left_weights = min(grid.channels - first_channel, Blocking<T>::channels) * taps;
 #pragma unroll
-  for (int part = 0; part < 2 * Cut<T>::width; part += 2) {
+  for (int part = 0; part < 2 * Blocking<T>::width; part += 2) {
     winograd_meet(place, sums, part, shared);
     __syncthreads();
-    if (item < Cut<T>::slots * Cut<T>::channels)
-      put_filter(shared + item, Cut<T>::slots * Cut<T>::channels, made + item * taps);
+    if (item < Blocking<T>::slots * Blocking<T>::channels)
+      put_filter(shared + item, Blocking<T>::slots * Blocking<T>::channels, made + item * taps);
     __syncthreads();
-    const int slot = item / Cut<T>::slot_threads, weight = item % Cut<T>::slot_threads;
+    const int slot = item / Blocking<T>::slot_threads, weight = item % Blocking<T>::slot_threads;
     const int filter = first_filter + winograd_row<T>(part, slot);
     if (filter >= grid.filters) continue;
-    const T* const from = made + (slot * Cut<T>::slot_weights + weight);
+    const T* const from = made + (slot * Blocking<T>::slot_weights + weight);
     T* const to = dw + (filter * weights + weight);
 #pragma unroll
-    for (int i = 0; i < Cut<T>::slot_weights; i += Cut<T>::slot_threads)
+    for (int i = 0; i < Blocking<T>::slot_weights; i += Blocking<T>::slot_threads)
       if (weight + i < left_weights) to[i] = conv.adds ? to[i] + from[i] : from[i];
   }
 }
 
-int count_of(int size, int unit) { return (size + unit - 1) / unit; }
+int count_of(int size, int unit) { return divide_up(size, unit); }
 
 template <class T>
 Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
@@ -318,13 +325,13 @@ Grid grid_of(const WinogradWeights<T>& conv, int ranges) {
   Grid grid{};
   grid.filters = dy.c / conv.groups;
   grid.channels = x.c / conv.groups;
-  grid.filter_blocks = count_of(grid.filters, Cut<T>::filters);
-  grid.channel_blocks = count_of(grid.channels, Cut<T>::channels);
+  grid.filter_blocks = count_of(grid.filters, Blocking<T>::filters);
+  grid.channel_blocks = count_of(grid.channels, Blocking<T>::channels);
   grid.pair_rows = count_of(dy.h, winograd_tile);
-  grid.pair_columns = count_of(dy.w, Cut<T>::dy_width);
+  grid.pair_columns = count_of(dy.w, Blocking<T>::dy_width);
   grid.pairs = std::int64_t{dy.n} * grid.pair_rows * grid.pair_columns;
-  grid.range_pairs = (grid.pairs + ranges - 1) / ranges;
-  const std::int64_t walked = std::int64_t{grid.pair_columns} * Cut<T>::dy_width;
+  grid.range_pairs = divide_up(grid.pairs, ranges);
+  const std::int64_t walked = std::int64_t{grid.pair_columns} * Blocking<T>::dy_width;
   grid.x_row = std::int64_t{winograd_tile} * x.w - walked;
   grid.dy_row = std::int64_t{winograd_tile} * dy.w - walked;
   const std::int64_t rows = std::int64_t{grid.pair_rows} * winograd_tile;
@@ -370,11 +377,11 @@ void winograd_4x4_weights(Stream stream, const WinogradWeights<T>& conv, T* part
   }
   const std::int64_t blocks = std::int64_t{grid.filter_blocks} * grid.channel_blocks * ranges;
   const dim3 all(static_cast<unsigned>(blocks), static_cast<unsigned>(conv.groups));
-  const std::size_t bytes = Cut<T>::shared * sizeof(T);
+  const std::size_t bytes = Blocking<T>::shared * sizeof(T);
   if (conv.dy.mask.data != nullptr)
-    launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, true>), all, Cut<T>::threads, bytes, stream, made, grid);
+    launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, true>), all, Blocking<T>::threads, bytes, stream, made, grid);
   else
-    launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, false>), all, Cut<T>::threads, bytes, stream, made, grid);
+    launch(LAMINA_KERNEL(winograd_4x4_weights_kernel<T, false>), all, Blocking<T>::threads, bytes, stream, made, grid);
   conv_add_weight_ranges(stream, partial, ranges, conv.groups, grid.filters * grid.channels * taps, conv.dw, conv.adds);
 }
 
