@@ -32,8 +32,13 @@ int narrow(int width, const WorkloadOptions& options) {
   return (width + options.width_divisor - 1) / options.width_divisor;
 }
 
-std::int64_t part(std::int64_t samples, const WorkloadOptions& options) {
-  return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * options.share));
+std::int64_t part(std::int64_t samples, double share) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(samples) * share));
+}
+
+/// Of the samples to validate on; more than the published number would only take time.
+std::int64_t unseen_part(std::int64_t samples, const WorkloadOptions& options) {
+  return part(samples, std::min(options.share, 1.0));
 }
 
 // ---- Networks -------------------------------------------------------------------------------------------------------
@@ -90,9 +95,9 @@ Graph text_network(const Sizes& sizes, const WorkloadOptions& options) {
 Data glyphs(const GlyphOptions& kind, const ImageOptions& augmentation, std::int64_t train, std::int64_t test,
             const WorkloadOptions& options) {
   const Glyphs all(kind);
-  ImageSet unseen = all.draw(part(test, options), options.seed * 2 + 2);
+  ImageSet unseen = all.draw(unseen_part(test, options), options.seed * 2 + 2);
   Data data{.name = "synthetic glyphs", .synthetic = true, .optimum = all.best_on(unseen), .vocabulary = 0};
-  data.training = image_source(all.draw(part(train, options), options.seed * 2 + 1), augmentation);
+  data.training = image_source(all.draw(part(train, options.share), options.seed * 2 + 1), augmentation);
   data.validation = image_source(std::move(unseen));
   return data;
 }
@@ -117,8 +122,8 @@ Data reviews(const WorkloadOptions& options, int length) {
   IdSet train, test;
   if (options.data.empty()) {
     const Reviews all;
-    train = all.draw(part(25000, options), options.seed * 2 + 1);
-    test = all.draw(part(25000, options), options.seed * 2 + 2);
+    train = all.draw(part(25000, options.share), options.seed * 2 + 1);
+    test = all.draw(unseen_part(25000, options), options.seed * 2 + 2);
     data.name = "synthetic reviews";
     data.synthetic = true;
     data.optimum = all.best_on(test);
@@ -138,7 +143,7 @@ Data text(const WorkloadOptions& options) {
   Text all;
   if (options.data.empty()) {
     const MarkovText chain;
-    const std::string drawn = chain.draw(part(600893, options), options.seed + 1);
+    const std::string drawn = chain.draw(part(600893, options.share), options.seed + 1);
     all = make_text(drawn);
     data.name = "synthetic text";
     data.synthetic = true;

@@ -1,5 +1,8 @@
-// Every workload, smaller than published, learns its synthetic set to what is possible: loss and accuracy are within 2
-// % of the best classifier's.
+// Every workload, narrower than published, learns its synthetic set to what is possible: loss and accuracy are within 2
+// % of the best classifier's, on new samples.
+//
+// Most see each sample once: what a network learns of one sample's noise is what keeps its loss above the best. Dropout
+// is left out: it makes a narrow network less certain than it should be. docs/training.md has the numbers.
 
 #include <cmath>
 
@@ -11,8 +14,7 @@ using namespace lamina;
 
 namespace {
 
-/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, needs more steps: lstm_text is then 3 %
-/// above the optimum.
+/// The rate falls from `rate` to 0 like a cosine. A constant one, as published, needs more steps.
 struct Small {
   const char* name;
   double share;
@@ -34,9 +36,9 @@ NewText new_text() {
 
 void check(const Small& small) {
   const auto backend = make_backend("eigen");
-  PreparedWorkload ready =
-      prepare(workload(small.name),
-              {.share = small.share, .width_divisor = small.width_divisor, .batch = small.batch, .seed = 1});
+  PreparedWorkload ready = prepare(
+      workload(small.name),
+      {.share = small.share, .width_divisor = small.width_divisor, .batch = small.batch, .dropout = false, .seed = 1});
   const auto batches = static_cast<std::uint64_t>(ready.training->count() / small.batch);
   ready.options.learning_rate = cosine(small.rate, 0, static_cast<std::uint64_t>(small.epochs) * batches);
   Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
@@ -54,28 +56,30 @@ void check(const Small& small) {
                   << last.training.accuracy << "; " << last.seconds << " s an epoch");
   CHECK(score.accuracy >= 0.98 * best.accuracy);
   CHECK(score.accuracy <= best.accuracy + 0.01);  // the best is that of these samples: more is luck
-  if (ready.validation == nullptr) CHECK(score.loss <= 1.02 * best.loss);
+  CHECK(score.loss <= 1.02 * best.loss);
   CHECK(score.loss >= 0.98 * best.loss);
 }
 
 }  // namespace
 
-TEST_CASE("mnist_mlp reaches the best possible accuracy on rendered digits") {
-  check({"mnist_mlp", 0.2, 2, 64, 6, 1e-3});
+TEST_CASE("mnist_mlp reaches the best possible loss and accuracy on rendered digits") {
+  check({"mnist_mlp", 2, 2, 64, 1, 1e-3});
 }
 
-TEST_CASE("mnist_cnn reaches the best possible accuracy on rendered digits") { check({"mnist_cnn", 0.1, 4, 64, 4, 1}); }
-
-TEST_CASE("cifar10_cnn reaches the best possible accuracy on rendered letters") {
-  check({"cifar10_cnn", 0.1, 4, 32, 6, 2e-3});
+TEST_CASE("mnist_cnn reaches the best possible loss and accuracy on rendered digits") {
+  check({"mnist_cnn", 2, 4, 64, 1, 8});
 }
 
-TEST_CASE("imdb_fasttext reaches the best possible accuracy on drawn reviews") {
-  check({"imdb_fasttext", 1, 5, 32, 5, 1e-2});
+TEST_CASE("cifar10_cnn reaches the best possible loss and accuracy on rendered letters") {
+  check({"cifar10_cnn", 1.5, 4, 64, 1, 4e-3});
 }
 
-TEST_CASE("imdb_bilstm reaches the best possible accuracy on drawn reviews") {
-  check({"imdb_bilstm", 0.6, 4, 32, 2, 3e-3});
+TEST_CASE("imdb_fasttext reaches the best possible loss and accuracy on drawn reviews") {
+  check({"imdb_fasttext", 8, 5, 32, 1, 1e-2});
+}
+
+TEST_CASE("imdb_bilstm reaches the best possible loss and accuracy on drawn reviews") {
+  check({"imdb_bilstm", 8, 8, 32, 1, 1e-2});
 }
 
 TEST_CASE("lstm_text reaches the best possible loss on a Markov text") { check({"lstm_text", 1, 4, 128, 2, 0.02}); }

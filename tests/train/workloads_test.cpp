@@ -22,9 +22,9 @@ TEST_CASE("the workloads' networks have the published parameters") {
   CHECK(parameters("mnist_mlp") == 669706);
   CHECK(parameters("mnist_cnn") == 1199882);
   CHECK(parameters("cifar10_cnn") == 1250858);
-  // Of synthetic sets: 2000 ids, and 8 characters.
-  CHECK(parameters("imdb_fasttext") == 50 * 2000 + 51);
-  CHECK(parameters("imdb_bilstm") == 2658945 - (20000 - 2000) * 128);
+  // Of synthetic sets: 500 ids, and 8 characters.
+  CHECK(parameters("imdb_fasttext") == 50 * 500 + 51);
+  CHECK(parameters("imdb_bilstm") == 2658945 - (20000 - 500) * 128);
   CHECK(parameters("lstm_text") == 102585 - (57 - 8) * (4 * 128 + 128 + 1));
 }
 
@@ -47,6 +47,12 @@ TEST_CASE("a workload on real files takes its vocabulary and its samples from th
   CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.share = 0}), UsageError);
   CHECK_THROWS_AS(prepare(workload("mnist_mlp"), {.share = 16.5}), UsageError);
   CHECK_THROWS_AS(workload("mnist_mlq"), UsageError);
+}
+
+TEST_CASE("a share above 1 draws more to train on, and no more to validate on") {
+  const PreparedWorkload ready = prepare(workload("imdb_fasttext"), {.share = 1.5, .width_divisor = 50});
+  CHECK(ready.training->count() == 37500);
+  CHECK(ready.validation->count() == 25000);
 }
 
 TEST_CASE("every workload has its optimiser, its numbers of batches and its augmentation") {

@@ -29,8 +29,8 @@ struct GlyphOptions {
   int classes = 10;           ///< 2 to 10
   /// false: digits. true: letters that are their own mirror images, for training with flips.
   bool symmetric = false;
-  int shift = 2;               ///< the glyph is shifted by up to so many rows and columns, all shifts equally likely
-  double noise = 40;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 8
+  int shift = 1;               ///< the glyph is shifted by up to so many rows and columns, all shifts equally likely
+  double noise = 16;           ///< standard deviation of the normal noise on each byte, in grey levels; at least 8
   double wrong_labels = 0.05;  ///< probability that a label is replaced by another class, all equally likely; below 1
 };
 
@@ -70,9 +70,9 @@ class LAMINA_API Glyphs {
 // ---- Reviews --------------------------------------------------------------------------------------------------------
 
 struct ReviewOptions {
-  std::uint32_t vocabulary = 2000;  ///< ids: 0 padding, 1 start, 2 unknown, words from 3
+  std::uint32_t vocabulary = 500;   ///< ids: 0 padding, 1 start, 2 unknown, words from 3
   int shortest = 20, longest = 79;  ///< words of a review, all counts equally likely; the start mark comes first
-  double tilt = 0.2;                ///< how far the two classes' words differ: standard deviation of t
+  double tilt = 0.1;                ///< how far the two classes' words differ: standard deviation of t
   std::uint64_t words_seed = 1;     ///< of t: it selects the two distributions, not the reviews
 };
 

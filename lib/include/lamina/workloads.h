@@ -46,7 +46,8 @@ struct WorkloadOptions {
   /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids, or nietzsche.txt.
   /// Empty: a synthetic set in the same format.
   std::filesystem::path data{};
-  double share = 1;       ///< of a synthetic set: samples for each of the published ones, from above 0 to 16
+  double share = 1;       ///< of a synthetic set: samples for each published one, from above 0 to 16; above 1 for
+                          ///< training only
   int width_divisor = 1;  ///< divides every hidden width (rounded up): narrow versions for tests
   int batch = 0;          ///< 0: the workload's
   bool dropout = true;
