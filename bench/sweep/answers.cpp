@@ -13,6 +13,7 @@ namespace lamina::bench {
 namespace {
 
 constexpr double gain_that_counts = 0.05;
+constexpr double most_by_others = 0.15;  // as in a comparison
 
 std::vector<double> per_image(const SweepPoint& point) {
   std::vector<double> seconds = point.seconds;
@@ -99,6 +100,14 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points, int bat
                             : cost ? "do not pay"
                                    : "make no difference beyond noise, or one that is not decided",
                             batch, ratio_text(below), batch - 1, ratio_text(above), batch + 1)};
+}
+
+std::string load_text(const std::vector<SweepPoint>& points) {
+  double most = 0;
+  for (const SweepPoint& point : points) most = std::max(most, point.others_share);
+  if (most <= most_by_others) return {};
+  return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
+                     100 * most);
 }
 
 Answer largest_batch(const LargestRun& found) {

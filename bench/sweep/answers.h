@@ -14,6 +14,7 @@ struct SweepPoint {
   int batch = 0, threads = 0;
   std::vector<double> seconds{};  ///< by pass
   std::string failure{};          ///< why there are none
+  double others_share = 0;        ///< of all processors' time, by other programs meanwhile
 };
 
 struct Answer {
@@ -30,6 +31,9 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 
 /// Whether one image less or more than an even batch is cheaper per image. Looks at batch - 1, batch and batch + 1.
 std::optional<Answer> odd_batches(const std::vector<SweepPoint>&, int batch);
+
+/// What an answer from such points is worth where other programs ran; empty: none did, or few.
+std::string load_text(const std::vector<SweepPoint>&);
 
 struct LargestRun {
   int predicted = 0;          ///< 0: not even one image fits

@@ -158,7 +158,7 @@ SweepPoint Points::point(const Series& series, int batch, int threads) {
   left_.drop(name);
   const auto found = known_.find(name);
   if (found == known_.end()) return {batch, threads};  // interrupted
-  SweepPoint point{batch, threads, found->second.seconds, found->second.failure};
+  SweepPoint point{batch, threads, found->second.seconds, found->second.failure, found->second.others_share};
   measured_ = measured_ || !point.seconds.empty();
   if (shown_.insert(name).second) table_.push_back({series, point});
   return point;
@@ -211,6 +211,7 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
     RunRow& known = known_[row.name];
     known.key = fields_of(row.key);
     known.failure = outcome.failure;
+    known.others_share = outcome.conditions.others.value_or(0);
     for (std::size_t i = 0; i < outcome.samples[row.part].size() + (outcome.failure.empty() ? 0 : 1); ++i)
       file_.document["benchmarks"].push_back(pass_entry(row, outcome, i, number_, passes));
     known.seconds = seconds_of(outcome.samples[row.part]);

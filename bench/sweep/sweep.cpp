@@ -129,7 +129,7 @@ class Sweep {
       for (const int batch : options_.configs.batches)
         if (const SweepPoint* its_point = try_batch(batch)) doubled.push_back(*its_point);
       std::sort(doubled.begin(), doubled.end(), [](auto& a, auto& b) { return a.batch < b.batch; });
-      if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
+      if (const auto answer = batch_flat(doubled)) add_answer(series, *answer, doubled);
       add_odd(series, all);
       return;
     }
@@ -157,8 +157,8 @@ class Sweep {
       }
     }
     largest.not_run = interrupted() != 0 ? "interrupted" : too_long;
-    if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
-    add_answer(series, largest_batch(largest));
+    if (const auto answer = batch_flat(doubled)) add_answer(series, *answer, doubled);
+    add_answer(series, largest_batch(largest), {});  // a matter of bytes
     add_odd(series, all);
   }
 
@@ -174,17 +174,17 @@ class Sweep {
       if (interrupted() != 0) return;
       points.push_back(points_.point(series, thread_batch(), count));
     }
-    if (const auto answer = best_threads(points)) add_answer(series, *answer);
+    if (const auto answer = best_threads(points)) add_answer(series, *answer, points);
   }
 
   void add_odd(const Series& series, const std::vector<SweepPoint>& all) {
-    if (const auto answer = odd_batches(all, usual_batch)) add_answer(series, *answer);
+    if (const auto answer = odd_batches(all, usual_batch)) add_answer(series, *answer, all);
   }
 
-  void add_answer(const Series& series, const Answer& answer) {
+  void add_answer(const Series& series, const Answer& answer, const std::vector<SweepPoint>& from) {
     Json json = {{"network", series.network}, {"backend", series.backend}, {"what", answer.what}};
     if (answer.value) json["value"] = *answer.value;
-    json["text"] = answer.text;
+    json["text"] = answer.text + load_text(from);
     json["key"] = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total",
                                      points_.bench_of(series).options));
     json["key"].erase("batch");

@@ -341,6 +341,10 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   const test::Ended mixed = test::run_bench("compare " + before + " " + after);
   CHECK(mixed.status == 2);
   CHECK_THAT(mixed.said, ContainsSubstring("12.json") && ContainsSubstring("another"));
+  std::ofstream(after + "/12.json") << measured.dump().substr(0, 100);
+  const test::Ended damaged = test::run_bench("compare " + before + " " + after);
+  CHECK(damaged.status == 1);
+  CHECK_THAT(damaged.said, ContainsSubstring("12.json is damaged"));
   std::filesystem::create_directories(folder.file("empty"));
   CHECK(test::run_bench("compare " + before + " " + folder.file("empty")).status == 1);
 }

@@ -66,6 +66,15 @@ TEST_CASE("odd batches pay where an image is cheaper beside an even batch, and d
   CHECK_FALSE(odd_batches({point(15, 15), point(16, 16)}, 16));
 }
 
+TEST_CASE("answers from points during which other programs ran say so") {
+  std::vector<SweepPoint> points = {point(1, 1), point(2, 2)};
+  CHECK(load_text(points).empty());
+  points[1].others_share = 0.1;
+  CHECK(load_text(points).empty());
+  points[1].others_share = 0.42;
+  CHECK_THAT(load_text(points), ContainsSubstring("42 %"));
+}
+
 TEST_CASE("the largest batch says whether it was predicted, ran, and was the last one that could") {
   LargestRun run{
       .predicted = 40, .at_least = false, .ran = true, .next_refused = true, .not_run = {}, .limit = "1 GiB"};
