@@ -1,12 +1,14 @@
 // What the functions of the operators ask and answer.
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "fold.h"
 #include "importer.h"
 #include "io/safetensors_header.h"
 #include "lamina/error.h"
+#include "ops/operators.h"
 
 namespace lamina::onnx {
 
@@ -37,26 +39,28 @@ const Constant& Call::constant(std::size_t input, std::string_view what) const {
   return *constant;
 }
 
-const Running& Call::pending(std::size_t input) const {
+Running& Call::held(std::size_t input) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
   const std::string_view name = attributes_.node().inputs[input];
-  const Importer::Known* found = importer_->known(name);
-  const auto* running = found == nullptr ? nullptr : std::get_if<Running>(&found->is);
+  Importer::Known* found = importer_->known(name);
+  auto* running = found == nullptr ? nullptr : std::get_if<Running>(&found->is);
   if (running == nullptr) {
     throw Refusal{"its input " + in_quotes(name) + " is a constant: it would need an op that takes one"};
   }
   return *running;
 }
 
+const Running& Call::pending(std::size_t input) const { return held(input); }
+
 const Running& Call::padded(std::size_t input) const {
-  const Running& running = pending(input);
-  if (running.squares) throw Refusal{"its input is multiplied by itself: it would need an op Mul"};
+  Running& running = held(input);
+  importer_->settle(running, false);
   return running;
 }
 
 const Running& Call::running(std::size_t input) const {
-  const Running& running = padded(input);
-  if (running.padding) throw Refusal{"its input is padded: it would need an op Pad"};
+  Running& running = held(input);
+  importer_->settle(running, true);
   return running;
 }
 
@@ -167,6 +171,49 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
     importer_->done_[readers.front()] = 1;
     output_of_ = readers.front();
     if (add_only) return affine;
+  }
+}
+
+bool Call::absorb_product() {
+  const std::vector<std::string_view>& outputs = attributes_.node().outputs;
+  if (outputs.empty() || outputs.front() == importer_->output_) return false;
+  const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
+  if (readers.size() != 1 || importer_->done_[readers.front()]) return false;
+  const NodeMessage& next = *importer_->nodes_[readers.front()];
+  const std::string_view input = attributes_.node().inputs.front();
+  if (next.op_type != "Mul" || next.inputs.size() != 2 || next.outputs.size() != 1 ||
+      !((next.inputs[0] == input && next.inputs[1] == outputs.front()) ||
+        (next.inputs[1] == input && next.inputs[0] == outputs.front()))) {
+    return false;
+  }
+  importer_->done_[readers.front()] = 1;
+  output_of_ = readers.front();
+  name_ = Attributes(next, importer_->name_).name();
+  return true;
+}
+
+void Importer::settle(Running& x, bool also_padding) {
+  if (x.squares) {
+    const Squares& s = *x.squares;
+    if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of an LRN: it would need the other parts"};
+    x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
+    x.squares.reset();
+  }
+  if (x.padding && also_padding) {
+    const Padding p = *x.padding;
+    constexpr std::int64_t most = std::numeric_limits<int>::max();
+    if (std::max({p.top, p.left, p.bottom, p.right}) > most) throw Refusal{"its pads are beyond what an op Pad takes"};
+    as_image(x);
+    x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
+                        .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
+                        .value = p.number},
+                    {x.value}, free_name(p.name));
+    const Shape after = x.value.shape();
+    Extents all = extents(x.view);
+    all[2] = after.h;
+    if (all.size() > 3) all[3] = after.w;
+    x.view = place(all, usual_roles(all.size())).view;
+    x.padding.reset();
   }
 }
 

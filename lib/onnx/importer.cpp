@@ -47,10 +47,17 @@ OnnxModel Importer::run() {
   add_inputs();
   import_nodes();
 
-  const Known* end = known(output_);
-  const auto* running = end == nullptr ? nullptr : std::get_if<Running>(&end->is);
-  if (running != nullptr && running->padding) refusals_.push_back("its output is padded: that would need an op Pad");
-  if (running != nullptr && running->squares) refusals_.push_back("its output is squared: that would need an op Mul");
+  Known* end = known(output_);
+  auto* running = end == nullptr ? nullptr : std::get_if<Running>(&end->is);
+  if (running != nullptr) {
+    try {
+      settle(*running, true);
+    } catch (const Refusal& refusal) {
+      refusals_.push_back("its output " + in_quotes(output_) + ": " + refusal.why);
+    } catch (const ShapeError& error) {
+      refusals_.push_back("its output " + in_quotes(output_) + ": " + error.what());
+    }
+  }
   if (refusals_.empty() && running == nullptr) {
     refusals_.push_back("its output " + in_quotes(output_) + " is a constant: there is nothing to compute");
   }
@@ -169,6 +176,15 @@ const Constant* Importer::constant_of(std::string_view value) {
   }
   const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->is);
   return constant == nullptr ? nullptr : constant->get();
+}
+
+std::optional<Extents> Importer::constant_extents(std::string_view value) const {
+  const auto found = values_.find(value);
+  if (found == values_.end()) return std::nullopt;
+  if (const auto* tensor = std::get_if<const TensorMessage*>(&found->second.is)) return (*tensor)->dims;
+  if (const auto* constant = std::get_if<std::shared_ptr<const Constant>>(&found->second.is))
+    return (*constant)->extents;
+  return std::nullopt;
 }
 
 void Importer::charge(std::int64_t computed, const std::string& what) {
@@ -354,8 +370,20 @@ Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::siz
     for (std::size_t i = 0; i < rank; ++i) roles[order[i]] = wanted[i];
     return roles;
   }
+  if ((op == "Add" || op == "Sub" || op == "Mul" || op == "Div") && node.inputs.size() == 2) {
+    // What a constant has a number for is to be channels, unless it is the second axis alone anyway.
+    const std::optional<Extents> its = constant_extents(node.inputs[1 - operand % 2]);
+    std::vector<std::size_t> numbered;
+    for (std::size_t i = 0; its && its->size() <= rank && i < its->size(); ++i) {
+      if ((*its)[i] != 1) numbered.push_back(i + rank - its->size());
+    }
+    if (!numbered.empty() && numbered != std::vector<std::size_t>{1}) {
+      return around(numbered.front(), numbered.back() - numbered.front() + 1, rank);
+    }
+  }
   const bool elementwise = op == "Identity" || op == "Relu" || op == "Sigmoid" || op == "Tanh" || op == "Dropout" ||
-                           op == "Add" || op == "Sum" || op == "Cast";
+                           op == "Add" || op == "Sum" || op == "Cast" || op == "Clip" || op == "HardSigmoid" ||
+                           op == "HardSwish";
   if (elementwise && !node.outputs.empty()) return roles_of(node.outputs.front(), rank, depth + 1);
   return op == "Conv" || op == "MaxPool" || op == "AveragePool" || op == "BatchNormalization" ? usual_roles(rank) : "";
 }

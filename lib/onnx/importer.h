@@ -22,8 +22,9 @@
 
 namespace lamina::onnx {
 
-/// Zeros (or another number) around rows and columns that the next op is to pad with.
+/// Zeros (or another number) around rows and columns: of the op that reads them, or an op Pad of that name.
 struct Padding {
+  std::string name;
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
   double number = 0;
 };
@@ -31,6 +32,7 @@ struct Padding {
 /// The square of a value on the way through an LRN that is written as its parts:
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
+  std::string name;                    ///< of the op Multiply that it is where no LRN follows
   std::int64_t before = 0, after = 0;  ///< zeros around the channels
   int size = 0;                        ///< 0: no mean yet
   double scale = 1, shift = 0;
@@ -43,7 +45,7 @@ struct Running {
   View view;
   ElementType type = ElementType::f32;
   std::optional<Padding> padding{};  ///< of a Pad that no node of the graph has done
-  std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value
+  std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value; never with a padding
 };
 
 class Importer;
@@ -55,14 +57,14 @@ class Call {
 
   const Attributes& attributes() const { return attributes_; }
   std::int64_t opset() const;
-  std::string name() const { return attributes_.name(); }
+  std::string name() const { return name_.value_or(attributes_.name()); }
 
   std::size_t inputs() const;         ///< with absent ones in between, without those at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is running
-  const Running& running(std::size_t input) const;  ///< Refusal if it is a constant, padded or squared
-  const Running& padded(std::size_t input) const;   ///< as running(), perhaps with a padding
+  const Running& running(std::size_t input) const;                           ///< Refusal if it is a constant
+  const Running& padded(std::size_t input) const;   ///< as running(), perhaps with a padding that is no op yet
   const Running& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   Extents extents(std::size_t input) const;
   ElementType type(std::size_t input) const;
@@ -90,14 +92,20 @@ class Call {
     std::vector<double> scale, shift;  ///< empty: 1, 0
   };
   Affine absorb_affine(const Extents& result, std::size_t channels, bool add_only);
+  /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
+  /// result, and its name is that of the result.
+  bool absorb_product();
 
   Importer& importer() const { return *importer_; }
 
  private:
+  Running& held(std::size_t input) const;
+
   Importer* importer_;
   std::size_t index_;
   std::size_t output_of_;  ///< node whose output is this call's: another where later nodes were absorbed
   Attributes attributes_;
+  std::optional<std::string> name_{};  ///< of another node that is done with this one
 };
 
 /// What does a node: throws Refusal or FileError.
@@ -133,7 +141,9 @@ class Importer {
   Roles roles_of(std::string_view value, std::size_t rank, int depth) const;
   Roles roles_for(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
   Known* known(std::string_view value);
+  void settle(Running&, bool also_padding);             ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
+  std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
   void charge(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;

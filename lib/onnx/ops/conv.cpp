@@ -51,7 +51,8 @@ std::vector<double> with_zeros(const Call& call, const Constant& w, const Window
 
 void import_conv(Call& call) {
   const Attributes& node = call.attributes();
-  const Running& x = call.padded(0);
+  const bool own = call.padded(0).padding && call.padded(0).padding->number == 0 && !pads_itself(node);
+  const Running& x = own ? call.padded(0) : call.running(0);
   const Constant& w = call.constant(1, "its weights");
   if (x.view.size() < 3 || x.view.size() != w.extents.size()) {
     node.invalid("has an input of " + text(extents(x.view)) + " and weights of " + text(w.extents));
@@ -64,9 +65,6 @@ void import_conv(Call& call) {
   if (w.extents[1] * groups != image.shape().c || channels % groups != 0 || w.count() == 0) {
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(extents(x.view)));
-  }
-  if (x.padding && x.padding->number != 0) {
-    throw Refusal{"its input is padded with numbers that are not 0: it would need an op Pad"};
   }
   Windows windows = windows_of(call, x, Extents(w.extents.begin() + 2, w.extents.end()));
   const Longer rows = equal_pads(windows[0]), columns = equal_pads(windows[1]);

@@ -1,5 +1,6 @@
 // Operators on single elements, and sums.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -35,14 +36,65 @@ void add_all(Call& call) {
   call.result({.value = y, .view = first.view, .type = first.type});
 }
 
-/// Of `channels` channels, from a constant that is operand `at`.
-Call::Affine affine_of(const Call& call, std::int64_t channels, std::size_t at, const Constant& constant) {
+/// The product of two values that are computed: of equal extents, or one number for each plane of the other.
+void multiply(Call& call) {
+  if (call.inputs() != 2) call.attributes().invalid("multiplies other than two values");
+  const Running &a = call.running(0), &b = call.running(1);
+  const Shape &of_a = a.value.shape(), &of_b = b.value.shape();
+  if (of_a == of_b && a.view == b.view) {
+    const Value y = call.append(Multiply{}, {a.value, b.value}, call.name());
+    return call.result({.value = y, .view = a.view, .type = a.type});
+  }
+  const bool second = of_a.plane() >= of_b.plane();  // whether that is the factor of each plane
+  const Running &x = second ? a : b, &factor = second ? b : a;
+  const Shape &whole = x.value.shape(), &planes = factor.value.shape();
+  if (x.view.size() != factor.view.size() || planes != Shape{whole.n, whole.c, 1, 1}) {
+    throw Refusal{"it multiplies " + text(extents(a.view)) + " by " + text(extents(b.view)) +
+                  ": other than equal extents, or one number for each image and channel, would need an op"};
+  }
+  const Value y = call.append(Multiply{}, {as_image(x), as_image(factor)}, call.name());
+  call.result({.value = y, .view = x.view, .type = x.type});
+}
+
+/// Which element of a constant, aligned at the last axis, is that of each channel of the graph's value. Refusal if it
+/// differs within one.
+std::vector<std::int64_t> elements_by_channel(const Call& call, const Running& x, const Constant& constant) {
+  const Shape shape = x.value.shape();
+  const Extents own = extents(x.view), its = constant.extents;
+  call.charge(shape.c);
+  std::vector<std::int64_t> at(static_cast<std::size_t>(shape.c), 0);
+  std::int64_t step = 1;  // in the constant
+  bool fits = its.size() <= own.size() && constant.count() > 0;
+  for (std::size_t i = its.size(); fits && i-- > 0;) {
+    if (its[i] == 1) continue;
+    const Axis& axis = x.view[i + own.size() - its.size()];
+    fits = its[i] == extent(axis);
+    for (std::size_t k = axis.size(); fits && k-- > 0;) {
+      const OnnxFactor factor = axis[k];
+      fits = factor.stride >= shape.plane() && factor.extent * factor.stride <= shape.image();
+      const std::int64_t stride = factor.stride / shape.plane();
+      for (std::size_t c = 0; fits && c < at.size(); ++c) {
+        at[c] += static_cast<std::int64_t>(c) / stride % factor.extent * step;
+      }
+      step *= factor.extent;
+    }
+  }
+  if (!fits) {
+    throw Refusal{"its operand of " + text(its) + " is not one number, or one for each channel, of " + text(own) +
+                  ": it would need an op " + std::string(call.attributes().node().op_type) + " that repeats values"};
+  }
+  return at;
+}
+
+/// By channel, from a constant that is operand `at`.
+Call::Affine affine_of(const Call& call, const Running& x, std::size_t at, const Constant& constant) {
   const std::string_view op = call.attributes().node().op_type;
-  const auto count = static_cast<std::size_t>(channels);
-  call.charge(2 * channels);
-  Call::Affine affine{.scale = std::vector<double>(count, 1), .shift = std::vector<double>(count, 0)};
-  for (std::size_t c = 0; c < count; ++c) {
-    const double number = constant.at(constant.count() == 1 ? 0 : static_cast<std::int64_t>(c));
+  const std::vector<std::int64_t> elements = elements_by_channel(call, x, constant);
+  call.charge(2 * x.value.shape().c);
+  Call::Affine affine{.scale = std::vector<double>(elements.size(), 1),
+                      .shift = std::vector<double>(elements.size(), 0)};
+  for (std::size_t c = 0; c < elements.size(); ++c) {
+    const double number = constant.at(elements[c]);
     if (op == "Add") affine.shift[c] = number;
     if (op == "Sub") affine.shift[c] = at == 0 ? number : -number;
     if (op == "Sub" && at == 0) affine.scale[c] = -1;
@@ -52,14 +104,32 @@ Call::Affine affine_of(const Call& call, std::int64_t channels, std::size_t at, 
   return affine;
 }
 
-void one_number(Call& call, const Running& x, std::size_t at, const Constant& constant) {
-  append_affine(call, x, affine_of(call, x.value.shape().c, at, constant), constant.type);
-}
-
 }  // namespace
 
 void import_relu(Call& call) { unary(call, Relu{}); }
-void import_sigmoid(Call& call) { unary(call, Sigmoid{}); }
+void import_hard_swish(Call& call) { unary(call, HardSwish{}); }
+
+void import_sigmoid(Call& call) {
+  call.running(0);  // before the Mul is taken for done
+  if (call.absorb_product()) {
+    unary(call, Silu{});
+  } else {
+    unary(call, Sigmoid{});
+  }
+}
+
+void import_hard_sigmoid(Call& call) {
+  constexpr double sixth = 1.0 / 6;
+  call.running(0);
+  double alpha = call.attributes().number("alpha", 0.2);
+  if (static_cast<float>(alpha) == static_cast<float>(sixth)) alpha = sixth;
+  const double beta = call.attributes().number("beta", 0.5);
+  if (alpha == sixth && beta == 0.5 && call.absorb_product()) {
+    unary(call, HardSwish{});
+  } else {
+    unary(call, HardSigmoid{.alpha = alpha, .beta = beta});
+  }
+}
 void import_tanh(Call& call) { unary(call, Tanh{}); }
 
 void import_clip(Call& call) {
@@ -70,7 +140,7 @@ void import_clip(Call& call) {
     if (!call.has(input)) return otherwise;
     const Constant& number = call.constant(input, std::string("its limit ") + name);
     if (number.count() != 1) node.invalid("has " + text(number.extents) + " as its limit " + name);
-    return number.at(0);
+    return number.type == ElementType::f32 ? as_written(static_cast<float>(number.at(0))) : number.at(0);
   };
   const double low = limit("min", 1, -infinity), high = limit("max", 2, infinity);
   constexpr double none = std::numeric_limits<float>::max();  // how exporters write that there is no limit
@@ -79,8 +149,10 @@ void import_clip(Call& call) {
   } else if (low <= -none && high >= none) {
     call.result(call.padded(0));
   } else {
-    throw Refusal{"it limits to " + std::to_string(low) + " and " + std::to_string(high) +
-                  ": it would need an op Clip"};
+    const auto bound = [](double number) {
+      return std::abs(number) >= none ? std::copysign(infinity, number) : number;
+    };
+    unary(call, Clip{.low = std::min(bound(low), bound(high)), .high = bound(high)});  // the high one wins
   }
 }
 
@@ -105,28 +177,21 @@ void import_affine(Call& call) {
   const std::size_t at = call.is_constant(1) ? 1 : 0;
   if (!call.is_constant(at) && (squared(call) || divided_by_squares(call))) return;
   if (call.is_constant(at) && squares_and_number(call, at)) return;
+  if (!call.is_constant(at) && op == "Mul") return multiply(call);
   if (!call.is_constant(at)) throw Refusal{"both operands are computed: it would need an op " + std::string(op)};
   const Running& x = call.running(1 - at);
   const Constant& constant = call.constant(at, "its operand");
   if (at == 0 && op == "Div") throw Refusal{"it divides a constant by a value: it would need an op Div"};
-  const Extents own = extents(x.view);
-  if (constant.count() == 1 && constant.extents.size() <= own.size()) return one_number(call, x, at, constant);
-  const std::size_t channels = channel_axis(x);
-  bool fits = constant.extents.size() <= own.size() && constant.count() > 0;
-  for (std::size_t i = 0; fits && i < constant.extents.size(); ++i) {
-    if (constant.extents[i] == 1) continue;
-    const std::size_t of = i + own.size() - constant.extents.size();
-    fits = of == channels && constant.extents[i] == own[channels];
-  }
-  if (!fits) {
-    throw Refusal{"its operand of " + text(constant.extents) + " is not one number, or one for each channel, of " +
-                  text(own) + ": it would need an op " + std::string(op) + " that repeats values"};
-  }
-  Call::Affine affine = affine_of(call, own[channels], at, constant);
-  const Call::Affine more = call.absorb_affine(own, channels, false);
-  for (std::size_t c = 0; c < more.scale.size(); ++c) {
-    affine.scale[c] *= more.scale[c];
-    affine.shift[c] = affine.shift[c] * more.scale[c] + more.shift[c];
+  Call::Affine affine = affine_of(call, x, at, constant);
+  const Shape shape = x.value.shape();
+  const auto channels = std::find(x.view.begin(), x.view.end(), axis(shape.c, shape.plane()));
+  if (shape.c > 1 && channels != x.view.end()) {
+    const Call::Affine more =
+        call.absorb_affine(extents(x.view), static_cast<std::size_t>(channels - x.view.begin()), false);
+    for (std::size_t c = 0; c < more.scale.size(); ++c) {
+      affine.scale[c] *= more.scale[c];
+      affine.shift[c] = affine.shift[c] * more.scale[c] + more.shift[c];
+    }
   }
   append_affine(call, x, std::move(affine), constant.type);
 }

@@ -12,6 +12,7 @@ struct Product {
   std::int64_t inputs, outputs;
   std::int64_t input_stride, output_stride;  ///< in w
   double scale = 1;
+  bool absorbs = true;  ///< whether the result has these axes, so that an addition after it can be the bias
 };
 
 /// Where each element of an axis is in an image.
@@ -49,7 +50,7 @@ std::vector<double> weights_of(const Call& call, const Product& product, const E
   return weights;
 }
 
-void append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias) {
+Running append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias) {
   const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
@@ -58,7 +59,7 @@ void append_product(Call& call, const Running& x, const Product& product, std::v
   }
   result[last] = product.outputs;
   const int outputs = narrow(call, product.outputs, 1, "number of outputs");
-  if (bias.empty()) bias = call.absorb_affine(result, last, true).shift;
+  if (bias.empty() && product.absorbs) bias = call.absorb_affine(result, last, true).shift;
 
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && within_image(x.view[1], shape);
@@ -67,8 +68,7 @@ void append_product(Call& call, const Running& x, const Product& product, std::v
     call.weights(y, "weight", {product.outputs, product.inputs}, weights_of(call, product, offsets(x.view[1])),
                  product.w.type);
     if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
-    call.result({.value = y, .view = place(result, "nc").view, .type = x.type});
-    return;
+    return {.value = y, .view = place(result, "nc").view, .type = x.type};
   }
   if (x.view[last] != axis(shape.c, shape.plane()) || product.inputs != shape.c) {
     throw Refusal{
@@ -81,7 +81,7 @@ void append_product(Call& call, const Running& x, const Product& product, std::v
   call.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(call, product, channels),
                product.w.type);
   if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
-  call.result({.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type});
+  return {.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
 }
 
 }  // namespace
@@ -114,22 +114,34 @@ void import_gemm(Call& call) {
       bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
     }
   }
-  append_product(call, x, product, std::move(bias));
+  call.result(append_product(call, x, product, std::move(bias)));
 }
 
+/// A vector is a matrix of one row, or of one column, whose axis the result does not have.
 void import_matmul(Call& call) {
-  const Running& x = call.running(0);
+  Running x = call.running(0);
   const Constant& w = call.constant(1, "its second factor");
   if (x.view.empty() || w.extents.empty() || w.count() == 0) {
     call.attributes().invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
   }
-  if (w.extents.size() != 2 || x.view.size() < 2) {
+  const bool row = x.view.size() == 1, column = w.extents.size() == 1;
+  if (w.extents.size() > 2) {
     throw Refusal{"it multiplies " + text(extents(x.view)) + " by " + text(w.extents) +
                   ": other than a matrix of weights would need an op"};
   }
-  append_product(
-      call, x,
-      {.w = w, .inputs = w.extents[0], .outputs = w.extents[1], .input_stride = w.extents[1], .output_stride = 1}, {});
+  if (row) x.view.insert(x.view.begin(), Axis{});
+  const std::int64_t outputs = column ? 1 : w.extents[1];
+  Running y = append_product(call, x,
+                             {.w = w,
+                              .inputs = w.extents[0],
+                              .outputs = outputs,
+                              .input_stride = outputs,
+                              .output_stride = 1,
+                              .absorbs = !row && !column},
+                             {});
+  if (row) y.view.erase(y.view.begin());
+  if (column) y.view.pop_back();
+  call.result(std::move(y));
 }
 
 }  // namespace lamina::onnx

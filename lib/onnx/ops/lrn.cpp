@@ -43,7 +43,7 @@ bool squared(Call& call) {
   const Running &a = call.pending(0), &b = call.pending(1);
   if (a.squares || b.squares || a.padding || a.value.id() != b.value.id() || a.view != b.view) return false;
   Running y = a;
-  y.squares = Squares{};
+  y.squares = Squares{.name = call.name()};
   call.result(std::move(y));
   return true;
 }

@@ -28,6 +28,8 @@ void import_lrn(Call&);
 // elementwise.cpp
 void import_relu(Call&);
 void import_sigmoid(Call&);
+void import_hard_sigmoid(Call&);
+void import_hard_swish(Call&);
 void import_tanh(Call&);
 void import_clip(Call&);
 void import_add(Call&);

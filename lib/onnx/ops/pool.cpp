@@ -1,6 +1,7 @@
 // Pools. Windows begin at the pad of the front: the pad of the end only says how many there are.
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "lrn.h"
@@ -31,31 +32,66 @@ Pool pool_of(const Call& call, const Running& x) {
   return pool;
 }
 
-/// A rounding with which equal pads, those of the front, make as many windows; Refusal if none does.
-Rounding equal_pads(const Windows& windows) {
-  const auto fits = [&](Rounding rounding) {
-    return std::all_of(windows.along.begin(), windows.along.end(),
-                       [&](const Windows::Along& a) { return a.count_with(a.begin, rounding) == a.count; });
-  };
-  const Rounding other = windows.rounding == Rounding::up ? Rounding::down : Rounding::up;
-  if (fits(windows.rounding)) return windows.rounding;
-  if (fits(other)) return other;
-  throw Refusal{"its pads differ at the two ends in a way that no rounding expresses: it would need an op Pad"};
+/// A rounding with which equal pads, those of the front, make as many windows; nothing if none does, or a pad is too
+/// large for the ops.
+std::optional<Rounding> equal_pads(const Windows& windows) {
+  const auto small = [](const Windows::Along& a) { return 2 * a.begin <= a.kernel; };
+  if (!std::all_of(windows.along.begin(), windows.along.end(), small)) return std::nullopt;
+  for (const Rounding rounding : {windows.rounding, Rounding::down, Rounding::up}) {
+    const auto fits = [&](const Windows::Along& a) { return a.count_with(a.begin, rounding) == a.count; };
+    if (std::all_of(windows.along.begin(), windows.along.end(), fits)) return rounding;
+  }
+  return std::nullopt;
+}
+
+/// Pads the image by an op: the pool then pads nothing. `counted`: what its windows reach beyond the pads is not there.
+void append_pad(Call& call, Pool& pool, double number, bool counted) {
+  std::array<int, 2> before{}, after{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    Windows::Along& a = pool.windows[i];
+    const std::int64_t reach = (a.count - 1) * a.stride + a.span() - a.begin - a.input;
+    before[i] = narrow(call, a.begin, 0, "pad");
+    after[i] = narrow(call, counted ? a.end : std::max<std::int64_t>(reach, 0), 0, "pad");
+    a.input += before[i] + after[i];
+    a.begin = a.end = 0;
+  }
+  pool.image = call.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}, .value = number},
+                           {pool.image}, call.name() + ".pad");
+}
+
+[[noreturn]] void refuse_pads() {
+  throw Refusal{
+      "its pads are not counted, and differ at the two ends or are above half a window, in a way that no "
+      "rounding expresses: it would need an op for such pools"};
+}
+
+/// Where a single window reaches beyond the image, one that ends with it has the same mean.
+void shorten_single(Windows::Along& a) {
+  if (a.count != 1 || a.begin >= a.kernel) return;
+  a.kernel = std::min(a.kernel - a.begin, a.input);
+  a.stride = a.input;
+  a.begin = a.end = 0;
 }
 
 }  // namespace
 
 void import_max_pool(Call& call) {
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
   call.only_output("an op that gives indices");
-  const Running& x = call.padded(0);
-  const Pool pool = pool_of(call, x);
-  if (x.padding && !(x.padding->number == -std::numeric_limits<double>::infinity())) {
-    throw Refusal{"its input is padded with numbers that could be the largest: it would need an op Pad"};
+  const std::optional<Padding> padding = call.padded(0).padding;
+  const bool own = padding && padding->number == lowest && !pads_itself(call.attributes());
+  const Running& x = own ? call.padded(0) : call.running(0);
+  Pool pool = pool_of(call, x);
+  std::optional<Rounding> rounding = equal_pads(pool.windows);
+  if (!rounding) {
+    append_pad(call, pool, lowest, false);
+    rounding = equal_pads(pool.windows);
   }
+  if (!rounding) refuse_pads();
   const Value y = call.append(MaxPool{.window = pool.windows.kernel(),
                                       .stride = pool.windows.stride(),
                                       .pad = pool.windows.begin(),
-                                      .rounding = equal_pads(pool.windows)},
+                                      .rounding = *rounding},
                               {pool.image}, call.name());
   call.result({.value = y, .view = pool.view, .type = x.type});
 }
@@ -63,29 +99,32 @@ void import_max_pool(Call& call) {
 void import_average_pool(Call& call) {
   if (mean_of_squares(call)) return;
   const Attributes& node = call.attributes();
-  const Running& x = call.padded(0);
-  bool count_padding = node.integer("count_include_pad", 0) != 0;
-  if (x.padding) {
-    // Zeros that a Pad has put there count, those of the pool's own pads only if it says so.
-    const Extents own = node.integers("pads").value_or(Extents{});
-    const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
-    if ((pads && !count_padding) || x.padding->number != 0) {
-      throw Refusal{"its input is padded before its own pads: it would need an op Pad"};
-    }
-    count_padding = true;
-  }
-  const Pool pool = pool_of(call, x);
-  for (const Windows::Along& a : pool.windows.along) {
+  bool counted = node.integer("count_include_pad", 0) != 0;
+  // Zeros that a Pad has put there count, those of the pool's own pads only if it says so.
+  const Extents own = node.integers("pads").value_or(Extents{});
+  const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
+  const std::optional<Padding> padding = call.padded(0).padding;
+  const bool absorbs = padding && padding->number == 0 && (!pads || counted) && !pads_itself(node);
+  const Running& x = absorbs ? call.padded(0) : call.running(0);
+  counted = counted || absorbs;
+  Pool pool = pool_of(call, x);
+  bool uneven = false;  // counts cells beyond equal pads
+  for (Windows::Along& a : pool.windows.along) {
     const std::int64_t reach = (a.count - 1) * a.stride - a.begin + a.span();  // of the last window
-    if (count_padding && a.begin != a.end && reach > a.input + std::min(a.begin, a.end)) {
-      throw Refusal{"it counts pads that differ at the two ends: it would need an op Pad"};
-    }
+    uneven = uneven || (counted && a.begin != a.end && reach > a.input + std::min(a.begin, a.end));
+    if (!counted) shorten_single(a);
   }
+  std::optional<Rounding> rounding = equal_pads(pool.windows);
+  if (counted && (!rounding || uneven)) {
+    append_pad(call, pool, 0, true);
+    rounding = equal_pads(pool.windows);
+  }
+  if (!rounding) refuse_pads();
   const Value y = call.append(AveragePool{.window = pool.windows.kernel(),
                                           .stride = pool.windows.stride(),
                                           .pad = pool.windows.begin(),
-                                          .rounding = equal_pads(pool.windows),
-                                          .count_padding = count_padding},
+                                          .rounding = *rounding,
+                                          .count_padding = counted},
                               {pool.image}, call.name());
   call.result({.value = y, .view = pool.view, .type = x.type});
 }

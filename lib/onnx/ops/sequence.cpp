@@ -127,15 +127,38 @@ void import_gather(Call& call) {
   const Constant& table = call.constant(0, "what it takes from");
   const Running ids = call.running(1);
   const Shape shape = ids.value.shape();
-  if (table.extents.size() != 2 || axis_of(node, node.integer("axis", 0), table.extents.size()) != 0 || shape.c != 1) {
-    throw Refusal{"it takes from " + text(table.extents) + " other than rows of a table: it would need an op Gather"};
+  if (table.extents.empty() || shape.c != 1 || table.count() == 0) {
+    throw Refusal{"it takes from " + text(table.extents) + " by ids of several channels: it would need an op Gather"};
   }
-  const Value y = call.append(Embedding{.vocabulary = narrow(call, table.extents[0], 1, "number of rows"),
-                                        .features = narrow(call, table.extents[1], 1, "number of columns")},
+  const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
+  const auto middle = table.extents.begin() + static_cast<std::ptrdiff_t>(along);
+  const std::int64_t rows = *middle, inner = *element_count({middle + 1, table.extents.end()});
+  const std::int64_t features = table.count() / rows;
+  const Value y = call.append(Embedding{.vocabulary = narrow(call, rows, 1, "number of rows"),
+                                        .features = narrow(call, features, 1, "number of features")},
                               {ids.value}, call.name());
-  call.weights(y, "weight", table.extents, call.numbers(table), table.type);
-  View view = with_channels(ids.view, shape, y.shape());
-  view.push_back(axis(y.shape().c, y.shape().plane()));
+  std::vector<double> weights = call.numbers(table);
+  if (along > 0) {  // a row is what differs in the other axes
+    call.charge(table.count());
+    std::vector<double> by_row(weights.size());
+    for (std::int64_t i = 0; i < table.count(); ++i) {
+      const std::int64_t outer = i / (rows * inner), row = i / inner % rows;
+      by_row[static_cast<std::size_t>(row * features + outer * inner + i % inner)] =
+          weights[static_cast<std::size_t>(i)];
+    }
+    weights = std::move(by_row);
+  }
+  call.weights(y, "weight", {rows, features}, std::move(weights), table.type);
+  View view;
+  std::int64_t stride = y.shape().image();
+  for (std::size_t i = 0; i < table.extents.size(); ++i) {
+    if (i == along) {
+      for (Axis& axis : with_channels(ids.view, shape, y.shape())) view.push_back(std::move(axis));
+    } else {
+      stride /= table.extents[i];
+      view.push_back(axis(table.extents[i], stride));
+    }
+  }
   call.result({.value = y, .view = view, .type = table.type});
 }
 

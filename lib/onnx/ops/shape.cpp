@@ -16,15 +16,31 @@ std::optional<Extents> attribute_or_input(const Call& call, const char* name, st
   return found;
 }
 
+/// Makes an op of channels that a Transpose has moved: an image whose channels are groups x members in the other order.
+void shuffle_channels(Call& call, Running& x) {
+  const Shape s = x.value.shape();
+  if (x.view.size() < 3 || x.view.size() > 4 || x.view[1].size() != 2) return;
+  const OnnxFactor members = x.view[1][0], groups = x.view[1][1];
+  if (members.extent * groups.extent != s.c || members.stride != s.plane() ||
+      groups.stride != members.extent * s.plane()) {
+    return;
+  }
+  Running y = x;
+  y.view[1] = axis(s.c, s.plane());
+  y.value = call.append(ChannelShuffle{.groups = narrow(call, groups.extent, 1, "number of groups")}, {as_image(y)},
+                        call.name());
+  x = std::move(y);
+}
+
 void result_as(Call& call, const Extents& wanted) {
-  Running x = call.pending(0);
+  Running x = call.pending(0).squares ? call.pending(0) : call.running(0);
   const std::optional<View> view = reshaped(x.view, wanted);
   if (!view) {
     throw Refusal{"it groups axes of " + text(extents(x.view)) +
                   " that do not follow each other in memory: it would need an op that moves numbers (Reshape)"};
   }
-  if (x.padding) throw Refusal{"its input is padded: it would need an op Pad"};
   x.view = *view;
+  if (!x.squares) shuffle_channels(call, x);
   call.result(std::move(x));
 }
 
@@ -126,6 +142,7 @@ void import_transpose(Call& call) {
 void import_pad(Call& call) {
   const Attributes& node = call.attributes();
   if (call.is_constant(0)) throw Refusal{"it pads a constant: it would need to be folded"};
+  if (!call.pending(0).squares) call.running(0);  // an earlier Pad is an op then
   Running x = call.pending(0);
   const std::string mode = node.text("mode", "constant");
   const std::size_t rank = x.view.size();
@@ -165,7 +182,8 @@ void import_pad(Call& call) {
   }
   if (any) {
     if (mode != "constant") throw Refusal{"it pads by " + mode.substr(0, 20) + ": it would need an op that does"};
-    if (x.padding || x.squares) throw Refusal{"its input is padded already: it would need an op Pad"};
+    if (x.squares) throw Refusal{"it pads a product other than that of an LRN: it would need an op Pad"};
+    padding.name = call.name();
     x.padding = padding;
   }
   call.result(std::move(x));

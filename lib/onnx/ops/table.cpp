@@ -31,6 +31,8 @@ const std::map<std::string_view, Operator>& table() {
       {"Gemm", import_gemm},
       {"GlobalAveragePool", import_global_average_pool},
       {"GlobalMaxPool", import_global_max_pool},
+      {"HardSigmoid", import_hard_sigmoid},
+      {"HardSwish", import_hard_swish},
       {"Identity", import_identity},
       {"If", import_if},
       {"LRN", import_lrn},

@@ -31,6 +31,11 @@ std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
   return windows;
 }
 
+bool pads_itself(const Attributes& node) {
+  const std::string automatic = node.text("auto_pad", "NOTSET");
+  return automatic != "NOTSET" && !automatic.empty();
+}
+
 Windows windows_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
   const Attributes& node = call.attributes();
   const Shape shape = x.value.shape();
@@ -57,7 +62,6 @@ Windows windows_of(const Call& call, const Running& x, const std::optional<Exten
   if (!same && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
     node.invalid("has the auto_pad " + automatic.substr(0, 20));
   }
-  if (x.padding && (same || automatic == "VALID")) throw Refusal{"its input is padded twice: it would need an op Pad"};
   const Padding padding = x.padding.value_or(Padding{});
   Windows windows;
   windows.rounding = node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;

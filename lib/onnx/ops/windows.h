@@ -30,6 +30,9 @@ struct Windows {
   Size begin() const { return {static_cast<int>(along[0].begin), static_cast<int>(along[1].begin)}; }
 };
 
+/// Whether the node says how to pad by its auto_pad.
+bool pads_itself(const Attributes&);
+
 /// By the attributes of the node, for an input of that shape. With `kernel` given, kernel_shape may be absent.
 /// A padding of the input is added to the pads.
 Windows windows_of(const Call&, const Running& x, const std::optional<Extents>& kernel);

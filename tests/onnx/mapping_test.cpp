@@ -1,0 +1,184 @@
+// Which op a node of the file becomes where several nodes, or the shape of an operand, decide.
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "io/files.h"
+#include "lamina/backend.h"
+#include "lamina/device.h"
+#include "lamina/error.h"
+#include "lamina/onnx.h"
+#include "lamina/plan.h"
+#include "model.h"
+#include "support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
+  const Folder folder;
+  write(folder / "net.onnx", bytes_of(model));
+  return read_onnx(folder / "net.onnx", options);
+}
+
+/// The output in the file's order, for an input that counts from 0.
+std::vector<double> output_of(const OnnxModel& model) {
+  const auto backend = make_backend("eigen");
+  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = DType::f64});
+  load_weights(plan, model.weights);
+  std::vector<double> x(static_cast<std::size_t>(plan.input().shape.count()));
+  std::vector<double> y(static_cast<std::size_t>(plan.output().shape.count()));
+  std::iota(x.begin(), x.end(), 0.0);
+  upload(backend->device(), plan.input(), to_graph(model.inputs.at(0), x));
+  plan.forward();
+  download(backend->device(), y, plan.output());
+  return from_graph(model.output, y);
+}
+
+/// One node x -> y, or several.
+Model of_nodes(std::vector<std::string> nodes, const Extents& x, std::vector<std::string> initializers = {}) {
+  return {.nodes = std::move(nodes),
+          .initializers = std::move(initializers),
+          .inputs = {value("x", x)},
+          .outputs = {value("y", {})}};
+}
+
+Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
+
+}  // namespace
+
+TEST_CASE("limits are a Clip, a Relu or nothing; of two that cross the upper one holds") {
+  const auto clip = [](std::vector<std::string> limits, const char* low, const char* high) {
+    return read(of_nodes({node("Clip", {"x", low, high}, {"c"}), node("Identity", {"c"}, {"y"})}, {0, 4}, limits));
+  };
+  const auto six = tensor("six", {}, {6}), zero = tensor("zero", {}, {0}), most = tensor("most", {}, {3.4028235e38F});
+  CHECK(op_of(clip({zero, six}, "zero", "six")) == Op(Clip{.low = 0, .high = 6}));
+  CHECK(op_of(clip({six}, "", "six")) == Op(Clip{.low = -infinity, .high = 6}));
+  CHECK(op_of(clip({six, most}, "six", "most")) == Op(Clip{.low = 6, .high = infinity}));
+  CHECK(op_of(clip({zero, most}, "zero", "most")) == Op(Relu{}));
+  CHECK(op_of(clip({zero, six}, "six", "zero")) == Op(Clip{.low = 0, .high = 0}));
+}
+
+TEST_CASE("a value times its sigmoid is a Silu, unless the sigmoid is read again") {
+  const std::string sigmoid = node("Sigmoid", {"x"}, {"s"}), product = node("Mul", {"x", "s"}, {"y"}, {}, "swish");
+  const OnnxModel silu = read(of_nodes({sigmoid, product}, {0, 3, 2, 2}));
+  REQUIRE(silu.graph.nodes().size() == 2);
+  CHECK(silu.graph.node("swish").op == Op(Silu{}));
+  const OnnxModel both =
+      read(of_nodes({sigmoid, node("Mul", {"s", "x"}, {"p"}), node("Add", {"p", "s"}, {"y"})}, {0, 3, 2, 2}));
+  REQUIRE(both.graph.nodes().size() == 4);
+  CHECK(both.graph.nodes()[2].op == Op(Multiply{}));
+}
+
+TEST_CASE("a value times its hard sigmoid of a sixth is a HardSwish") {
+  const auto model = [](float alpha) {
+    return of_nodes(
+        {node("HardSigmoid", {"x"}, {"s"}, {{"alpha", alpha}, {"beta", 0.5F}}), node("Mul", {"s", "x"}, {"y"})},
+        {0, 4});
+  };
+  CHECK(op_of(read(model(1.F / 6))) == Op(HardSwish{}));
+  const OnnxModel other = read(model(0.2F));
+  CHECK(other.graph.nodes()[1].op == Op(HardSigmoid{.alpha = 0.2, .beta = 0.5}));
+  CHECK(op_of(other) == Op(Multiply{}));
+}
+
+TEST_CASE("one number for each image and channel multiplies planes, whichever operand it is") {
+  for (const bool first : {true, false}) {
+    const std::string product = first ? node("Mul", {"g", "x"}, {"y"}) : node("Mul", {"x", "g"}, {"y"});
+    const OnnxModel model = read(of_nodes({node("GlobalAveragePool", {"x"}, {"g"}), product}, {2, 3, 2, 2}));
+    CHECK(model.graph.nodes().back().inputs == std::vector<int>{0, 1});
+    std::vector<double> expected;
+    for (int plane = 0; plane < 6; ++plane) {
+      for (int i = 0; i < 4; ++i) expected.push_back((4 * plane + i) * (4 * plane + 1.5));
+    }
+    CHECK(output_of(model) == expected);
+  }
+  const Model rows =
+      of_nodes({node("ReduceMean", {"x"}, {"g"}, {{"axes", Extents{2, 3}}, {"keepdims", std::int64_t{0}}}),
+                node("Mul", {"x", "g"}, {"y"})},
+               {3, 3, 3, 3});
+  CHECK_THROWS_AS(read(rows), Unsupported);  // aligned at the last axis: 3x3 is rows and columns there
+}
+
+TEST_CASE("a value times itself is a Multiply where no LRN follows") {
+  const OnnxModel model =
+      read(of_nodes({node("Mul", {"x", "x"}, {"s"}, {}, "square"), node("Relu", {"s"}, {"y"})}, {1, 4}));
+  CHECK(model.graph.node("square").op == Op(Multiply{}));
+  CHECK(output_of(model) == std::vector<double>{0, 1, 4, 9});
+  CHECK(output_of(read(of_nodes({node("Mul", {"x", "x"}, {"y"})}, {1, 4}))) == std::vector<double>{0, 1, 4, 9});
+}
+
+TEST_CASE("channels in groups that a Transpose exchanges are a ChannelShuffle") {
+  const OnnxModel model = read(of_nodes(
+      {node("Reshape", {"x", "groups"}, {"g"}), node("Transpose", {"g"}, {"t"}, {{"perm", Extents{0, 2, 1, 3, 4}}}),
+       node("Reshape", {"t", "back"}, {"s"}, {}, "shuffle"), node("Relu", {"s"}, {"y"})},
+      {2, 6, 1, 2}, {integers("groups", {2, 2, 3, 1, 2}), integers("back", {2, 6, 1, 2})}));
+  CHECK(model.graph.node("shuffle").op == Op(ChannelShuffle{.groups = 2}));
+  const std::vector<double> y = output_of(model);
+  CHECK(std::vector<double>(y.begin(), y.begin() + 12) == std::vector<double>{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+}
+
+TEST_CASE("a Pad that no convolution or pool takes over is an op") {
+  const std::string pads = integers("pads", {0, 0, 1, 0, 0, 0, 0, 2}), nine = tensor("nine", {}, {9});
+  const Pad pad{.before = {1, 0}, .after = {0, 2}, .value = 9};
+  const OnnxModel last =
+      read(of_nodes({node("Pad", {"x", "pads", "nine"}, {"y"}, {}, "pad")}, {1, 1, 1, 2}, {pads, nine}));
+  CHECK(last.graph.node("pad").op == Op(pad));
+  CHECK(output_of(last) == std::vector<double>{9, 9, 9, 9, 0, 1, 9, 9});
+  const OnnxModel conv =
+      read(of_nodes({node("Pad", {"x", "pads", "nine"}, {"p"}, {}, "pad"), node("Conv", {"p", "w"}, {"y"})},
+                    {1, 1, 3, 3}, {pads, nine, tensor("w", {1, 1, 1, 1}, {2})}));
+  CHECK(conv.graph.node("pad").op == Op(pad));
+  const OnnxModel zeros = read(of_nodes({node("Pad", {"x", "pads"}, {"p"}, {}, "pad"), node("Conv", {"p", "w"}, {"y"})},
+                                        {1, 1, 3, 3}, {pads, tensor("w", {1, 1, 1, 1}, {2})}));
+  CHECK(zeros.graph.nodes().size() == 2);
+}
+
+TEST_CASE("pads of a pool that the ops do not express are an op before it") {
+  const auto pool = [](const char* op, const Extents& kernel, const Extents& pads, std::int64_t counted) {
+    std::vector<Attribute> attributes = {{"kernel_shape", kernel}, {"pads", pads}};
+    if (counted >= 0) attributes.emplace_back("count_include_pad", counted);
+    return of_nodes({node(op, {"x"}, {"y"}, attributes)}, {1, 1, 1, 3});
+  };
+  CHECK(output_of(read(pool("MaxPool", {1, 2}, {0, 0, 0, 1}, -1))) == std::vector<double>{1, 2, 2});
+  CHECK(output_of(read(pool("MaxPool", {1, 2}, {0, 1, 0, 0}, -1))) == std::vector<double>{0, 1, 2});
+  CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 1))) == std::vector<double>{0.5, 1.5, 1});
+  CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 2, 0, 0}, 1))) == std::vector<double>{0, 0, 0.5, 1.5});
+  CHECK(output_of(read(pool("AveragePool", {1, 5}, {0, 0, 0, 2}, 0))) == std::vector<double>{1});  // one window
+  CHECK_THROWS_AS(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 0)), Unsupported);
+}
+
+TEST_CASE("a constant for other axes than the second makes these the channels, where the input lets it") {
+  const auto sums = [](const char* op, const Extents& x, const Extents& its, std::vector<float> numbers) {
+    return output_of(read(of_nodes({node(op, {"x", "k"}, {"y"})}, x, {tensor("k", its, numbers)})));
+  };
+  CHECK(sums("Add", {2, 2, 3}, {3}, {10, 20, 30}) ==
+        std::vector<double>{10, 21, 32, 13, 24, 35, 16, 27, 38, 19, 30, 41});
+  CHECK(sums("Mul", {2, 3}, {2, 1}, {2, 3}) == std::vector<double>{0, 2, 4, 9, 12, 15});
+  CHECK(sums("Sub", {2, 2}, {2, 2}, {1, 2, 3, 4}) == std::vector<double>{-1, -1, -1, -1});
+  CHECK(sums("Add", {2, 2, 2}, {2, 1, 2}, {1, 2, 3, 4}) == std::vector<double>{1, 3, 3, 5, 7, 9, 9, 11});
+}
+
+TEST_CASE("a vector times a matrix, and a matrix times a vector, lose an axis") {
+  const auto product = [](const Extents& x, const Extents& w, std::vector<float> numbers) {
+    return read(of_nodes({node("MatMul", {"x", "w"}, {"y"})}, x, {tensor("w", w, numbers)}));
+  };
+  const OnnxModel row = product({3}, {3, 2}, {1, 2, 3, 4, 5, 6});
+  CHECK(row.output.extents == Extents{2});
+  CHECK(output_of(row) == std::vector<double>{13, 16});
+  const OnnxModel column = product({2, 3}, {3}, {1, 2, 3});
+  CHECK(column.output.extents == Extents{2});
+  CHECK(output_of(column) == std::vector<double>{8, 26});
+}
+
+TEST_CASE("a table is gathered from along any axis") {
+  const OnnxModel model = read(of_nodes({node("Gather", {"table", "x"}, {"y"}, {{"axis", std::int64_t{1}}})}, {2},
+                                        {tensor("table", {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}));
+  CHECK(model.output.extents == Extents{3, 2});
+  CHECK(output_of(model) == std::vector<double>{0, 1, 4, 5, 8, 9});
+}
