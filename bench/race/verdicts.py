@@ -69,8 +69,9 @@ def observations(result):
         if run.get("run_type") != "iteration":
             continue
         seen = found.setdefault(run["name"], Observation(key=run["key"]))
-        if run.get("error_occurred"):
-            seen.failure, seen.kind = run["error_message"], run.get("failure", "failed")
+        if run.get("error_occurred") or run.get("skipped"):
+            seen.failure = run.get("error_message") or run.get("skip_message") or "failed"
+            seen.kind = run.get("failure", "failed")
         # A first call is the first one: by the next, libraries are open and their parts are loaded.
         elif seen.key["what"] != "setup" or run.get("repetition_index", 0) == 0:
             seconds = UNITS[run.get("time_unit", "ns")] * run["real_time"]

@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../kernels/host/grid.h"
@@ -129,35 +130,50 @@ void check_orders(Backend& backend, const Case& c, DType dtype, bool adds) {
   host::set_thread_order(host::Order::ascending);
 }
 
-/// Two updates of a plan's parameters, which are then read back.
-Values updated(const std::shared_ptr<Backend>& backend, const Optimiser& optimiser, DType dtype) {
-  Graph graph("one layer");
-  fully_connected(graph.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
-  Options options;
-  options.dtype = dtype;
-  options.optimiser = optimiser;
-  options.clip_norm = 0.5;
+/// Two updates of a plan's parameter, which is then read back.
+Values updated(const std::shared_ptr<Backend>& backend, const Graph& graph, std::string_view parameter,
+               const Options& options) {
   Plan plan(graph, *backend, options);
   for (int i = 0; i < 2; ++i) {
     plan.forward();
     plan.backward();
     plan.update(0.1);
   }
-  return read(backend->device(), plan.parameter("fc.weight"));
+  return read(backend->device(), plan.parameter(parameter));
+}
+
+void check_update_orders(const std::shared_ptr<Backend>& backend, const Graph& graph, std::string_view parameter,
+                         const Options& options) {
+  INFO(to_string(*options.optimiser) << " in " << to_string(options.dtype) << ", " << parameter);
+  host::set_thread_order(host::Order::ascending);
+  const Values ascending = updated(backend, graph, parameter, options);
+  host::set_thread_order(host::Order::descending);
+  CHECK(updated(backend, graph, parameter, options) == ascending);
+  host::set_thread_order(host::Order::shuffled, 7);
+  CHECK(updated(backend, graph, parameter, options) == ascending);
+  host::set_thread_order(host::Order::ascending);
 }
 
 void check_update_orders(const std::shared_ptr<Backend>& backend, DType dtype) {
+  Graph layer("one layer");
+  fully_connected(layer.input({1, 7, 1, 1}), "fc", {.outputs = 333});  // several slices of the norm
+  Options options;
+  options.dtype = dtype;
+  options.clip_norm = 0.5;
   for (const Optimiser& optimiser :
        std::vector<Optimiser>{Sgd{}, Sgd{.momentum = 0.9}, RmsProp{}, Adadelta{}, Adam{}}) {
-    INFO(to_string(optimiser) << " in " << to_string(dtype));
-    host::set_thread_order(host::Order::ascending);
-    const Values ascending = updated(backend, optimiser, dtype);
-    host::set_thread_order(host::Order::descending);
-    CHECK(updated(backend, optimiser, dtype) == ascending);
-    host::set_thread_order(host::Order::shuffled, 7);
-    CHECK(updated(backend, optimiser, dtype) == ascending);
+    options.optimiser = optimiser;
+    check_update_orders(backend, layer, "fc.weight", options);
   }
-  host::set_thread_order(host::Order::ascending);
+
+  Graph table("a table, of which some rows are read");
+  embedding(table.input({2, 1, 3, 1}, "ids"), "words", {.vocabulary = 40, .features = 37});
+  options.clip_norm = 0;
+  options.table_updates = TableUpdates::lazy;
+  for (const Optimiser& optimiser : std::vector<Optimiser>{Sgd{}, Adam{}}) {
+    options.optimiser = optimiser;
+    check_update_orders(backend, table, "words.weight", options);
+  }
 }
 
 /// Ids as one-hot rows: a kernel of the backend cudnn alone.

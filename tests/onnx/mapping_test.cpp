@@ -52,7 +52,7 @@ Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
 
 }  // namespace
 
-TEST_CASE("limits are a Clip, a Relu or nothing; of two that cross the upper one holds") {
+TEST_CASE("limits are a Clip, a Relu or nothing, and of two that cross the upper one holds") {
   const auto clip = [](std::vector<std::string> limits, const char* low, const char* high) {
     return read(of_nodes({node("Clip", {"x", low, high}, {"c"}), node("Identity", {"c"}, {"y"})}, {0, 4}, limits));
   };
