@@ -138,8 +138,7 @@ __global__ void update_clip_kernel(const double* sums, int slices, double scale,
 template <UpdateRule rule, int states, class T>
 void launch_update(Stream stream, const UpdateNumbers& numbers, const UpdateRow<T>& row, const double* clip) {
   if (row.lazy_row > 0) {
-    const std::int64_t rows = row.count / row.lazy_row,
-                       blocks = (rows + row_threads / lanes - 1) / (row_threads / lanes);
+    const std::int64_t rows = row.count / row.lazy_row, blocks = divide_up(rows, row_threads / lanes);
     launch(LAMINA_KERNEL(update_rows_kernel<rule, states, T>),
            static_cast<unsigned>(std::min<std::int64_t>(blocks, 1 << 16)), row_threads, 0, stream, rows, row.lazy_row,
            Numbers<T>(numbers), row.p, row.g, row.first, row.second, clip);

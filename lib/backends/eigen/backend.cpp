@@ -121,9 +121,8 @@ EigenBackend::EigenBackend(const BackendOptions& options)
 std::string EigenBackend::describe() {
   const int threads = pool_.threads();
   return "kernels of Lamina, Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." + std::to_string(EIGEN_MAJOR_VERSION) +
-         "." + std::to_string(EIGEN_MINOR_VERSION) +
-         " for im2col_eigen, lrn, softmax, sigmoid, tanh and losses, instruction set " + context_.set.name + ", " +
-         std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+         "." + std::to_string(EIGEN_MINOR_VERSION) + " for im2col_eigen, lrn, softmax and losses, instruction set " +
+         context_.set.name + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
 }
 
 std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) const {

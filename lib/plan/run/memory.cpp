@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "support/rounding.h"
+
 namespace lamina::planner {
 
 Memory::Memory(Device& device, const PlanLayout& layout, const Nodes& nodes, const Options& options,
@@ -126,8 +128,9 @@ std::vector<Update> Memory::update_rows(TableUpdates tables) const {
   std::int64_t done = 0;
   for (const auto& [offset, table] : by_offset) {
     if (offset > done) parts.push_back(part(done, offset, 0));
-    done = offset + table->count();
-    parts.push_back(part(offset, done, table->image()));
+    parts.push_back(part(offset, offset + table->count(), table->image()));
+    done = offset + static_cast<std::int64_t>(aligned(static_cast<std::size_t>(table->count()) * size_of(dtype_)) /
+                                              size_of(dtype_));  // where the next tensor starts, for vectors
   }
   if (done < all.count) parts.push_back(part(done, all.count, 0));
   return parts;

@@ -1,6 +1,5 @@
-// Ops that the kernels of the backend cuda compute. The library lacks most of them. It has a clipped ReLU, a swish and
-// a product of tensors, but does not say which gradient a clip has at its limits, nor gives a clip's from y alone, and
-// the sums of a product over planes would be a further call with memory of its own.
+// Ops that the kernels of the backend cuda compute. The library lacks most of them; docs/cudnn.md says what it has of
+// the others, and why it is not used.
 
 #include "../library/common.h"
 
