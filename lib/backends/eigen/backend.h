@@ -16,7 +16,7 @@ class EigenBackend final : public Backend {
 
   std::string_view name() const override { return "eigen"; }
   std::string available() const override { return {}; }
-  /// "kernels of Lamina, Eigen 3.4.0 for im2col_eigen, lrn, softmax, sigmoid, tanh and losses, instruction set
+  /// "kernels of Lamina, Eigen 3.4.0 for im2col_eigen, lrn, softmax and losses, instruction set
   /// x86-64-v4, 2 threads"
   std::string describe() override;
   Device& device() override { return device_; }
