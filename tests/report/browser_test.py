@@ -59,15 +59,6 @@ drawn.then(async () => {
 
 
 def documents():
-    steps = [
-        {
-            "step": 0,
-            "layers": "c",
-            "pass": "forward",
-            "live_bytes": 3 * 2**20,
-            "by_kind": {"values": 2**21, "workspace": 2**20, "saved": 0},
-        }
-    ]
     tried = {
         "algorithm": "a",
         "seconds": 0.002,
@@ -90,7 +81,7 @@ def documents():
     epochs = [{"seconds": 2 + i, "loss": 0.5 / (1 + i), "accuracy": 0.8 + 0.05 * i} for i in range(3)]
     lists = {
         "ledgers": [ledger()],
-        "memories": [{"key": KEY, "total": 2**22, "steps": steps}],
+        "memories": [{"key": KEY, "total": 2**22, "steps": made.memory_steps()}],
         "frontiers": [
             {"key": KEY, "complete": True, "lines": [{"node": "c", "pass": "forward", "layers": 2, "algorithms": [tried]}]}
         ],

@@ -107,6 +107,18 @@ def network(name="resnet50", forward=100, **more):
     ]
 
 
+def memory_steps():
+    return [
+        {
+            "step": 0,
+            "layers": "c",
+            "pass": "forward",
+            "live_bytes": 3 * 2**20,
+            "by_kind": {"values": 2**21, "workspace": 2**20, "saved": 0},
+        }
+    ]
+
+
 def document(benchmarks=(), facts=None, **lists):
     return {"context": context(**(facts or {})), "benchmarks": list(benchmarks), **lists}
 

@@ -138,19 +138,10 @@ class Others(unittest.TestCase):
         self.assertIn("takes 3x3 kernels", rows[1])
 
     def test_memory_is_stacked_by_kind(self):
-        steps = [
-            {
-                "step": 0,
-                "layers": "c",
-                "pass": "forward",
-                "live_bytes": 3 * 2**20,
-                "by_kind": {"values": 2**21, "workspace": 2**20, "saved": 0},
-            }
-        ]
         from page.sections import memory
 
         its = memory.make(
-            model_of({"context": made.context(), "memories": [{"key": KEY, "total": 2**22, "steps": steps}]})
+            model_of({"context": made.context(), "memories": [{"key": KEY, "total": 2**22, "steps": made.memory_steps()}]})
         )
         self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
         self.assertIn("4.00", texts(its.tables[0])[0])
