@@ -59,18 +59,6 @@ drawn.then(async () => {
 
 
 def documents():
-    tried = {
-        "algorithm": "a",
-        "seconds": 0.002,
-        "low": 0.0019,
-        "high": 0.0021,
-        "workspace_bytes": 2**20,
-        "error": 1e-7,
-        "deterministic": True,
-        "on_frontier": True,
-        "picked": True,
-        "by_rule": True,
-    }
     compared = {"name": "net/x", "key": made.key(), "ratio": 1.2, "low": 1.1, "high": 1.3, "verdict": "slower"}
     swept = [one for batch in (1, 2, 4) for one in made.network("vgg16", 10 * batch, batch=batch)]
     threads = [
@@ -83,7 +71,7 @@ def documents():
         "ledgers": [ledger()],
         "memories": [{"key": KEY, "total": 2**22, "steps": made.memory_steps()}],
         "frontiers": [
-            {"key": KEY, "complete": True, "lines": [{"node": "c", "pass": "forward", "layers": 2, "algorithms": [tried]}]}
+            {"key": KEY, "complete": True, "lines": [{"node": "c", "pass": "forward", "layers": 2, "algorithms": [made.tried()]}]}
         ],
         "comparisons": [compared],
     }

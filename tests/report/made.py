@@ -107,6 +107,22 @@ def network(name="resnet50", forward=100, **more):
     ]
 
 
+def tried(**more):
+    """An algorithm that a frontier has tried."""
+    return {
+        "algorithm": "a",
+        "seconds": 0.002,
+        "low": 0.0019,
+        "high": 0.0021,
+        "workspace_bytes": 2**20,
+        "error": 1e-7,
+        "deterministic": True,
+        "on_frontier": True,
+        "picked": True,
+        "by_rule": True,
+    } | more
+
+
 def memory_steps():
     return [
         {

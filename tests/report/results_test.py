@@ -99,18 +99,7 @@ class Ledgers(unittest.TestCase):
 class Others(unittest.TestCase):
     def test_a_frontier_has_every_algorithm_and_the_reason_of_those_without_a_time(self):
         tried = [
-            {
-                "algorithm": "a",
-                "seconds": 0.002,
-                "low": 0.0019,
-                "high": 0.0021,
-                "workspace_bytes": 2**20,
-                "error": 1e-7,
-                "deterministic": False,
-                "on_frontier": True,
-                "picked": True,
-                "by_rule": False,
-            },
+            made.tried(deterministic=False, by_rule=False),
             {"algorithm": "b", "failure": "takes 3x3 kernels"},
         ]
         from page.sections import frontier
