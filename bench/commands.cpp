@@ -12,19 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "compare/compare.h"
-#include "context/devices.h"
-#include "io/interrupt.h"
+#include "bench/compare/compare.h"
+#include "bench/context/devices.h"
+#include "bench/io/interrupt.h"
+#include "bench/options/flags.h"
+#include "bench/race/serve/serve.h"
+#include "bench/rows/run.h"
+#include "bench/sweep/sweep.h"
+#include "bench/tasks/describe.h"
+#include "bench/tasks/engines.h"
+#include "bench/tasks/frontier.h"
+#include "bench/tasks/ledger.h"
+#include "bench/train/train.h"
 #include "lamina/error.h"
-#include "options/flags.h"
-#include "race/serve/serve.h"
-#include "rows/run.h"
-#include "sweep/sweep.h"
-#include "tasks/describe.h"
-#include "tasks/engines.h"
-#include "tasks/frontier.h"
-#include "tasks/ledger.h"
-#include "train/train.h"
 
 namespace lamina::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "measure/backends.h"
+#include "bench/measure/backends.h"
 
 namespace lamina::bench {
 

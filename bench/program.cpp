@@ -16,7 +16,7 @@
 
 #include "commands.h"
 #include "lamina/error.h"
-#include "support/near.h"
+#include "lib/support/near.h"
 
 namespace lamina::bench {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // The program from its arguments to its exit status.
 
-#include "measure/backends.h"
+#include "bench/measure/backends.h"
 
 namespace lamina::bench {
 

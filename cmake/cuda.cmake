@@ -99,6 +99,7 @@ endif()
 # <target>.txt in the build tree's root: registers, shared memory and spills of each kernel and architecture.
 function(lamina_cuda_kernels target)
   add_library(${target} OBJECT ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   set(launcher ${PROJECT_SOURCE_DIR}/cmake/ptxas_notes ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
                                              CUDA_COMPILER_LAUNCHER "${launcher}")

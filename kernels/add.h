@@ -1,7 +1,7 @@
 #pragma once
 // Sum of several tensors, with an optional ReLU, and its gradients.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

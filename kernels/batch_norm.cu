@@ -12,8 +12,8 @@
 
 #include <cmath>
 
-#include "common/channel_sums.h"
-#include "common/cut_at_zero.h"
+#include "kernels/common/channel_sums.h"
+#include "kernels/common/cut_at_zero.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

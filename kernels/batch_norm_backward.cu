@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "batch_norm.h"
-#include "common/channel_sums.h"
+#include "kernels/common/channel_sums.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

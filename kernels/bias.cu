@@ -5,9 +5,9 @@
 
 #include "bias.h"
 
-#include "common/channel_sums.h"
-#include "common/cut_at_zero.h"
-#include "common/elements.h"
+#include "kernels/common/channel_sums.h"
+#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

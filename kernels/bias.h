@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "conv/conv_geometry.h"
+#include "kernels/conv/conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -5,7 +5,7 @@
 
 #include "copy.h"
 
-#include "common/packs.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

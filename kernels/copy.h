@@ -1,7 +1,7 @@
 #pragma once
 // to = from, or to += from.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -10,9 +10,9 @@
 
 #include <cstdint>
 
-#include "common/divide_up.h"
-#include "common/packs.h"
-#include "common/philox.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/philox.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

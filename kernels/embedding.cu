@@ -12,10 +12,10 @@
 
 #include <limits>
 
-#include "common/elements.h"
-#include "common/packs.h"
-#include "common/whole_numbers.h"
 #include "fill.h"
+#include "kernels/common/elements.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/whole_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

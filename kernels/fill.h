@@ -1,7 +1,7 @@
 #pragma once
 // to = value.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

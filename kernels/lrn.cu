@@ -14,8 +14,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "common/divide_up.h"
-#include "common/elements.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "moves.h"
 
-#include "common/planes.h"
+#include "kernels/common/planes.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Elements in other places: a constant border, channels in another order.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -7,9 +7,9 @@
 
 #include "multiply.h"
 
-#include "common/elements.h"
-#include "common/packs.h"
-#include "common/reduce.h"
+#include "kernels/common/elements.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // y = a b, where b has the shape of a or is one factor for each plane, and the gradients.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

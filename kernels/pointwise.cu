@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "common/cut_at_zero.h"
-#include "common/packs.h"
+#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

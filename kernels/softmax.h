@@ -1,7 +1,7 @@
 #pragma once
 // Softmax over the channels of every pixel.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -17,8 +17,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "common/packs.h"
-#include "common/reduce.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // An optimiser's update of all parameters in a row; update.cu has the formulas.
 
-#include "common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

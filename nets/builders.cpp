@@ -2,7 +2,7 @@
 
 #include "builders.h"
 
-#include "support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::nets {
 

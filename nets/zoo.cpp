@@ -4,7 +4,7 @@
 
 #include "builders.h"
 #include "lamina/error.h"
-#include "support/near.h"
+#include "lib/support/near.h"
 
 namespace lamina::nets {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/result_file.h"
+#include "bench/io/result_file.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

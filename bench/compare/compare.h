@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
+#include "bench/io/print.h"
+#include "bench/io/text_table.h"
 #include "comparison.h"
-#include "io/print.h"
-#include "io/text_table.h"
 
 namespace lamina::bench {
 

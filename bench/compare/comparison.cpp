@@ -11,7 +11,7 @@
 #include <set>
 
 #include "lamina/error.h"
-#include "tune/two_runs.h"
+#include "lib/tune/two_runs.h"
 
 namespace lamina::bench {
 namespace {

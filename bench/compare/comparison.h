@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/tune/statistics.h"
 #include "run_file.h"
-#include "tune/statistics.h"
 
 namespace lamina::bench {
 

@@ -11,7 +11,7 @@ if(git)
 endif()
 file(CONFIGURE OUTPUT ${FILE} @ONLY CONTENT [[
 // Written by commit.cmake.
-#include "context/build.h"
+#include "bench/context/build.h"
 
 const char* const lamina::bench::build::commit = "@commit@";
 ]])

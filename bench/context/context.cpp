@@ -15,11 +15,11 @@
 #include <optional>
 #include <set>
 
+#include "bench/io/quantities.h"
+#include "bench/timing/machine_watch.h"
 #include "build.h"
 #include "devices.h"
-#include "io/quantities.h"
 #include "lamina/error.h"
-#include "timing/machine_watch.h"
 
 namespace lamina::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/backends.h"
+#include "bench/measure/backends.h"
 
 namespace lamina::bench {
 

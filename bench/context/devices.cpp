@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "io/interrupt.h"
-#include "io/quantities.h"
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/io/text_table.h"
+#include "bench/measure/peaks.h"
 #include "context.h"
-#include "io/text_table.h"
 #include "lamina/devices.h"
 #include "lamina/kernel_rates.h"
-#include "measure/peaks.h"
 
 namespace lamina::bench {
 

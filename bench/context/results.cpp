@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "io/interrupt.h"
+#include "bench/io/interrupt.h"
 
 namespace lamina::bench {
 namespace {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "bench/io/result_file.h"
+#include "bench/measure/peaks.h"
 #include "context.h"
-#include "io/result_file.h"
-#include "measure/peaks.h"
 
 namespace lamina::bench {
 

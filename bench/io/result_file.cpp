@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "lamina/error.h"
-#include "support/new_file.h"
+#include "lib/support/new_file.h"
 
 namespace lamina::bench {
 

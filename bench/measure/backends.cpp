@@ -9,8 +9,8 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/options/settings.h"
+#include "bench/timing/samples.h"
 #include "lamina/backend.h"
-#include "options/settings.h"
-#include "timing/samples.h"
 
 namespace lamina::bench {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "lamina/error.h"
-#include "tune/tune.h"
+#include "lib/tune/tune.h"
 
 namespace lamina::bench {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/numbers/results.h"
+#include "bench/timing/samples.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/plan.h"
 #include "layers.h"
-#include "numbers/results.h"
-#include "timing/samples.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 

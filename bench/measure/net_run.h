@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "bench/timing/stopwatch.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 

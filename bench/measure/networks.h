@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/options/settings.h"
 #include "config.h"
 #include "lamina/nets.h"
 #include "lamina/weights.h"
-#include "options/settings.h"
 
 namespace lamina::bench {
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "io/interrupt.h"
+#include "bench/io/interrupt.h"
+#include "bench/timing/core_clock.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/lamina.h"
-#include "timing/core_clock.h"
-#include "timing/stopwatch.h"
-#include "tune/statistics.h"
+#include "lib/tune/statistics.h"
 
 namespace lamina::bench {
 namespace {

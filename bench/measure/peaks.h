@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "backends.h"
+#include "bench/timing/samples.h"
 #include "lamina/devices.h"
-#include "timing/samples.h"
 
 namespace lamina::bench {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/text_table.h"
+#include "bench/io/text_table.h"
 #include "settings.h"
 
 namespace lamina::bench {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <new>
 
-#include "io/quantities.h"
+#include "bench/io/quantities.h"
+#include "bench/timing/grade.h"
 #include "lamina/error.h"
-#include "timing/grade.h"
 
 namespace lamina::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "bench/measure/row_key.h"
 #include "lamina/workloads.h"
-#include "measure/row_key.h"
 
 namespace lamina::bench {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/quantities.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/layer_run.h"
+#include "bench/measure/layers.h"
 #include "lamina/error.h"
-#include "measure/layer_run.h"
-#include "measure/layers.h"
 #include "rows.h"
 
 namespace lamina::bench {

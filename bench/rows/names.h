@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/row_key.h"
+#include "bench/measure/row_key.h"
 #include "options.h"
 
 namespace lamina::bench {

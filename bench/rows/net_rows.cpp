@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "measure/costs.h"
-#include "measure/energy.h"
-#include "measure/net_run.h"
+#include "bench/measure/costs.h"
+#include "bench/measure/energy.h"
+#include "bench/measure/net_run.h"
+#include "lib/support/warm_up.h"
 #include "rows.h"
-#include "support/warm_up.h"
 
 namespace lamina::bench {
 namespace {

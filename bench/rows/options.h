@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "options/settings.h"
+#include "bench/options/settings.h"
 
 namespace lamina::bench {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <set>
 
-#include "io/quantities.h"
+#include "bench/io/quantities.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

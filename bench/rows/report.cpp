@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "entries.h"
-#include "tune/statistics.h"
+#include "lib/tune/statistics.h"
 
 namespace lamina::bench {
 namespace {

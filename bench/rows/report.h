@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/result_file.h"
+#include "bench/io/result_file.h"
 #include "progress.h"
 #include "runner.h"
 #include "table.h"

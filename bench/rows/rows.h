@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "measure/session.h"
+#include "bench/measure/session.h"
+#include "bench/timing/machine_watch.h"
+#include "bench/timing/samples.h"
 #include "names.h"
 #include "options.h"
-#include "timing/machine_watch.h"
-#include "timing/samples.h"
 
 namespace lamina::bench {
 

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <utility>
 
-#include "context/results.h"
-#include "io/interrupt.h"
-#include "io/quantities.h"
-#include "io/result_file.h"
+#include "bench/context/results.h"
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
+#include "bench/io/result_file.h"
+#include "bench/measure/energy.h"
 #include "lamina/error.h"
-#include "measure/energy.h"
 #include "progress.h"
 #include "report.h"
 #include "runner.h"

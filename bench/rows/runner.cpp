@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "bench/io/interrupt.h"
 #include "entries.h"
-#include "io/interrupt.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

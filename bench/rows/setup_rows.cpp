@@ -6,9 +6,9 @@
 
 #include <optional>
 
-#include "measure/costs.h"
+#include "bench/measure/costs.h"
+#include "bench/timing/stopwatch.h"
 #include "rows.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "io/quantities.h"
-#include "io/text_table.h"
+#include "bench/io/quantities.h"
+#include "bench/io/text_table.h"
 #include "published.h"
 
 namespace lamina::bench {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
+#include "bench/measure/costs.h"
+#include "bench/timing/stopwatch.h"
 #include "epochs.h"
 #include "lamina/workloads.h"
-#include "measure/costs.h"
 #include "rows.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

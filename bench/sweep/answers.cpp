@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "tune/two_runs.h"
+#include "lib/tune/two_runs.h"
 
 namespace lamina::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tune/statistics.h"
+#include "lib/tune/statistics.h"
 
 namespace lamina::bench {
 

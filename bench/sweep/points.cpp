@@ -14,14 +14,14 @@
 #include <limits>
 #include <utility>
 
-#include "context/results.h"
-#include "io/interrupt.h"
-#include "io/quantities.h"
+#include "bench/context/results.h"
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/energy.h"
+#include "bench/measure/layers.h"
+#include "bench/rows/entries.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
-#include "measure/energy.h"
-#include "measure/layers.h"
-#include "rows/entries.h"
 
 namespace lamina::bench {
 namespace {

@@ -9,14 +9,14 @@
 #include <tuple>
 #include <vector>
 
-#include "compare/run_file.h"
-#include "io/result_file.h"
-#include "measure/session.h"
-#include "rows/rows.h"
+#include "bench/compare/run_file.h"
+#include "bench/io/result_file.h"
+#include "bench/measure/session.h"
+#include "bench/rows/rows.h"
+#include "bench/timing/machine_watch.h"
 #include "series.h"
 #include "sweep.h"
 #include "time_left.h"
-#include "timing/machine_watch.h"
 
 namespace lamina::bench {
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "io/text_table.h"
+#include "bench/io/text_table.h"
 
 namespace lamina::bench {
 

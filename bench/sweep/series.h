@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "answers.h"
-#include "measure/config.h"
+#include "bench/measure/config.h"
 
 namespace lamina::bench {
 

@@ -10,11 +10,11 @@
 #include <map>
 #include <utility>
 
-#include "io/interrupt.h"
-#include "io/quantities.h"
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/memory_prediction.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
-#include "measure/memory_prediction.h"
 #include "points.h"
 
 namespace lamina::bench {

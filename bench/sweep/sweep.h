@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "io/print.h"
-#include "measure/backends.h"
-#include "rows/options.h"
+#include "bench/io/print.h"
+#include "bench/measure/backends.h"
+#include "bench/rows/options.h"
 
 namespace lamina::bench {
 

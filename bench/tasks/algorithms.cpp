@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "bench/measure/layers.h"
 #include "describe.h"
-#include "measure/layers.h"
 
 namespace lamina::bench {
 namespace {

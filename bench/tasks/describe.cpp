@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "bench/measure/costs.h"
 #include "lamina/nets.h"
-#include "measure/costs.h"
 
 namespace lamina::bench {
 namespace {

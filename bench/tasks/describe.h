@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "io/text_table.h"
-#include "measure/session.h"
+#include "bench/io/text_table.h"
+#include "bench/measure/session.h"
 
 namespace lamina::bench {
 

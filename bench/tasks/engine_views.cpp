@@ -14,9 +14,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "bench/measure/costs.h"
+#include "bench/measure/plans.h"
 #include "lamina/error.h"
-#include "measure/costs.h"
-#include "measure/plans.h"
 
 namespace lamina::bench {
 namespace {

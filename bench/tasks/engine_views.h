@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "io/text_table.h"
+#include "bench/io/text_table.h"
+#include "bench/options/settings.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/op.h"
-#include "options/settings.h"
 
 namespace lamina::bench {
 

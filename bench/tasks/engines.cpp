@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "context/build.h"
-#include "context/context.h"
+#include "bench/context/build.h"
+#include "bench/context/context.h"
+#include "bench/io/result_file.h"
 #include "device_sets.h"
-#include "io/result_file.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <map>
 
-#include "io/interrupt.h"
+#include "bench/io/interrupt.h"
+#include "bench/measure/layers.h"
+#include "bench/numbers/results.h"
 #include "lamina/error.h"
-#include "measure/layers.h"
-#include "numbers/results.h"
-#include "support/unit_memory.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina::bench {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "io/print.h"
-#include "io/text_table.h"
-#include "measure/row_key.h"
-#include "measure/session.h"
+#include "bench/io/print.h"
+#include "bench/io/text_table.h"
+#include "bench/measure/row_key.h"
+#include "bench/measure/session.h"
 #include "pareto.h"
 
 namespace lamina::bench {

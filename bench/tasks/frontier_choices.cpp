@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/layers.h"
+#include "bench/numbers/reference.h"
+#include "bench/timing/stopwatch.h"
 #include "frontier.h"
-#include "io/interrupt.h"
-#include "io/quantities.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "measure/layers.h"
-#include "numbers/reference.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <map>
 
-#include "context/results.h"
+#include "bench/context/results.h"
+#include "bench/io/interrupt.h"
+#include "bench/io/quantities.h"
+#include "bench/io/result_file.h"
 #include "frontier.h"
-#include "io/interrupt.h"
-#include "io/quantities.h"
-#include "io/result_file.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {

@@ -11,13 +11,13 @@
 #include <numeric>
 #include <utility>
 
-#include "context/results.h"
-#include "io/interrupt.h"
+#include "bench/context/results.h"
+#include "bench/io/interrupt.h"
+#include "bench/measure/layers.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
-#include "measure/layers.h"
-#include "timing/stopwatch.h"
+#include "lib/tune/statistics.h"
 #include "trace.h"
-#include "tune/statistics.h"
 
 namespace lamina::bench {
 namespace {

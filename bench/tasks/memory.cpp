@@ -5,13 +5,13 @@
 #include <limits>
 #include <utility>
 
-#include "context/results.h"
+#include "bench/context/results.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/layers.h"
+#include "bench/measure/memory_prediction.h"
+#include "bench/measure/row_key.h"
 #include "describe.h"
-#include "io/quantities.h"
 #include "lamina/live_memory.h"
-#include "measure/layers.h"
-#include "measure/memory_prediction.h"
-#include "measure/row_key.h"
 
 namespace lamina::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "tune/tune.h"
+#include "lib/tune/tune.h"
 
 namespace lamina::bench {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "context/results.h"
-#include "io/result_file.h"
+#include "bench/context/results.h"
+#include "bench/io/result_file.h"
 
 namespace lamina::bench {
 namespace {

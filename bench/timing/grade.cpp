@@ -9,7 +9,7 @@
 #include <array>
 #include <optional>
 
-#include "tune/statistics.h"
+#include "lib/tune/statistics.h"
 
 namespace lamina::bench {
 namespace {

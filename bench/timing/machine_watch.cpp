@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/support/system_file.h"
 #include "stopwatch.h"
-#include "support/system_file.h"
 
 namespace lamina::bench {
 namespace {

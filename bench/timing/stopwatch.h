@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lamina/plan.h"
+#include "lib/support/held_launches.h"
 #include "samples.h"
-#include "support/held_launches.h"
 
 namespace lamina::bench {
 

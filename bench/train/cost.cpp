@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "lamina/error.h"
+#include "lib/support/near.h"
 #include "published_trainings.h"
-#include "support/near.h"
 
 namespace lamina::bench {
 namespace {

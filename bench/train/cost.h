@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/text_table.h"
+#include "bench/io/text_table.h"
 #include "lamina/train.h"
 
 namespace lamina::bench {

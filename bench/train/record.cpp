@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "context/results.h"
-#include "rows/names.h"
+#include "bench/context/results.h"
+#include "bench/rows/names.h"
 
 namespace lamina::bench {
 namespace {

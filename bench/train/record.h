@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "io/result_file.h"
-#include "measure/backends.h"
-#include "rows/epochs.h"
+#include "bench/io/result_file.h"
+#include "bench/measure/backends.h"
+#include "bench/rows/epochs.h"
 #include "train.h"
 
 namespace lamina::bench {

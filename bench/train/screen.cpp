@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "io/quantities.h"
+#include "bench/io/quantities.h"
 
 namespace lamina::bench {
 

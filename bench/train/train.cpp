@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "bench/io/interrupt.h"
+#include "bench/io/result_file.h"
+#include "bench/timing/stopwatch.h"
 #include "cost.h"
-#include "io/interrupt.h"
-#include "io/result_file.h"
 #include "lamina/error.h"
 #include "lamina/workloads.h"
 #include "lines.h"
@@ -17,7 +18,6 @@
 #include "record.h"
 #include "screen.h"
 #include "seeds.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

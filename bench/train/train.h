@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "io/print.h"
-#include "measure/backends.h"
-#include "options/settings.h"
+#include "bench/io/print.h"
+#include "bench/measure/backends.h"
+#include "bench/options/settings.h"
 
 namespace lamina::bench {
 

@@ -5,7 +5,7 @@
 #include "stream.h"
 
 #if defined(LAMINA_CUDA_ON_HOST)
-#include "../host/cuda_on_host.h"
+#include "kernels/host/cuda_on_host.h"
 #else
 #include <cuda_runtime.h>
 

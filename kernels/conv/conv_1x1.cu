@@ -17,12 +17,12 @@
 
 #include "conv_1x1.h"
 
-#include "../common/divide_up.h"
-#include "../common/fast_divide.h"
-#include "../fill.h"
-#include "../gemm/gemm_bring.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/fast_divide.h"
+#include "kernels/fill.h"
+#include "kernels/gemm/gemm_bring.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

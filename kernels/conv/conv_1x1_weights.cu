@@ -9,12 +9,12 @@
 // Filters by channels give few blocks, and there are many pixels. So the pixels are split into ranges, one per block.
 // The sums go to `partial` and are added in order by a second kernel (conv_ranges.h).
 
-#include "../common/divide_up.h"
-#include "../common/fast_divide.h"
-#include "../gemm/gemm_bring.h"
 #include "conv_1x1.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/fast_divide.h"
+#include "kernels/gemm/gemm_bring.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

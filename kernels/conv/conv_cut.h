@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../common/divide_up.h"
-#include "../common/launch.h"
 #include "conv_implicit_gemm.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -7,8 +7,8 @@
 
 #include "conv_direct.h"
 
-#include "../common/cut_at_zero.h"
-#include "../common/elements.h"
+#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

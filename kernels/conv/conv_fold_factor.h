@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "../common/launch.h"
 #include "conv_fold.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

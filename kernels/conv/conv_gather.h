@@ -9,10 +9,10 @@
 //   TapPerElement   k counts (channel, r, s) without gaps; the positions of its taps are computed once per block and
 //                   step, by bk threads, two steps ahead. For all other numbers of channels.
 
-#include "../common/cut_at_zero.h"
-#include "../common/fast_divide.h"
-#include "../gemm/gemm_tile.h"
 #include "conv_tiles.h"
+#include "kernels/common/cut_at_zero.h"
+#include "kernels/common/fast_divide.h"
+#include "kernels/gemm/gemm_tile.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The numbers of a convolution, as the kernels of every algorithm take them.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -20,11 +20,11 @@
 
 #include <vector>
 
-#include "../common/divide_up.h"
 #include "conv_gather.h"
 #include "conv_parts.h"
 #include "conv_ranges.h"
 #include "conv_results.h"
+#include "kernels/common/divide_up.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "../common/divide_up.h"
 #include "conv_gather.h"
+#include "kernels/common/divide_up.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -3,8 +3,8 @@
 
 #include "conv_ranges.h"
 
-#include "../common/fast_divide.h"
-#include "../common/packs.h"
+#include "kernels/common/fast_divide.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

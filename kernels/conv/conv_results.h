@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "../common/packs.h"
 #include "conv_tiles.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../gemm/gemm_tile.h"
 #include "conv_cut.h"
+#include "kernels/gemm/gemm_tile.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../common/divide_up.h"
-#include "../common/elements.h"
 #include "gemm_tile.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/elements.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

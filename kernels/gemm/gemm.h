@@ -1,7 +1,7 @@
 #pragma once
 // Our own matrix product, for use without cuBLAS.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -5,7 +5,7 @@
 // `width` neighbours on the dense axis; neighbouring threads load neighbouring packs. It keeps to one position on the
 // dense axis and takes every `rows`-th of the other.
 
-#include "../common/packs.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -15,7 +15,7 @@
 //
 // Per element of k a thread reads tm + tn elements from shared memory for tm tn multiply-adds.
 
-#include "../common/packs.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

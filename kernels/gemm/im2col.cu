@@ -5,9 +5,9 @@
 
 #include "im2col.h"
 
-#include "../common/elements.h"
-#include "../common/fast_divide.h"
-#include "../common/packs.h"
+#include "kernels/common/elements.h"
+#include "kernels/common/fast_divide.h"
+#include "kernels/common/packs.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

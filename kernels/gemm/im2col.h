@@ -1,7 +1,7 @@
 #pragma once
 // Columns of a convolution: the factor that makes it a plain matrix product, and their sum back into an image.
 
-#include "../conv/conv_geometry.h"
+#include "kernels/conv/conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::cuda_host {
 

@@ -2,7 +2,7 @@
 
 #include "loss.h"
 
-#include "../common/reduce.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // What the losses share: partial sums of rows, and the mean loss and accuracy from them.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -11,10 +11,10 @@
 #include <cmath>
 #include <limits>
 
-#include "../common/elements.h"
-#include "../common/packs.h"
-#include "../common/reduce.h"
-#include "../common/whole_numbers.h"
+#include "kernels/common/elements.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/reduce.h"
+#include "kernels/common/whole_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -4,7 +4,7 @@
 // Steps are counted in the order of computation. A row is one image at one step, and row (n, s) is n * steps + s. Gates
 // are those of i, then f, g, o.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

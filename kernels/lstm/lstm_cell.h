@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../common/launch.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../common/divide_up.h"
-#include "../common/packs.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/packs.h"
 #include "lstm.h"
 #include "lstm_cell.h"
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../common/divide_up.h"
-#include "../common/elements.h"
-#include "../common/packs.h"
-#include "../common/whole_numbers.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/elements.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/whole_numbers.h"
 #include "lstm.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "../common/divide_up.h"
-#include "../common/reduce.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/reduce.h"
 #include "lstm.h"
 #include "lstm_cell.h"
 

@@ -7,7 +7,7 @@
 
 #include "average_pool.h"
 
-#include "../common/planes.h"
+#include "kernels/common/planes.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Average pooling.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 #include "windows.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

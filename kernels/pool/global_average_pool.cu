@@ -6,8 +6,8 @@
 
 #include "global_average_pool.h"
 
-#include "../common/packs.h"
-#include "../common/reduce.h"
+#include "kernels/common/packs.h"
+#include "kernels/common/reduce.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // The mean of each plane.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

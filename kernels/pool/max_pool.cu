@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "../common/planes.h"
+#include "kernels/common/planes.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Max pooling, and the gradient that goes to the first maximum of each window.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 #include "windows.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

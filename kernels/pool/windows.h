@@ -1,7 +1,7 @@
 #pragma once
 // Geometry of a pooling op's windows, from a window and from a pixel; shared by max and average pooling.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -5,7 +5,7 @@
 
 #include "delay.h"
 
-#include "../common/launch.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

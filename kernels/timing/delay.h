@@ -1,7 +1,7 @@
 #pragma once
 // A delay on the device's queue.
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

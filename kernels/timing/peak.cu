@@ -7,7 +7,7 @@
 
 #include "peak.h"
 
-#include "../common/launch.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

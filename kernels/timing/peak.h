@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../common/stream.h"
+#include "kernels/common/stream.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -16,9 +16,9 @@
 
 #include "conv_winograd_4x4.h"
 
-#include "../common/divide_up.h"
-#include "../common/packs.h"
-#include "../conv/conv_fold_factor.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/packs.h"
+#include "kernels/conv/conv_fold_factor.h"
 #include "winograd_block.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -1,8 +1,8 @@
 #pragma once
 // Convolution with 3x3 filters, stride 1 and dilation 1, and its gradients, by Winograd's F(4x4, 3x3).
 
-#include "../conv/conv_fold.h"
-#include "../conv/conv_geometry.h"
+#include "kernels/conv/conv_fold.h"
+#include "kernels/conv/conv_geometry.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -17,11 +17,11 @@
 // At the end the 36 positions of a filter and channel meet in shared memory, a quarter of the filters at a time, and
 // are transformed. The ranges' sums go to `partial` and are added in order by a second kernel (conv_ranges.cu).
 
-#include "../common/divide_up.h"
-#include "../common/packs.h"
-#include "../conv/conv_cut.h"
-#include "../conv/conv_ranges.h"
 #include "conv_winograd_4x4.h"
+#include "kernels/common/divide_up.h"
+#include "kernels/common/packs.h"
+#include "kernels/conv/conv_cut.h"
+#include "kernels/conv/conv_ranges.h"
 #include "winograd_block.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -5,7 +5,7 @@
 // infinity: y = A^T [(G g) * (B^T d)], in two dimensions Y = A^T [(G g G^T) * (B^T d B)] A. The filter's gradient has
 // the same matrices: dw = G^T [(A dy A^T) * (B^T d B)] G. docs/algorithms explains the choice of points.
 
-#include "../common/launch.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

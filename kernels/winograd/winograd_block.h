@@ -2,7 +2,7 @@
 // A block's products at all 36 positions of Winograd's F(4x4, 3x3): 32 rows x 32 columns of each (f64: 16 x 16), in
 // registers of 12 warps. Each warp owns 3 positions.
 
-#include "../common/packs.h"
+#include "kernels/common/packs.h"
 #include "winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

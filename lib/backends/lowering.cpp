@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "lamina/error.h"
-#include "support/enumerators.h"
+#include "lib/support/enumerators.h"
 
 namespace lamina {
 namespace {

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/backend.h"
-#include "cudnn/backend.h"
-#include "eigen/backend.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
-#include "support/near.h"
+#include "lib/backends/cuda/backend.h"
+#include "lib/backends/cudnn/backend.h"
+#include "lib/backends/eigen/backend.h"
+#include "lib/support/near.h"
 
 namespace lamina {
 namespace {

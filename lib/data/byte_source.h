@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/input_file.h"
+#include "lib/io/input_file.h"
 
 namespace lamina {
 

@@ -10,7 +10,7 @@
 
 #include "lamina/batches.h"
 #include "lamina/error.h"
-#include "support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina {
 namespace {

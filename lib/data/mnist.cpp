@@ -7,8 +7,8 @@
 #include "byte_source.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
+#include "lib/support/new_file.h"
 #include "sets.h"
-#include "support/new_file.h"
 
 namespace lamina {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "support/enumerators.h"
-#include "support/float16.h"
+#include "lib/support/enumerators.h"
+#include "lib/support/float16.h"
 
 namespace lamina {
 namespace {

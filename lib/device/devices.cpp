@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <thread>
 
-#include "blas/blas_library.h"
 #include "gpu.h"
-#include "host/host_device.h"
-#include "host/host_rates.h"
 #include "lamina/error.h"
+#include "lib/device/blas/blas_library.h"
+#include "lib/device/host/host_device.h"
+#include "lib/device/host/host_rates.h"
 
 namespace lamina {
 namespace {

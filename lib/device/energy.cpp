@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/nvml.h"
 #include "gpu.h"
 #include "lamina/error.h"
-#include "support/system_file.h"
+#include "lib/device/cuda/nvml.h"
+#include "lib/support/system_file.h"
 
 namespace lamina {
 namespace {

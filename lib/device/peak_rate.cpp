@@ -7,8 +7,8 @@
 #include <limits>
 #include <memory>
 
-#include "support/held_launches.h"
-#include "support/warm_up.h"
+#include "lib/support/held_launches.h"
+#include "lib/support/warm_up.h"
 
 namespace lamina {
 

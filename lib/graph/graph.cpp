@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "support/near.h"
+#include "lib/support/near.h"
 
 namespace lamina {
 

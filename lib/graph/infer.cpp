@@ -10,7 +10,7 @@
 
 #include "lamina/error.h"
 #include "lamina/op.h"
-#include "support/enumerators.h"
+#include "lib/support/enumerators.h"
 
 namespace lamina {
 namespace {

@@ -3,7 +3,7 @@
 #include "lamina/op.h"
 
 #include "lamina/error.h"
-#include "support/shortest.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "lamina/error.h"
-#include "support/float16.h"
+#include "lib/support/float16.h"
 
 namespace lamina {
 namespace {

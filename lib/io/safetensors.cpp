@@ -14,8 +14,8 @@
 #include "input_file.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
+#include "lib/support/new_file.h"
 #include "safetensors_header.h"
-#include "support/new_file.h"
 
 namespace lamina {
 namespace {

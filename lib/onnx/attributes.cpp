@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "io/safetensors_header.h"
 #include "lamina/error.h"
+#include "lib/io/safetensors_header.h"
 
 namespace lamina::onnx {
 

@@ -6,9 +6,9 @@
 
 #include "fold.h"
 #include "importer.h"
-#include "io/safetensors_header.h"
 #include "lamina/error.h"
-#include "ops/operators.h"
+#include "lib/io/safetensors_header.h"
+#include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
 

@@ -9,11 +9,11 @@
 #include <span>
 #include <system_error>
 
-#include "io/elements.h"
-#include "io/input_file.h"
-#include "io/safetensors_header.h"
 #include "lamina/error.h"
-#include "support/float16.h"
+#include "lib/io/elements.h"
+#include "lib/io/input_file.h"
+#include "lib/io/safetensors_header.h"
+#include "lib/support/float16.h"
 
 namespace lamina::onnx {
 namespace {

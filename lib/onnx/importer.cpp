@@ -7,8 +7,8 @@
 #include <set>
 
 #include "fold.h"
-#include "io/safetensors_header.h"
 #include "lamina/error.h"
+#include "lib/io/safetensors_header.h"
 
 namespace lamina::onnx {
 namespace {

@@ -1,8 +1,8 @@
 // Graphs inside of nodes: the branch of an If whose condition is known takes the place of the node.
 
 #include "importer.h"
-#include "io/safetensors_header.h"
 #include "lamina/error.h"
+#include "lib/io/safetensors_header.h"
 
 namespace lamina::onnx {
 

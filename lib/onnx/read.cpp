@@ -3,8 +3,8 @@
 #include <span>
 
 #include "importer.h"
-#include "io/input_file.h"
 #include "lamina/error.h"
+#include "lib/io/input_file.h"
 
 namespace lamina {
 namespace {

@@ -7,11 +7,11 @@
 #include <span>
 #include <variant>
 
-#include "io/elements.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
+#include "lib/io/elements.h"
+#include "lib/support/new_file.h"
 #include "messages.h"
-#include "support/new_file.h"
 
 namespace lamina {
 namespace {

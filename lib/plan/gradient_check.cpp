@@ -13,7 +13,7 @@
 #include "kinks.h"
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "run/initial.h"
+#include "lib/plan/run/initial.h"
 
 namespace lamina {
 namespace {

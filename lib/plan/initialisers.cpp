@@ -9,7 +9,7 @@
 
 #include "lamina/error.h"
 #include "lamina/random.h"
-#include "support/near.h"
+#include "lib/support/near.h"
 
 namespace lamina {
 namespace {

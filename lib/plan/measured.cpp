@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "decisions/layout.h"
 #include "lamina/error.h"
-#include "support/unit_memory.h"
+#include "lib/plan/decisions/layout.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {

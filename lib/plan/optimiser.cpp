@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "lamina/error.h"
-#include "support/near.h"
-#include "support/shortest.h"
+#include "lib/support/near.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 namespace {

@@ -8,15 +8,15 @@
 #include <unordered_map>
 #include <utility>
 
-#include "decisions/layout.h"
 #include "lamina/error.h"
-#include "run/bind.h"
-#include "run/initial.h"
-#include "run/memory.h"
-#include "run/update.h"
-#include "support/busy_guard.h"
-#include "support/near.h"
-#include "support/shortest.h"
+#include "lib/plan/decisions/layout.h"
+#include "lib/plan/run/bind.h"
+#include "lib/plan/run/initial.h"
+#include "lib/plan/run/memory.h"
+#include "lib/plan/run/update.h"
+#include "lib/support/busy_guard.h"
+#include "lib/support/near.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 

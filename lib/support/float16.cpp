@@ -1,6 +1,6 @@
 // 16-bit floating point numbers to and from double.
 
-#include "support/float16.h"
+#include "lib/support/float16.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // Similar names: edit distance, and a clause with the nearest names.
 
-#include "support/near.h"
+#include "lib/support/near.h"
 
 #include <algorithm>
 #include <cctype>

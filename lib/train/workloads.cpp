@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "lamina/error.h"
-#include "support/near.h"
-#include "support/shortest.h"
+#include "lib/support/near.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 

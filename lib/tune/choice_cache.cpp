@@ -14,8 +14,8 @@
 
 #include "choice_file.h"
 #include "lamina/error.h"
-#include "support/new_file.h"
-#include "support/shortest.h"
+#include "lib/support/new_file.h"
+#include "lib/support/shortest.h"
 
 namespace lamina {
 namespace {

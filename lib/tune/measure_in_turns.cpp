@@ -7,7 +7,7 @@
 
 #include "lamina/error.h"
 #include "lent_unit.h"
-#include "support/unit_memory.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "lamina/error.h"
 #include "lent_unit.h"
-#include "support/held_launches.h"
-#include "support/unit_memory.h"
-#include "support/warm_up.h"
+#include "lib/support/held_launches.h"
+#include "lib/support/unit_memory.h"
+#include "lib/support/warm_up.h"
 
 namespace lamina {
 namespace {

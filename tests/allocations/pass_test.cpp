@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "counter.h"
-#include "eigen/sets.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
-#include "support/backend.h"
-#include "support/cases/random_graph.h"
-#include "support/catch.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/random_graph.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::allocations;

@@ -1,8 +1,8 @@
 // Taking one algorithm among several, as a Choice demands.
 
-#include "backends/lowering.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/backends/lowering.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bench/ended.h"
 #include "lamina/lamina.h"
-#include "support/catch.h"
-#include "support/csv.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
+#include "tests/support/csv.h"
 
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;

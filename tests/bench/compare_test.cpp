@@ -1,6 +1,6 @@
 // Verdicts on two sets of results: on the noise of real passes, and on files that cannot be compared.
 
-#include "compare/comparison.h"
+#include "bench/compare/comparison.h"
 
 #include <filesystem>
 #include <fstream>
@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "bench/ended.h"
-#include "compare/compare.h"
+#include "bench/compare/compare.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -1,16 +1,16 @@
 // Descriptions of networks: layers against their tables, memory against the planner.
 
-#include "tasks/describe.h"
+#include "bench/tasks/describe.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "io/quantities.h"
+#include "bench/io/quantities.h"
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "support/csv.h"
+#include "tests/support/catch.h"
+#include "tests/support/csv.h"
 
 using namespace lamina;
 using namespace lamina::bench;

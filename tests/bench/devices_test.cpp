@@ -1,12 +1,12 @@
 // The table of devices and their facts, of devices that are made up.
 
-#include "context/devices.h"
+#include "bench/context/devices.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

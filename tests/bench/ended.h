@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/files.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 namespace lamina::test {
 

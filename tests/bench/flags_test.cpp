@@ -2,9 +2,9 @@
 
 #include <fstream>
 
-#include "bench/ended.h"
 #include "lamina/choice_cache.h"
-#include "support/catch.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace lamina::test;

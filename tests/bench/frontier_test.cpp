@@ -1,18 +1,18 @@
 // Layers measured by every algorithm, on backends that err, waver, refuse and dawdle in known ways.
 
-#include "tasks/frontier.h"
+#include "bench/tasks/frontier.h"
 
 #include <chrono>
 #include <cmath>
 #include <set>
 #include <thread>
 
-#include "bench/doubles/odd_backend.h"
-#include "io/files.h"
+#include "bench/measure/layer_run.h"
+#include "bench/rows/rows.h"
 #include "lamina/error.h"
-#include "measure/layer_run.h"
-#include "rows/rows.h"
-#include "support/catch.h"
+#include "tests/bench/doubles/odd_backend.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

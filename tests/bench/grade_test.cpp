@@ -1,6 +1,6 @@
 // Grades of rows, and the readings of the machine that they are by, from fake /proc and /sys.
 
-#include "timing/grade.h"
+#include "bench/timing/grade.h"
 
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "bench/ended.h"
-#include "support/catch.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::bench;
 using lamina::test::Folder;

@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "bench/ended.h"
 #include "lamina/choice_cache.h"
-#include "support/catch.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;

@@ -1,9 +1,9 @@
 // What rows on a device with a queue have of the host's launches, and what they report of the device: on a model.
 
-#include "bench/doubles/queued_backend.h"
-#include "bench/ended.h"
-#include "rows/rows.h"
-#include "timing/stopwatch.h"
+#include "bench/rows/rows.h"
+#include "bench/timing/stopwatch.h"
+#include "tests/bench/doubles/queued_backend.h"
+#include "tests/bench/ended.h"
 
 using namespace lamina;
 using namespace lamina::bench;

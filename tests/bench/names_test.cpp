@@ -1,13 +1,13 @@
 // Names of rows, and the filter that picks from them.
 
-#include "rows/names.h"
+#include "bench/rows/names.h"
 
 #include <algorithm>
 #include <set>
 
+#include "bench/rows/rows.h"
 #include "lamina/error.h"
-#include "rows/rows.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

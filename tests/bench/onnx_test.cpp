@@ -2,14 +2,14 @@
 
 #include <numeric>
 
-#include "io/files.h"
+#include "bench/measure/net_run.h"
+#include "bench/measure/session.h"
+#include "bench/rows/rows.h"
+#include "bench/tasks/describe.h"
 #include "lamina/error.h"
-#include "measure/net_run.h"
-#include "measure/session.h"
-#include "onnx/model.h"
-#include "rows/rows.h"
-#include "support/catch.h"
-#include "tasks/describe.h"
+#include "tests/io/files.h"
+#include "tests/onnx/model.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -1,10 +1,10 @@
 // Which candidates are worth having, on measurements made up so that the answer can be seen.
 
-#include "tasks/pareto.h"
+#include "bench/tasks/pareto.h"
 
 #include <limits>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

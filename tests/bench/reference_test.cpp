@@ -1,14 +1,14 @@
 // The sampled reference against eigen's f64, which hand examples and differences pin.
 
-#include "numbers/reference.h"
+#include "bench/numbers/reference.h"
 
 #include <cmath>
 #include <limits>
 #include <set>
 
-#include "support/backend.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

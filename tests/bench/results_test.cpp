@@ -4,11 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "bench/ended.h"
+#include "bench/tasks/trace.h"
 #include "lamina/lamina.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "tasks/trace.h"
+#include "tests/bench/ended.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,6 +1,6 @@
 // Which rows there are, and what is counted of them.
 
-#include "rows/rows.h"
+#include "bench/rows/rows.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,17 +10,17 @@
 #include <thread>
 #include <utility>
 
-#include "context/context.h"
-#include "io/quantities.h"
+#include "bench/context/context.h"
+#include "bench/io/quantities.h"
+#include "bench/measure/costs.h"
+#include "bench/measure/layer_run.h"
+#include "bench/measure/layers.h"
+#include "bench/rows/progress.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
-#include "measure/costs.h"
-#include "measure/layer_run.h"
-#include "measure/layers.h"
-#include "rows/progress.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/wrapped_backend.h"
-#include "timing/stopwatch.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
 using namespace lamina::bench;

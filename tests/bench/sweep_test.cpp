@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/ended.h"
-#include "support/catch.h"
-#include "sweep/answers.h"
-#include "sweep/time_left.h"
+#include "bench/sweep/answers.h"
+#include "bench/sweep/time_left.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::bench;
 using namespace lamina::test;

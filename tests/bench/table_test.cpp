@@ -1,17 +1,17 @@
 // Tables: cells, files, and the published rows.
 
-#include "rows/table.h"
+#include "bench/rows/table.h"
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "io/quantities.h"
-#include "io/result_file.h"
-#include "io/text_table.h"
+#include "bench/io/quantities.h"
+#include "bench/io/result_file.h"
+#include "bench/io/text_table.h"
+#include "bench/rows/published.h"
 #include "lamina/error.h"
-#include "rows/published.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -5,10 +5,10 @@
 #include <variant>
 #include <vector>
 
+#include "bench/rows/rows.h"
 #include "lamina/nets.h"
 #include "lamina/workloads.h"
-#include "rows/rows.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

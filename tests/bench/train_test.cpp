@@ -10,21 +10,21 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bench/ended.h"
-#include "io/files.h"
+#include "bench/race/serve/training.h"
+#include "bench/rows/epochs.h"
+#include "bench/train/cost.h"
+#include "bench/train/network.h"
+#include "bench/train/published_trainings.h"
+#include "bench/train/screen.h"
+#include "bench/train/seeds.h"
+#include "bench/train/train.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
-#include "race/serve/training.h"
-#include "rows/epochs.h"
-#include "support/catch.h"
-#include "train/cost.h"
-#include "train/network.h"
-#include "train/published_trainings.h"
-#include "train/screen.h"
-#include "train/seeds.h"
-#include "train/train.h"
+#include "tests/bench/ended.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

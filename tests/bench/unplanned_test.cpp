@@ -1,11 +1,11 @@
 // Frontiers whose networks cannot be planned: that is reported, and nothing else is lost.
 
-#include "bench/doubles/odd_backend.h"
-#include "bench/ended.h"
+#include "bench/tasks/frontier.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "tasks/frontier.h"
+#include "tests/bench/doubles/odd_backend.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::bench;

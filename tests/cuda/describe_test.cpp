@@ -8,8 +8,8 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
-#include "support/environment.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

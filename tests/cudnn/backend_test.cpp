@@ -1,9 +1,9 @@
 // What the backend refuses before any op is lowered, its description, and the calls that a pass may make.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,10 +1,10 @@
 // A unit lowered on a fake.
 
-#include "cudnn/bound.h"
+#include "tests/cudnn/bound.h"
 
 #include <algorithm>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 namespace lamina::test {
 

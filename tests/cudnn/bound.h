@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cudnn/fakes/host_machine.h"
-#include "support/cases/unit.h"
-#include "support/unit_memory.h"
+#include "lib/support/unit_memory.h"
+#include "tests/cudnn/fakes/host_machine.h"
+#include "tests/support/cases/unit.h"
 
 namespace lamina::test {
 

@@ -1,9 +1,9 @@
 // Which algorithm of a convolution a Choice takes, on fakes with set answers.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "support/environment.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,8 +1,8 @@
 // Convolutions on a fake: the calls of each pass, their descriptors, factors and memory.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/ended.h"
-#include "support/catch.h"
-#include "tasks/engines.h"
+#include "bench/tasks/engines.h"
+#include "tests/bench/ended.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;

@@ -13,7 +13,7 @@
 
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #endif

@@ -1,7 +1,7 @@
 // Queries for engines to cuDNN's graph API: the arguments of the calls, the effect of each failure, files that are no
 // suitable cuDNN.
 
-#include "backends/cudnn/library/engines.h"
+#include "lib/backends/cudnn/library/engines.h"
 
 #include <dlfcn.h>
 
@@ -10,9 +10,9 @@
 #include <functional>
 #include <set>
 
-#include "cudnn/fakes/fake_graph.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/cudnn/fakes/fake_graph.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::cudnn;

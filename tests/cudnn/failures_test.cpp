@@ -1,8 +1,8 @@
 // Every call fails once, at each place where it is made: the error has the right kind, and every object is destroyed.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

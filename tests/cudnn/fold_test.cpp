@@ -1,9 +1,9 @@
 // A batch norm folded into a convolution in inference, on a fake: what prepare folds, and the calls that read it.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

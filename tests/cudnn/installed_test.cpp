@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 
-#include "backends/cudnn/library/common.h"
-#include "backends/cudnn/library/status.h"
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "support/skip.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/backends/cudnn/library/status.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
 using namespace lamina;
 using namespace lamina::cudnn;

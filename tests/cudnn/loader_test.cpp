@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "backends/cudnn/library/common.h"
-#include "backends/cudnn/library/status.h"
-#include "cudnn/bound.h"
-#include "cudnn/fakes/host_machine.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/backends/cudnn/library/status.h"
+#include "tests/cudnn/bound.h"
+#include "tests/cudnn/fakes/host_machine.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::cudnn;

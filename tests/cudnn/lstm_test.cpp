@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -2,11 +2,11 @@
 
 #include <functional>
 
-#include "cudnn/bound.h"
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

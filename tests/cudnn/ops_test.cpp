@@ -1,8 +1,8 @@
 // Every op but convolution on a fake: the calls of each pass, their order, descriptors and factors.
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

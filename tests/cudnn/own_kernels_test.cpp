@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "cudnn/bound.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
-#include "support/catch.h"
+#include "tests/cudnn/bound.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

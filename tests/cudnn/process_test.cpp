@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <memory>
 
-#include "backends/cudnn/library/session.h"
 #include "lamina/backend.h"
 #include "lamina/cudnn_engines.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/backends/cudnn/library/session.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::cudnn;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lamina/lamina.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "bytes.h"
-#include "io/files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "bytes.h"
-#include "io/allocations.h"
-#include "io/files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/io/allocations.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

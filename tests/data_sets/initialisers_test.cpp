@@ -7,7 +7,7 @@
 #include "lamina/error.h"
 #include "lamina/initialisers.h"
 #include "lamina/random.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

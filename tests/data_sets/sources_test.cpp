@@ -9,7 +9,7 @@
 
 #include "lamina/batches.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "io/files.h"
 #include "lamina/batches.h"
 #include "lamina/error.h"
 #include "lamina/synthetic.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

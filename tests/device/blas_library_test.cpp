@@ -1,13 +1,13 @@
 // cuBLAS, opened at run time: invalid files, fake ones, and the real one if it is installed.
 
-#include "device/blas/blas_library.h"
+#include "lib/device/blas/blas_library.h"
 
 #include <filesystem>
 #include <string>
 
 #include "lamina/devices.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 

@@ -1,6 +1,6 @@
 // Matrix products by cuBLAS's interface: the host's substitute against plain sums, and the arguments of library calls.
 
-#include "device/blas/blas.h"
+#include "lib/device/blas/blas.h"
 
 #include <cmath>
 #include <cstddef>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "device/blas/host_blas.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/device/blas/host_blas.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 

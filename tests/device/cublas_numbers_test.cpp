@@ -2,8 +2,8 @@
 
 #include <cublas_v2.h>
 
-#include "device/blas/blas.h"
-#include "support/catch.h"
+#include "lib/device/blas/blas.h"
+#include "tests/support/catch.h"
 
 namespace lamina {
 

@@ -1,17 +1,17 @@
 // A GPU as a device: its answers without a GPU, and its work with one.
 
-#include "device/cuda/cuda_device.h"
+#include "lib/device/cuda/cuda_device.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-#include "device/cuda/cuda_peak.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
-#include "support/catch.h"
-#include "support/held_launches.h"
-#include "support/skip.h"
+#include "lib/device/cuda/cuda_peak.h"
+#include "lib/support/held_launches.h"
+#include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
 using Catch::Matchers::ContainsSubstring;
 

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "device/host/host_device.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/device/host/host_device.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

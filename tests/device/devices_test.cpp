@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "device/gpu.h"
-#include "support/catch.h"
+#include "lib/device/gpu.h"
+#include "tests/support/catch.h"
 
 namespace lamina {
 namespace {

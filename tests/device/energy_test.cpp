@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string>
 
-#include "device/cuda/nvml.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/device/cuda/nvml.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 

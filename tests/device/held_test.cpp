@@ -6,12 +6,12 @@
 #include <thread>
 #include <vector>
 
-#include "device/peak_rate.h"
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "support/held_launches.h"
-#include "support/queued_device.h"
-#include "support/warm_up.h"
+#include "lib/device/peak_rate.h"
+#include "lib/support/held_launches.h"
+#include "lib/support/warm_up.h"
+#include "tests/support/catch.h"
+#include "tests/support/queued_device.h"
 
 namespace lamina {
 namespace {

@@ -1,10 +1,10 @@
 // Environment variables that change a library's products.
 
-#include "device/math_environment.h"
+#include "lib/device/math_environment.h"
 
 #include "lamina/error.h"
-#include "support/catch.h"
-#include "support/environment.h"
+#include "tests/support/catch.h"
+#include "tests/support/environment.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

@@ -1,10 +1,10 @@
 // Clock, temperature and power of a GPU, from fake libraries: complete, old, incomplete, and missing.
 
-#include "device/cuda/nvml.h"
+#include "lib/device/cuda/nvml.h"
 
 #include <string>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
 

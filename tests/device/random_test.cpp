@@ -11,8 +11,8 @@
 #include <numeric>
 #include <vector>
 
-#include "device/philox_words.h"
-#include "support/catch.h"
+#include "lib/device/philox_words.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

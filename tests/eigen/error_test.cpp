@@ -9,15 +9,15 @@
 #include <variant>
 #include <vector>
 
-#include "backends/eigen/micro_kernels/micro_kernels.h"
-#include "eigen/sets.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
-#include "support/numbers/winograd_bounds.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/winograd_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -9,13 +9,13 @@
 #include <tuple>
 #include <vector>
 
-#include "backends/eigen/gemm/gemm.h"
-#include "backends/eigen/micro_kernels/micro_kernels.h"
-#include "backends/eigen/runtime/common.h"
-#include "eigen/sets.h"
 #include "lamina/lamina.h"
 #include "lamina/random.h"
-#include "support/catch.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/runtime/common.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::sets_here;

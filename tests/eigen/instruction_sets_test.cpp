@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "eigen/sets.h"
-#include "io/files.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
-#include "support/cases/plans.h"
-#include "support/catch.h"
+#include "tests/eigen/sets.h"
+#include "tests/io/files.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

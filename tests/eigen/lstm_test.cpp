@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "eigen/sets.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
-#include "support/numbers/lstm_bounds.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/lstm_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/eigen/runtime/non_temporal.h"
 #include "lamina/backend.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
 #include "sets.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

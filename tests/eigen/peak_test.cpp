@@ -1,7 +1,7 @@
 // The measured rate of multiply-adds in registers: that it counts what is done, on every thread, by the set in use, and
 // that no product exceeds it.
 
-#include "backends/eigen/runtime/peak.h"
+#include "lib/backends/eigen/runtime/peak.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "eigen/sets.h"
 #include "lamina/error.h"
 #include "lamina/kernel_rates.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,6 +1,6 @@
 // The thread pool: every part once, the same shares every time, errors brought home.
 
-#include "backends/eigen/runtime/pool.h"
+#include "lib/backends/eigen/runtime/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/eigen/runtime/cpu_affinity.h"
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "lib/backends/eigen/runtime/cpu_affinity.h"
+#include "tests/support/catch.h"
 
 using lamina::eigen::Pool;
 

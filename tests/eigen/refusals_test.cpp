@@ -10,9 +10,9 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

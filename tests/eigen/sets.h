@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backends/eigen/runtime/instruction_set.h"
+#include "lib/backends/eigen/runtime/instruction_set.h"
 
 namespace lamina::test {
 

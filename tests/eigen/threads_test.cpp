@@ -8,8 +8,8 @@
 
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

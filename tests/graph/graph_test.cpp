@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -1,8 +1,8 @@
 // Suggestions for mistyped names.
 
-#include "support/near.h"
+#include "lib/support/near.h"
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using lamina::edit_distance;
 using lamina::Match;

@@ -2,7 +2,7 @@
 
 #include "lamina/error.h"
 #include "lamina/op.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

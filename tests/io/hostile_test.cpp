@@ -12,7 +12,7 @@
 #include "files.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

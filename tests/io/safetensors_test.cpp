@@ -16,8 +16,8 @@
 #include "files.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
-#include "support/catch.h"
-#include "support/new_file.h"
+#include "lib/support/new_file.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -12,8 +12,8 @@
 #include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/graph.h"
-#include "support/catch.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
 using namespace lamina::test;

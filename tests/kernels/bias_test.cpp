@@ -1,13 +1,13 @@
 // The gradient of a bias against a plain sum, over slices, packs, pitches and masks. Numbers are whole, so that every
 // sum is exact.
 
-#include "../../kernels/bias.h"
+#include "kernels/bias.h"
 
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
 

@@ -1,17 +1,17 @@
 // Convolution by 1x1 kernels on the host, every tile, in packs and singly, at the edges of blocks: in whole numbers,
 // equal in every bit to the definition.
 
-#include "../../kernels/conv/conv_1x1.h"
+#include "kernels/conv/conv_1x1.h"
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "../../kernels/conv/conv_direct.h"
 #include "conv_problem.h"
+#include "kernels/conv/conv_direct.h"
 #include "lamina/error.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
 using lamina::test::ConvProblem;

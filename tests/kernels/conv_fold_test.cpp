@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/conv/conv_fold.h"
-#include "../../kernels/host/grid.h"
+#include "kernels/conv/conv_fold.h"
+#include "kernels/host/grid.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

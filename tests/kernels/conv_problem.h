@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../../kernels/conv/conv_geometry.h"
+#include "kernels/conv/conv_geometry.h"
 
 namespace lamina::test {
 

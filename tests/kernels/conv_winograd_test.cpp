@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/winograd/conv_winograd_4x4.h"
-#include "../../kernels/winograd/winograd_4x4.h"
+#include "kernels/winograd/conv_winograd_4x4.h"
+#include "kernels/winograd/winograd_4x4.h"
 #include "lamina/error.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
-#include "support/numbers/winograd_bounds.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/winograd_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "../../kernels/common/launch.h"
+#include "kernels/common/launch.h"
 
 namespace lamina::cuda_host::trial {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "emulator_kernels.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
 using namespace lamina::cuda_host::trial;

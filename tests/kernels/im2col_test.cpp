@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/gemm/im2col.h"
+#include "kernels/gemm/im2col.h"
 #include "lamina/error.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

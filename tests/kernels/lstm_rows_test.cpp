@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "../../kernels/lstm/lstm.h"
-#include "support/catch.h"
+#include "kernels/lstm/lstm.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

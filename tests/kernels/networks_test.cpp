@@ -11,10 +11,10 @@
 
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -12,15 +12,15 @@
 #include <string_view>
 #include <vector>
 
-#include "../../kernels/host/grid.h"
-#include "../../kernels/lstm/lstm.h"
-#include "../../kernels/timing/delay.h"
-#include "../../kernels/timing/peak.h"
+#include "kernels/host/grid.h"
+#include "kernels/lstm/lstm.h"
+#include "kernels/timing/delay.h"
+#include "kernels/timing/peak.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/conv/conv_cut.h"
-#include "../../kernels/conv/conv_direct.h"
-#include "../../kernels/conv/conv_implicit_gemm.h"
-#include "../../kernels/gemm/gemm.h"
-#include "../../kernels/host/grid.h"
 #include "conv_problem.h"
+#include "kernels/conv/conv_cut.h"
+#include "kernels/conv/conv_direct.h"
+#include "kernels/conv/conv_implicit_gemm.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/host/grid.h"
 #include "lamina/error.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
 using lamina::test::ConvProblem;

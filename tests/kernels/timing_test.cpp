@@ -3,9 +3,9 @@
 #include <chrono>
 #include <vector>
 
-#include "../../kernels/timing/delay.h"
-#include "../../kernels/timing/peak.h"
-#include "support/catch.h"
+#include "kernels/timing/delay.h"
+#include "kernels/timing/peak.h"
+#include "tests/support/catch.h"
 
 using namespace lamina::cuda_host;
 

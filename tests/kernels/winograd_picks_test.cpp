@@ -1,9 +1,9 @@
 // Which convolutions get winograd_4x4 by rule for forward and the data gradient, and the model of the rule.
 
-#include "../../kernels/winograd/conv_winograd_4x4.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "kernels/winograd/conv_winograd_4x4.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::cuda_host;

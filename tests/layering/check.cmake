@@ -1,17 +1,18 @@
 # Reads every #include of the project and fails on what a folder may not know.
 # usage: cmake -DROOT=<project> -P check.cmake
 #
-# docs/design.md, section 11, has the reasons. A rule is a folder and the includes it allows, as regular expressions: for
-# a file that is named relative to the one that includes it, of its path from the project's root; else of the text
-# between the quotes or brackets. The files beside it are always allowed. The first rule whose folder holds a
-# file is the file's rule; a source that no rule covers is an error, so that a new folder has to say what it may know.
+# docs/design.md, section 11, has the reasons. An include names a file beside it, or a path from the project's root, or a
+# public header as lamina/...; nothing else, so that a name says its folder. A rule is a folder and the includes that it
+# allows, as regular expressions of the text between the quotes or brackets. The files beside it are always allowed. The
+# first rule whose folder holds a file is the file's rule; a source that no rule covers is an error, so that a new
+# folder has to say what it may know.
 cmake_minimum_required(VERSION 3.25)
 
 set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has no dot and no slash
 set(public "lamina/[a-z0-9_]+\\.h")
-set(support "(lib/)?support/[a-z0-9_]+\\.h")      # lib/support knows nothing but the public headers
+set(support "lib/support/[a-z0-9_]+\\.h")      # lib/support knows nothing but the public headers
 set(device "lib/device/((blas|cuda|host)/)?[a-z0-9_]+\\.h")
-set(tune "tune/[a-z0-9_]+\\.h")
+set(tune "lib/tune/[a-z0-9_]+\\.h")
 set(lowering "lib/backends/(conv_tail|lowering|update_numbers)\\.h" ${tune})
 set(kernels "kernels/((common|conv|gemm|loss|lstm|pool|winograd)/)?[a-z0-9_]+\\.h")
 set(timing_kernels "kernels/timing/(delay|peak)\\.h")
@@ -32,12 +33,12 @@ allow(lib/graph ${public} ${support})
 allow(lib/plan/decisions ${public} ${support})
 allow(lib/plan ${public} ${support} "lib/plan/(decisions|run)/[a-z_]+\\.h")
 allow(lib/io ${public} ${support} ${json} ${posix})
-set(onnx "lib/onnx/([a-z_]+|ops/[a-z_]+)\\.h" "onnx/[a-z_]+\\.h")
+set(onnx "lib/onnx/(ops/)?[a-z_]+\\.h")
 allow(lib/onnx/ops ${public} ${support} ${onnx})
-allow(lib/onnx ${public} ${support} ${onnx} "io/(elements|input_file|safetensors_header)\\.h" "protozero/[a-z_]+\\.hpp")
+allow(lib/onnx ${public} ${support} ${onnx} "lib/io/(elements|input_file|safetensors_header)\\.h" "protozero/[a-z_]+\\.hpp")
 allow(lib/tune ${public} ${support} ${json} ${posix})
 allow(lib/train ${public} ${support})
-allow(lib/data ${public} ${support} io/input_file\\.h zlib\\.h)
+allow(lib/data ${public} ${support} lib/io/input_file\\.h zlib\\.h)
 allow(lib/device ${public} ${support} ${device} ${timing_kernels} ${cuda} ${posix})
 # The rooms of eigen, each knowing those above it.
 set(room lib/backends/eigen/micro_kernels)
@@ -62,26 +63,27 @@ allow(lib/backends ${public} ${support} "lib/backends/(eigen|cuda|cudnn)/backend
 allow(kernels/host kernels/common/[a-z0-9_]+\\.h ucontext\\.h setjmp\\.h "sanitizer/[a-z_]+\\.h" ${posix})
 allow(kernels ${kernels} ${timing_kernels} kernels/host/cuda_on_host\\.h ${cuda})
 allow(nets "lamina/(api|error|graph|nets|op|shape)\\.h" ${support})
-allow(bench/race/peers ${public} ${json} oneapi/dnnl/dnnl\\.hpp "timing/stopwatch\\.h" "race/serve/[a-z_]+\\.h")
+allow(bench/race/peers ${public} ${json} oneapi/dnnl/dnnl\\.hpp "bench/(timing/stopwatch|race/serve/[a-z_]+)\\.h")
 set(bench ${public} ${support} ${tune} ${json} benchmark/.* CLI/.* fmt/.* ${posix})
 allow(bench/io ${bench})
-allow(bench/compare ${bench} "io/[a-z_]+\\.h")
-allow(bench/options ${bench} "io/[a-z_]+\\.h")
+allow(bench/compare ${bench} "bench/io/[a-z_]+\\.h")
+allow(bench/options ${bench} "bench/io/[a-z_]+\\.h")
 allow(bench/timing ${bench})
 allow(bench/numbers ${bench})
-allow(bench/measure ${bench} "(io|numbers|options|timing)/[a-z_]+\\.h")
-allow(bench/context ${bench} "(io|measure|numbers|options|timing)/[a-z_]+\\.h")
-allow(bench/rows ${bench} "(context|io|measure|numbers|options|timing)/[a-z_]+\\.h")
-allow(bench/sweep ${bench} "(compare|context|io|measure|numbers|options|rows|timing)/[a-z_]+\\.h")
-allow(bench/race/serve ${bench} "(measure|timing)/[a-z_]+\\.h")
-allow(bench/train ${bench} "(context|io|measure|options|rows|timing|train)/[a-z_]+\\.h")
-allow(bench/tasks ${bench} "(context|io|measure|numbers|options|timing)/[a-z_]+\\.h")
+allow(bench/measure ${bench} "bench/(io|numbers|options|timing)/[a-z_]+\\.h")
+allow(bench/context ${bench} "bench/(io|measure|numbers|options|timing)/[a-z_]+\\.h")
+allow(bench/rows ${bench} "bench/(context|io|measure|numbers|options|timing)/[a-z_]+\\.h")
+allow(bench/sweep ${bench} "bench/(compare|context|io|measure|numbers|options|rows|timing)/[a-z_]+\\.h")
+allow(bench/race/serve ${bench} "bench/(measure|timing)/[a-z_]+\\.h")
+allow(bench/train ${bench} "bench/(context|io|measure|options|rows|timing|train)/[a-z_]+\\.h")
+allow(bench/tasks ${bench} "bench/(context|io|measure|numbers|options|timing)/[a-z_]+\\.h")
 allow(bench ${bench} "bench/(compare|context|io|measure|numbers|options|timing|race/serve|rows|sweep|tasks|train)/[a-z_]+\\.h")
 allow(tests .*)
 
 set(errors 0)
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/lib/*.h ${ROOT}/lib/*.inc ${ROOT}/lib/*.cpp ${ROOT}/kernels/*.h ${ROOT}/kernels/*.cu
-     ${ROOT}/kernels/*.cpp ${ROOT}/nets/*.h ${ROOT}/nets/*.cpp ${ROOT}/bench/*.h ${ROOT}/bench/*.cpp)
+     ${ROOT}/kernels/*.cpp ${ROOT}/nets/*.h ${ROOT}/nets/*.cpp ${ROOT}/bench/*.h ${ROOT}/bench/*.cpp
+     ${ROOT}/tests/*.h ${ROOT}/tests/*.cpp)
 foreach(source IN LISTS sources)
   set(rule)
   foreach(folder IN LISTS rules)
@@ -103,13 +105,20 @@ foreach(source IN LISTS sources)
     if(NOT line MATCHES "include[ \t]*([<\"])([^>\"]+)[>\"]")
       continue()  # the name is a macro
     endif()
+    set(quote ${CMAKE_MATCH_1})
     set(name ${CMAKE_MATCH_2})
     set(path ${name})
-    if(CMAKE_MATCH_1 STREQUAL "\"" AND EXISTS ${ROOT}/${beside}/${name})
-      cmake_path(SET path NORMALIZE ${beside}/${name})
+    set(from_root NO)
+    if(quote STREQUAL "\"" AND EXISTS ${ROOT}/${beside}/${name} AND NOT name MATCHES "/")
+      set(path ${beside}/${name})
+    elseif(quote STREQUAL "\"" AND NOT name MATCHES "^lamina/")
+      set(from_root YES)
     endif()
     if(NOT path MATCHES "${allowed_in_${rule}}")
       message(SEND_ERROR "${source}: ${rule}/ may not include ${name}")
+      math(EXPR errors "${errors} + 1")
+    elseif(from_root AND (name MATCHES "[.][.]/" OR NOT EXISTS ${ROOT}/${name}))
+      message(SEND_ERROR "${source}: ${name} is no path from the project's root")
       math(EXPR errors "${errors} + 1")
     endif()
   endforeach()

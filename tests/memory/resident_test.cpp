@@ -9,8 +9,8 @@
 #include "lamina/plan.h"
 #include "lamina/workloads.h"
 #include "resident.h"
-#include "support/backend.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

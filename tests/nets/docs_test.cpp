@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "lamina/nets.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "lamina/nets.h"
-#include "support/catch.h"
-#include "support/csv.h"
+#include "tests/support/catch.h"
+#include "tests/support/csv.h"
 
 using namespace lamina;
 using test::CsvRow;

@@ -3,7 +3,7 @@
 #include "lamina/nets.h"
 
 #include "lamina/error.h"
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

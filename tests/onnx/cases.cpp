@@ -19,8 +19,8 @@
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "onnx/fold.h"
-#include "onnx/importer.h"
+#include "lib/onnx/fold.h"
+#include "lib/onnx/importer.h"
 
 namespace fs = std::filesystem;
 using namespace lamina;

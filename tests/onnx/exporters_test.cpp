@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "model.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -11,7 +11,7 @@
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "onnx/importer.h"
+#include "lib/onnx/importer.h"
 
 namespace {
 

@@ -4,14 +4,14 @@
 #include <limits>
 #include <numeric>
 
-#include "io/files.h"
 #include "lamina/backend.h"
 #include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
 #include "model.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

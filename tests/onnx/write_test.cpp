@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "lamina/weights.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,9 +1,9 @@
 // Ops that join and part values: add, concat, slice.
 
 #include "lamina/op.h"
-#include "support/cases/example.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/cases/example.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

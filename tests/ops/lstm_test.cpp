@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "lamina/op.h"
-#include "support/backend.h"
-#include "support/cases/example.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
-#include "support/numbers/lstm_bounds.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/example.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/lstm_bounds.h"
 
 using namespace lamina;
 using namespace lamina::test;

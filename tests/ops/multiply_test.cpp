@@ -4,10 +4,10 @@
 
 #include "lamina/op.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/example.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/example.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "lamina/op.h"
-#include "support/backend.h"
-#include "support/cases/example.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/example.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

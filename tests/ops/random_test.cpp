@@ -1,9 +1,9 @@
 // Random ops with random numbers on random shapes, through the suite.
 
-#include "support/backend.h"
-#include "support/cases/random_case.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/random_case.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,6 +1,6 @@
 // What calls cost at least: bytes counted by hand, and against the costs of single ops.
 
-#include "plan/run/call_cost.h"
+#include "lib/plan/run/call_cost.h"
 
 #include <algorithm>
 #include <string>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "lamina/nets.h"
-#include "plan/decisions/decisions.h"
-#include "support/backend.h"
-#include "support/catch.h"
+#include "lib/plan/decisions/decisions.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::oracle;

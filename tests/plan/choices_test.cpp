@@ -8,10 +8,10 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
+#include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

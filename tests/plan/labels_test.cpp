@@ -9,9 +9,9 @@
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -10,8 +10,8 @@
 
 #include "lamina/error.h"
 #include "lamina/lamina.h"
-#include "support/backend.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::oracle;

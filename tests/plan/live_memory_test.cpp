@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "lamina/lamina.h"
-#include "support/backend.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "io/files.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

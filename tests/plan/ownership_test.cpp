@@ -5,9 +5,9 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using lamina::test::read;

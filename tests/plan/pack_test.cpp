@@ -6,8 +6,8 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
 
 using lamina::Lifetime;
 using lamina::pack;

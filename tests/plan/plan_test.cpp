@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "lamina/error.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/catch.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/catch.h"
+#include "tests/support/wrapped_backend.h"
 
 using namespace lamina;
 using Catch::Matchers::ContainsSubstring;

@@ -7,10 +7,10 @@
 
 #include "lamina/plan.h"
 #include "lamina/weights.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
 
 using namespace lamina;
 using namespace lamina::test;

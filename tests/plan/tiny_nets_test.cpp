@@ -4,10 +4,10 @@
 #include <functional>
 
 #include "lamina/gradient_check.h"
-#include "support/backend.h"
-#include "support/cases/plans.h"
-#include "support/cases/random_graph.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/plans.h"
+#include "tests/support/cases/random_graph.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

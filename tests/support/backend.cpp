@@ -1,6 +1,6 @@
 // The backend under test, and the reference backend.
 
-#include "support/backend.h"
+#include "tests/support/backend.h"
 
 #include <cstdlib>
 #include <memory>
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "lamina/error.h"
-#include "support/skip.h"
+#include "tests/support/skip.h"
 #if defined(LAMINA_TEST_CLOSED)
-#include "support/closed_memory.h"
+#include "tests/support/closed_memory.h"
 #endif
 
 namespace lamina::test {

@@ -1,6 +1,6 @@
 // A device whose memory the host cannot access.
 
-#include "support/closed_memory.h"
+#include "tests/support/closed_memory.h"
 
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../../kernels/host/device_memory.h"
+#include "kernels/host/device_memory.h"
 #include "lamina/error.h"
 
 namespace lamina::test {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lamina/backend.h"
-#include "tune/measured_choices.h"
+#include "lib/tune/measured_choices.h"
 
 namespace lamina::test {
 

@@ -1,6 +1,6 @@
 // Device memory between walls.
 
-#include "support/guarded.h"
+#include "tests/support/guarded.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lamina/device.h"
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 

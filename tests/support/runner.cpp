@@ -2,7 +2,7 @@
 // main() of their own can link it.
 
 #define CATCH_CONFIG_RUNNER
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 int run_cases(int argc, char* argv[]);  // for main.cpp alone
 int run_cases(int argc, char* argv[]) { return Catch::Session().run(argc, argv); }

@@ -12,11 +12,11 @@
 
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
-#include "support/guarded.h"
-#include "support/skip.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
+#include "tests/support/guarded.h"
+#include "tests/support/skip.h"
 
 using namespace lamina;
 using namespace lamina::test;

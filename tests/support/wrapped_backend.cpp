@@ -1,6 +1,6 @@
 // A backend around another one. Its additions run on the host, with copies of the device's data.
 
-#include "support/wrapped_backend.h"
+#include "tests/support/wrapped_backend.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "lamina/workloads.h"
-#include "support/backend.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <limits>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
-#include "train/backends.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
+#include "tests/train/backends.h"
 
 using namespace lamina;
 using namespace lamina::test;

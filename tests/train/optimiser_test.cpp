@@ -10,10 +10,10 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
-#include "train/backends.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
+#include "tests/train/backends.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -6,14 +6,14 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
-#include "train/backends.h"
-#include "train/networks.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
+#include "tests/train/backends.h"
+#include "tests/train/networks.h"
 
 using namespace lamina;
 using namespace lamina::test;

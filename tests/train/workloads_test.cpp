@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "io/files.h"
 #include "lamina/data.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/numbers/values.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/values.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -9,13 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/plan.h"
-#include "support/backend.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,17 +1,17 @@
 // Choices by timing, on algorithms that take the time they are told.
 
-#include "tune/measure_in_turns.h"
+#include "lib/tune/measure_in_turns.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "io/files.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/cases/unit.h"
-#include "support/catch.h"
-#include "tune/measured_choices.h"
-#include "tune/race_backend.h"
+#include "lib/tune/measured_choices.h"
+#include "tests/io/files.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
+#include "tests/tune/race_backend.h"
 
 using namespace lamina;
 using namespace lamina::test;

@@ -1,11 +1,11 @@
 // A backend whose algorithms take the time that a test tells.
 
-#include "tune/race_backend.h"
+#include "tests/tune/race_backend.h"
 
 #include <cmath>
 #include <cstring>
 
-#include "tune/measure_in_turns.h"
+#include "lib/tune/measure_in_turns.h"
 
 namespace lamina::test {
 namespace {

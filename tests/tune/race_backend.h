@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/lowering.h"
-#include "support/queued_device.h"
+#include "lib/backends/lowering.h"
+#include "tests/support/queued_device.h"
 
 namespace lamina::test {
 

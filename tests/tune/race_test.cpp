@@ -1,10 +1,10 @@
 // Races of candidates whose times are known.
 
-#include "tune/race.h"
+#include "lib/tune/race.h"
 
 #include <algorithm>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -1,13 +1,13 @@
 // Medians with intervals: against a table that the Python side checks too, and how often they hold the true value.
 
-#include "tune/statistics.h"
+#include "lib/tune/statistics.h"
 
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 using Catch::Matchers::WithinULP;

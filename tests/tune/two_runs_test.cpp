@@ -1,12 +1,12 @@
 // The statistic of two runs that took no turns: against published critical values, and how often it holds.
 
-#include "tune/two_runs.h"
+#include "lib/tune/two_runs.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 
-#include "support/catch.h"
+#include "tests/support/catch.h"
 
 using namespace lamina;
 

@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bench/race/serve/convolution.h"
+#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
-#include "race/serve/convolution.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

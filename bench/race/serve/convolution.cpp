@@ -6,10 +6,10 @@
 #include <span>
 #include <sstream>
 
+#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

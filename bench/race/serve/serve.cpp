@@ -9,11 +9,11 @@
 #include <iostream>
 #include <map>
 
+#include "bench/measure/net_run.h"
 #include "bottleneck_stack.h"
 #include "convolution.h"
 #include "lamina/lamina.h"
 #include "lamina/nets.h"
-#include "measure/net_run.h"
 #include "network_files.h"
 #include "training.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/timing/samples.h"
 #include "lamina/device.h"
 #include "lamina/op.h"
-#include "timing/samples.h"
 
 namespace lamina::bench {
 

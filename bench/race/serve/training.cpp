@@ -2,9 +2,9 @@
 
 #include "training.h"
 
+#include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "lamina/lamina.h"
-#include "timing/stopwatch.h"
 
 namespace lamina::bench {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <variant>
 
-#include "../conv_tail.h"
-#include "../lowering.h"
 #include "common.h"
-#include "tune/measured_choices.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/backends/lowering.h"
+#include "lib/tune/measured_choices.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

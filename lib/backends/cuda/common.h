@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "../gpu_ops/gpu_ops.h"
-#include "../lowering.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/gpu_ops/gpu_ops.h"
+#include "lib/backends/lowering.h"
 #include "machine.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

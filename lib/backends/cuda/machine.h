@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "../../../kernels/common/stream.h"
+#include "kernels/common/stream.h"
 #include "lamina/backend.h"
 
 namespace lamina {

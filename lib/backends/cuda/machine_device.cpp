@@ -2,12 +2,12 @@
 
 #include <optional>
 
-#include "../../device/blas/blas_library.h"
-#include "../../device/cuda/cuda_device.h"
-#include "../../device/cuda/cuda_peak.h"
-#include "../../device/gpu.h"
-#include "../../device/math_environment.h"
 #include "lamina/error.h"
+#include "lib/device/blas/blas_library.h"
+#include "lib/device/cuda/cuda_device.h"
+#include "lib/device/cuda/cuda_peak.h"
+#include "lib/device/gpu.h"
+#include "lib/device/math_environment.h"
 #include "machine.h"
 
 namespace lamina::cuda {

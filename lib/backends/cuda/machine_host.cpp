@@ -4,10 +4,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "../../../kernels/host/device_memory.h"
-#include "../../device/blas/host_blas.h"
-#include "../../device/host/host_device.h"
+#include "kernels/host/device_memory.h"
 #include "lamina/error.h"
+#include "lib/device/blas/host_blas.h"
+#include "lib/device/host/host_device.h"
 #include "machine.h"
 
 namespace lamina::cuda_host {

@@ -1,9 +1,9 @@
 // An optimiser's update of all parameters of a plan.
 
-#include "../../../kernels/update.h"
+#include "kernels/update.h"
 
-#include "../update_numbers.h"
 #include "common.h"
+#include "lib/backends/update_numbers.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <variant>
 
-#include "../../device/math_environment.h"
-#include "../conv_tail.h"
-#include "../lowering.h"
-#include "conv/conv_algorithms.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/backends/cudnn/conv/conv_algorithms.h"
+#include "lib/backends/lowering.h"
+#include "lib/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {

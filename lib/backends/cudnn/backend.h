@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "library/session.h"
-#include "tune/measure_in_turns.h"
-#include "tune/measured_choices.h"
+#include "lib/backends/cudnn/library/session.h"
+#include "lib/tune/measure_in_turns.h"
+#include "lib/tune/measured_choices.h"
 
 namespace lamina::cudnn {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lamina/backend.h"
-#include "library/types.h"
+#include "lib/backends/cudnn/library/types.h"
 
 namespace lamina {
 class Blas;

@@ -6,16 +6,16 @@
 #include <string>
 #include <utility>
 
-#include "../../../kernels/conv/conv_fold.h"
-#include "../../../kernels/dropout.h"
-#include "../../../kernels/lstm/lstm.h"
-#include "../../../kernels/update.h"
-#include "../../device/blas/blas_library.h"
-#include "../../device/cuda/cuda_device.h"
-#include "../../device/cuda/cuda_peak.h"
-#include "../gpu_ops/gpu_ops.h"
-#include "../update_numbers.h"
+#include "kernels/conv/conv_fold.h"
+#include "kernels/dropout.h"
+#include "kernels/lstm/lstm.h"
+#include "kernels/update.h"
 #include "lamina/error.h"
+#include "lib/backends/gpu_ops/gpu_ops.h"
+#include "lib/backends/update_numbers.h"
+#include "lib/device/blas/blas_library.h"
+#include "lib/device/cuda/cuda_device.h"
+#include "lib/device/cuda/cuda_peak.h"
 #include "machine.h"
 
 namespace lamina::cudnn {

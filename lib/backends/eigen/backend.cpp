@@ -7,10 +7,10 @@
 
 #include <variant>
 
-#include "../conv_tail.h"
-#include "../lowering.h"
-#include "runtime/instruction_set.h"
-#include "runtime/peak.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/backends/eigen/runtime/instruction_set.h"
+#include "lib/backends/eigen/runtime/peak.h"
+#include "lib/backends/lowering.h"
 
 namespace lamina::eigen {
 namespace {

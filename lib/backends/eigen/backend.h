@@ -1,9 +1,9 @@
 #pragma once
 // The backend "eigen": every op on the host, in f32 and f64, on dense or pitched nchw tensors, by its own threads.
 
-#include "../../device/host/host_device.h"
-#include "runtime/common.h"
-#include "tune/measured_choices.h"
+#include "lib/backends/eigen/runtime/common.h"
+#include "lib/device/host/host_device.h"
+#include "lib/tune/measured_choices.h"
 
 namespace lamina::eigen {
 

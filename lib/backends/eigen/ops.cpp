@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "runtime/common.h"
+#include "lib/backends/eigen/runtime/common.h"
 
 namespace lamina::eigen {
 namespace {

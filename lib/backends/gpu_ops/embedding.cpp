@@ -1,6 +1,6 @@
 // Ids as rows of a table. The gradient of the table is dense.
 
-#include "../../../kernels/embedding.h"
+#include "kernels/embedding.h"
 
 #include <limits>
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../../kernels/common/stream.h"
-#include "../lowering.h"
+#include "kernels/common/stream.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/lowering.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

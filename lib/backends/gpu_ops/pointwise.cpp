@@ -1,6 +1,6 @@
 // Ops whose y is one function of x, element by element.
 
-#include "../../../kernels/pointwise.h"
+#include "kernels/pointwise.h"
 
 #include "gpu_ops.h"
 

@@ -1,6 +1,6 @@
 // The loss of a sigmoid, and its accuracy. The number of decisions that count is saved.
 
-#include "../../../kernels/loss/sigmoid_cross_entropy.h"
+#include "kernels/loss/sigmoid_cross_entropy.h"
 
 #include "gpu_ops.h"
 

@@ -1,6 +1,6 @@
 // The loss of a softmax over the channels of every pixel, and its accuracy.
 
-#include "../../../kernels/loss/softmax_cross_entropy.h"
+#include "kernels/loss/softmax_cross_entropy.h"
 
 #include "gpu_ops.h"
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "../../../kernels/timing/delay.h"
-#include "../gpu.h"
 #include "cuda_raii.h"
+#include "kernels/timing/delay.h"
 #include "lamina/error.h"
+#include "lib/device/gpu.h"
 #include "nvml.h"
 
 namespace lamina {

@@ -5,13 +5,13 @@
 #include <limits>
 #include <vector>
 
-#include "../blas/blas_library.h"
-#include "../gpu.h"
-#include "../math_environment.h"
 #include "cuda_check.h"
 #include "cuda_device.h"
 #include "cuda_peak.h"
 #include "lamina/error.h"
+#include "lib/device/blas/blas_library.h"
+#include "lib/device/gpu.h"
+#include "lib/device/math_environment.h"
 
 namespace lamina {
 namespace {

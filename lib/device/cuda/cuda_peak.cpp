@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "../../../kernels/timing/peak.h"
-#include "../peak_rate.h"
 #include "cuda_device.h"
+#include "kernels/timing/peak.h"
 #include "lamina/error.h"
+#include "lib/device/peak_rate.h"
 
 namespace lamina {
 namespace {

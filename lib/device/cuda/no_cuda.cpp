@@ -1,7 +1,7 @@
 // GPUs in a build without CUDA: always none.
 
-#include "../gpu.h"
 #include "lamina/error.h"
+#include "lib/device/gpu.h"
 
 namespace lamina {
 namespace {

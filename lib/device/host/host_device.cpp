@@ -15,7 +15,7 @@
 #endif
 
 #include "lamina/error.h"
-#include "support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina {
 namespace {

@@ -1,7 +1,7 @@
 // Concat, Split and Slice along the channels.
 
 #include "fold_or_refuse.h"
-#include "onnx/fold.h"
+#include "lib/onnx/fold.h"
 
 namespace lamina::onnx {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "onnx/importer.h"
+#include "lib/onnx/importer.h"
 
 namespace lamina::onnx {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "fold_or_refuse.h"
+#include "lib/onnx/fold.h"
 #include "lrn.h"
-#include "onnx/fold.h"
 
 namespace lamina::onnx {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
-#include "support/enumerators.h"
-#include "support/near.h"
-#include "support/shortest.h"
+#include "lib/support/enumerators.h"
+#include "lib/support/near.h"
+#include "lib/support/shortest.h"
 
 namespace lamina::planner {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "decisions.h"
 #include "lamina/error.h"
-#include "support/near.h"
+#include "lib/support/near.h"
 
 namespace lamina::planner {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "decisions.h"
-#include "support/rounding.h"
-#include "support/unit_memory.h"
+#include "lib/support/rounding.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "../decisions/layout.h"
+#include "lib/plan/decisions/layout.h"
 #include "memory.h"
 
 namespace lamina::planner {

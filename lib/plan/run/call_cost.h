@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "../decisions/units.h"
+#include "lib/plan/decisions/units.h"
 
 namespace lamina::planner {
 

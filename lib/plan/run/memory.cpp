@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::planner {
 

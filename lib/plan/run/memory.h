@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "../decisions/layout.h"
+#include "lib/plan/decisions/layout.h"
 
 #include "lamina/device.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lamina/error.h"
-#include "support/backend.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/backend.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lamina::test {
 

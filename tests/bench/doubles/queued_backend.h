@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "support/backend.h"
-#include "support/queued_device.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/backend.h"
+#include "tests/support/queued_device.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace lamina::test {
 

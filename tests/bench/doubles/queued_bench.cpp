@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "bench/doubles/queued_backend.h"
-#include "program.h"
+#include "bench/program.h"
+#include "tests/bench/doubles/queued_backend.h"
 
 int main(int argc, char** argv) {
   return lamina::bench::run_program(argc, argv, [](const std::string&, const lamina::BackendOptions&) {

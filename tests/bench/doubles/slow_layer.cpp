@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "bench/program.h"
 #include "lamina/lamina.h"
-#include "program.h"
-#include "support/wrapped_backend.h"
+#include "tests/support/wrapped_backend.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The functions of the table: one template, instantiated for each entry point.
 
-#include "cudnn/fakes/fake.h"
+#include "tests/cudnn/fakes/fake.h"
 
 #include <sstream>
 #include <type_traits>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cudnn/library/api.h"
 #include "lamina/op.h"
+#include "lib/backends/cudnn/library/api.h"
 
 namespace lamina::test {
 

@@ -1,11 +1,11 @@
 // A fake of cuDNN's graph API. Configurations, engines and knob choices are filled as the library fills them:
 // into descriptors that the caller made.
 
-#include "cudnn/fakes/fake_graph.h"
+#include "tests/cudnn/fakes/fake_graph.h"
 
 #include <cstring>
 
-#include "backends/cudnn/library/graph_types.h"
+#include "lib/backends/cudnn/library/graph_types.h"
 
 namespace lamina::test {
 namespace {

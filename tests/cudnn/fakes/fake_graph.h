@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cudnn/library/api.h"
+#include "lib/backends/cudnn/library/api.h"
 
 namespace lamina::test {
 

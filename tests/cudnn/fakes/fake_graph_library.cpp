@@ -1,6 +1,6 @@
 // The graph API of a file that claims to be a cuDNN: fake_graph.h by the exported names.
 
-#include "cudnn/fakes/fake_graph.h"
+#include "tests/cudnn/fakes/fake_graph.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -1,12 +1,12 @@
 // The host as the backend's machine.
 
-#include "cudnn/fakes/host_machine.h"
+#include "tests/cudnn/fakes/host_machine.h"
 
 #include <optional>
 
 #include "lamina/error.h"
 #if defined(LAMINA_CUDA_ON_HOST)
-#include "backends/gpu_ops/gpu_ops.h"
+#include "lib/backends/gpu_ops/gpu_ops.h"
 #endif
 
 namespace lamina::test {

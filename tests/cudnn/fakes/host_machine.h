@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/cudnn/backend.h"
-#include "cudnn/fakes/fake.h"
-#include "device/blas/blas.h"
-#include "device/blas/host_blas.h"
-#include "device/host/host_device.h"
+#include "lib/backends/cudnn/backend.h"
+#include "lib/device/blas/blas.h"
+#include "lib/device/blas/host_blas.h"
+#include "lib/device/host/host_device.h"
+#include "tests/cudnn/fakes/fake.h"
 
 namespace lamina::test {
 

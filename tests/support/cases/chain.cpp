@@ -1,13 +1,13 @@
 // Chains of ops: their stages, and the oracle's results and bounds over all of them.
 
-#include "support/cases/chain.h"
+#include "tests/support/cases/chain.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 namespace lamina::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "support/cases/unit.h"
+#include "tests/support/cases/unit.h"
 
 namespace lamina::test {
 

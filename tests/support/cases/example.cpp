@@ -1,13 +1,13 @@
 // Examples worked out by hand.
 
-#include "support/cases/example.h"
+#include "tests/support/cases/example.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 namespace lamina::test {
 namespace {

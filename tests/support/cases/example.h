@@ -1,7 +1,7 @@
 #pragma once
 // Examples worked out by hand: inputs and outputs as literals.
 
-#include "support/cases/unit.h"
+#include "tests/support/cases/unit.h"
 
 namespace lamina::test {
 

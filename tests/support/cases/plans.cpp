@@ -1,14 +1,14 @@
 // Plans for tests.
 
-#include "support/cases/plans.h"
+#include "tests/support/cases/plans.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "lamina/random.h"
-#include "support/backend.h"
-#include "support/cases/suite.h"
-#include "support/catch.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/suite.h"
+#include "tests/support/catch.h"
 
 namespace lamina::test {
 namespace {

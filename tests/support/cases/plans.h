@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lamina/plan.h"
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 

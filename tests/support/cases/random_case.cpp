@@ -1,9 +1,9 @@
 // Random single ops.
 
-#include "support/cases/random_case.h"
+#include "tests/support/cases/random_case.h"
 
 #include "lamina/error.h"
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 namespace {

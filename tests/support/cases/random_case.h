@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "support/cases/unit.h"
+#include "tests/support/cases/unit.h"
 
 namespace lamina::test {
 

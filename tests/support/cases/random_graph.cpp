@@ -1,6 +1,6 @@
 // Random networks.
 
-#include "support/cases/random_graph.h"
+#include "tests/support/cases/random_graph.h"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,7 @@
 // Random networks: every op, values read once to three times, joins, slices, chains that fuse and chains that do not.
 
 #include "lamina/graph.h"
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 

@@ -1,6 +1,6 @@
 // The suite that every backend runs.
 
-#include "support/cases/suite.h"
+#include "tests/support/cases/suite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "lamina/error.h"
-#include "support/backend.h"
-#include "support/cases/chain.h"
-#include "support/catch.h"
-#include "support/numbers/winograd_bounds.h"
+#include "tests/support/backend.h"
+#include "tests/support/cases/chain.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/winograd_bounds.h"
 
 namespace lamina::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "lamina/gradient_check.h"
-#include "support/cases/unit.h"
-#include "support/numbers/bounds.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/numbers/bounds.h"
 
 namespace lamina::test {
 

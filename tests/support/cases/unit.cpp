@@ -1,6 +1,6 @@
 // Runs one unit of work on a backend without a plan.
 
-#include "support/cases/unit.h"
+#include "tests/support/cases/unit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <numeric>
 #include <sstream>
 
-#include "support/catch.h"
-#include "support/guarded.h"
-#include "support/unit_memory.h"
+#include "lib/support/unit_memory.h"
+#include "tests/support/catch.h"
+#include "tests/support/guarded.h"
 
 namespace lamina::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lamina/backend.h"
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 namespace lamina::test {
 

@@ -1,14 +1,14 @@
 // How far a correct result may be from the exact one.
 
-#include "support/numbers/bounds.h"
+#include "tests/support/numbers/bounds.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "support/backend.h"
-#include "support/catch.h"
-#include "support/numbers/lstm_bounds.h"
-#include "support/numbers/winograd_bounds.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers/lstm_bounds.h"
+#include "tests/support/numbers/winograd_bounds.h"
 
 namespace lamina::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "support/cases/unit.h"
+#include "tests/support/cases/unit.h"
 
 namespace lamina::test {
 

@@ -1,6 +1,6 @@
 // An LSTM by its definition, with errors.
 
-#include "support/numbers/lstm_bounds.h"
+#include "tests/support/numbers/lstm_bounds.h"
 
 #include <algorithm>
 #include <array>

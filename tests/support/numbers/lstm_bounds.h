@@ -1,7 +1,7 @@
 #pragma once
 // An LSTM by its definition, in f64, with the error that each number may carry.
 
-#include "support/numbers/bounds.h"
+#include "tests/support/numbers/bounds.h"
 
 namespace lamina::test {
 

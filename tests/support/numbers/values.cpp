@@ -1,6 +1,6 @@
 // Input numbers of tests.
 
-#include "support/numbers/values.h"
+#include "tests/support/numbers/values.h"
 
 #include <cmath>
 #include <cstdlib>

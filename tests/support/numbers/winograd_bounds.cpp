@@ -1,6 +1,6 @@
 // The bounds of Winograd convolutions, by loops over what their tiles may read.
 
-#include "support/numbers/winograd_bounds.h"
+#include "tests/support/numbers/winograd_bounds.h"
 
 #include <algorithm>
 #include <cmath>

@@ -23,7 +23,7 @@
 #include <string>
 
 #include "lamina/op.h"
-#include "support/numbers/bounds.h"
+#include "tests/support/numbers/bounds.h"
 
 namespace lamina::test {
 

@@ -1,9 +1,9 @@
 #pragma once
 // A convolution as its algorithms see it, and the interface of each of them.
 
-#include "../../../../kernels/conv/conv_geometry.h"
-#include "../common.h"
 #include "conv_forward.h"
+#include "kernels/conv/conv_geometry.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

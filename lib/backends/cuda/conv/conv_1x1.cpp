@@ -1,6 +1,6 @@
 // Convolution by 1x1 kernels as a product read directly from the tensors: kernels/conv/conv_1x1.cu.
 
-#include "../../../../kernels/conv/conv_1x1.h"
+#include "kernels/conv/conv_1x1.h"
 
 #include <algorithm>
 

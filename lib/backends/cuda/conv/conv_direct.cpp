@@ -1,7 +1,7 @@
 // Convolution by its definition, and the code that all algorithms share.
 
-#include "../../../../kernels/conv/conv_direct.h"
-#include "../../../../kernels/bias.h"
+#include "kernels/conv/conv_direct.h"
+#include "kernels/bias.h"
 
 #include "conv.h"
 

@@ -2,9 +2,9 @@
 
 #include "conv_forward.h"
 
-#include "../../../../kernels/copy.h"
-#include "../../conv_tail.h"
-#include "support/rounding.h"
+#include "kernels/copy.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

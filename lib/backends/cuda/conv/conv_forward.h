@@ -2,9 +2,9 @@
 // What a convolution's forward pass reads and does besides its sums, the same for every algorithm. A batch norm that
 // follows in inference is folded: forward then reads a filter and a bias made by prepare.
 
-#include "../../../../kernels/conv/conv_fold.h"
-#include "../../../../kernels/conv/conv_geometry.h"
-#include "../common.h"
+#include "kernels/conv/conv_fold.h"
+#include "kernels/conv/conv_geometry.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "../../../../kernels/bias.h"
-#include "../../../../kernels/gemm/im2col.h"
-#include "../../../../kernels/pointwise.h"
-#include "../../../device/blas/blas.h"
 #include "conv.h"
-#include "support/rounding.h"
+#include "kernels/bias.h"
+#include "kernels/gemm/im2col.h"
+#include "kernels/pointwise.h"
+#include "lib/device/blas/blas.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,6 +1,6 @@
 // Convolution as a product whose factors are gathered from the image: kernels/conv/conv_implicit_gemm.cu.
 
-#include "../../../../kernels/conv/conv_implicit_gemm.h"
+#include "kernels/conv/conv_implicit_gemm.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "../../../../kernels/winograd/conv_winograd_4x4.h"
 #include "conv.h"
+#include "kernels/winograd/conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

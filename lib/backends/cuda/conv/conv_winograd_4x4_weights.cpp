@@ -1,9 +1,9 @@
 // The weight gradient of a convolution by Winograd's F(4x4, 3x3).
 
-#include "../../../../kernels/conv/conv_implicit_gemm.h"
-#include "../../../../kernels/winograd/conv_winograd_4x4.h"
 #include "conv.h"
 #include "conv_winograd_4x4.h"
+#include "kernels/conv/conv_implicit_gemm.h"
+#include "kernels/winograd/conv_winograd_4x4.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,11 +1,11 @@
 // y = sum of the inputs, and ReLU of it if the unit's tail has one. Every input's gradient is dy itself, or dy where
 // y > 0. If there are more inputs than one launch adds, further launches add the rest to y.
 
-#include "../../../../kernels/add.h"
+#include "kernels/add.h"
 
 #include <vector>
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,8 +1,8 @@
 // The mean of each window. Nothing is saved; backward reads only dy.
 
-#include "../../../../kernels/pool/average_pool.h"
+#include "kernels/pool/average_pool.h"
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 #include "windows_of.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

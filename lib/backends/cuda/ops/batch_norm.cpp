@@ -1,12 +1,12 @@
 // Batch normalisation, optionally with an Add and a ReLU after it: binds its kernels. Per channel, forward saves
 // the statistics and the exact factors of y.
 
-#include "../../../../kernels/batch_norm.h"
+#include "kernels/batch_norm.h"
 
 #include <utility>
 #include <variant>
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

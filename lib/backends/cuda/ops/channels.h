@@ -1,7 +1,7 @@
 #pragma once
 // Some channels of a tensor, as a tensor.
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,9 +1,9 @@
 // The inputs concatenated on the channel axis: one copy each. An input that a plan has placed inside y
 // is not copied.
 
-#include "../../../../kernels/copy.h"
-#include "../common.h"
 #include "channels.h"
+#include "kernels/copy.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,12 +1,12 @@
 // y = x * mask / (1 - rate). The mask is drawn from counters, so only its step is saved.
 
-#include "../../../../kernels/dropout.h"
+#include "kernels/dropout.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "../../../../kernels/copy.h"
-#include "../common.h"
+#include "kernels/copy.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

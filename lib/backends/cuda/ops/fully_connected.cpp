@@ -8,12 +8,12 @@
 
 #include <algorithm>
 
-#include "../../../../kernels/bias.h"
-#include "../../../../kernels/gemm/gemm.h"
-#include "../../../../kernels/pointwise.h"
-#include "../../../device/blas/blas.h"
-#include "../common.h"
-#include "support/rounding.h"
+#include "kernels/bias.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/pointwise.h"
+#include "lib/backends/cuda/common.h"
+#include "lib/device/blas/blas.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

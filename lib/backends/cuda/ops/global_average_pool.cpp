@@ -1,8 +1,8 @@
 // The mean of each plane. Nothing is saved; backward reads only dy.
 
-#include "../../../../kernels/pool/global_average_pool.h"
+#include "kernels/pool/global_average_pool.h"
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -1,8 +1,8 @@
 // Local response normalisation. Nothing is saved: backward recomputes the scale from x.
 
-#include "../../../../kernels/lrn.h"
+#include "kernels/lrn.h"
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

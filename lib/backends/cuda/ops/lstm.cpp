@@ -7,12 +7,12 @@
 // call for weights and x: the steps give the gradients of the gates' arguments as rows, the rest are products of them:
 // with x as rows, with h as rows, with the input weights.
 
-#include "../../../../kernels/lstm/lstm.h"
+#include "kernels/lstm/lstm.h"
 
-#include "../../../../kernels/bias.h"
-#include "../../../../kernels/gemm/gemm.h"
-#include "../../../support/scratch_allocator.h"
-#include "../common.h"
+#include "kernels/bias.h"
+#include "kernels/gemm/gemm.h"
+#include "lib/backends/cuda/common.h"
+#include "lib/support/scratch_allocator.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

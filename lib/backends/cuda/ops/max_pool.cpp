@@ -1,11 +1,11 @@
 // The maximum of each window. In training the position of the first maximum in its window is saved: one byte, or four
 // if a window has more than 256 cells.
 
-#include "../../../../kernels/pool/max_pool.h"
+#include "kernels/pool/max_pool.h"
 
 #include <cstdint>
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 #include "windows_of.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -1,8 +1,8 @@
 // Softmax over the channels of every pixel. The gradient is computed from y alone.
 
-#include "../../../../kernels/softmax.h"
+#include "kernels/softmax.h"
 
-#include "../common.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

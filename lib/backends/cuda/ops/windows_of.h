@@ -1,8 +1,8 @@
 #pragma once
 // A pooling op as its kernels see it.
 
-#include "../../../../kernels/pool/windows.h"
-#include "../common.h"
+#include "kernels/pool/windows.h"
+#include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 

@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "../../conv_tail.h"
-#include "../library/status.h"
 #include "conv_algorithms.h"
-#include "support/rounding.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/backends/cudnn/library/status.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "../../../device/math_environment.h"
-#include "../../conv_tail.h"
-#include "../library/status.h"
+#include "lib/backends/conv_tail.h"
+#include "lib/backends/cudnn/library/status.h"
+#include "lib/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 

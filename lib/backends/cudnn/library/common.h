@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../lowering.h"
 #include "call.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/lowering.h"
 #include "session.h"
 
 namespace lamina::cudnn {

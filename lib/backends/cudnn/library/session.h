@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "../machine.h"
 #include "call.h"
+#include "lib/backends/cudnn/machine.h"
 
 namespace lamina::cudnn {
 

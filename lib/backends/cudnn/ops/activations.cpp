@@ -1,6 +1,6 @@
 // ReLU, sigmoid and tanh by the library's activations.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 namespace {

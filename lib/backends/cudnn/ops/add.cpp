@@ -1,6 +1,6 @@
 // y = sum of the inputs. Every input's gradient is dy itself.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 namespace {

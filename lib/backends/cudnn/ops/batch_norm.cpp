@@ -1,8 +1,8 @@
 // Batch normalisation over the images and pixels of each channel, in the library's mode SPATIAL: the persistent mode
 // bounds the range of values. Its running variance is the unbiased one, as ours.
 
-#include "../library/common.h"
-#include "support/rounding.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

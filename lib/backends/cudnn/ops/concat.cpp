@@ -1,7 +1,7 @@
 // The inputs concatenated on the channel axis: copies with strides. An input that a plan has placed inside y is
 // not copied.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "../../../device/blas/blas.h"
-#include "../../../device/math_environment.h"
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/device/blas/blas.h"
+#include "lib/device/math_environment.h"
 
 namespace lamina::cudnn {
 namespace {

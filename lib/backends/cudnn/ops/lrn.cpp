@@ -1,6 +1,6 @@
 // y[c] = x[c] (k + alpha/size * sum of x^2 over a window of channels)^-beta. The library divides alpha by size as well.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <array>
 
-#include "../../../device/math_environment.h"
-#include "../../../support/scratch_allocator.h"
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
+#include "lib/device/math_environment.h"
+#include "lib/support/scratch_allocator.h"
 
 namespace lamina::cudnn {
 namespace {

@@ -1,7 +1,7 @@
 // Ops that the kernels of the backend cuda compute. The library lacks most of them; docs/cudnn.md says what it has of
 // the others, and why it is not used.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 

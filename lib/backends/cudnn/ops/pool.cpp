@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "../library/status.h"
-#include "support/rounding.h"
+#include "lib/backends/cudnn/library/status.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::cudnn {
 namespace {

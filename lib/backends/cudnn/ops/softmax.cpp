@@ -1,6 +1,6 @@
 // y = exp(x - max) / sum over the channels.
 
-#include "../library/common.h"
+#include "lib/backends/cudnn/library/common.h"
 
 namespace lamina::cudnn {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 

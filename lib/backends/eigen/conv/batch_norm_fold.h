@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "../gemm/gemm.h"
 #include "conv.h"
+#include "lib/backends/eigen/gemm/gemm.h"
 
 namespace lamina::eigen {
 

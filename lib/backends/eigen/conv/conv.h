@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "../gemm/columns.h"
-#include "../micro_kernels/micro_kernels.h"
-#include "../runtime/common.h"
+#include "lib/backends/eigen/gemm/columns.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/runtime/common.h"
 
 namespace lamina::eigen {
 

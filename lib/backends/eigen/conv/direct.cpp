@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "../gemm/strided.h"
 #include "batch_norm_fold.h"
 #include "conv.h"
+#include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {
 namespace {

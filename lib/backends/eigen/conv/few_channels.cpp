@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "../gemm/strided.h"
+#include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {
 namespace {

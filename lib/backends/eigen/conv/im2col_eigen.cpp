@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "../gemm/eigen_product.h"
-#include "../gemm/gemm.h"
-#include "../gemm/strided.h"
 #include "batch_norm_fold.h"
+#include "lib/backends/eigen/gemm/eigen_product.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "../gemm/column_product.h"
 #include "batch_norm_fold.h"
 #include "conv.h"
 #include "few_channels.h"
+#include "lib/backends/eigen/gemm/column_product.h"
 #include "residue_data.h"
 #include "subpixel.h"
 #include "weight_gradient_product.h"

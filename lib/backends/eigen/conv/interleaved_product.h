@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "../gemm/column_product.h"
+#include "lib/backends/eigen/gemm/column_product.h"
 
 namespace lamina::eigen {
 

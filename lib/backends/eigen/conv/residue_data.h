@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "../gemm/column_product.h"
 #include "conv.h"
 #include "interleaved_product.h"
+#include "lib/backends/eigen/gemm/column_product.h"
 
 namespace lamina::eigen {
 

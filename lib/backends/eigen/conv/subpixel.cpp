@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../gemm/strided.h"
+#include "lib/backends/eigen/gemm/strided.h"
 
 namespace lamina::eigen {
 

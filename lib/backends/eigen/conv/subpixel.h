@@ -9,8 +9,8 @@
 
 #include <cstddef>
 
-#include "../gemm/column_product.h"
 #include "conv.h"
+#include "lib/backends/eigen/gemm/column_product.h"
 
 namespace lamina::eigen {
 

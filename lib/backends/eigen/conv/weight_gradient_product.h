@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <span>
 
-#include "../gemm/columns.h"
-#include "../gemm/gemm.h"
-#include "../runtime/pool.h"
 #include "conv.h"
+#include "lib/backends/eigen/gemm/columns.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/runtime/pool.h"
 
 namespace lamina::eigen {
 

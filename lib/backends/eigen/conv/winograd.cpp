@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "../winograd/product.h"
-#include "../winograd/weight_gradient.h"
 #include "batch_norm_fold.h"
+#include "lib/backends/eigen/winograd/product.h"
+#include "lib/backends/eigen/winograd/weight_gradient.h"
 
 namespace lamina::eigen {
 namespace {

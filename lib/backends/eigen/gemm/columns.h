@@ -14,9 +14,9 @@
 #include <limits>
 #include <vector>
 
-#include "../../../support/rounding.h"
-#include "../micro_kernels/micro_kernels.h"
 #include "lamina/op.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::eigen {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../../../support/scratch_allocator.h"
+#include "lib/support/scratch_allocator.h"
 
 namespace lamina::eigen {
 

@@ -11,10 +11,10 @@
 #include <limits>
 #include <span>
 
-#include "../../../support/rounding.h"
-#include "../../../support/scratch_allocator.h"
-#include "../micro_kernels/micro_kernels.h"
-#include "../runtime/non_temporal.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
+#include "lib/support/rounding.h"
+#include "lib/support/scratch_allocator.h"
 
 namespace lamina::eigen {
 

@@ -2,7 +2,7 @@
 
 #include "backward.h"
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 

@@ -8,9 +8,9 @@
 
 #include <cstddef>
 
-#include "../../../support/scratch_allocator.h"
-#include "../runtime/pool.h"
 #include "forward.h"
+#include "lib/backends/eigen/runtime/pool.h"
+#include "lib/support/scratch_allocator.h"
 #include "problem.h"
 #include "weights.h"
 

@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-#include "../../../support/scratch_allocator.h"
-#include "../runtime/pool.h"
+#include "lib/backends/eigen/runtime/pool.h"
+#include "lib/support/scratch_allocator.h"
 #include "problem.h"
 #include "weights.h"
 

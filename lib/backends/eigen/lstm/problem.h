@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "../gemm/gemm.h"
-#include "../runtime/common.h"
-#include "../runtime/labels.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/runtime/common.h"
+#include "lib/backends/eigen/runtime/labels.h"
 
 namespace lamina::eigen {
 

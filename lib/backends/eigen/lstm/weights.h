@@ -1,8 +1,8 @@
 #pragma once
 // The weights of an LSTM as its products read them: packed once per pass, or once for all in inference.
 
-#include "../../../support/scratch_allocator.h"
-#include "../runtime/pool.h"
+#include "lib/backends/eigen/runtime/pool.h"
+#include "lib/support/scratch_allocator.h"
 #include "problem.h"
 
 namespace lamina::eigen {

@@ -1,7 +1,7 @@
 // y = sum of the inputs, and ReLU of it where the unit's tail says so. Every input's gradient is dy itself, or dy where
 // y > 0.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

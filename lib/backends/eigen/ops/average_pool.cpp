@@ -1,7 +1,7 @@
 // The mean of each window: columns first, summed over the window's rows as vectors, then along the row.
 
-#include "../../../support/rounding.h"
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/support/rounding.h"
 #include "window.h"
 
 namespace lamina::eigen {

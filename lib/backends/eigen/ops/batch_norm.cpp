@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "../runtime/elements.h"
-#include "../runtime/lanes.h"
-#include "../runtime/non_temporal.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/lanes.h"
+#include "lib/backends/eigen/runtime/non_temporal.h"
 
 namespace lamina::eigen {
 namespace {

@@ -1,7 +1,7 @@
 // The inputs one after the other on the channel axis. Where a plan has put an input in its place in y, nothing is
 // copied.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "../../../device/philox_words.h"
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/device/philox_words.h"
 
 namespace lamina::eigen {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "../runtime/elements.h"
-#include "../runtime/labels.h"
 #include "embedding.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/labels.h"
 
 namespace lamina::eigen {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <limits>
 
-#include "../runtime/labels.h"
 #include "embedding.h"
+#include "lib/backends/eigen/runtime/labels.h"
 
 namespace lamina::eigen {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <Eigen/Core>
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "../conv/conv.h"
-#include "../gemm/gemm.h"
+#include "lib/backends/eigen/conv/conv.h"
+#include "lib/backends/eigen/gemm/gemm.h"
 
 namespace lamina::eigen {
 namespace {

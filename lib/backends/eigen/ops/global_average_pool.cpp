@@ -1,6 +1,6 @@
 // The mean of each plane.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

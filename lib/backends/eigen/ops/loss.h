@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 

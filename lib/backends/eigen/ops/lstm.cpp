@@ -1,7 +1,7 @@
 // LSTM: a forward pass, and one backward pass that computes the gradients of weights and of x together.
 
-#include "../lstm/backward.h"
-#include "../lstm/forward.h"
+#include "lib/backends/eigen/lstm/backward.h"
+#include "lib/backends/eigen/lstm/forward.h"
 
 namespace lamina::eigen {
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "../../../support/rounding.h"
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/support/rounding.h"
 #include "window.h"
 
 namespace lamina::eigen {

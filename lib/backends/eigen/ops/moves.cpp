@@ -1,6 +1,6 @@
 // Ops that move elements and compute nothing: a constant border, channels in another order.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

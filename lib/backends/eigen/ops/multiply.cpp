@@ -1,6 +1,6 @@
 // y = x[0] x[1], the second of one shape with the first or one factor for each plane.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

@@ -1,7 +1,7 @@
 // Ops whose y is one function of x, element by element: ReLU, sigmoid, tanh, clip, hard sigmoid, hard swish, SiLU.
 
-#include "../micro_kernels/activation_kernels.h"
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/micro_kernels/activation_kernels.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

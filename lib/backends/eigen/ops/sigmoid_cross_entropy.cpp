@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../runtime/labels.h"
 #include "exponentials.h"
+#include "lib/backends/eigen/runtime/labels.h"
 #include "loss.h"
 
 namespace lamina::eigen {

@@ -1,6 +1,6 @@
 // Some channels of x. The gradient is dy there and zero elsewhere.
 
-#include "../runtime/elements.h"
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {

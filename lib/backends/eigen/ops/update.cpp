@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "../runtime/elements.h"
-#include "../runtime/lanes.h"
+#include "lib/backends/eigen/runtime/elements.h"
+#include "lib/backends/eigen/runtime/lanes.h"
 
 namespace lamina::eigen {
 namespace {

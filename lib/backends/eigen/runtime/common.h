@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "../../lowering.h"
 #include "instruction_set.h"
 #include "lamina/backend.h"
 #include "lamina/error.h"
+#include "lib/backends/lowering.h"
 #include "pool.h"
 
 namespace lamina::eigen {

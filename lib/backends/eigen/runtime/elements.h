@@ -7,8 +7,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../../../support/rounding.h"
 #include "common.h"
+#include "lib/support/rounding.h"
 
 /// Before a loop whose iterations are independent; operands may still be the same memory, index by
 /// index.

@@ -10,10 +10,10 @@
 #include <cpuid.h>
 #endif
 
-#include "../../../device/host/host_device.h"
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
-#include "tune/race.h"
+#include "lib/device/host/host_device.h"
+#include "lib/tune/race.h"
 
 namespace lamina::eigen {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../micro_kernels/micro_kernels.h"
-#include "../micro_kernels/register_sums.h"
 #include "lamina/backend.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/micro_kernels/register_sums.h"
 
 namespace lamina {
 struct InstructionSetKey;

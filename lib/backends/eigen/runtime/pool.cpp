@@ -21,9 +21,9 @@
 #include <sched.h>
 #endif
 
-#include "../../../support/busy_guard.h"
 #include "cpu_affinity.h"
 #include "lamina/error.h"
+#include "lib/support/busy_guard.h"
 
 namespace lamina::eigen {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "../../../support/rounding.h"
+#include "lib/support/rounding.h"
 
 namespace lamina::eigen {
 

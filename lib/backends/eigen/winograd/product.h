@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../runtime/pool.h"
+#include "lib/backends/eigen/runtime/pool.h"
 #include "tiles.h"
 
 namespace lamina::eigen {

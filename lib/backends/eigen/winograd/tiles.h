@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "../gemm/columns.h"
-#include "../gemm/gemm.h"
-#include "../micro_kernels/micro_kernels.h"
+#include "lib/backends/eigen/gemm/columns.h"
+#include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
 
 namespace lamina::eigen {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../runtime/pool.h"
+#include "lib/backends/eigen/runtime/pool.h"
 #include "tiles.h"
 
 namespace lamina::eigen {
