@@ -10,7 +10,6 @@ model whose batch norms are kept, logits 1e-9 and every parameter's gradient 1e-
 Needs torch, torchvision, onnx, onnxruntime and onnxscript; skipped without.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -19,9 +18,8 @@ import sys
 import tempfile
 import warnings
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "race"), str(ROOT / "bench" / "race" / "peers")]
-import pythons  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "torch"))
+import comparison  # noqa: E402
 
 MODULES = "torch, torchvision, onnx, onnxruntime, onnxscript, numpy"
 try:
@@ -104,13 +102,6 @@ def parameters_by_node(model):
     return names
 
 
-def gap(ours, theirs):
-    """Largest difference over the largest value; NaN does not pass."""
-    largest = float(numpy.abs(theirs).max())
-    difference = float(numpy.abs(ours.reshape(theirs.shape) - theirs).max()) / (largest or 1.0)
-    return difference if difference == difference else float("inf")
-
-
 def check_gradients(name, dump, folder, batch=4, extent=96):
     net, x = network(name), images(name, batch, extent)
     model = folder / "model.onnx"
@@ -129,33 +120,33 @@ def check_gradients(name, dump, folder, batch=4, extent=96):
     if sorted(names.values()) != sorted(theirs):
         print(f"{name:16}the file's parameters are not PyTorch's: FAIL")
         return False
-    worst, where = max((gap(ours[f"gradient.{node}"], theirs[its]), its) for node, its in names.items())
-    logits = gap(ours["y"], y.detach().numpy())
+    worst, where = max((comparison.difference(ours[f"gradient.{node}"], theirs[its]), its) for node, its in names.items())
+    logits = comparison.difference(ours["y"], y.detach().numpy())
     good = worst <= GRADIENTS and logits <= EXACT
     print(f"{name:16}f64     gradients  {worst:8.1e}  bound {GRADIENTS:.1e}  {len(names)} tensors, worst {where}; logits "
           f"{logits:.1e}  {'ok' if good else 'FAIL'}", flush=True)
     return good
 
 
+def check(name, options):
+    """All of one network."""
+    good = True
+    with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
+        for exporter in ("legacy", "dynamo"):
+            good = check_logits(name, exporter, options.program, pathlib.Path(folder) / exporter) and good
+        if options.dump and name in WITH_GRADIENTS:
+            good = check_gradients(name, options.dump, pathlib.Path(folder) / "gradients") and good
+    return good
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True, help="onnx_cases")
+    parser = comparison.parser(__doc__, "onnx_cases")
     parser.add_argument("--dump", help="torch_dump: also gradients")
     parser.add_argument("--nets", default=",".join([*TORCHVISION, *ZOO]), help="joined by commas")
-    parser.add_argument("--python", help="where this one lacks packages: an interpreter that has them")
-    options = parser.parse_args()
-    if torch is None:
-        pythons.start_again(options.python, MODULES)
+    options = comparison.parse(parser, MODULES, there=torch is not None)
     os.environ["TORCH_LOGS"] = "-all"
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}", flush=True)
-    good = True
-    for name in options.nets.split(","):
-        with tempfile.TemporaryDirectory(prefix="lamina-onnx-") as folder:
-            for exporter in ("legacy", "dynamo"):
-                good = check_logits(name, exporter, options.program, pathlib.Path(folder) / exporter) and good
-            if options.dump and name in WITH_GRADIENTS:
-                good = check_gradients(name, options.dump, pathlib.Path(folder) / "gradients") and good
-    return 0 if good else 1
+    return comparison.status(check(name, options) for name in options.nets.split(","))
 
 
 if __name__ == "__main__":

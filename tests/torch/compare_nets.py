@@ -12,19 +12,15 @@ agrees with the truth. f32 gradients of whole networks are not compared: a ReLU 
 changes them for any correct program.
 """
 
-import argparse
 import copy
 import os
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/race"), os.path.join(HERE, "../../bench/race/peers")]
-import pythons
+import comparison
 
 try:
-    import numpy
     import torch
     import torchvision
 
@@ -70,14 +66,6 @@ def run_torch(net, mode, dtype, x, dy):
     return {name: tensor.numpy() for name, tensor in out.items()}
 
 
-def difference(ours, theirs):
-    """Largest difference over the largest value; NaN and zero tensors do not pass."""
-    theirs = theirs.reshape(ours.shape)
-    largest = float(numpy.abs(theirs).max())
-    gap = float(numpy.abs(ours - theirs).max()) / largest if largest > 0 else float("inf")
-    return gap if gap == gap else float("inf")
-
-
 def worst(ours, theirs, prefixes):
     """The tensor that differs most among those whose names start so: (difference, name)."""
     names = [name for name in theirs if name.startswith(prefixes)]
@@ -85,7 +73,7 @@ def worst(ours, theirs, prefixes):
     surplus = [name for name in ours if name.startswith(prefixes) and name not in theirs]
     if lacking or surplus:
         return float("inf"), f"names differ: {', '.join((lacking + surplus)[:3])}"
-    return max(((difference(ours[name], theirs[name]), name) for name in names), default=(0.0, "-"))
+    return max(((comparison.difference(ours[name], theirs[name]), name) for name in names), default=(0.0, "-"))
 
 
 def checks(mode, dtype, ours, theirs, exact):
@@ -101,8 +89,13 @@ def checks(mode, dtype, ours, theirs, exact):
         yield what, count, *worst(ours, theirs, prefixes), max(bound, 2 * own)
 
 
-def compare(name, arguments, folder):
+def compare(name, arguments):
     """Prints lines of the table; whether all of them hold."""
+    with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
+        return compare_in(folder, name, arguments)
+
+
+def compare_in(folder, name, arguments):
     net = reference(name)
     weights, data, result = (os.path.join(folder, file) for file in ("weights", "data", "result"))
     safetensors_file.write(weights, {key: tensor.numpy() for key, tensor in net.state_dict().items()})
@@ -125,22 +118,14 @@ def compare(name, arguments, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True, help="torch_dump")
+    parser = comparison.parser(__doc__, "torch_dump")
     parser.add_argument("--nets", default=",".join(TORCHVISION + OWN), help="joined by commas")
     parser.add_argument("--batch", type=int, default=2)
     parser.add_argument("--image", type=int, default=224)
-    parser.add_argument("--python", help="where this one lacks torch: an interpreter with torch and torchvision")
-    arguments = parser.parse_args()
-    if torch is None:
-        pythons.start_again(arguments.python, "torch, torchvision, numpy")
+    arguments = comparison.parse(parser, "torch, torchvision, numpy", there=torch is not None)
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, batch {arguments.batch}, "
           f"image {arguments.image}", flush=True)
-    good = True
-    for name in arguments.nets.split(","):
-        with tempfile.TemporaryDirectory(prefix="lamina-torch-") as folder:
-            good = compare(name, arguments, folder) and good
-    return 0 if good else 1
+    return comparison.status(compare(name, arguments) for name in arguments.nets.split(","))
 
 
 if __name__ == "__main__":

@@ -5,16 +5,12 @@
 The optimisers are those of make_training.py: PyTorch's own where its formula is Keras'.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "../../bench/race"), os.path.join(HERE, "../../bench/race/peers"),
-                os.path.join(HERE, "../data/goldens")]
-import pythons
+import comparison
 
 try:
     import numpy
@@ -67,8 +63,7 @@ def compare(name, arguments):
         losses, params = torch_losses(name, file)
         ours = numpy.array(file["losses"])
         gap = float(numpy.abs(ours - losses).max())
-        worst = max(float(numpy.abs(numpy.array(file["final." + key]).reshape(p.shape) - p).max() / numpy.abs(p).max())
-                    for key, p in params.items())
+        worst = max(comparison.difference(numpy.array(file["final." + key]), p) for key, p in params.items())
         moved = max(float(numpy.abs(numpy.array(file["initial." + key]).reshape(p.shape) - p).max())
                     for key, p in params.items())
     good = gap <= 1e-9 and worst <= 1e-7 and moved > 1e-3 and ours[-10:].mean() < ours[0]
@@ -78,19 +73,12 @@ def compare(name, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True, help="torch_train")
+    parser = comparison.parser(__doc__, "torch_train")
     parser.add_argument("--workloads", default=",".join(WORKLOADS), help="joined by commas")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--python", help="where this one lacks torch: an interpreter with torch")
-    arguments = parser.parse_args()
-    if torch is None:
-        pythons.start_again(arguments.python, "torch, numpy")
+    arguments = comparison.parse(parser, "torch, numpy", there=torch is not None)
     print(f"torch {torch.__version__}", flush=True)
-    good = True
-    for name in arguments.workloads.split(","):
-        good = compare(name, arguments) and good
-    return 0 if good else 1
+    return comparison.status(compare(name, arguments) for name in arguments.workloads.split(","))
 
 
 if __name__ == "__main__":
