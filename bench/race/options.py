@@ -111,6 +111,27 @@ def check_device_options(parser, arguments):
         parser.error(f"--torch: none of {arguments.torch} is in the layouts {arguments.layouts} (--layouts)")
 
 
+def check_trainings(parser, arguments):
+    """Refuses what is of other races, before defaults are filled in."""
+    if not 0 < arguments.share <= 1:
+        parser.error("--share is above 0, and at most 1")
+    if not arguments.trainings:
+        arguments.retries = 3 if arguments.retries is None else arguments.retries
+        return
+    if arguments.layers:
+        parser.error("--trainings races epochs, and --layers convolutions; leave out one of the two")
+    if arguments.retries:
+        parser.error("--retries: an epoch that is run again would be the next one; leave it out")
+    arguments.retries = 0
+    if arguments.device == "cpu":
+        return
+    for flag in ("precision", "torch", "ours", "compile_seconds"):
+        if getattr(arguments, flag) is not None:
+            parser.error(f"--{flag} is of a race of networks; leave it out, or --trainings")
+    if arguments.keras:
+        parser.error("--keras is of a race on the processor; leave out --device")
+
+
 def check_peers(parser, arguments):
     """Refuses peers that do not go with the rest."""
     if arguments.peers != "torch" and (arguments.on_device or arguments.layers or arguments.trainings):
@@ -171,8 +192,8 @@ def parser_of(description):
     parser.add_argument("--others", type=number,
                         help="cores that other processes may use during a pass (default: "
                              f"{race.DISTURBED_CORES}, on a GPU {DEVICE_DEFAULTS['others']})")
-    parser.add_argument("--retries", type=whole(0), default=3,
-                        help="how often a disturbed pass is run again at most (default: %(default)s)")
+    parser.add_argument("--retries", type=whole(0),
+                        help="how often a disturbed pass is run again at most (default: 3; of --trainings 0)")
     parser.add_argument("--memory", choices=("yes", "no", "only"), default="yes",
                         help="whether peaks of memory are measured; only: and no times (default: %(default)s)")
     add_device_options(parser.add_argument_group("races on a GPU"))
@@ -194,10 +215,7 @@ def parse(description, arguments=None):
     if arguments.layers and arguments.limit is not None:
         parser.error("--limit is held against the totals of networks, which --layers does not race; leave out one of "
                      "the two")
-    if arguments.trainings and (arguments.layers or arguments.device != "cpu"):
-        parser.error("--trainings races on the processor, without --layers and --device; leave out the others")
-    if not 0 < arguments.share <= 1:
-        parser.error("--share is above 0, and at most 1")
+    check_trainings(parser, arguments)
     arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else
                                       "results/peer_trainings.json" if arguments.trainings else "results/peers.json")
     if arguments.layers and "bottleneck_stack" in arguments.nets.split(","):

@@ -1,5 +1,5 @@
 """The race of trainings by epochs: Lamina, PyTorch eager and compiled, and Keras train the same workload on the same
-batches, an epoch at a time, in turns."""
+batches, an epoch at a time, in turns. On a GPU: Lamina's backends, each against the faster of PyTorch's two."""
 
 import os
 import shutil
@@ -17,52 +17,76 @@ VARIANTS = ("eager", "compiled")
 
 
 class Team:
-    """Every side of one workload; the children and their files end with the `with` block. A peer that fails is left out,
-    with a line in `failures`; where Lamina fails, the race ends."""
+    """Every side of one workload; the children and their files end with the `with` block. Who fails is left out, with a
+    line in `failures`; on the processor the race ends where Lamina fails."""
 
     def __init__(self, workload, peers, arguments):
         self.workload, self.arguments = workload, arguments
         self.workers, self.subjects, self.versions, self.failures = [], [], {}, []
         self.folder = tempfile.mkdtemp(prefix="lamina-race-")
         try:
-            config = {"training": workload, "share": arguments.share, "threads": arguments.threads,
-                      "epochs": arguments.samples + 1, "files": self.folder}
-            ours = self.start("lamina", workers.serve_command(arguments.program, **config))
-            self.facts = ours.ask("facts epoch nchw")
-            self.add(ours, "lamina", "eigen")
+            self.facts = None  # of our first, which also writes the files
+            for backend in arguments.backends.split(",") if arguments.on_device else ("eigen",):
+                self.trying(f"lamina/{backend}" if arguments.on_device else "lamina", lambda name, backend=backend:
+                            self.add_ours(name, backend))
             for name, command in peers:
-                full = [*command[:2], workload, self.folder, str(self.facts["batch"]), str(arguments.threads),
-                        *command[2:]]
-                try:
-                    self.add(self.start(name, full), name, name.replace(" ", "-"))
-                except workers.WorkerError as error:
-                    self.leave_out(name, "start", error)
+                self.trying(name, lambda name, command=command: self.add_peer(name, command))
         except BaseException as fault:
             self.__exit__(type(fault))
             raise
 
+    def trying(self, name, add):
+        try:
+            add(name)
+        except workers.WorkerError as error:
+            self.failed(name, "start", error)
+
+    def add_ours(self, name, backend):
+        given = self.arguments
+        config = {"training": self.workload, "share": given.share, "threads": given.threads, "backend": backend}
+        if given.on_device:
+            config["device"] = given.device_number
+        if self.facts is None:
+            config |= {"epochs": given.samples + 1, "files": self.folder}
+        ours = self.start(name, workers.serve_command(given.program, **config))
+        self.facts = ours.ask("facts epoch nchw")
+        self.add(ours, "lamina", backend, name)
+
+    def add_peer(self, name, command):
+        if self.facts is None:
+            raise workers.WorkerError("no side of ours has written the batches", refused=True)
+        full = [*command[:2], self.workload, self.folder, str(self.facts["batch"]), str(self.arguments.threads),
+                *command[2:]]
+        if not self.arguments.on_device:
+            self.add(self.start(name, full), name, name.replace(" ", "-"))
+            return
+        full.append("cpu" if self.arguments.device == "rehearsal" else f"cuda:{self.arguments.device_number}")
+        self.add(self.start(name, full), name.partition(" ")[0], name.replace(" ", "-"), name)
+
     def start(self, name, command):
-        worker = workers.Worker(name, command, self.arguments.threads)
+        worker = workers.Worker(name, command, self.arguments.threads,
+                                self.arguments.patience if self.arguments.on_device else None)
         self.workers.append(worker)
         return worker
 
-    def add(self, worker, name, backend):
-        self.versions[name] = worker.versions
-        self.subjects.append(workers.Subject(worker, name, backend, "nchw"))
+    def add(self, worker, peer, backend, name=None):
+        """On a GPU a peer's subjects are its variants, of which the faster counts."""
+        subject = workers.Subject(worker, peer, backend, "nchw", variant=name.partition(" ")[2] if name else "")
+        subject.name = name or peer
+        self.versions[subject.name] = worker.versions
+        self.subjects.append(subject)
 
-    def leave_out(self, name, stage, error):
+    def failed(self, name, stage, error):
+        if name == "lamina":
+            raise error
         self.failures.append({"net": self.workload, "name": name, "layout": "", "stage": stage, "reason": str(error),
                               "refused": error.refused})
 
-    def race(self):
+    def race(self, reading=dict):
         """The subjects that ran all rounds, and their samples."""
-        def failed(subject, error):
-            if subject.peer == "lamina":
-                raise error
-            self.leave_out(subject.name, "race", error)
-
         samples = race.race(self.subjects, "epoch", self.arguments.samples, self.arguments.others,
-                            self.arguments.retries, failed)
+                            self.arguments.retries, lambda subject, error: self.failed(subject.name, "race", error),
+                            reading)
         kept = [k for k, its in enumerate(samples) if its is not None]
         return [self.subjects[k] for k in kept], [samples[k] for k in kept]
 
@@ -99,18 +123,20 @@ def rows_of(team, subject, samples):
     return found
 
 
-def run(arguments, file):
-    """Races every workload; the file is written anew after each. Returns the lines of the table."""
+def run(arguments, file, device=None):
+    """Races every workload; the file is written anew after each. Returns the lines of the table. `device`: the GPU."""
     context = rows.context("compare", threads=arguments.threads, peers={})
+    if device is not None:
+        context |= {"gpu": device.facts, "no_readings": device.reason}
     found, lines, failures = [], [], []
     peers = peers_of(arguments)
-    print(table.HEADER, flush=True)
+    print(table.HEADER if device is None else table.DEVICE_HEADER, flush=True)
     for workload in arguments.trainings.split(","):
         with Team(workload, peers, arguments) as team:
-            subjects, samples = team.race()
-            new = race.judge(workload, "epoch", subjects, samples, by_processor_time=True)
+            subjects, samples = team.race(dict if device is None else device.read)
+            new = race.judge(workload, "epoch", subjects, samples, by_processor_time=device is None)
             for line in new:
-                table.show(line)
+                (table.show if device is None else table.show_on_device)(line)
             losses = ", ".join(f"{subject.name} {its[-1]['loss']:.4f}" for subject, its in zip(subjects, samples))
             print(f"{'':18}loss after {arguments.samples + 1} epochs: {losses}", flush=True)
             for line in team.failures:
@@ -121,4 +147,6 @@ def run(arguments, file):
             context["peers"] |= team.versions
             file.write(context, found, comparison=lines, failures=failures)
     print(f"Rows and ratios: {file.path}")
+    if not lines:
+        raise workers.WorkerError("no ratio could be made; the lines above say who was left out, and why")
     return lines

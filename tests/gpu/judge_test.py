@@ -13,8 +13,10 @@ from unittest import mock
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.join(HERE, "../../bench/gpu/runner")
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
+sys.path[:0] = [os.path.join(HERE, "../../bench", folder) for folder in ("gpu", "race")]
 
+import options  # noqa: E402
+import trainings  # noqa: E402
 from runner import judge, machine, program, slowest, steps, summary, text  # noqa: E402
 from runner.process import Ended  # noqa: E402
 
@@ -297,8 +299,19 @@ class Plan(unittest.TestCase):
         for step_ in steps.all_steps(self.target):
             if step_.kind == "peers":
                 words = dict(zip(step_.command, step_.command[1:]))
-                self.assertLess(float(words["--compile_seconds"]) + float(words["--patience"]), step_.time_limit())
+                compiling = float(words.get("--compile_seconds", 0))
+                self.assertLess(compiling + float(words["--patience"]), step_.time_limit())
                 self.assertLess(step_.time_limit(), 600)  # of one command
+
+    def test_each_of_the_six_trainings_is_raced_in_the_second_rank(self):
+        found = {step_.name: step_ for step_ in steps.all_steps(self.target)}
+        for workload in trainings.WORKLOADS:
+            step_ = found[f"train/{workload} beside PyTorch"]
+            self.assertEqual((step_.part, step_.rank, step_.kind), ("B", 2, "peers"))
+            words = [word.replace("@work@", "/tmp") for word in step_.command[3:]]
+            words[words.index("--program") + 1] = sys.executable
+            given = options.parse("", words)
+            self.assertEqual((given.trainings, given.backends), (workload, "cuda,cudnn:/a"))
 
     def test_the_commands_name_the_cudnn_that_was_found(self):
         found = {step.name: step for step in steps.all_steps(self.target)}
@@ -373,6 +386,14 @@ class Page(unittest.TestCase):
         self.assertEqual(rows, [["n", "cudnn", "tf32", "graph", "of forward, of total",
                                  "1.00 / 4.00: 0.25 (0.10 to 0.90)", "", "2.00 / 4.00: 0.50 (0.10 to 0.90)", ""]])
         self.assertEqual(len(head), len(rows[0]))
+
+    def test_trainings_have_a_table_of_their_own(self):
+        line = {"net": "mnist_mlp", "pass": "epoch", "precision": "f32", "backend": "cuda", "variant": "", "peer": "torch",
+                "peer_variant": "eager", "ms": 1.0, "peer_ms": 2.0, "ratio": 0.5, "low": 0.4, "high": 0.6}
+        records = {"race": {"comparison": [line]}}
+        self.assertEqual(summary.ratio_rows(records)[1], [])
+        self.assertEqual(summary.ratio_rows(records, summary.EPOCHS)[1],
+                         [["mnist_mlp", "cuda", "f32", "", "eager", "1.00 / 2.00: 0.50 (0.40 to 0.60)"]])
 
     def test_options_have_defaults_that_pass_their_own_checks(self):
         options = program.parse([], "/pack")

@@ -18,8 +18,11 @@ if sys.argv[1:2] == ["-c"]:
     print("9.9")
     sys.exit(0)
 seconds, words = float(os.environ["FAKE_SECONDS"]), sys.argv[1:]
-name = "lamina" if words[0] == "serve" else words[-1]
-if name != "lamina":
+if words[0] == "serve":
+    config = json.loads(words[1])
+    name = "lamina/" + config["backend"] if "device" in config else "lamina"
+else:
+    name = words[5]
     seconds *= {"eager": 2, "compiled": 4}[name]
 with open(os.environ["FAKE_LOG"], "a") as log:
     log.write(json.dumps([name, words]) + "\\n")
@@ -94,6 +97,33 @@ class Trainings(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("out of memory", done.stderr)
 
+    def test_on_a_device_each_backend_races_the_faster_variant_of_pytorch(self):
+        words = ("--trainings", "mnist_mlp", "--device", "rehearsal", "--backends", "cuda-host,cuda")
+        done, result, log = self.run_race(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(line["lamina"], line["pass"], line["peer"], line["peer_variant"], line["ratio"])
+                          for line in result["comparison"]],
+                         [(f"lamina/{backend}", "epoch", "torch", "eager", 0.5) for backend in ("cuda-host", "cuda")])
+        started = [words for name, words in log if isinstance(words, list)]
+        first, second = (json.loads(words[1]) for words in started[:2])
+        self.assertEqual((first["backend"], second["backend"], first["device"]), ("cuda-host", "cuda", 0))
+        self.assertIn("files", first)
+        self.assertNotIn("files", second)  # one side writes the batches
+        self.assertEqual([words[2:] for words in started[2:]],
+                         [[first["files"], "32", str(first["threads"]), variant, "cpu"] for variant in ("eager", "compiled")])
+        self.assertEqual({row["key"]["backend"] for row in result["benchmarks"]},
+                         {"cuda-host", "cuda", "torch-eager", "torch-compiled"})
+
+    def test_a_backend_that_fails_on_a_device_is_left_out(self):
+        words = ("--trainings", "mnist_mlp", "--device", "rehearsal", "--backends")
+        done, result, _ = self.run_race(*words, "cuda-host,cuda", fails="lamina/cuda")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([(one["name"], one["stage"]) for one in result["failures"]], [("lamina/cuda", "race")])
+        self.assertEqual([line["lamina"] for line in result["comparison"]], ["lamina/cuda-host"])
+        done = self.run_race(*words, "cuda", fails="lamina/cuda")[0]
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no ratio", done.stderr)
+
     def test_a_ratio_above_the_limit_is_a_failure(self):
         self.assertEqual(self.run_race("--trainings", "mnist_mlp", "--limit", "0.6")[0].returncode, 0)
         done = self.run_race("--trainings", "mnist_mlp", "--limit", "0.4")[0]
@@ -102,7 +132,9 @@ class Trainings(unittest.TestCase):
 
     def test_options_that_do_not_go_together_are_refused(self):
         for words in (("--trainings", "mnist_mlq"), ("--trainings", "mnist_mlp", "--layers"),
-                      ("--trainings", "mnist_mlp", "--share", "0")):
+                      ("--trainings", "mnist_mlp", "--share", "0"), ("--trainings", "mnist_mlp", "--retries", "1"),
+                      ("--trainings", "mnist_mlp", "--device", "cuda", "--precision", "f32"),
+                      ("--trainings", "mnist_mlp", "--device", "cuda", "--keras", "python3")):
             done = subprocess.run([sys.executable, "-B", COMPARE, *words], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 2, words)
 

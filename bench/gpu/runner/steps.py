@@ -12,6 +12,7 @@ from typing import Tuple
 PARTS = {"A": "right?", "B": "fast?", "C": "why?"}
 NETS = ("resnet50", "alexnet", "vgg16", "inception_v1", "vgg19", "resnet18", "resnet34", "resnet101", "resnet152",
         "resnet200")
+TRAININGS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 FIRST = 3  # of NETS: what a short run has
 WORK = "@work@"  # in a command: the step's own empty folder
 
@@ -133,22 +134,32 @@ def rows(target, name, part, rank, seconds, pattern, backend, *flags):
                  f"--benchmark_out={WORK}/bench.json", *flags), needs)
 
 
-def race(target, name, net, rank, seconds, theirs, compiling=0):
-    """A step of bench/race/compare, whose children are a process for each variant of either side. `compiling`: seconds
-    for what PyTorch compiles, of which one answer may take all."""
+def compare(target, name, rank, seconds, words, patience, limit):
+    """A step of bench/race/compare, whose children are a process for each variant of either side."""
     if target.rehearsal:
-        how = ("rehearsal", "--backends", "cuda-host", "--precision", "f32", "--ours", "plain", "--batch", "2",
-               "--samples", "2", "--threads", "1")
+        how = ("rehearsal", "--backends", "cuda-host", "--samples", "2", "--threads", "1")
     else:
-        backends = f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda"
-        how = ("cuda", "--backends", backends, "--precision", "f32,tf32", "--samples", "9",
-               "--retries", "1")  # in a container the others' cores are the whole machine's
+        how = ("cuda", "--backends", f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda", "--samples", "9")
     return Step(name, "B", rank, seconds, "peers",
-                (target.torch, "-B", os.path.join(target.root, "race/compare"), "--nets", net, "--device", *how,
-                 "--modes", "training,inference", "--memory", "no", "--torch", theirs, "--python", target.torch,
-                 "--program", target.program("lamina_bench.sh"), "--compile_seconds", str(compiling), "--patience",
-                 str(compiling or 75), "--out", f"{WORK}/peers.json"), ("device", "torch"),
-                limit=900 if target.rehearsal else max(330, compiling + 2 * seconds))
+                (target.torch, "-B", os.path.join(target.root, "race/compare"), "--device", *how, *words, "--python",
+                 target.torch, "--program", target.program("lamina_bench.sh"), "--patience", str(patience), "--out",
+                 f"{WORK}/peers.json"), ("device", "torch"), limit=900 if target.rehearsal else limit)
+
+
+def race(target, name, net, rank, seconds, theirs, compiling=0):
+    """Passes of a network. `compiling`: seconds for what PyTorch compiles, of which one answer may take all."""
+    how = (("--precision", "f32", "--ours", "plain", "--batch", "2") if target.rehearsal else
+           ("--precision", "f32,tf32", "--retries", "1"))  # in a container the others' cores are the whole machine's
+    return compare(target, name, rank, seconds, ("--nets", net, *how, "--modes", "training,inference", "--memory", "no",
+                                                 "--torch", theirs, "--compile_seconds", str(compiling)),
+                   compiling or 75, max(330, compiling + 2 * seconds))
+
+
+def race_of_epochs(target, workload, rank, seconds):
+    """Epochs of a training, with a part of its synthetic set."""
+    share = "0.0043" if target.rehearsal else "0.0512"  # whole batches
+    return compare(target, f"train/{workload} beside PyTorch", rank, seconds,
+                   ("--trainings", workload, "--share", share, "--training_variants", "eager"), 75, 330)
 
 
 def part_b(target):
@@ -161,6 +172,8 @@ def part_b(target):
         yield race(target, f"beside PyTorch: {net}", net, rank, 90 if large else 50, "eager+benchmark")
     for i, net in enumerate(() if target.rehearsal else head):
         yield race(target, f"beside compiled PyTorch: {net}", net, 2 if i < 1 else 3, 180, compiled, compiling=180)
+    for workload in TRAININGS[:1] if target.rehearsal == "whole" else () if target.rehearsal else TRAININGS:
+        yield race_of_epochs(target, workload, 2, 45)
     variants = (("strict", (), 1), ("CUDA graphs", ("--cuda_graph",), 1), ("TF32", ("--math=tf32",), 2),
                 ("TF32, CUDA graphs", ("--math=tf32", "--cuda_graph"), 2))
     for variant, flags, rank in variants[:1] if target.rehearsal else variants:

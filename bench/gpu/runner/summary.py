@@ -6,7 +6,7 @@ from . import steps, text
 
 STATES = ("passed", "failed", "crashed", "not available", "left out", "interrupted", "killed")
 NAMED = 8  # steps that are named where one reason holds for all
-PASSES = ("forward", "backward", "total", "inference")
+PASSES, EPOCHS = ("forward", "backward", "total", "inference"), ("epoch",)
 FILES = (("results.json", "every step"), ("logs.txt", "what they printed"), ("tables.txt", "ledgers, frontiers"),
          ("ncu.txt", "Nsight Compute"), ("bench.jsonl.gz", "samples of lamina_bench"),
          ("peers.jsonl.gz", "samples of the races"))
@@ -24,24 +24,24 @@ def cell(line):
     return f"{line['ms']:.2f} / {line['peer_ms']:.2f}: {line['ratio']:.2f} ({line['low']:.2f} to {line['high']:.2f})"
 
 
-def ratio_rows(records):
-    """A row for each network, backend, precision and peer. Of our variants (with CUDA graphs or without) it is the
+def ratio_rows(records, passes=PASSES):
+    """A row for each network, backend, precision and peer that has one of the passes. Of our variants (with CUDA graphs or without) it is the
     faster in total; peers.jsonl.gz has all."""
     sides = {}
     for record in records.values():
-        for line in record.get("comparison") or []:
+        for line in (one for one in record.get("comparison") or [] if one["pass"] in passes):
             backend = line["backend"].partition(":")[0]  # a cuDNN's folder may be in it
             key = (line["net"], backend, line["precision"], line["peer"])
             sides.setdefault(key, {}).setdefault(line["variant"], {})[line["pass"]] = line
     rows = []
     for key, variants in sides.items():
-        best = min(variants, key=lambda name: next((variants[name][what]["ms"] for what in ("total", "inference")
+        best = min(variants, key=lambda name: next((variants[name][what]["ms"] for what in ("total", "inference", "epoch")
                                                     if what in variants[name]), float("inf")))
         lines = variants[best]
-        theirs = dict.fromkeys(filter(None, (lines[what].get("peer_variant") for what in PASSES if what in lines)))
+        theirs = dict.fromkeys(filter(None, (lines[what].get("peer_variant") for what in passes if what in lines)))
         rows.append([*key[:3], best, ", ".join(theirs),
-                     *(cell(lines[what]) if what in lines else "" for what in PASSES)])
-    return ["network", "backend", "precision", "variant", "PyTorch", *PASSES], rows
+                     *(cell(lines[what]) if what in lines else "" for what in passes)])
+    return ["network", "backend", "precision", "variant", "PyTorch", *passes], rows
 
 
 def median_rows(records):
@@ -111,6 +111,9 @@ def page(chosen, results):
     lines += ["", "## Beside PyTorch", ""]
     lines += ["ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster", ""]
     lines += table(head, rows) if rows else ["No network was raced."]
+    head, rows = ratio_rows(records, EPOCHS)
+    if rows:
+        lines += ["", "## Trainings beside PyTorch", "", *table(head, rows)]
     head, rows = median_rows(records)
     if rows:
         lines += ["", "## Training passes by lamina_bench, median ms", "", *table(head, rows)]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Trains a workload in PyTorch, for a race by epochs: usage
-torch_training.py WORKLOAD FOLDER BATCH THREADS eager|compiled
+torch_training.py WORKLOAD FOLDER BATCH THREADS eager|compiled [cpu|cuda:N]
 
 Compiled: forward, loss and backward by torch.compile, and the optimiser's step as well. Optimisers are PyTorch's own,
-fused or over all parameters at once where it has that.
+fused or over all parameters at once where it has that. On a GPU the samples of an epoch are there before it begins, TF32
+is off, and cudnn.benchmark is on.
 """
 
 import os
@@ -13,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import torch
+import torch_settings
 import training_worker
 from torch_nets import trainings
 
@@ -28,9 +30,9 @@ def optimiser(name, params):
 
 
 class Training:
-    def __init__(self, name, folder, batch, variant):
-        self.name, self.batch, self.files = name, batch, training_worker.Files(folder)
-        self.params = trainings.parameters(self.files.initial(), torch.float32)
+    def __init__(self, name, folder, batch, variant, device):
+        self.name, self.batch, self.files, self.device = name, batch, training_worker.Files(folder), device
+        self.params = trainings.parameters(self.files.initial(), torch.float32, device)
         self.optimiser = optimiser(name, list(self.params.values()))
         self.loss, self.update = self.plain_loss, self.optimiser.step
         if variant == "compiled":
@@ -44,11 +46,11 @@ class Training:
 
     def prepare(self, epoch):
         x, labels = self.files.epoch(epoch)
-        self.x = trainings.inputs(self.name, x, torch.float32).split(self.batch)
-        self.labels = torch.tensor(labels).long().split(self.batch)
+        self.x = trainings.inputs(self.name, x, torch.float32).to(self.device).split(self.batch)
+        self.labels = torch.tensor(labels).long().to(self.device).split(self.batch)
 
     def run(self):
-        total = torch.zeros(())
+        total = torch.zeros((), device=self.device)
         for x, labels in zip(self.x, self.labels):
             self.optimiser.zero_grad(set_to_none=True)
             loss = self.loss(x, labels)
@@ -59,11 +61,14 @@ class Training:
 
 
 def main():
-    name, folder, batch, threads, variant = sys.argv[1:]
+    name, folder, batch, threads, variant, *device = sys.argv[1:]
+    device = device[0] if device else "cpu"
     torch.set_num_threads(int(threads))
     torch.manual_seed(0)
-    training_worker.serve({"torch": torch.__version__, "python": sys.version.split()[0], "threads": int(threads)},
-                          lambda: Training(name, folder, int(batch), variant))
+    greeting = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": int(threads)}
+    if device != "cpu":
+        greeting |= torch_settings.Variant("eager+benchmark", "f32", device).apply()
+    training_worker.serve(greeting, lambda: Training(name, folder, int(batch), variant, device))
 
 
 if __name__ == "__main__":

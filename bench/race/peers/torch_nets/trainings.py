@@ -10,13 +10,13 @@ import torch.nn.functional as F
 CLIP = 1e-7  # of probabilities in losses, as Keras has it
 
 
-def parameters(arrays, dtype):
+def parameters(arrays, dtype, device="cpu"):
     """Tensors to be trained of a file's arrays: vectors, and matrices of all but convolutions."""
     def shaped(key, value):
         if "bias" in key:
             return value.flatten()
         return value if key.startswith("conv") else value.flatten(1)
-    return {key: shaped(key, torch.tensor(array, dtype=dtype)).contiguous().requires_grad_(True)
+    return {key: shaped(key, torch.tensor(array, dtype=dtype, device=device)).contiguous().requires_grad_(True)
             for key, array in arrays.items()}
 
 
