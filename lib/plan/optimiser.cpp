@@ -18,15 +18,17 @@ struct Entry {
   NamedOptimiser of;
 };
 
-const std::array<Entry, 9>& entries() {
-  static const std::array<Entry, 9> all = {{
+const std::array<Entry, 11>& entries() {
+  static const std::array<Entry, 11> all = {{
       {"sgd", {Sgd{}, 1e-3}},
       {"rmsprop", {RmsProp{}, 1e-2}},
+      {"adagrad", {Adagrad{}, 1e-2}},
       {"adadelta", {Adadelta{}, 1}},
       {"adam", {Adam{}, 1e-3}},
       {"adamw", {AdamW{}, 1e-3}},
       {"keras_sgd", {KerasSgd{}, 1e-2}},
       {"keras_rmsprop", {RmsProp{.rho = 0.9}, 1e-3}},
+      {"keras_adagrad", {Adagrad{.epsilon = 1e-8}, 1e-2}},
       {"keras_adadelta", {Adadelta{.rho = 0.95, .epsilon = 1e-8}, 1}},
       {"keras_adam", {KerasAdam{}, 1e-3}},
   }};
@@ -70,6 +72,7 @@ struct Check {
   void operator()(const Sgd& op) const { check_momentum(op), demand_decay(op.weight_decay); }
   void operator()(const KerasSgd& op) const { check_momentum(op); }
   void operator()(const RmsProp& op) const { check_mean(op); }
+  void operator()(const Adagrad& op) const { demand_epsilon(op.epsilon), demand_decay(op.weight_decay); }
   void operator()(const Adadelta& op) const { check_mean(op); }
   void operator()(const Adam& op) const { check_adam(op), demand_decay(op.weight_decay); }
   void operator()(const AdamW& op) const { check_adam(op), demand_decay(op.weight_decay); }
@@ -91,6 +94,9 @@ struct ToText {
   std::string operator()(const Sgd& op) const { return sgd("sgd", op).with("weight_decay", op.weight_decay).text(); }
   std::string operator()(const KerasSgd& op) const { return sgd("keras_sgd", op).text(); }
   std::string operator()(const RmsProp& op) const { return mean("rmsprop", op); }
+  std::string operator()(const Adagrad& op) const {
+    return Text{"adagrad"}.with("epsilon", op.epsilon).with("weight_decay", op.weight_decay).text();
+  }
   std::string operator()(const Adadelta& op) const { return mean("adadelta", op); }
   std::string operator()(const Adam& op) const { return adam("adam", op).with("weight_decay", op.weight_decay).text(); }
   std::string operator()(const AdamW& op) const {
@@ -156,6 +162,8 @@ std::vector<std::string_view> state_names(const Optimiser& optimiser) {
           return {"velocity"};
         } else if constexpr (std::is_same_v<T, RmsProp>) {
           return {"mean_square"};
+        } else if constexpr (std::is_same_v<T, Adagrad>) {
+          return {"sum_of_squares"};
         } else if constexpr (std::is_same_v<T, Adadelta>) {
           return {"mean_square", "mean_square_update"};
         } else {

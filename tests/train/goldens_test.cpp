@@ -30,6 +30,8 @@ std::vector<Case> cases() {
           {"nesterov", nesterov, constant_rate(0.05)},
           {"rmsprop", RmsProp{}, constant_rate(0.01)},
           {"keras_rmsprop", named_optimiser("keras_rmsprop").optimiser, constant_rate(0.01)},
+          {"adagrad", Adagrad{.weight_decay = 0.01}, inverse_time(0.1, 0.02)},
+          {"keras_adagrad", named_optimiser("keras_adagrad").optimiser, constant_rate(0.1)},
           {"adadelta", Adadelta{}, constant_rate(1)},
           {"keras_adadelta", named_optimiser("keras_adadelta").optimiser, constant_rate(1)},
           {"adam", Adam{}, constant_rate(0.01)},
@@ -59,7 +61,8 @@ TEST_CASE("100 steps under every optimiser have PyTorch's losses to 1e-9") {
     Device& device = backend->device();
     for (const Case& c : cases()) {
       // Of the slower kernels one case for each rule.
-      if (name != "eigen" && !std::set<std::string>{"nesterov", "rmsprop", "adadelta", "clipped"}.contains(c.name))
+      if (name != "eigen" &&
+          !std::set<std::string>{"nesterov", "rmsprop", "adagrad", "adadelta", "clipped"}.contains(c.name))
         continue;
       Options options;
       options.dtype = DType::f64;

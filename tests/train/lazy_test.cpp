@@ -61,7 +61,8 @@ bool named(const Values& gradient, std::size_t row) {
 }
 
 const std::vector<Optimiser>& optimisers() {
-  static const std::vector<Optimiser> all = {Sgd{}, RmsProp{}, Adadelta{}, Adam{}, KerasAdam{.epsilon = 1e-3}};
+  static const std::vector<Optimiser> all = {Sgd{},      RmsProp{}, Adagrad{},
+                                             Adadelta{}, Adam{},    KerasAdam{.epsilon = 1e-3}};
   return all;
 }
 
@@ -124,7 +125,7 @@ TEST_CASE("a gradient that is NaN updates its row lazily too, and added gradient
   }
 }
 
-TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam and sparse SGD to 1e-9") {
+TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam, sparse SGD and Adagrad to 1e-9") {
   const TensorFile golden = read_safetensors(std::string(LAMINA_TEST_DATA) + "/goldens/lazy_training.safetensors");
   const Values &ids = golden.at("ids").values, &labels = golden.at("labels").values;
   constexpr std::size_t steps = 100, batches = 10, batch = 8, words = 6;
@@ -142,7 +143,7 @@ TEST_CASE("100 steps with lazy updates have the losses of PyTorch's SparseAdam a
     const auto backend = make_or_skip(name);
     Device& device = backend->device();
     for (const Run& run : {Run{"sparse_adam", KerasAdam{}, 0.05, true}, Run{"sparse_sgd", Sgd{}, 0.5, true},
-                           Run{"dense_adam", KerasAdam{}, 0.05, false}}) {
+                           Run{"sparse_adagrad", Adagrad{}, 0.1, true}, Run{"dense_adam", KerasAdam{}, 0.05, false}}) {
       Options options = lazy(run.optimiser);
       if (!run.lazily) options.table_updates = TableUpdates::dense;
       Plan plan(graph, *backend, options);

@@ -57,6 +57,10 @@ struct Formula {
     const double G = g + o.weight_decay * e.p, a = o.rho * e.a + (1 - o.rho) * G * G;
     return {e.p - rate * G / (std::sqrt(a) + o.epsilon), a, 0};
   }
+  Element operator()(const Adagrad& o) const {
+    const double G = g + o.weight_decay * e.p, a = e.a + G * G;
+    return {e.p - rate * G / (std::sqrt(a) + o.epsilon), a, 0};
+  }
   Element operator()(const Adadelta& o) const {
     const double G = g + o.weight_decay * e.p, a = o.rho * e.a + (1 - o.rho) * G * G;
     const double u = G * std::sqrt(e.b + o.epsilon) / std::sqrt(a + o.epsilon);
@@ -89,6 +93,8 @@ const std::vector<Optimiser>& optimisers() {
       KerasSgd{.momentum = 0.8, .nesterov = true},
       RmsProp{.weight_decay = 0.1},
       RmsProp{.rho = 0.9},
+      Adagrad{},
+      Adagrad{.epsilon = 0.1, .weight_decay = 0.1},
       Adadelta{},
       Adadelta{.rho = 0.95, .epsilon = 1e-8, .weight_decay = 0.1},
       Adam{},

@@ -127,8 +127,8 @@ struct Lowered {
 ///                d = decay d + gain u^2
 ///     adam       m = decay m + gain G;  v = decay2 v + gain2 G^2;  p -= rate m / (sqrt(v) root_scale + epsilon)
 ///
-/// The first state is v, a or m, the second d or v. Without a first state, sgd is p -= rate gain G. No state may share
-/// memory with another tensor.
+/// The first state is v, a or m, the second d or v. Without a first state, sgd is p -= rate gain G. Adagrad is rmsprop
+/// with decay 1 and gain 1. No state may share memory with another tensor.
 struct Update {
   enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
   Rule rule = Rule::sgd;

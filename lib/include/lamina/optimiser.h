@@ -41,6 +41,14 @@ struct RmsProp {
   bool operator==(const RmsProp&) const = default;
 };
 
+/// a = a + g^2;  p -= rate g / (sqrt(a) + epsilon). Keras has the same formula with epsilon 1e-8. PyTorch's `lr_decay`
+/// and Keras' `decay` are inverse_time().
+struct Adagrad {
+  double epsilon = 1e-10;
+  double weight_decay = 0;
+  bool operator==(const Adagrad&) const = default;
+};
+
 /// a = rho a + (1 - rho) g^2;  u = g sqrt(d + epsilon) / sqrt(a + epsilon);  p -= rate u;  d = rho d + (1 - rho) u^2.
 /// Keras has the same formula with rho 0.95 and epsilon 1e-8.
 struct Adadelta {
@@ -84,7 +92,7 @@ struct KerasAdam {
 enum class TableUpdates : std::uint8_t { dense, lazy };
 LAMINA_API std::string_view to_string(TableUpdates);
 
-using Optimiser = std::variant<Sgd, KerasSgd, RmsProp, Adadelta, Adam, AdamW, KerasAdam>;
+using Optimiser = std::variant<Sgd, KerasSgd, RmsProp, Adagrad, Adadelta, Adam, AdamW, KerasAdam>;
 
 /// An optimiser with the defaults of its source, and the learning rate that the source starts with.
 struct NamedOptimiser {
@@ -92,8 +100,8 @@ struct NamedOptimiser {
   double learning_rate;
 };
 
-/// "sgd", "rmsprop", "adadelta", "adam", "adamw" as in PyTorch; "keras_sgd", "keras_rmsprop", "keras_adadelta",
-/// "keras_adam" as in Keras. Throws UsageError with near names.
+/// "sgd", "rmsprop", "adagrad", "adadelta", "adam", "adamw" as in PyTorch; "keras_sgd", "keras_rmsprop",
+/// "keras_adagrad", "keras_adadelta", "keras_adam" as in Keras. Throws UsageError with near names.
 LAMINA_API NamedOptimiser named_optimiser(std::string_view name);
 LAMINA_API std::vector<std::string> optimiser_names();
 
@@ -101,8 +109,8 @@ LAMINA_API std::vector<std::string> optimiser_names();
 LAMINA_API std::string to_string(const Optimiser&);
 
 /// Last part of the names of an optimiser's state: a block as large as the parameters for each.
-/// Sgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adadelta: "mean_square", "mean_square_update";
-/// Adam: "mean", "mean_square".
+/// Sgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adagrad: "sum_of_squares"; Adadelta:
+/// "mean_square", "mean_square_update"; Adam: "mean", "mean_square".
 LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
 
 /// Throws UsageError, with the reason, for an optimiser whose lazy updates are none: a momentum moves, and a weight

@@ -28,6 +28,17 @@ struct Factors {
   }
 
   Update operator()(const RmsProp& op) const { return mean_square(Update::Rule::rmsprop, op); }
+
+  Update operator()(const Adagrad& op) const {
+    Update u;
+    u.rule = Update::Rule::rmsprop;
+    u.rate = rate;
+    u.decay = 1;
+    u.epsilon = op.epsilon;
+    u.weight_decay = op.weight_decay;
+    return u;
+  }
+
   Update operator()(const Adadelta& op) const { return mean_square(Update::Rule::adadelta, op); }
 
   Update operator()(const Adam& op) const {

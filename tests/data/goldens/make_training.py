@@ -60,6 +60,8 @@ CASES = {
     "nesterov": lambda p: optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01),
     "rmsprop": lambda p: optim.RMSprop(p, lr=0.01),
     "keras_rmsprop": lambda p: optim.RMSprop(p, lr=0.01, alpha=0.9, eps=1e-8),
+    "adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.02, weight_decay=0.01),
+    "keras_adagrad": lambda p: optim.Adagrad(p, lr=0.1, eps=1e-8),
     "adadelta": lambda p: optim.Adadelta(p, lr=1.0),
     "keras_adadelta": lambda p: optim.Adadelta(p, lr=1.0, rho=0.95, eps=1e-8),
     "adam": lambda p: optim.Adam(p, lr=0.01),
@@ -104,6 +106,7 @@ def lazy_losses(name, table, w, b, ids, labels):
     table, w, b = (p.clone().requires_grad_(True) for p in (table, w, b))
     optimisers = {"sparse_adam": [optim.SparseAdam([table], lr=0.05), KerasAdam([w, b], lr=0.05)],
                   "sparse_sgd": [optim.SGD([table], lr=0.5), optim.SGD([w, b], lr=0.5)],
+                  "sparse_adagrad": [optim.Adagrad([table], lr=0.1), optim.Adagrad([w, b], lr=0.1)],
                   "dense_adam": [KerasAdam([table, w, b], lr=0.05)]}[name]
     out = []
     for step in range(STEPS):
@@ -126,7 +129,7 @@ def write_lazy():
     labels = torch.randint(5, (BATCHES, BATCH), generator=numbers.generator)
     start = list(tensors.values())
     tensors |= {"ids": ids.double(), "labels": labels.double()}
-    for name in ("sparse_adam", "sparse_sgd", "dense_adam"):
+    for name in ("sparse_adam", "sparse_sgd", "sparse_adagrad", "dense_adam"):
         tensors["losses." + name] = lazy_losses(name, *start, ids, labels)
     write(HERE / "lazy_training.safetensors", tensors)
 
