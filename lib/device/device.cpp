@@ -85,6 +85,14 @@ void for_each_element(const Tensor& tensor, Move&& move) {
   }
 }
 
+/// Writes the elements of one image to where its span starts.
+template <class Element, class Host>
+void place(Element* to, const Tensor& tensor, std::span<const Host> from, int n) {
+  const Host* const image = from.data() + n * tensor.shape.image();
+  for_each_element(tensor,
+                   [&](std::int64_t dense, std::int64_t placed) { to[placed] = convert<Element>(image[dense]); });
+}
+
 template <class Host>
 void upload_values(Device& device, const Tensor& to, std::span<const Host> from) {
   check("upload", from.size(), to);
@@ -101,10 +109,7 @@ void upload_values(Device& device, const Tensor& to, std::span<const Host> from)
       const Span span = image_span(to, n);
       const std::size_t bytes = staged.size() * sizeof(Element);
       if (to.layout == Layout::nhwc && !to.dense()) device.download(staged.data(), base + span.first, bytes);
-      const Host* const image = from.data() + n * to.shape.image();
-      for_each_element(to, [&](std::int64_t dense, std::int64_t placed) {
-        staged[static_cast<std::size_t>(placed)] = convert<Element>(image[dense]);
-      });
+      place(staged.data(), to, from, n);
       device.upload(base + span.first, staged.data(), bytes);
     }
   });
@@ -138,11 +143,24 @@ std::unique_ptr<Captured> Device::capture(const std::function<void()>&) {
   throw Unsupported("this device cannot record work and repeat it; a CUDA device can (backend cuda or cudnn)");
 }
 
+std::unique_ptr<Staging> Device::staging(std::size_t) { return nullptr; }
+
 void Device::hold(double) { throw Unsupported("this device has no queue to hold: longest_hold() is 0"); }
 
 void upload(Device& device, const Tensor& to, std::span<const float> from) { upload_values(device, to, from); }
 void upload(Device& device, const Tensor& to, std::span<const double> from) { upload_values(device, to, from); }
 void download(Device& device, std::span<float> to, const Tensor& from) { download_values(device, to, from); }
 void download(Device& device, std::span<double> to, const Tensor& from) { download_values(device, to, from); }
+
+void write_elements(void* to_host, const Tensor& tensor, std::span<const float> from) {
+  check("write_elements", from.size(), tensor);
+  if (!tensor.dense())
+    throw UsageError("write_elements: the tensor has a pitch of " + std::to_string(tensor.pitch) +
+                     "; copy to it by upload(), or take a dense one");
+  with_element("write_elements", tensor.dtype, [&]<class Element>(Element) {
+    for (int n = 0; n < tensor.shape.n; ++n)
+      place(static_cast<Element*>(to_host) + image_span(tensor, n).first, tensor, from, n);
+  });
+}
 
 }  // namespace lamina

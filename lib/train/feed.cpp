@@ -33,12 +33,8 @@ Inputs inputs_of(const Graph& graph) {
   return inputs;
 }
 
-Feed::Feed(const Plan& plan, const Inputs& inputs, const Source& source)
-    : to_samples_(plan.input(inputs.samples)),
-      to_labels_(plan.input(inputs.labels)),
-      samples_(static_cast<std::size_t>(to_samples_.shape.count())),
-      labels_(static_cast<std::size_t>(to_labels_.shape.n)) {
-  Shape wanted = to_samples_.shape;
+void check_fits(const Plan& plan, const Inputs& inputs, const Source& source) {
+  Shape wanted = plan.input(inputs.samples).shape;
   wanted.n = 1;
   if (source.shape() != wanted)
     throw UsageError("graph " + plan.graph().name() + " takes samples of " + to_string(wanted) +
@@ -52,7 +48,12 @@ Feed::Feed(const Plan& plan, const Inputs& inputs, const Source& source)
                      " classes, and the source has " + std::to_string(source.classes()));
 }
 
-void Feed::give(Device& device, const Batch& batch) {
+Feed::Feed(const Plan& plan, const Inputs& inputs)
+    : uploads_(plan.backend().device(), plan.input(inputs.samples), plan.input(inputs.labels)),
+      samples_(static_cast<std::size_t>(plan.input(inputs.samples).shape.count())),
+      labels_(static_cast<std::size_t>(plan.input(inputs.labels).shape.n)) {}
+
+void Feed::give(const Batch& batch) {
   std::span<const float> samples = batch.x, labels = batch.labels;
   if (labels.size() < labels_.size()) {
     std::fill(std::copy(samples.begin(), samples.end(), samples_.begin()), samples_.end(), 0.0F);
@@ -60,8 +61,7 @@ void Feed::give(Device& device, const Batch& batch) {
     samples = samples_;
     labels = labels_;
   }
-  upload(device, to_samples_, samples);
-  upload(device, to_labels_, labels);
+  uploads_.give(samples, labels);
 }
 
 Scores::Scores(Device& device, DType dtype, std::int64_t batches)

@@ -7,6 +7,7 @@
 
 #include "lamina/batches.h"
 #include "lamina/train.h"
+#include "uploads.h"
 
 namespace lamina::training {
 
@@ -18,15 +19,18 @@ struct Inputs {
 /// Throws UsageError unless the graph is one that Trainer documents.
 Inputs inputs_of(const Graph&);
 
-/// Uploads batches to a plan. A batch that is not full is filled up with zeros, whose label is -1.
+/// Throws UsageError if the source does not fit the plan.
+void check_fits(const Plan&, const Inputs&, const Source&);
+
+/// Brings batches to a plan. A batch that is not full is filled up with zeros, whose label is -1.
 class Feed {
  public:
-  Feed(const Plan&, const Inputs&, const Source&);  ///< throws UsageError if the source does not fit the plan
-  void give(Device&, const Batch&);
+  Feed(const Plan&, const Inputs&);
+  void give(const Batch&);
   int batch() const { return static_cast<int>(labels_.size()); }
 
  private:
-  Tensor to_samples_, to_labels_;
+  Uploads uploads_;
   std::vector<float> samples_, labels_;  // of a batch that is not full
 };
 

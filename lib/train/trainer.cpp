@@ -112,8 +112,8 @@ struct Trainer::Body {
   struct Evaluation {
     Plan plan;
     Feed feed;
-    Evaluation(const Graph& graph, const Plan& training, const Inputs& inputs, const Source& source)
-        : plan(graph, training.backend(), evaluation_options(training)), feed(plan, inputs, source) {}
+    Evaluation(const Graph& graph, const Plan& training, const Inputs& inputs)
+        : plan(graph, training.backend(), evaluation_options(training)), feed(plan, inputs) {}
   };
   struct Validation {
     Loader loader;
@@ -140,15 +140,17 @@ struct Trainer::Body {
         backend(b),
         inputs(inputs_of(graph)),
         plan(graph, b, training_options(options)),
-        feed(plan, inputs, source),
+        feed(plan, inputs),
         loader(source, loader_options(options, feed.batch())),
         scores(b.device(), plan.options().dtype, loader.batches()) {
+    check_fits(plan, inputs, source);
     check_last_batch(plan.graph(), loader, feed.batch());
     description = describe(plan, options, loader, feed.batch());
     fill_parameters(plan, options);
     if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) resume();
     if (options.validation == nullptr) return;
-    evaluation.emplace(plan.graph(), plan, inputs, *options.validation);
+    check_fits(plan, inputs, *options.validation);
+    evaluation.emplace(plan.graph(), plan, inputs);
     validation = validation_of(*options.validation);
   }
 
@@ -185,7 +187,7 @@ struct Trainer::Body {
   }
 
   void step(const Batch& batch) {
-    feed.give(backend.device(), batch);
+    feed.give(batch);
     plan.forward();
     scores.keep(backend, plan.output(), batch.number);
     set_output_gradient(batch.shape.n);
@@ -217,7 +219,7 @@ struct Trainer::Body {
     with.plan.parameters_changed();
     on.loader.start(0);
     while (const Batch* batch = on.loader.next()) {
-      with.feed.give(backend.device(), *batch);
+      with.feed.give(*batch);
       with.plan.forward();
       on.scores.keep(backend, with.plan.output(), batch->number);
     }
@@ -268,8 +270,8 @@ Plan& Trainer::plan() { return body_->plan; }
 
 Score Trainer::evaluate(const Source& source) {
   Body& body = *body_;
-  if (!body.evaluation) body.evaluation.emplace(body.plan.graph(), body.plan, body.inputs, source);
-  const Feed fits(body.evaluation->plan, body.inputs, source);
+  check_fits(body.plan, body.inputs, source);
+  if (!body.evaluation) body.evaluation.emplace(body.plan.graph(), body.plan, body.inputs);
   return body.evaluate(*body.evaluation, *body.validation_of(source));
 }
 

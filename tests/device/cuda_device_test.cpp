@@ -3,6 +3,7 @@
 #include "lib/device/cuda/cuda_device.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -42,6 +43,7 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_WITH(device.allocate(1), ContainsSubstring("cudaGetDeviceCount") && ContainsSubstring(why));
   CHECK_THROWS_AS(device.stream(), DeviceError);
   CHECK_THROWS_AS(device.timer(), DeviceError);
+  CHECK_THROWS_AS(device.staging(1), DeviceError);
   CHECK_THROWS_AS(device.synchronize(), DeviceError);
   CHECK_THROWS_AS(device.describe(), DeviceError);
   CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
@@ -78,6 +80,26 @@ TEST_CASE("values go to a GPU and come back, and a fill is in order with them", 
   device.download(back.data(), first.data(), bytes);
   CHECK(back.front() == -1);
   CHECK(back.back() == values.back());
+}
+
+TEST_CASE("what is staged arrives in the queue's order, and may be written again once it was copied", "[gpu]") {
+  need_gpu();
+  CudaDevice device;
+  constexpr std::size_t count = 1 << 20, half = count / 2;
+  const Buffer block(device, count), kept(device, 16 * count);
+  const auto staging = device.staging(count);
+  for (unsigned char turn = 0; turn < 16; ++turn) {
+    device.hold(1e-3);  // the copies come late
+    std::memset(staging->data(), turn, count);
+    staging->upload(block.data(), 0, half);
+    staging->upload(static_cast<std::byte*>(block.data()) + half, half, half);
+    device.copy(static_cast<std::byte*>(kept.data()) + turn * count, block.data(), count);
+  }
+  std::vector<unsigned char> back(16 * count), wanted(16 * count);
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<unsigned char>(i / count);
+  device.download(back.data(), kept.data(), back.size());
+  CHECK(back == wanted);
+  CHECK_NOTHROW(device.staging(count)->data());  // nothing was uploaded from it
 }
 
 TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with what is free", "[gpu]") {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "kernels/host/device_memory.h"
 #include "lamina/error.h"
@@ -85,6 +86,20 @@ class HostTimer final : public Timer {
   Clock::time_point start_, stop_;
 };
 
+class ClosedStaging final : public Staging {
+ public:
+  ClosedStaging(Device& device, std::size_t bytes) : device_(&device), bytes_(bytes, 0xff) {}
+  void* data() override { return bytes_.data(); }
+  void upload(void* to, std::size_t first, std::size_t bytes) override {
+    device_->upload(to, bytes_.data() + first, bytes);
+    std::fill_n(bytes_.data() + first, bytes, static_cast<unsigned char>(0xff));
+  }
+
+ private:
+  Device* device_;
+  std::vector<unsigned char> bytes_;
+};
+
 }  // namespace
 
 void* ClosedDevice::allocate(std::size_t bytes) {
@@ -114,6 +129,10 @@ void ClosedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
 }
 
 std::unique_ptr<Timer> ClosedDevice::timer() { return std::make_unique<HostTimer>(); }
+
+std::unique_ptr<Staging> ClosedDevice::staging(std::size_t bytes) {
+  return std::make_unique<ClosedStaging>(*this, bytes);
+}
 
 ClosedBackend::ClosedBackend(std::shared_ptr<Backend> inner, const std::string& choice_cache)
     : inner_(std::move(inner)), device_(inner_->device().describe()), choices_(choice_cache) {}

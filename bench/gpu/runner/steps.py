@@ -28,7 +28,7 @@ SUITES = (  # (name, pattern of files of tests, rank, seconds): what every backe
 # Of the kernels as the host runs them, of the processor, or steps of their own.
 NOT_THE_REST = ("bias", "conv_1x1", "conv_fold", "conv_winograd", "im2col", "lstm_rows", "networks", "orders",
                 "products", "timing", "winograd_picks", "installed", "cuda_device", "cublas_numbers", "bounds",
-                "workloads")
+                "uploads", "workloads")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -78,6 +78,38 @@ class CudaTimer final : public Timer {
   cudart::Event start_, stop_;
 };
 
+class CudaStaging final : public Staging {
+ public:
+  CudaStaging(CudaDevice& device, std::size_t bytes) : device_(&device) {
+    device.stream();
+    memory_ = cudart::make_host_memory(bytes);
+    copied_ = cudart::make_mark();
+  }
+  ~CudaStaging() override {
+    if (cudaEventSynchronize(copied_.get()) != cudaSuccess) (void)cudaGetLastError();
+  }
+  CudaStaging(const CudaStaging&) = delete;
+  CudaStaging& operator=(const CudaStaging&) = delete;
+
+  void* data() override {
+    device_->stream();
+    LAMINA_CUDART(cudaEventSynchronize(copied_.get()));  // at once, if nothing was uploaded yet
+    return memory_.get();
+  }
+  void upload(void* to, std::size_t first, std::size_t bytes) override {
+    if (bytes == 0) return;
+    cudaStream_t const stream = device_->stream();
+    const auto* const from = static_cast<const std::byte*>(memory_.get()) + first;
+    LAMINA_CUDART(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+    LAMINA_CUDART(cudaEventRecord(copied_.get(), stream));
+  }
+
+ private:
+  CudaDevice* device_;
+  cudart::HostMemory memory_;
+  cudart::Event copied_;
+};
+
 class CudaGraph final : public Captured {
  public:
   CudaGraph(CudaDevice& device, cudart::Executable executable) : device_(&device), executable_(std::move(executable)) {}
@@ -194,6 +226,8 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
 void CudaDevice::synchronize() { LAMINA_CUDART(cudaStreamSynchronize(stream())); }
 
 std::unique_ptr<Timer> CudaDevice::timer() { return std::make_unique<CudaTimer>(*this); }
+
+std::unique_ptr<Staging> CudaDevice::staging(std::size_t bytes) { return std::make_unique<CudaStaging>(*this, bytes); }
 
 /// Far more than the host needs to enqueue a layer, and short enough to be harmless elsewhere.
 double CudaDevice::longest_hold() const { return 5e-3; }

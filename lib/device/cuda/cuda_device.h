@@ -35,6 +35,7 @@ class CudaDevice final : public Device {
   void copy(void* to, const void* from, std::size_t bytes);  ///< within the device; enqueues, does not wait
   void synchronize() override;
   std::unique_ptr<Timer> timer() override;
+  std::unique_ptr<Staging> staging(std::size_t bytes) override;  ///< throws DeviceError if no memory can be locked
 
   double longest_hold() const override;
   /// Runs a thread that polls the clock of its multiprocessor. It counts cycles at the clock's highest rate, so it

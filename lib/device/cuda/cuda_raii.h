@@ -34,6 +34,7 @@ class Owned {
 using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
 using Event = Owned<cudaEvent_t, cudaEventDestroy>;
 using Memory = Owned<void*, [](void* data) { return cudaFree(data); }>;
+using HostMemory = Owned<void*, [](void* data) { return cudaFreeHost(data); }>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using Executable = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 
@@ -49,6 +50,20 @@ inline Event make_event() {
   cudaEvent_t event = nullptr;
   LAMINA_CUDART(cudaEventCreate(&event));
   return Event(event);
+}
+
+/// An event that marks a place in a queue.
+inline Event make_mark() {
+  cudaEvent_t event = nullptr;
+  LAMINA_CUDART(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return Event(event);
+}
+
+/// Page-locked memory of the host, for copies that run beside it.
+inline HostMemory make_host_memory(std::size_t bytes) {
+  void* data = nullptr;
+  LAMINA_CUDART(cudaMallocHost(&data, bytes));
+  return HostMemory(data);
 }
 
 /// Throws OutOfMemory, with the device's free memory, if there is not enough.

@@ -41,6 +41,17 @@ class LAMINA_API Captured {
   virtual void launch() = 0;  ///< enqueues; does not wait
 };
 
+/// Host memory that a device copies from in its own time, so that neither side waits for the other; page-locked for a
+/// GPU.
+class LAMINA_API Staging {
+ public:
+  virtual ~Staging() = default;
+  /// Waits until the device has copied all that was uploaded from here. The bytes may be written until the next upload.
+  virtual void* data() = 0;
+  /// Enqueues a copy of the bytes from `first` on to memory of the device; does not wait.
+  virtual void upload(void* to, std::size_t first, std::size_t bytes) = 0;
+};
+
 /// One device with one queue of work, which runs in order. Its memory, timers and captured work must not
 /// outlive it; it lives as long as its backend.
 class LAMINA_API Device {
@@ -57,6 +68,9 @@ class LAMINA_API Device {
   virtual void fill(void* to, unsigned char byte, std::size_t bytes) = 0;         ///< enqueues; does not wait
   virtual void synchronize() = 0;                                                 ///< waits for all work
   virtual std::unique_ptr<Timer> timer() = 0;
+
+  /// So many bytes for uploads that do not wait. Default: null, for a device whose uploads wait for nothing anyway.
+  virtual std::unique_ptr<Staging> staging(std::size_t bytes);
 
   /// Longest time for which hold() keeps the queue busy. 0: work runs while it is enqueued, so there is nothing to
   /// hold.
@@ -111,5 +125,9 @@ LAMINA_API void upload(Device&, const Tensor& to, std::span<const float> from);
 LAMINA_API void upload(Device&, const Tensor& to, std::span<const double> from);
 LAMINA_API void download(Device&, std::span<float> to, const Tensor& from);
 LAMINA_API void download(Device&, std::span<double> to, const Tensor& from);
+
+/// Writes to host memory, as of a Staging, the bytes that upload() would copy to a tensor. Throws as upload(), and
+/// UsageError for a tensor that is not dense.
+LAMINA_API void write_elements(void* to_host, const Tensor& tensor, std::span<const float> from);
 
 }  // namespace lamina
