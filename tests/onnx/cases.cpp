@@ -21,6 +21,7 @@
 #include "lamina/plan.h"
 #include "lib/onnx/fold.h"
 #include "lib/onnx/importer.h"
+#include "training_cases.h"
 
 namespace fs = std::filesystem;
 using namespace lamina;
@@ -29,6 +30,7 @@ namespace {
 
 /// As ONNX's own runner compares.
 constexpr double relative = 1e-3, absolute = 1e-7;
+constexpr double relative_in_training = 1e-5;  ///< of a few operations, or of a mean, in f32
 
 struct Case {
   fs::path model;
@@ -95,7 +97,7 @@ bool logits = false;          ///< after --logits
 double worst_difference = 0;  ///< of the case
 
 /// Throws std::runtime_error where a number differs.
-void compare(const std::vector<double>& got, const HostTensor& wanted) {
+void compare(const std::vector<double>& got, const HostTensor& wanted, double bound = relative) {
   if (got.size() != wanted.values.size()) throw std::runtime_error("another number of values");
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -109,8 +111,7 @@ void compare(const std::vector<double>& got, const HostTensor& wanted) {
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double a = got[i], b = wanted.values[i];
-    const bool same =
-        a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + relative * std::abs(b);
+    const bool same = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + bound * std::abs(b);
     if (!same) {
       throw std::runtime_error("value " + std::to_string(i) + " is " + std::to_string(a) + ", not " +
                                std::to_string(b));
@@ -144,11 +145,20 @@ std::vector<double> folded(const onnx::GraphMessage& graph, const Case& its, con
   return values;
 }
 
+void check_training(const onnx::GraphMessage& graph, const Case& its) {
+  std::vector<HostTensor> inputs;
+  for (const fs::path& input : its.inputs) inputs.push_back(read_onnx_tensor(input));
+  const auto outputs = test::run_training_case(graph, its.model.string(), inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    compare(outputs[i], read_onnx_tensor(its.outputs.at(i)), relative_in_training);
+}
+
 void check(const Case& its) {
   std::ifstream in(its.model, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   const onnx::ModelMessage message = onnx::decode_model(bytes, its.model.string());
   const onnx::GraphMessage& graph = message.graph.value();
+  if (test::is_training_case(graph)) return check_training(graph, its);
   OnnxOptions options;
   std::map<std::string, HostTensor> values;
   for (std::size_t i = 0; i < its.inputs.size(); ++i) {
