@@ -3,23 +3,29 @@ Colours are the page's: assets/charts.js."""
 
 import altair
 
-import contextlib
-
 HEIGHT = 320
 
 
-@contextlib.contextmanager
-def unlimited():
-    with altair.data_transformers.disable_max_rows():
-        yield
+class Drawing:
+    """A chart in the making, and its records. They go into it by name when it is done: Altair would copy and check each
+    of them several times."""
 
+    def __init__(self):
+        self.records = {}
 
-def data(records):
-    return altair.Data(values=list(records))
+    def data(self, records):
+        name = f"records_{len(self.records)}"
+        self.records[name] = list(records)
+        return altair.NamedData(name=name)
 
+    def chart(self, records, height=HEIGHT):
+        return altair.Chart(self.data(records)).properties(width="container", height=height)
 
-def chart(records, height=HEIGHT):
-    return altair.Chart(data(records)).properties(width="container", height=height)
+    def spec(self, drawn, description):
+        """As plain JSON, checked against Vega-Lite's schema."""
+        made = drawn.properties(description=description).to_dict()
+        made.pop("config", None)
+        return made | {"datasets": self.records}
 
 
 def zoom(name="zoom"):
@@ -47,11 +53,3 @@ def choice(name, label, values, field):
     values = list(dict.fromkeys(values))
     selected = altair.param(name=name, value=values[0], bind=altair.binding_select(options=values, name=f"{label} "))
     return selected, altair.FilterTransform(f"datum.{field} == {name}")
-
-
-def spec(drawn, description):
-    """As plain JSON, checked against Vega-Lite's schema."""
-    with unlimited():
-        made = drawn.properties(description=description).to_dict()
-    made.pop("config", None)
-    return made

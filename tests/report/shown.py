@@ -23,23 +23,7 @@ def model_of(*documents, names=None):
 
 def values(section, of=0):
     """All data of a chart."""
-    spec = section.charts[of].spec
-    found = list(spec.get("datasets", {}).values())
-    stack = [spec]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            if (
-                "values" in one
-                and isinstance(one["values"], list)
-                and one["values"]
-                and isinstance(one["values"][0], dict)
-            ):
-                found.append(one["values"])
-            stack += one.values()
-        elif isinstance(one, list):
-            stack += one
-    return [value for its in found for value in its]
+    return [value for its in section.charts[of].spec["datasets"].values() for value in its]
 
 
 def texts(table):

@@ -99,6 +99,7 @@ def reason(timing):
 
 
 def drawn(points, ends):
+    drawing = charts.Drawing()
     selected, only = charts.choice("batch_what", "Network", [one["what"] for one in points], "what")
     series = charts.series(name="batch_series")
     x = altair.X(
@@ -108,7 +109,7 @@ def drawn(points, ends):
         axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap=True),
     )
     y = altair.Y("ms:Q", title="ms per image", scale=altair.Scale(type="log", nice=False, padding=12))
-    base = charts.chart(points).transform_filter(only.filter)
+    base = drawing.chart(points).transform_filter(only.filter)
     color = altair.Color("series:N", title=None)
     lit = charts.chosen(series)
     tip = [
@@ -127,7 +128,7 @@ def drawn(points, ends):
     layers = [line, bars, dots]
     if ends:
         crosses = (
-            charts.chart(ends)
+            drawing.chart(ends)
             .transform_filter(only.filter)
             .mark_point(shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False)
         )
@@ -145,7 +146,7 @@ def drawn(points, ends):
         .add_params(selected, series, charts.zoom("batch_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )
-    return charts.spec(
+    return drawing.spec(
         whole, "Milliseconds per image against the batch, one line for each machine, on logarithmic axes."
     )
 

@@ -69,6 +69,7 @@ def no_joules(model):
 
 def drawn():
     """Its data come from the page's script, as prices change."""
+    drawing = charts.Drawing()
     y = altair.Y("who:N", title=None, sort=altair.EncodingSortField("usd", op="min"), axis=altair.Axis(labelLimit=340))
     base = altair.Chart(altair.NamedData(name="ranking"))
     bars = base.mark_bar(cursor="pointer").encode(
@@ -86,6 +87,6 @@ def drawn():
         ],
     )
     names = base.mark_text(align="left", dx=4).encode(x="usd:Q", y=y, text=altair.Text("usd:Q", format=".3~g"))
-    return charts.spec(
+    return drawing.spec(
         altair.layer(bars, names).properties(width="container", height=120), "Dollars by machine, the cheapest first."
     )

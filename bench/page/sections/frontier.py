@@ -63,6 +63,7 @@ def records(its):
 
 
 def drawn(points):
+    drawing = charts.Drawing()
     selected, only = charts.choice("frontier_of", "Layer", [one["of"] for one in points], "of")
     x = altair.X(
         "ms:Q",
@@ -71,7 +72,7 @@ def drawn(points):
         axis=altair.Axis(format="~g", tickCount=6),
     )
     y = altair.Y("MiB:Q", title="workspace, MiB", scale=altair.Scale(padding=15))
-    base = charts.chart(points).transform_filter(only.filter)
+    base = drawing.chart(points).transform_filter(only.filter)
     errors = [one["error"] for one in points if one["error"]]
     domain = [min(errors), max(errors) * 1.001] if errors else [1e-9, 1]
     scale = altair.Scale(type="log", scheme="viridis", domain=domain)
@@ -102,7 +103,7 @@ def drawn(points):
         .add_params(selected, charts.zoom("frontier_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )
-    return charts.spec(
+    return drawing.spec(
         whole, "Time of each algorithm of a layer against its workspace, coloured by its measured error."
     )
 

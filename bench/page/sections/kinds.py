@@ -88,6 +88,7 @@ def records(ledgers):
 
 
 def drawn(ledgers):
+    drawing = charts.Drawing()
     found = records(ledgers)
     shares = altair.param(
         name="kinds_as",
@@ -96,7 +97,7 @@ def drawn(ledgers):
     )
     series = charts.series("kind", "kinds_series")
     bars = (
-        altair.Chart(charts.data(found))
+        altair.Chart(drawing.data(found))
         .transform_calculate(size="kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share")
         .mark_bar(cursor="pointer")
         .encode(
@@ -119,7 +120,7 @@ def drawn(ledgers):
     if several:
         selected, only = charts.choice("kinds_ledger", "Ledger", [one["ledger"] for one in found], "ledger")
         whole = whole.transform_filter(only.filter).add_params(selected)
-    return charts.spec(whole, "Stacked bars of the time by kind of layer, forward and backward.")
+    return drawing.spec(whole, "Stacked bars of the time by kind of layer, forward and backward.")
 
 
 def kinds_in_order(found):

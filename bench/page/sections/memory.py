@@ -42,6 +42,7 @@ def name_of(one):
 
 
 def drawn(found):
+    drawing = charts.Drawing()
     points = []
     for one in found:
         for place, step in enumerate(one["steps"]):
@@ -69,7 +70,7 @@ def drawn(found):
         altair.Tooltip("all:Q", title="in all, MiB", format=".4~g"),
     ]
     whole = (
-        charts.chart(points)
+        drawing.chart(points)
         .transform_filter(only.filter)
         .mark_bar(binSpacing=0)
         .encode(
@@ -86,7 +87,7 @@ def drawn(found):
         )
         .add_params(selected, series)
     )
-    return charts.spec(whole, "Stacked bars of the bytes that are in use while each call of the plan runs.")
+    return drawing.spec(whole, "Stacked bars of the bytes that are in use while each call of the plan runs.")
 
 
 def totals(found):

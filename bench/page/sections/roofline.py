@@ -142,6 +142,7 @@ def roof(its):
 
 
 def drawn(found):
+    drawing = charts.Drawing()
     points = [{"of": its["of"]} | one for its in found for one in its["points"]]
     roofs = [{"of": its["of"], "roof": "measured roof"} | one for its in found for one in roof(its)]
     selected, only = charts.choice("roof_of", "Of", [its["of"] for its in found], "of")
@@ -159,7 +160,7 @@ def drawn(found):
         axis=altair.Axis(format="~g", tickCount=6),
     )
     dots = (
-        charts.chart(points)
+        drawing.chart(points)
         .transform_filter(only.filter)
         .mark_point(filled=True, cursor="pointer")
         .encode(
@@ -184,7 +185,7 @@ def drawn(found):
     if roofs:
         layers.insert(
             0,
-            charts.chart(roofs)
+            drawing.chart(roofs)
             .transform_filter(only.filter)
             .mark_line(color="var(--ink)", strokeWidth=2)
             .encode(
@@ -202,7 +203,7 @@ def drawn(found):
         .add_params(selected, series, charts.zoom("roof_zoom"))
         .properties(width="container", height=420)
     )
-    return charts.spec(
+    return drawing.spec(
         whole, "Operations per second against operations per byte, one point for each call, under the measured roofs."
     )
 

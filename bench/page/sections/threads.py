@@ -53,6 +53,7 @@ def machine(timing):
 
 
 def drawn(swept):
+    drawing = charts.Drawing()
     points, ideal = [], []
     for (what, who), its in swept.items():
         fewest = min(its)
@@ -82,7 +83,7 @@ def drawn(swept):
     )
     y = altair.Y("rate:Q", title="images/s", scale=altair.Scale(zero=True))
     color, lit = altair.Color("series:N", title=None), charts.chosen(series)
-    base = charts.chart(points).transform_filter(only.filter)
+    base = drawing.chart(points).transform_filter(only.filter)
     tip = [
         altair.Tooltip("series:N", title="machine"),
         "threads:Q",
@@ -95,7 +96,7 @@ def drawn(swept):
         x=x, y=y, color=color, opacity=lit, tooltip=tip
     )
     dashed = (
-        charts.chart(ideal)
+        drawing.chart(ideal)
         .transform_filter(only.filter)
         .mark_line(strokeDash=[5, 4])
         .encode(x=x, y=y, color=color, opacity=charts.chosen(series))
@@ -105,7 +106,7 @@ def drawn(swept):
         .add_params(selected, series, charts.zoom("threads_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )
-    return charts.spec(whole, "Images per second against threads, one line for each machine, with a dashed ideal line.")
+    return drawing.spec(whole, "Images per second against threads, one line for each machine, with a dashed ideal line.")
 
 
 def rate(timing):

@@ -109,6 +109,7 @@ def bands(workloads):
 
 
 def drawn(found):
+    drawing = charts.Drawing()
     points = records(found)
     posts = bands({one["workload"] for one in points})
     selected, only = charts.choice("training_of", "Workload", [one["workload"] for one in points], "workload")
@@ -133,7 +134,7 @@ def drawn(found):
 
     def base(values):
         return (
-            charts.chart(values)
+            drawing.chart(values)
             .transform_filter(only.filter)
             .transform_filter("datum.what == training_y")
             .transform_calculate(x="datum[training_x]")
@@ -163,7 +164,7 @@ def drawn(found):
         .add_params(selected, which, against, series, charts.zoom("training_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )
-    return charts.spec(whole, "Accuracy or loss of each training against epochs or seconds.")
+    return drawing.spec(whole, "Accuracy or loss of each training against epochs or seconds.")
 
 
 def published_bands(base):

@@ -122,6 +122,7 @@ def command(one):
 
 
 def drawn(found):
+    drawing = charts.Drawing()
     points = []
     for pair_name, its in by_pair(found).items():
         for place, one in enumerate(sorted(its, key=lambda one: one.ratio)):
@@ -139,7 +140,7 @@ def drawn(found):
                 }
             )
     selected, only = charts.choice("versions_pair", "Versions", [one["pair"] for one in points], "pair")
-    base = charts.chart(points, 380).transform_filter(only.filter)
+    base = drawing.chart(points, 380).transform_filter(only.filter)
     color = altair.Color("verdict:N", title=None, scale=altair.Scale(domain=list(COLORS), range=list(COLORS.values())))
     series = charts.series("verdict", "versions_series")
     x = altair.X(
@@ -162,7 +163,7 @@ def drawn(found):
         "verdict:N",
         altair.Tooltip("why:N", title="evidence"),
     ]
-    one = altair.Chart(charts.data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3]).encode(y="ratio:Q")
+    one = altair.Chart(drawing.data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3]).encode(y="ratio:Q")
     bars = base.mark_rule(strokeWidth=2).encode(
         x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=charts.chosen(series)
     )
@@ -174,7 +175,7 @@ def drawn(found):
     whole = (
         altair.layer(one, bars, dots).add_params(selected, series).properties(width="container", height=charts.HEIGHT)
     )
-    return charts.spec(whole, "The ratio of each row with its interval, sorted; coloured by verdict.")
+    return drawing.spec(whole, "The ratio of each row with its interval, sorted; coloured by verdict.")
 
 
 def table(found):
