@@ -14,8 +14,10 @@ class Drawing:
         self.records = {}
 
     def data(self, records):
-        name = f"records_{len(self.records)}"
-        self.records[name] = list(records)
+        """Of a list; once, however many layers draw it."""
+        known = [name for name, its in self.records.items() if its is records]
+        name = known[0] if known else f"records_{len(self.records)}"
+        self.records[name] = records
         return altair.NamedData(name=name)
 
     def chart(self, records, height=HEIGHT):

@@ -55,7 +55,7 @@ def make(model, problems):
             "name": source.name,
             "bytes": len(source.content),
             "sha256": source.digest,
-            "holds": source.lists,
+            "holds": {name: count for name, count in source.lists.items() if count},
             "packed": packed(source.content),
         }
         for source in model.sources

@@ -130,7 +130,7 @@ def drawn(points, ends):
         crosses = (
             drawing.chart(ends)
             .transform_filter(only.filter)
-            .mark_point(shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False)
+            .mark_point(shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False, aria=False)
         )
         layers.append(
             crosses.encode(

@@ -24,6 +24,7 @@ def make(model):
     points = [one for its in found for one in records(its)]
     if not points:
         return section
+    mark_right(points)
     section.charts = [
         Chart(
             "frontier",
@@ -62,6 +63,16 @@ def records(its):
     ]
 
 
+def mark_right(points):
+    """Those in the right half of their layer's chart, whose axis is logarithmic."""
+    ends = {}
+    for one in points:
+        ends.setdefault(one["of"], []).append(one["ms"])
+    for one in points:
+        its = ends[one["of"]]
+        one["right"] = one["ms"] ** 2 > min(its) * max(its)
+
+
 def drawn(points):
     drawing = charts.Drawing()
     selected, only = charts.choice("frontier_of", "Layer", [one["of"] for one in points], "of")
@@ -71,7 +82,12 @@ def drawn(points):
         scale=altair.Scale(type="log", nice=False, padding=56),
         axis=altair.Axis(format="~g", tickCount=6),
     )
-    y = altair.Y("MiB:Q", title="workspace, MiB", scale=altair.Scale(padding=15))
+    y = altair.Y(
+        "MiB:Q",
+        title="workspace, MiB",
+        scale=altair.Scale(padding=15),
+        axis=altair.Axis(labelExpr="datum.value < 0 ? '' : datum.label"),
+    )
     base = drawing.chart(points).transform_filter(only.filter)
     errors = [one["error"] for one in points if one["error"]]
     domain = [min(errors), max(errors) * 1.001] if errors else [1e-9, 1]
@@ -86,7 +102,12 @@ def drawn(points):
         altair.Tooltip("on:N", title="  "),
         altair.Tooltip("picked:N", title="   "),
     ]
-    big = altair.Size("on:O", title=None, scale=altair.Scale(domain=["on the frontier", "beaten"], range=[220, 70]))
+    big = altair.Size(
+        "on:O",
+        title=None,
+        scale=altair.Scale(domain=["on the frontier", "beaten"], range=[220, 70]),
+        legend=altair.Legend(symbolFillColor="var(--muted)", symbolStrokeColor="var(--muted)"),
+    )
     bars = base.mark_rule(strokeWidth=1.5).encode(x=altair.X("low:Q"), x2="high:Q", y=y)
     marks = base.mark_point(strokeWidth=2, opacity=1, cursor="pointer").encode(
         x=x,
@@ -97,9 +118,14 @@ def drawn(points):
         size=big,
         tooltip=tip,
     )
-    names = base.mark_text(align="left", dx=11, dy=-9, limit=150).encode(x=x, y=y, text="algorithm:N")
+    names = [  # towards the middle, so that none is cut
+        base.transform_filter(where)
+        .mark_text(align=align, dx=dx, dy=-9, limit=150)
+        .encode(x=x, y=y, text="algorithm:N")
+        for where, align, dx in (("!datum.right", "left", 11), ("datum.right", "right", -11))
+    ]
     whole = (
-        altair.layer(bars, marks, names)
+        altair.layer(bars, marks, *names)
         .add_params(selected, charts.zoom("frontier_zoom"))
         .properties(width="container", height=charts.HEIGHT)
     )

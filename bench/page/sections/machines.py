@@ -84,12 +84,11 @@ def summary(machine, origins, model):
         float(load) for origin in origins for load in loads_of(origin) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", load)
     ]
     load = f"; load average {min(loads):.1f} to {max(loads):.1f}" if loads else ""
-    grades = collections.Counter(one.grade or "none" for one in model.timings if one.origin in origins)
-    graded = (
-        "; rows by grade: " + ", ".join(f"{letter} {count}" for letter, count in sorted(grades.items()))
-        if grades
-        else ""
-    )
+    grades = collections.Counter(one.grade for one in model.timings if one.origin in origins)
+    ungraded = grades.pop("", 0)
+    counts = [f"{count} of grade {letter}" for letter, count in sorted(grades.items())]
+    counts += [f"{ungraded} without a grade"] if ungraded else []
+    graded = f"; rows: {', '.join(counts)}" if counts else ""
     return f"{machine}{cores(origins[0])}: {len(origins)} run{'s' * (len(origins) > 1)}{when}{load}{graded}."
 
 
@@ -139,12 +138,11 @@ def grade(timings):
 def notes(model):
     few = sum(1 for one in model.timings if 0 < len(one.seconds) < 6)
     found = [
-        "Times are medians. Below each stands the interval that holds the true median with 95 % or more, whatever "
-        "the noise."
+        "Times are medians. The interval below each holds the true median with 95 % or more, whatever the noise."
     ]
     if few:
         found.append(
-            f"{few} of the rows {'has' if few == 1 else 'have'} fewer than six samples: in place of an interval "
-            "stand the least and the greatest."
+            f"{few} of the rows {'has' if few == 1 else 'have'} fewer than six samples: the least and the greatest are "
+            "shown in place of an interval."
         )
     return found

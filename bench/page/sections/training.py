@@ -121,8 +121,8 @@ def drawn(found):
     )
     series = charts.series(name="training_series")
     lit = charts.chosen(series)
-    x = altair.X("x:Q", title="epoch, or seconds of training", scale=altair.Scale(zero=False, padding=12))
-    y = altair.Y("value:Q", title="accuracy, or loss", scale=altair.Scale(zero=False, padding=12))
+    x = altair.X("x:Q", title="epoch, or seconds of training", scale=altair.Scale(zero=False, nice=False, padding=12))
+    y = altair.Y("value:Q", title="accuracy, or loss", scale=altair.Scale(zero=False, nice=False, padding=12))
     color = altair.Color("series:N", title=None)
     tip = [
         altair.Tooltip("series:N", title="machine"),
@@ -170,7 +170,7 @@ def drawn(found):
 def published_bands(base):
     """Against epochs from the first to the last; against seconds, which were other machines', where the runs ended."""
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}  # one of the two is empty; the notes have the numbers
-    low, high = altair.Y("low:Q", scale=altair.Scale(zero=False)), altair.Y2("high:Q")
+    low, high = altair.Y("low:Q", scale=altair.Scale(zero=False, nice=False)), altair.Y2("high:Q")
     tip = [
         altair.Tooltip("runs:Q", title="published runs"),
         "epoch:Q",
