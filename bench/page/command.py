@@ -56,7 +56,7 @@ def run(words):
     if arguments.text:
         from page import cost
 
-        print(cost.text(model), end="")
+        print(cost.texts(model), end="")
         return 1 if problems else 0
     return make(model, problems, arguments.out)
 

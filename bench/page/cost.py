@@ -153,8 +153,21 @@ def ranking(model):
     return found
 
 
+def texts(model):
+    """The ranking for a terminal, for each file of prices."""
+    listed = model.prices
+    by_file = {}
+    for price in listed:
+        by_file.setdefault(price.file, []).append(price)
+    found = []
+    for file, model.prices in by_file.items():
+        found += [f"Prices of {file}\n\n" if len(by_file) > 1 else "", text(model)]
+    model.prices = listed
+    return "".join(found)
+
+
 def text(model):
-    """The ranking for a terminal: ours, and whoever has a price."""
+    """The ranking at the model's prices: ours, and whoever has a price."""
     lines = []
     for what, its in ranking(model).items():
         if not any(item.ours for item, *_ in its):

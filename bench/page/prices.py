@@ -38,15 +38,21 @@ class Price:
 
 def read(paths):
     """The prices of these files; of none, the published ones."""
-    return [price for path in paths or [DEFAULT] for price in read_one(path)]
+    paths = paths or [DEFAULT]
+    names = [os.path.basename(path) for path in paths]
+    names = names if len(set(names)) == len(names) else paths
+    return [price for path, name in zip(paths, names) for price in read_one(path, name)]
 
 
-def read_one(path):
+def read_one(path, name):
+    """`name`: what the file is called where its prices are shown."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             lines = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise PriceError(f"--prices: {path} cannot be read: {error}") from None
+    except OSError as error:
+        raise PriceError(f"--prices: {path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise PriceError(f"--prices: {path} is no table of prices: {error}") from None
     if not lines or [word.strip() for word in lines[0]][:4] != HEAD[:4]:
         raise PriceError(f"--prices: {path}: the first line is not {','.join(HEAD)}")
     found = []
@@ -59,10 +65,10 @@ def read_one(path):
         except ValueError:
             usd = -1
         if not 0 < usd < 1e6:
-            raise PriceError(f'--prices: {path}, line {number}: "{cells[3]}" is no price by the hour')
+            raise PriceError(f'--prices: {path}, line {number}: "{cells[3]}" is no price by the hour; 0.085 is one')
         if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", cells[1]):
             raise PriceError(f'--prices: {path}, line {number}: "{cells[1]}" is no date; 2026-11 or 2026-11-22 is one')
-        found.append(Price(cells[0], cells[1], cells[2], usd, cells[4], os.path.basename(path)))
+        found.append(Price(cells[0], cells[1], cells[2], usd, cells[4], name))
     if not found:
         raise PriceError(f"--prices: {path} has no prices")
     return found

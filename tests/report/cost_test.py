@@ -45,6 +45,23 @@ class Cost(unittest.TestCase):
             [(item.machine, round(dollars, 9)) for item, _, dollars, _ in found], [("Slow One", 0.5), ("Quick Two", 1)]
         )
 
+    def test_the_terminal_has_a_ranking_for_each_file_of_prices(self):
+        lists = ("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), ("s,2026-01,Slow One,3,", "s,2026-01,Quick Two,2,")
+        paths = []
+        for number, lines in enumerate(lists):
+            folder = os.path.join(self.folder, str(number))  # both are called prices.csv
+            os.mkdir(folder)
+            paths.append(made.write(folder, "prices.csv", HEAD + "\n".join(lines) + "\n"))
+        model, _ = result_files.read(
+            [made.write(self.folder, f"{i}.json", one) for i, one in enumerate(self.two_machines())]
+        )
+        model.prices = prices.read(paths)
+        first, second = cost.texts(model).split(f"Prices of {paths[1]}")
+        self.assertIn(f"Prices of {paths[0]}", first)
+        self.assertLess(first.index("Slow One"), first.index("Quick Two"))
+        self.assertLess(second.index("Quick Two"), second.index("Slow One"))
+        self.assertEqual(model.prices, prices.read(paths))
+
     def test_a_machine_breaks_even_where_it_costs_what_the_cheapest_other_does(self):
         found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
             "net, training pass"
