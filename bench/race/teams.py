@@ -21,6 +21,7 @@ class Team:
 
     def __init__(self, net, peers, arguments):
         self.net, self.precision, self.arguments = net, "f32", arguments
+        self.our_names = {"lamina"}
         self.workers, self.subjects, self.everyone, self.versions = [], [], [], {}
         self.failures, self.opened, self.checks = [], [], []  # `opened`: only of races on a GPU
         self.folder = tempfile.mkdtemp(prefix="lamina-race-")
@@ -52,8 +53,8 @@ class Team:
 
     def note(self, name, layout, stage, reason, refused):
         reason = str(reason).removeprefix(f"{name} {layout}".strip()).removeprefix(": ").strip()
-        self.failures.append({"net": self.net, "precision": self.precision, "name": name, "layout": layout, "stage": stage,
-                              "reason": reason, "refused": refused})
+        self.failures.append({"net": self.net, "precision": self.precision, "name": name, "ours": name in self.our_names,
+                              "layout": layout, "stage": stage, "reason": reason, "refused": refused})
 
     def trying(self, name, layout, stage, work):
         """Whether it went well; else there is a line with the reason."""
@@ -61,7 +62,7 @@ class Team:
             work()
             return True
         except workers.WorkerError as error:
-            if name == "lamina":
+            if name in self.our_names and not self.arguments.on_device:
                 raise
             self.note(name, layout, stage, error, error.refused)
             return False
@@ -155,6 +156,7 @@ class DeviceTeam(Team):
         self.workers, self.subjects, self.versions, self.failures, self.opened = [], [], {}, [], []
         self.checks, self.everyone, self.folder = [], [], None  # only of races on the processor
         ours, reason = contenders.ours(arguments, precision)
+        self.our_names = {contender.name for contender in ours} | {f"lamina/{precision}"}
         if reason:
             self.note(f"lamina/{precision}", "", "start", reason, refused=True)
         listed = [(contender, our_command(net, arguments, device=arguments.device_number, **contender.config()))

@@ -149,9 +149,10 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.of("peers", GOOD, "", peers={"comparison": [{"net": "a"}]})["state"], "passed")
 
     def test_a_race_that_one_of_ours_had_to_leave_has_failed_with_the_reason(self):
-        def failure(name, reason="an illegal address", refused=False):
-            return {"name": name, "layout": "nchw", "stage": "open training", "reason": reason, "refused": refused}
-        race = {"comparison": [{"net": "a"}], "failures": [failure("torch/f32/compiled")]}
+        def failure(name, reason="an illegal address", refused=False, ours=True):
+            return {"name": name, "ours": ours, "layout": "nchw", "stage": "open training", "reason": reason,
+                    "refused": refused}
+        race = {"comparison": [{"net": "a"}], "failures": [failure("torch/f32/compiled", ours=False)]}
         found = self.of("peers", GOOD, "", peers=race)
         self.assertEqual(found["state"], "passed")
         self.assertIn("torch/f32/compiled nchw, open training: an illegal address", found["line"])

@@ -103,7 +103,7 @@ def of_peers(ended, log, folder):
         return [f"{one['name']} {one['layout']}, {one['stage']}: {one['reason']}" for one in some]
 
     absent = left(failures)
-    ours = left(one for one in failures if one["name"].startswith("lamina/") and not one.get("refused"))
+    ours = left(one for one in failures if one.get("ours") and not one.get("refused"))
     if ours:
         return verdict("failed", f"{len(lines)} ratios, without {len(ours)} of ours: {ours[0]}", comparison=lines,
                        absent=absent)
