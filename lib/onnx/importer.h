@@ -118,6 +118,8 @@ class Importer {
  public:
   Importer(const ModelMessage&, const OnnxOptions&, const std::filesystem::path&);
   OnnxModel run();
+  /// What run() gives, or the output if it is a constant.
+  std::variant<OnnxModel, Constant> run_or_fold();
 
  private:
   friend class Call;

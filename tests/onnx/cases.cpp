@@ -176,7 +176,15 @@ void check(const Case& its) {
       compare(folded(graph, its, options), wanted);
       continue;
     }
-    OnnxModel model = read_onnx(its.model, options);
+    auto result = onnx::Importer(message, options, its.model).run_or_fold();
+    if (const auto* constant = std::get_if<onnx::Constant>(&result)) {  // the mask of a Dropout that drops nothing
+      std::vector<double> numbers;
+      for (std::int64_t at = 0; at < constant->count(); ++at) numbers.push_back(constant->at(at));
+      if (constant->extents != wanted.extents) throw std::runtime_error("the constant output has other extents");
+      compare(numbers, wanted);
+      continue;
+    }
+    OnnxModel model = std::move(std::get<OnnxModel>(result));
     if (model.output.extents != wanted.extents) throw std::runtime_error("the output has other extents");
     if (its.inputs.empty()) {
       for (const OnnxValue& input : model.inputs) values[input.name] = counted(input);

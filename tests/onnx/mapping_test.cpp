@@ -176,6 +176,52 @@ TEST_CASE("a vector times a matrix, and a matrix times a vector, lose an axis") 
   CHECK(output_of(column) == std::vector<double>{8, 26});
 }
 
+TEST_CASE("matrices that differ along further axes are the groups of a convolution, or its channels") {
+  const auto product = [](const Extents& x, const Extents& w, std::vector<float> numbers) {
+    return read(of_nodes({node("MatMul", {"x", "w"}, {"y"})}, x, {tensor("w", w, numbers)}));
+  };
+  const OnnxModel both = product({2, 1, 2}, {2, 2, 1}, {1, 2, 3, 4});
+  CHECK(both.output.extents == Extents{2, 1, 1});
+  CHECK(output_of(both) == std::vector<double>{2, 18});
+  CHECK(both.graph.nodes().back().op == Op(Conv{.channels = 2, .kernel = 1, .groups = 2, .bias = false}));
+  const OnnxModel repeated = product({2, 1, 2, 1}, {1, 2, 1, 2}, {1, 2, 3, 4});
+  CHECK(repeated.output.extents == Extents{2, 2, 2, 2});
+  CHECK(output_of(repeated) == std::vector<double>{0, 0, 1, 2, 0, 0, 3, 4, 2, 4, 3, 6, 6, 8, 9, 12});
+  const OnnxModel row = product({2}, {2, 2, 1}, {1, 2, 3, 4});
+  CHECK(row.output.extents == Extents{2, 1});
+  CHECK(output_of(row) == std::vector<double>{2, 4});
+}
+
+TEST_CASE("a Gemm adds what is computed") {
+  const OnnxModel model = read(of_nodes({node("Relu", {"x"}, {"r"}), node("Gemm", {"x", "w", "r"}, {"y"})}, {1, 2},
+                                        {tensor("w", {2, 2}, {1, 2, 3, 4})}));
+  CHECK(output_of(model) == std::vector<double>{3, 5});
+  CHECK_THROWS_AS(read(of_nodes({node("Relu", {"x"}, {"r"}), node("Gemm", {"x", "w", "r"}, {"y"}, {{"beta", 2.0F}})},
+                                {1, 2}, {tensor("w", {2, 2}, {1, 2, 3, 4})})),
+                  Unsupported);
+}
+
+TEST_CASE("a convolution over slices is one over channels and slices, with weights of 0 where a window has no slice") {
+  const auto conv = [](const std::vector<Attribute>& attributes) {
+    return read(of_nodes({node("Conv", {"x", "w", "b"}, {"y"}, attributes)}, {1, 1, 3, 1, 2},
+                         {tensor("w", {1, 1, 2, 1, 1}, {1, 10}), tensor("b", {1}, {100})}));
+  };
+  const OnnxModel plain = conv({});
+  CHECK(plain.output.extents == Extents{1, 1, 2, 1, 2});
+  CHECK(output_of(plain) == std::vector<double>{120, 131, 142, 153});
+  const OnnxModel padded = conv({{"pads", Extents{1, 0, 0, 1, 0, 0}}, {"strides", Extents{2, 1, 1}}});
+  CHECK(output_of(padded) == std::vector<double>{100, 110, 142, 153});
+}
+
+TEST_CASE("the mask of a Dropout that drops nothing is a constant") {
+  Model model = of_nodes({node("Dropout", {"x"}, {"d", "mask"}),
+                          node("Cast", {"mask"}, {"m"}, {{"to", std::int64_t{1}}}), node("Mul", {"d", "m"}, {"y"})},
+                         {1, 3});
+  CHECK(output_of(read(model)) == std::vector<double>{0, 1, 2});
+  model.outputs = {value("mask", {})};
+  CHECK_THROWS_AS(read(model), Unsupported);  // there is nothing to compute
+}
+
 TEST_CASE("a table is gathered from along any axis") {
   const OnnxModel model = read(of_nodes({node("Gather", {"table", "x"}, {"y"}, {{"axis", std::int64_t{1}}})}, {2},
                                         {tensor("table", {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}));

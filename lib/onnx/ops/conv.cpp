@@ -1,5 +1,6 @@
 // Conv. Pads that differ at the two ends become zeros in the weights: the larger pad at both ends, and a kernel that is
-// longer by the difference at the end that had less. The sums are the same.
+// longer by the difference at the end that had less. Over slices, it is a convolution over channels x slices with
+// weights of 0 where a window does not have a slice. The sums are the same.
 
 #include <algorithm>
 
@@ -47,6 +48,30 @@ std::vector<double> with_zeros(const Call& call, const Constant& w, const Window
   return longer;
 }
 
+/// The weights of a convolution over channels x slices: those of {filters, channels, own slices, plane}, and 0 where a
+/// window does not have a slice.
+std::vector<double> over_slices(const Call& call, const std::vector<double>& w, const Extents& own,
+                                const Windows::Along& slices, std::int64_t plane) {
+  const std::int64_t filters = own[0], channels = own[1], kernel = own[2];
+  const std::optional<std::int64_t> count = element_count({filters, slices.count, channels, slices.input, plane});
+  if (!count) call.attributes().invalid("has slices that no memory can hold");
+  call.charge(*count);
+  std::vector<double> all(static_cast<std::size_t>(*count), 0);
+  for (std::int64_t filter = 0; filter < filters; ++filter) {
+    for (std::int64_t window = 0; window < slices.count; ++window) {
+      for (std::int64_t k = 0; k < kernel; ++k) {
+        const std::int64_t slice = window * slices.stride - slices.begin + k * slices.dilation;
+        if (slice < 0 || slice >= slices.input) continue;
+        for (std::int64_t c = 0; c < channels; ++c) {
+          const std::int64_t to = ((filter * slices.count + window) * channels + c) * slices.input + slice;
+          std::copy_n(w.begin() + ((filter * channels + c) * kernel + k) * plane, plane, all.begin() + to * plane);
+        }
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void import_conv(Call& call) {
@@ -57,12 +82,15 @@ void import_conv(Call& call) {
   if (x.view.size() < 3 || x.view.size() != w.extents.size()) {
     node.invalid("has an input of " + text(extents(x.view)) + " and weights of " + text(w.extents));
   }
-  if (x.view.size() > 4)
-    throw Refusal{"its input has " + std::to_string(x.view.size()) + " axes: it would need an op Conv3d"};
-  const Value image = as_image(x);
+  if (x.view.size() > 5)
+    throw Refusal{"its input has " + std::to_string(x.view.size()) + " axes: it would need an op for them"};
+  const bool in_space = x.view.size() == 5;
+  const Value image = as_volume(x);
+  const std::int64_t input_slices = in_space ? extent(x.view[2]) : 1;
   const int channels = narrow(call, w.extents[0], 1, "number of channels");
   const int groups = narrow(call, node.integer("group", 1), 1, "group");
-  if (w.extents[1] * groups != image.shape().c || channels % groups != 0 || w.count() == 0) {
+  if (element_count({w.extents[1], groups, input_slices}) != image.shape().c || channels % groups != 0 ||
+      w.count() == 0) {
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(extents(x.view)));
   }
@@ -82,14 +110,24 @@ void import_conv(Call& call) {
   }
   Extents result = extents(x.view);
   result[1] = channels;
-  result[2] = windows[0].count;
-  if (result.size() == 4) result[3] = windows[1].count;
+  if (in_space) result[2] = windows.slices.count;
+  result[in_space ? 3 : 2] = windows[0].count;
+  if (result.size() > 3) result.back() = windows[1].count;
   if (bias.empty()) bias = call.absorb_affine(result, 1, true).shift;
 
-  const std::int64_t filters = w.extents[0] * w.extents[1];
+  const std::int64_t filters = w.extents[0] * w.extents[1] * (in_space ? w.extents[2] : 1);
   const bool longer = rows.before + rows.after + columns.before + columns.after > 0;
   std::vector<double> weights = longer ? with_zeros(call, w, windows, rows, columns, filters) : call.numbers(w);
-  const Value y = call.append(Conv{.channels = channels,
+  if (in_space) {
+    weights = over_slices(call, weights, w.extents, windows.slices, windows[0].kernel * windows[1].kernel);
+    std::vector<double> repeated;
+    call.charge(static_cast<std::int64_t>(bias.size()) * windows.slices.count);
+    for (const double number : bias)
+      repeated.insert(repeated.end(), static_cast<std::size_t>(windows.slices.count), number);
+    bias = std::move(repeated);
+  }
+  const std::int64_t outputs = channels * windows.slices.count;
+  const Value y = call.append(Conv{.channels = narrow(call, outputs, 1, "number of channels"),
                                    .kernel = windows.kernel(),
                                    .stride = windows.stride(),
                                    .pad = windows.begin(),
@@ -97,10 +135,11 @@ void import_conv(Call& call) {
                                    .groups = groups,
                                    .bias = !bias.empty()},
                               {image}, call.name());
-  call.weights(y, "weight", {w.extents[0], w.extents[1], windows[0].kernel, windows[1].kernel}, std::move(weights),
-               w.type);
-  if (!bias.empty()) call.weights(y, "bias", {w.extents[0]}, std::move(bias), w.type);
-  call.result({.value = y, .view = place(result, usual_roles(result.size())).view, .type = x.type});
+  call.weights(y, "weight", {outputs, w.extents[1] * input_slices, windows[0].kernel, windows[1].kernel},
+               std::move(weights), w.type);
+  if (!bias.empty()) call.weights(y, "bias", {outputs}, std::move(bias), w.type);
+  call.result(
+      {.value = y, .view = place(result, in_space ? "ncchw" : usual_roles(result.size())).view, .type = x.type});
 }
 
 }  // namespace lamina::onnx

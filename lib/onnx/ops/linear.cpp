@@ -50,7 +50,8 @@ std::vector<double> weights_of(const Call& call, const Product& product, const E
   return weights;
 }
 
-Running append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias) {
+Running append_product(Call& call, const Running& x, const Product& product, std::vector<double> bias,
+                       const std::string& named = {}) {
   const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
@@ -64,7 +65,8 @@ Running append_product(Call& call, const Running& x, const Product& product, std
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&
                                product.inputs == shape.image() && within_image(x.view[1], shape);
   if (rows_are_images) {
-    const Value y = call.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value}, call.name());
+    const Value y = call.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value},
+                                named.empty() ? call.name() : named);
     call.weights(y, "weight", {product.outputs, product.inputs}, weights_of(call, product, offsets(x.view[1])),
                  product.w.type);
     if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
@@ -77,7 +79,8 @@ Running append_product(Call& call, const Running& x, const Product& product, std
   }
   Extents channels;
   for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
-  const Value y = call.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value}, call.name());
+  const Value y = call.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value},
+                              named.empty() ? call.name() : named);
   call.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(call, product, channels),
                product.w.type);
   if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
@@ -95,14 +98,15 @@ void import_gemm(Call& call) {
   }
   if (node.integer("transA", 0) != 0) std::swap(x.view[0], x.view[1]);
   const bool transposed = node.integer("transB", 0) != 0;
-  const Product product{.w = w,
-                        .inputs = w.extents[transposed ? 1 : 0],
-                        .outputs = w.extents[transposed ? 0 : 1],
-                        .input_stride = transposed ? 1 : w.extents[1],
-                        .output_stride = transposed ? w.extents[1] : 1,
-                        .scale = node.number("alpha", 1)};
+  Product product{.w = w,
+                  .inputs = w.extents[transposed ? 1 : 0],
+                  .outputs = w.extents[transposed ? 0 : 1],
+                  .input_stride = transposed ? 1 : w.extents[1],
+                  .output_stride = transposed ? w.extents[1] : 1,
+                  .scale = node.number("alpha", 1)};
   std::vector<double> bias;
-  if (call.has(2)) {
+  const bool adds_running = call.has(2) && !call.is_constant(2);
+  if (call.has(2) && !adds_running) {
     const Constant& c = call.constant(2, "what it adds");
     const std::size_t rank = c.extents.size();
     if (c.count() != 1 && (c.count() != product.outputs || c.extents[rank - 1] != product.outputs)) {
@@ -114,8 +118,91 @@ void import_gemm(Call& call) {
       bias.push_back(node.number("beta", 1) * c.at(c.count() == 1 ? 0 : k));
     }
   }
-  call.result(append_product(call, x, product, std::move(bias)));
+  if (!adds_running) return call.result(append_product(call, x, product, std::move(bias)));
+  product.absorbs = false;
+  if (node.number("beta", 1) != 1) throw Refusal{"it scales what it adds: it would need an op that does"};
+  const Running& added = call.running(2);
+  const std::string name = call.name();
+  Running y = append_product(call, x, product, {}, name + ".product");
+  if (added.view != y.view || added.value.shape() != y.value.shape()) {
+    throw Refusal{"it adds " + text(extents(added.view)) + " to " + text(extents(y.view)) +
+                  ": other than values in equal order would need an op"};
+  }
+  y.value = call.append(Add{}, {y.value, added.value}, name);
+  call.result(std::move(y));
 }
+
+namespace {
+
+/// A product by matrices that differ along axes before the last two: a 1x1 convolution, whose groups are the axes that
+/// both have, and whose channels are also those that the weights alone have.
+Running append_batched(Call& call, Running x, const Constant& w) {
+  const std::size_t rank = std::max(x.view.size(), w.extents.size()), batches = rank - 2;
+  x.view.insert(x.view.begin(), rank - x.view.size(), Axis{});
+  Extents of_weights = w.extents;
+  of_weights.insert(of_weights.begin(), rank - w.extents.size(), 1);
+  const Extents own = extents(x.view);
+  const std::int64_t inputs = of_weights[rank - 2], outputs = of_weights[rank - 1];
+  const Shape before = x.value.shape();
+  bool fits = own[rank - 1] == inputs && x.view[rank - 1] == axis(inputs, before.plane());
+  std::int64_t groups = 1, repeats = 1, stride = inputs * before.plane();
+  for (std::size_t i = batches; i-- > 0;) {
+    if (of_weights[i] == 1) continue;
+    if (own[i] == 1) {
+      repeats *= of_weights[i];
+    } else {
+      fits = fits && own[i] == of_weights[i] && x.view[i] == axis(own[i], stride);
+      stride *= own[i];
+      groups *= own[i];
+    }
+  }
+  if (!fits || groups * inputs != before.c) {
+    throw Refusal{"it multiplies " + text(own) + ", kept as " + to_string(before) + ", by " + text(w.extents) +
+                  ": it would need an op that does"};
+  }
+  // Channels of the result: groups, repeats, outputs.
+  const std::optional<std::int64_t> channels = element_count({groups, repeats, outputs});
+  const std::optional<std::int64_t> count = element_count({channels.value_or(-1), inputs});
+  if (!count) call.attributes().invalid("multiplies by " + text(w.extents));
+  call.charge(*count);
+  std::vector<double> weights(static_cast<std::size_t>(*count));
+  for (std::int64_t at = 0; at < w.count(); ++at) {
+    std::int64_t rest = at / (inputs * outputs), group = 0, repeat = 0, of_group = 1, of_repeat = 1;
+    for (std::size_t i = batches; i-- > 0;) {
+      const std::int64_t place = rest % of_weights[i];
+      rest /= of_weights[i];
+      std::int64_t& whole = own[i] == 1 ? of_repeat : of_group;
+      (own[i] == 1 ? repeat : group) += place * whole;
+      whole *= of_weights[i];
+    }
+    const std::int64_t c = at / outputs % inputs, k = at % outputs;
+    weights[static_cast<std::size_t>((((group * repeats + repeat) * outputs) + k) * inputs + c)] = w.at(at);
+  }
+  const Value y = call.append(Conv{.channels = narrow(call, *channels, 1, "number of channels"),
+                                   .kernel = 1,
+                                   .groups = narrow(call, groups, 1, "number of groups"),
+                                   .bias = false},
+                              {x.value}, call.name());
+  call.weights(y, "weight", {*channels, inputs, 1, 1}, std::move(weights), w.type);
+
+  const Shape after = y.shape();
+  std::int64_t of_repeat = outputs * after.plane(), of_group = of_repeat * repeats;
+  View view(rank);
+  view[rank - 1] = axis(outputs, after.plane());
+  for (std::size_t i = rank - 1; i-- > 0;) {
+    const bool differs = i < batches && of_weights[i] != 1;
+    if (differs) {
+      std::int64_t& inner = own[i] == 1 ? of_repeat : of_group;
+      view[i] = axis(of_weights[i], inner);
+      inner *= of_weights[i];
+    } else {
+      view[i] = with_channels({x.view[i]}, before, after).front();
+    }
+  }
+  return {.value = y, .view = std::move(view), .type = x.type};
+}
+
+}  // namespace
 
 /// A vector is a matrix of one row, or of one column, whose axis the result does not have.
 void import_matmul(Call& call) {
@@ -126,8 +213,10 @@ void import_matmul(Call& call) {
   }
   const bool row = x.view.size() == 1, column = w.extents.size() == 1;
   if (w.extents.size() > 2) {
-    throw Refusal{"it multiplies " + text(extents(x.view)) + " by " + text(w.extents) +
-                  ": other than a matrix of weights would need an op"};
+    if (row) x.view.insert(x.view.begin(), Axis{});
+    Running y = append_batched(call, x, w);
+    if (row) y.view.erase(y.view.end() - 2);
+    return call.result(std::move(y));
   }
   if (row) x.view.insert(x.view.begin(), Axis{});
   const std::int64_t outputs = column ? 1 : w.extents[1];

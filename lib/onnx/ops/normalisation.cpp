@@ -77,7 +77,6 @@ void import_softmax(Call& call) {
 void import_dropout(Call& call) {
   const Attributes& node = call.attributes();
   const Running& x = call.running(0);
-  call.only_output("its mask as a value");
   double rate = node.number("ratio", 0.5);
   if (call.has(1)) {
     const Constant& ratio = call.constant(1, "its ratio");
@@ -90,6 +89,11 @@ void import_dropout(Call& call) {
     training = mode.count() == 1 && mode.at(0) != 0;
   }
   if (training && rate != 0) throw Refusal{"it drops also in inference: it would need an op that does"};
+  if (call.wanted(1)) {  // the mask: nothing is dropped
+    call.charge(1);
+    const ElementType type = call.opset() < 10 ? x.type : ElementType::boolean;
+    call.result(Constant{.type = type, .extents = extents(x.view), .values = {1}, .uniform = true}, 1);
+  }
   if (!(rate >= 0 && rate < 1)) throw Refusal{"its ratio is " + std::to_string(rate) + ": ours takes 0 to below 1"};
   const Value y = call.append(Dropout{.rate = rate}, {x.value}, call.name());
   call.result({.value = y, .view = x.view, .type = x.type});

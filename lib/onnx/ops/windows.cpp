@@ -25,6 +25,19 @@ void auto_pad(Windows::Along& a, bool same, bool lower) {
 
 }  // namespace
 
+Value as_volume(const Running& x) {
+  if (x.view.size() != 5) return as_image(x);
+  const Shape s = x.value.shape();
+  const std::int64_t slices = extent(x.view[2]), plane = s.plane();
+  const View wanted = {axis(s.n, s.image()), axis(s.c / slices, slices * plane), axis(slices, plane), axis(s.h, s.w),
+                       axis(s.w, 1)};
+  if (s.c % slices != 0 || x.view != wanted) {
+    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(s) +
+                  ", not with slices among its channels: it would need an op that moves numbers (Reshape, Transpose)"};
+  }
+  return x.value;
+}
+
 std::int64_t Windows::Along::count_with(std::int64_t pad, Rounding how) const {
   std::int64_t windows = windows_in(input + 2 * pad - span(), stride, how);
   if (how == Rounding::up && (windows - 1) * stride >= input + pad) --windows;
@@ -67,14 +80,20 @@ Windows windows_of(const Call& call, const Running& x, const std::optional<Exten
   windows.rounding = node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
   windows[0].input = shape.h;
   windows[1].input = shape.w;
+  const std::size_t planes = axes == 3 ? 1 : 0;  // the file's axes before rows and columns
+  if (planes == 1) windows.slices.input = extent(x.view[2]);
   for (std::size_t i = 0; i < axes; ++i) {
-    Windows::Along& a = windows[i];
+    Windows::Along& a = i < planes ? windows.slices : windows[i - planes];
     if (kernels[i] > most) node.invalid("has a kernel of " + std::to_string(kernels[i]));
     a.kernel = kernels[i];
     a.stride = strides[i];
     a.dilation = dilations[i];
-    a.begin = pads[i] + (i == 0 ? padding.top : padding.left);
-    a.end = pads[axes + i] + (i == 0 ? padding.bottom : padding.right);
+    a.begin = pads[i];
+    a.end = pads[axes + i];
+    if (planes == 0) {  // a padding is of rows and columns of images
+      a.begin += i == 0 ? padding.top : padding.left;
+      a.end += i == 0 ? padding.bottom : padding.right;
+    }
     if (same || automatic == "VALID") {
       auto_pad(a, same, automatic == "SAME_LOWER");
     } else {

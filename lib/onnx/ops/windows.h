@@ -1,5 +1,5 @@
 #pragma once
-// Kernel, strides, pads and dilations of convolutions and pools, along rows and columns.
+// Kernel, strides, pads and dilations of convolutions and pools, along rows and columns, and slices.
 
 #include <array>
 #include <cstdint>
@@ -20,6 +20,7 @@ struct Windows {
     std::int64_t count_with(std::int64_t pad, Rounding) const;
   };
   std::array<Along, 2> along;  ///< rows, columns; a value of three axes has one column
+  Along slices;                ///< of a value of five axes
   Rounding rounding = Rounding::down;
 
   Along& operator[](std::size_t i) { return along[i]; }
@@ -32,6 +33,9 @@ struct Windows {
 
 /// Whether the node says how to pad by its auto_pad.
 bool pads_itself(const Attributes&);
+
+/// The value if its axes in the file are the graph's n, c x slices, h, w, or as as_image() has them; else a Refusal.
+Value as_volume(const Running&);
 
 /// By the attributes of the node, for an input of that shape. With `kernel` given, kernel_shape may be absent.
 /// A padding of the input is added to the pads.
