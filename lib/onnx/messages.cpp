@@ -2,6 +2,9 @@
 
 #include "messages.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <protozero/pbf_reader.hpp>
 
 #include "lamina/error.h"
@@ -27,11 +30,23 @@ std::string_view view(Reader& reader) {
 
 Reader reader_of(std::string_view text) { return Reader(protozero::data_view(text.data(), text.size())); }
 
-template <class Numbers, class Range>
-void append(Numbers& numbers, const Range& range) {
-  for (auto it = range.begin(); it != range.end(); ++it) {
-    numbers.push_back(static_cast<typename Numbers::value_type>(*it));
+/// More parts than a message of its length should have.
+struct TooMany {
+  std::string why;
+};
+
+/// Bytes for the structs of a message: a real one takes as much as its own length or less.
+std::size_t room(std::string_view text, std::size_t more) { return 8 * text.size() + more; }
+
+/// How often one of the fields occurs in a message.
+std::size_t count(Reader reader, std::initializer_list<std::uint32_t> fields) {
+  std::size_t found = 0;
+  while (reader.next()) {
+    const bool wanted = std::find(fields.begin(), fields.end(), reader.tag_and_type()) != fields.end();
+    found += wanted ? 1 : 0;
+    reader.skip();
   }
+  return found;
 }
 
 /// One entry of external_data: a key and its value.
@@ -49,185 +64,230 @@ void external_entry(Reader entry, TensorMessage& tensor) {
   if (key == "length") tensor.length = value;
 }
 
-TensorMessage tensor_of(Reader reader) {
-  TensorMessage tensor;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1): append(tensor.dims, reader.get_packed_int64()); break;
-      case varint(1): tensor.dims.push_back(reader.get_int64()); break;
-      case varint(2): tensor.type = static_cast<ElementType>(reader.get_int32()); break;
-      case bytes(4): append(tensor.numbers, reader.get_packed_float()); break;
-      case fixed32(4): tensor.numbers.push_back(reader.get_float()); break;
-      case bytes(5): append(tensor.numbers, reader.get_packed_int32()); break;
-      case varint(5): tensor.numbers.push_back(reader.get_int32()); break;
-      case bytes(7): append(tensor.numbers, reader.get_packed_int64()); break;
-      case varint(7): tensor.numbers.push_back(static_cast<double>(reader.get_int64())); break;
-      case bytes(8): tensor.name = view(reader); break;
-      case bytes(9): tensor.raw = view(reader); break;
-      case bytes(10): append(tensor.numbers, reader.get_packed_double()); break;
-      case fixed64(10): tensor.numbers.push_back(reader.get_double()); break;
-      case bytes(11): append(tensor.numbers, reader.get_packed_uint64()); break;
-      case varint(11): tensor.numbers.push_back(static_cast<double>(reader.get_uint64())); break;
-      case bytes(13): external_entry(reader.get_message(), tensor); break;
-      case varint(14): tensor.external = reader.get_int32() == 1; break;
-      default: reader.skip();
+/// Decodes messages whose structs take at most `most_bytes`: a message of two bytes would take a hundred.
+class Decoder {
+ public:
+  explicit Decoder(std::size_t most_bytes) : most_bytes_(most_bytes), left_(most_bytes) {}
+
+  TensorMessage tensor_of(Reader reader) {
+    TensorMessage tensor;
+    reserve(tensor.dims, count(reader, {varint(1)}));
+    reserve(tensor.numbers, count(reader, {fixed32(4), varint(5), varint(7), fixed64(10), varint(11)}));
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): append(tensor.dims, reader.get_packed_int64()); break;
+        case varint(1): tensor.dims.push_back(reader.get_int64()); break;
+        case varint(2): tensor.type = static_cast<ElementType>(reader.get_int32()); break;
+        case bytes(4): append(tensor.numbers, reader.get_packed_float()); break;
+        case fixed32(4): tensor.numbers.push_back(reader.get_float()); break;
+        case bytes(5): append(tensor.numbers, reader.get_packed_int32()); break;
+        case varint(5): tensor.numbers.push_back(reader.get_int32()); break;
+        case bytes(7): append(tensor.numbers, reader.get_packed_int64()); break;
+        case varint(7): tensor.numbers.push_back(static_cast<double>(reader.get_int64())); break;
+        case bytes(8): tensor.name = view(reader); break;
+        case bytes(9): tensor.raw = view(reader); break;
+        case bytes(10): append(tensor.numbers, reader.get_packed_double()); break;
+        case fixed64(10): tensor.numbers.push_back(reader.get_double()); break;
+        case bytes(11): append(tensor.numbers, reader.get_packed_uint64()); break;
+        case varint(11): tensor.numbers.push_back(static_cast<double>(reader.get_uint64())); break;
+        case bytes(13): external_entry(reader.get_message(), tensor); break;
+        case varint(14): tensor.external = reader.get_int32() == 1; break;
+        default: reader.skip();
+      }
+    }
+    return tensor;
+  }
+
+  AttributeMessage attribute_of(std::string_view body) {
+    AttributeMessage attribute{.name = {}, .body = body};
+    Reader reader = reader_of(body);
+    while (reader.next()) {
+      if (reader.tag_and_type() == bytes(1)) {
+        attribute.name = view(reader);
+      } else {
+        reader.skip();
+      }
+    }
+    return attribute;
+  }
+
+  NodeMessage node_of(Reader reader) {
+    NodeMessage node;
+    reserve(node.inputs, count(reader, {bytes(1)}));
+    reserve(node.outputs, count(reader, {bytes(2)}));
+    reserve(node.attributes, count(reader, {bytes(5)}));
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): node.inputs.push_back(view(reader)); break;
+        case bytes(2): node.outputs.push_back(view(reader)); break;
+        case bytes(3): node.name = view(reader); break;
+        case bytes(4): node.op_type = view(reader); break;
+        case bytes(5): node.attributes.push_back(attribute_of(view(reader))); break;
+        case bytes(7): node.domain = view(reader); break;
+        default: reader.skip();
+      }
+    }
+    return node;
+  }
+
+  static DimMessage dim_of(Reader reader) {
+    DimMessage dim;
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case varint(1): dim.value = reader.get_int64(); break;
+        case bytes(2): dim.param = view(reader); break;
+        default: reader.skip();
+      }
+    }
+    return dim;
+  }
+
+  std::vector<DimMessage> shape_of(Reader reader) {
+    std::vector<DimMessage> dims;
+    reserve(dims, count(reader, {bytes(1)}));
+    while (reader.next()) {
+      if (reader.tag_and_type() == bytes(1)) {
+        dims.push_back(dim_of(reader.get_message()));
+      } else {
+        reader.skip();
+      }
+    }
+    return dims;
+  }
+
+  void tensor_type(Reader reader, ValueMessage& value) {
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case varint(1): value.type = static_cast<ElementType>(reader.get_int32()); break;
+        case bytes(2): value.shape = shape_of(reader.get_message()); break;
+        default: reader.skip();
+      }
     }
   }
-  return tensor;
-}
 
-AttributeMessage attribute_of(std::string_view body) {
-  AttributeMessage attribute{.name = {}, .body = body};
-  Reader reader = reader_of(body);
-  while (reader.next()) {
-    if (reader.tag_and_type() == bytes(1)) {
-      attribute.name = view(reader);
-    } else {
-      reader.skip();
-    }
-  }
-  return attribute;
-}
-
-NodeMessage node_of(Reader reader) {
-  NodeMessage node;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1): node.inputs.push_back(view(reader)); break;
-      case bytes(2): node.outputs.push_back(view(reader)); break;
-      case bytes(3): node.name = view(reader); break;
-      case bytes(4): node.op_type = view(reader); break;
-      case bytes(5): node.attributes.push_back(attribute_of(view(reader))); break;
-      case bytes(7): node.domain = view(reader); break;
-      default: reader.skip();
-    }
-  }
-  return node;
-}
-
-DimMessage dim_of(Reader reader) {
-  DimMessage dim;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case varint(1): dim.value = reader.get_int64(); break;
-      case bytes(2): dim.param = view(reader); break;
-      default: reader.skip();
-    }
-  }
-  return dim;
-}
-
-std::vector<DimMessage> shape_of(Reader reader) {
-  std::vector<DimMessage> dims;
-  while (reader.next()) {
-    if (reader.tag_and_type() == bytes(1)) {
-      dims.push_back(dim_of(reader.get_message()));
-    } else {
-      reader.skip();
-    }
-  }
-  return dims;
-}
-
-void tensor_type(Reader reader, ValueMessage& value) {
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case varint(1): value.type = static_cast<ElementType>(reader.get_int32()); break;
-      case bytes(2): value.shape = shape_of(reader.get_message()); break;
-      default: reader.skip();
-    }
-  }
-}
-
-ValueMessage value_of(Reader reader) {
-  ValueMessage value;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1): value.name = view(reader); break;
-      case bytes(2):
-        for (Reader type = reader.get_message(); type.next();) {
-          if (type.tag_and_type() == bytes(1)) {
-            tensor_type(type.get_message(), value);
-          } else {
-            type.skip();
+  ValueMessage value_of(Reader reader) {
+    ValueMessage value;
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): value.name = view(reader); break;
+        case bytes(2):
+          for (Reader type = reader.get_message(); type.next();) {
+            if (type.tag_and_type() == bytes(1)) {
+              tensor_type(type.get_message(), value);
+            } else {
+              type.skip();
+            }
           }
-        }
-        break;
-      default: reader.skip();
+          break;
+        default: reader.skip();
+      }
     }
+    return value;
   }
-  return value;
-}
 
-GraphMessage graph_of(Reader reader) {
-  GraphMessage graph;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
-      case bytes(2): graph.name = view(reader); break;
-      case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
-      case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
-      case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
-      case bytes(15): graph.sparse = true, reader.skip(); break;
-      default: reader.skip();
+  GraphMessage graph_of(Reader reader) {
+    GraphMessage graph;
+    reserve(graph.nodes, count(reader, {bytes(1)}));
+    reserve(graph.initializers, count(reader, {bytes(5)}));
+    reserve(graph.inputs, count(reader, {bytes(11)}));
+    reserve(graph.outputs, count(reader, {bytes(12)}));
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
+        case bytes(2): graph.name = view(reader); break;
+        case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
+        case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
+        case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
+        case bytes(15): graph.sparse = true, reader.skip(); break;
+        default: reader.skip();
+      }
     }
+    return graph;
   }
-  return graph;
-}
 
-void opset_import(Reader reader, ModelMessage& model) {
-  std::string_view domain;
-  std::int64_t version = 0;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1): domain = view(reader); break;
-      case varint(2): version = reader.get_int64(); break;
-      default: reader.skip();
+  static void opset_import(Reader reader, ModelMessage& model) {
+    std::string_view domain;
+    std::int64_t version = 0;
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case bytes(1): domain = view(reader); break;
+        case varint(2): version = reader.get_int64(); break;
+        default: reader.skip();
+      }
+    }
+    if (domain.empty() || domain == "ai.onnx") {
+      model.opset = version;
+    } else {
+      model.domains.push_back(domain);
     }
   }
-  if (domain.empty() || domain == "ai.onnx") {
-    model.opset = version;
-  } else {
-    model.domains.push_back(domain);
-  }
-}
 
-ModelMessage model_of(Reader reader) {
-  ModelMessage model;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case varint(1): model.ir_version = reader.get_int64(); break;
-      case bytes(7): model.graph = graph_of(reader.get_message()); break;
-      case bytes(8): opset_import(reader.get_message(), model); break;
-      default: reader.skip();
+  ModelMessage model_of(Reader reader) {
+    ModelMessage model;
+    reserve(model.domains, count(reader, {bytes(8)}));
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case varint(1): model.ir_version = reader.get_int64(); break;
+        case bytes(7): model.graph = graph_of(reader.get_message()); break;
+        case bytes(8): opset_import(reader.get_message(), model); break;
+        default: reader.skip();
+      }
     }
+    return model;
   }
-  return model;
-}
 
-AttributeValue attribute_value(Reader reader) {
-  AttributeValue value;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case fixed32(2): value.number = reader.get_float(); break;
-      case varint(3): value.integer = reader.get_int64(); break;
-      case bytes(4): value.text = view(reader); break;
-      case bytes(5): value.tensor = tensor_of(reader.get_message()); break;
-      case bytes(6): value.graph = graph_of(reader.get_message()); break;
-      case bytes(7): append(value.numbers, reader.get_packed_float()); break;
-      case fixed32(7): value.numbers.push_back(reader.get_float()); break;
-      case bytes(8): append(value.integers, reader.get_packed_int64()); break;
-      case varint(8): value.integers.push_back(reader.get_int64()); break;
-      default: reader.skip();
+  AttributeValue attribute_value(Reader reader) {
+    AttributeValue value;
+    reserve(value.numbers, count(reader, {fixed32(7)}));
+    reserve(value.integers, count(reader, {varint(8)}));
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case fixed32(2): value.number = reader.get_float(); break;
+        case varint(3): value.integer = reader.get_int64(); break;
+        case bytes(4): value.text = view(reader); break;
+        case bytes(5): value.tensor = tensor_of(reader.get_message()); break;
+        case bytes(6): value.graph = graph_of(reader.get_message()); break;
+        case bytes(7): append(value.numbers, reader.get_packed_float()); break;
+        case fixed32(7): value.numbers.push_back(reader.get_float()); break;
+        case bytes(8): append(value.integers, reader.get_packed_int64()); break;
+        case varint(8): value.integers.push_back(reader.get_int64()); break;
+        default: reader.skip();
+      }
+    }
+    return value;
+  }
+
+ private:
+  /// Room for so many more.
+  template <class Element>
+  void reserve(std::vector<Element>& elements, std::size_t more) {
+    if (more == 0) return;
+    if (more > left_ / sizeof(Element)) {
+      throw TooMany{"its parts are so many and so small that they would take more than " + std::to_string(most_bytes_) +
+                    " bytes"};
+    }
+    left_ -= more * sizeof(Element);
+    const std::size_t needed = elements.size() + more;
+    if (needed > elements.capacity()) elements.reserve(std::max(needed, 2 * elements.capacity()));
+  }
+
+  template <class Numbers, class Range>
+  void append(Numbers& numbers, const Range& range) {
+    reserve(numbers, static_cast<std::size_t>(std::distance(range.begin(), range.end())));
+    for (auto it = range.begin(); it != range.end(); ++it) {
+      numbers.push_back(static_cast<typename Numbers::value_type>(*it));
     }
   }
-  return value;
-}
+
+  std::size_t most_bytes_, left_;
+};
 
 template <class Decode>
 auto checked(const std::string& file, const std::string& what, Decode decode) {
   try {
     return decode();
+  } catch (const TooMany& error) {
+    throw FileError(file + ": " + what + ": " + error.why);
   } catch (const protozero::exception& error) {
     throw FileError(file + ": " + what + " is truncated or not of ONNX's form (" + error.what() + ")");
   }
@@ -236,15 +296,16 @@ auto checked(const std::string& file, const std::string& what, Decode decode) {
 }  // namespace
 
 ModelMessage decode_model(std::string_view text, const std::string& file) {
-  return checked(file, "the model", [&] { return model_of(reader_of(text)); });
+  return checked(file, "the model", [&] { return Decoder(room(text, 192 << 10)).model_of(reader_of(text)); });
 }
 
 TensorMessage decode_tensor(std::string_view text, const std::string& file) {
-  return checked(file, "a tensor", [&] { return tensor_of(reader_of(text)); });
+  return checked(file, "a tensor", [&] { return Decoder(room(text, 192 << 10)).tensor_of(reader_of(text)); });
 }
 
 AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {
-  return checked(file, "an attribute", [&] { return attribute_value(reader_of(attribute.body)); });
+  return checked(file, "an attribute",
+                 [&] { return Decoder(room(attribute.body, 4 << 10)).attribute_value(reader_of(attribute.body)); });
 }
 
 }  // namespace lamina::onnx

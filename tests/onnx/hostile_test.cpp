@@ -122,6 +122,25 @@ TEST_CASE("an invalid model is a FileError that says what is wrong") {
   }
 }
 
+TEST_CASE("a model of many empty parts is refused before they take more memory than a multiple of it") {
+  const Folder folder;
+  const auto attempt = [&](Model model) {
+    const std::string bytes = bytes_of(model);
+    write(folder / "net.onnx", bytes);
+    largest_allocation_bytes = 0;
+    CHECK_THROWS_AS(read_onnx(folder / "net.onnx"), FileError);
+    CHECK(largest_allocation_bytes < 10 * bytes.size());
+  };
+  const std::vector<std::string> empty(100000);
+  Model nodes = relu(), inputs = relu(), tensors = relu(), names = relu();
+  nodes.nodes = empty;
+  inputs.inputs = empty;
+  tensors.initializers = empty;
+  protozero::pbf_writer node(names.nodes.emplace_back());
+  for (const std::string& name : empty) node.add_string(1, name);
+  for (const Model& model : {nodes, inputs, tensors, names}) attempt(model);
+}
+
 TEST_CASE("a model of many names that are equal is read in reasonable time") {
   Model model = relu();
   model.nodes.clear();
