@@ -309,7 +309,7 @@ Action train(CLI::App& app) {
   constexpr const char* run = "The run";
   app.add_option("--backend", options->backend, "Default: eigen")->group(run);
   app.add_option("--epochs", options->epochs, "Default: as published")->check(CLI::Range(1, 100000))->group(run);
-  app.add_option("--data", options->data, "Folder of the real files (docs/training.md); default: a synthetic set")
+  app.add_option("--data", options->data, "Folder of the real files (docs/data.md); default: a synthetic set")
       ->check(CLI::ExistingDirectory)
       ->group(run);
   app.add_option("--share", options->share,
@@ -350,7 +350,8 @@ Action train(CLI::App& app) {
       ->excludes(price)
       ->group(cost);
   app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
-  app.add_option("--target", options->target, "Accuracy: seconds and dollars to it as well")->group(cost);
+  app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
+      ->group(cost);
   app.add_flag("--accept", options->accept,
                "Exit status 1 unless the published results are met, with --seeds by two thirds of them; needs --data")
       ->group(cost);

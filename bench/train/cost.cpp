@@ -49,7 +49,7 @@ Price price_of(const std::filesystem::path& path, const std::string& configurati
     const auto cell = cells(line);
     const double price = cell.size() < 4 ? -1 : number(cell[3]);
     if (price < 0) throw FileError(fmt::format("{}: a line has no price: \"{}\"", path.string(), line));
-    known.push_back(cell[2]);
+    if (std::ranges::find(known, cell[2]) == known.end()) known.push_back(cell[2]);
     if (cell[2] == configuration && cell[1] >= newest.date) newest = {cell[1], cell[2], price};
   }
   if (newest.date.empty())
@@ -59,6 +59,14 @@ Price price_of(const std::filesystem::path& path, const std::string& configurati
 }
 
 double usd(double seconds, double usd_per_hour) { return seconds / 3600 * usd_per_hour; }
+
+std::string cost_text(double seconds, const Price& price) {
+  if (!(price.usd_per_hour > 0)) return {};
+  const double value = usd(seconds, price.usd_per_hour);
+  const int digits = value > 0 ? std::max(4, 1 - static_cast<int>(std::floor(std::log10(value)))) : 4;
+  return fmt::format(", {:.{}f} USD at {} USD/h{}", value, digits, price.usd_per_hour,
+                     price.date.empty() ? "" : " of " + price.date);
+}
 
 const std::vector<Platform>& platforms() {
   // Prices of 2017-11: the GPU and an n1-standard-1; processors preemptible.

@@ -11,9 +11,9 @@
 
 namespace lamina::bench {
 
-/// A line of a file of prices: source,date,configuration,usd_per_hour,note.
+/// A line of a file of prices: source,date,configuration,usd_per_hour,note. Without a date: as given; 0: none.
 struct Price {
-  std::string date, configuration;
+  std::string date{}, configuration{};
   double usd_per_hour = 0;
 };
 
@@ -21,6 +21,10 @@ struct Price {
 Price price_of(const std::filesystem::path&, const std::string& configuration);
 
 double usd(double seconds, double usd_per_hour);
+
+/// ", 0.000031 USD at 0.12 USD/h of 2017-11": at least four digits after the point, and two that are not 0. Empty
+/// without a price.
+std::string cost_text(double seconds, const Price&);
 
 /// A platform of the posts, and what it cost when they were written.
 struct Platform {

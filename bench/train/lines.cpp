@@ -16,26 +16,32 @@ std::string epoch_line(const EpochResult& e, int epochs, const std::string& of) 
   return line + of + "\n";
 }
 
-std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, double usd_per_hour,
+std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, const Price& price,
                     const std::string& of) {
   double seconds = 0;
   for (const EpochResult& e : epochs) seconds += e.seconds;
-  const auto cost = [&](double needed) {
-    return usd_per_hour > 0 ? fmt::format(", {:.4f} USD at {} USD/h", usd(needed, usd_per_hour), usd_per_hour)
-                            : std::string();
-  };
-  std::string text = fmt::format("{} epochs: {:.2f} s{}; the first {:.2f} s", epochs.size(), seconds, cost(seconds),
-                                 epochs.front().seconds);
+  std::string text =
+      fmt::format("{} epoch{}: {:.2f} s{}; the first {:.2f} s", epochs.size(), epochs.size() == 1 ? "" : "s", seconds,
+                  cost_text(seconds, price), epochs.front().seconds);
   if (epochs.size() > 1)
     text += fmt::format(", each later one {:.2f} s in the mean",
                         (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
   text += of + "\n";
   if (options.target > 0) {
     const double reached = seconds_to(epochs, options.target);
-    text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
-                        : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost(reached), of);
+    text += reached < 0
+                ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
+                : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost_text(reached, price), of);
   }
   return text;
+}
+
+std::string stopped_line(const TrainOptions& options, std::size_t done, int epochs, const std::string& of) {
+  std::string how = "; without --checkpoint the next run begins anew";
+  if (!options.checkpoint.empty())
+    how = done == 0 ? "; the first checkpoint is written after the first epoch"
+                    : "; the same command goes on from " + options.checkpoint.string();
+  return fmt::format("stopped after {} of {} epochs{}{}\n", done, epochs, how, of);
 }
 
 TextTable trained_table(const std::vector<Trained>& all) {

@@ -25,7 +25,10 @@ struct Trained {
 std::string epoch_line(const EpochResult&, int epochs, const std::string& of);
 
 /// Seconds and dollars, to the last epoch and to the target.
-std::string summary(const TrainOptions&, const std::vector<EpochResult>&, double usd_per_hour, const std::string& of);
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&, const std::string& of);
+
+/// How an interrupted training goes on, or that it does not.
+std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& of);
 
 /// A row for each.
 TextTable trained_table(const std::vector<Trained>&);

@@ -31,12 +31,12 @@ const Workload* workload_of(const std::string& name) {
   return found == workloads().end() ? nullptr : &*found;
 }
 
-/// The price that the options ask for; 0: none.
-double price(const TrainOptions& options) {
-  if (options.usd_per_hour > 0) return options.usd_per_hour;
+/// The price that the options ask for.
+Price price_in(const TrainOptions& options) {
+  if (options.usd_per_hour > 0) return {.usd_per_hour = options.usd_per_hour};
   if (options.prices.empty() != options.configuration.empty())
     throw UsageError("--prices and --configuration go together: a file of prices and the line of it that holds");
-  return options.prices.empty() ? 0 : price_of(options.prices, options.configuration).usd_per_hour;
+  return options.prices.empty() ? Price() : price_of(options.prices, options.configuration);
 }
 
 void check(const TrainOptions& options) {
@@ -46,6 +46,9 @@ void check(const TrainOptions& options) {
     throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
   if ((options.names.size() > 1 || options.seeds > 1) && !(options.out.empty() && options.checkpoint.empty()))
     throw UsageError("--out and --checkpoint are of one training; --json takes several");
+  if (options.target > 1)
+    throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1; for per cent say {}",
+                                 options.target, options.target / 100));
   if (options.accept && options.data.empty())
     throw UsageError("--accept compares with the published runs, which were on real files; give --data");
   if (options.accept && options.table_updates == TableUpdates::lazy)
@@ -75,7 +78,7 @@ PreparedWorkload prepared(const std::string& name, const TrainOptions& options, 
 
 /// Trains once, as far as no interrupt comes.
 Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptions& options, Backend& backend,
-                   Record& record, double usd_per_hour, const Print& print) {
+                   Record& record, const Price& price, const Print& print) {
   const Workload* known = workload_of(name);
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
   PreparedWorkload ready = prepared(name, options, seed);
@@ -104,17 +107,23 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
                     ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
                     backend.describe(), of));
-  if (trainer.resumed()) print(fmt::format("goes on after {} epochs{}\n", trainer.epochs().size(), of));
+  if (trainer.resumed()) {
+    const std::size_t done = trainer.epochs().size();
+    print(static_cast<int>(done) < epochs
+              ? fmt::format("goes on after {} of {} epochs{}\n", done, epochs, of)
+              : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done, of));
+  }
   record.begin(name, ready, options, seed, epochs, trainer.epochs());
   cpu = cpu_seconds();
   try {
     trainer.train(epochs);
   } catch (const Stopped&) {
     screen.clear();
+    print(stopped_line(options, trainer.epochs().size(), epochs, of));
   }
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
-  print(summary(options, trained.epochs, usd_per_hour, of));
+  print(summary(options, trained.epochs, price, of));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
                       ready.optimum->accuracy, of));
@@ -123,11 +132,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
 
 /// Every seed of a network; prints what is published of it, and whether ours meets it.
 bool train_seeds(const std::string& name, const TrainOptions& options, Backend& backend, Record& record,
-                 double usd_per_hour, const Print& print, std::vector<Trained>& all) {
+                 const Price& price, const Print& print, std::vector<Trained>& all) {
   std::vector<std::vector<EpochResult>> runs;
   for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
     all.push_back(
-        train_once(name, options.seed + static_cast<std::uint64_t>(i), options, backend, record, usd_per_hour, print));
+        train_once(name, options.seed + static_cast<std::uint64_t>(i), options, backend, record, price, print));
     runs.push_back(all.back().epochs);
     if (!options.out.empty()) replace_file(options.out, run_csv(all.back().epochs));
   }
@@ -144,7 +153,7 @@ bool train_seeds(const std::string& name, const TrainOptions& options, Backend& 
 
 int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print) {
   check(options);
-  const double usd_per_hour = price(options);
+  const Price price = price_in(options);
   if (!options.out.empty()) check_writable(options.out);
   if (!options.json.empty()) check_writable(options.json);
   BackendSettings settings = options.backends;
@@ -156,7 +165,7 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   bool accepted = true;
   for (const std::string& name : options.names) {
     if (interrupted() != 0) break;
-    accepted = train_seeds(name, options, backend, record, usd_per_hour, print, all) && accepted;
+    accepted = train_seeds(name, options, backend, record, price, print, all) && accepted;
   }
   record.end();
   if (all.size() > 1) print("\n" + trained_table(all).text());

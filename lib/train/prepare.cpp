@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -128,6 +129,9 @@ Data reviews(const WorkloadOptions& options, int length) {
     data.synthetic = true;
     data.optimum = all.best_on(test);
   } else {
+    for (const char* name : {"imdb-train.ids", "imdb-test.ids"})
+      if (!std::filesystem::exists(options.data / name))
+        throw FileError(options.data.string() + ": has no " + name + "; bench/imdb-to-ids makes it of Keras' imdb.npz");
     train = read_ids(options.data / "imdb-train.ids");
     test = read_ids(options.data / "imdb-test.ids");
     data.name = "IMDB";

@@ -13,6 +13,7 @@
 #include "bench/race/serve/training.h"
 #include "bench/rows/epochs.h"
 #include "bench/train/cost.h"
+#include "bench/train/lines.h"
 #include "bench/train/network.h"
 #include "bench/train/published_trainings.h"
 #include "bench/train/screen.h"
@@ -261,6 +262,7 @@ TEST_CASE("options of trainings that do not go together are errors before anythi
   refused({.names = {"mnist_mlp"}, .seeds = 2, .checkpoint = folder / "a.safetensors"});
   refused({.names = {"mnist_mlp"}, .batch = 8});
   refused({.names = {"resnet18"}});
+  refused({.names = {"mnist_mlp"}, .target = 98});
   refused({.names = {"mnist_mlp"}, .accept = true});
   refused({.names = {"mnist_mlp"}, .epochs = 3, .data = folder.path(), .accept = true});
   refused({.names = {"resnet18"}, .data = folder.path(), .accept = true});
@@ -282,6 +284,24 @@ TEST_CASE("the newest price of a configuration holds, and a file of another form
   CHECK_THROWS_AS(price_of(file, "K80"), FileError);
   CHECK_THROWS_AS(price_of(folder / "none.csv", "K80"), FileError);
   CHECK(usd(1800, 0.5) == 0.25);
+  CHECK(cost_text(1800, {.usd_per_hour = 0.5}) == ", 0.2500 USD at 0.5 USD/h");
+  CHECK(cost_text(0.95, {"2017-11", "16 vCPU", 0.12}) == ", 0.000032 USD at 0.12 USD/h of 2017-11");
+  CHECK(cost_text(1800, {}).empty());
+}
+
+TEST_CASE("a training that was stopped says how it goes on, and a complete one that it is") {
+  const test::Folder folder;
+  TrainOptions options{.names = {"mnist_mlp"}, .epochs = 2, .share = 0.002};
+  CHECK(stopped_line(options, 1, 2, "").find("1 of 2 epochs; without --checkpoint") != std::string::npos);
+  options.checkpoint = folder / "run.safetensors";
+  CHECK(stopped_line(options, 1, 2, "").find("goes on from " + options.checkpoint.string()) != std::string::npos);
+  CHECK(stopped_line(options, 0, 2, "").find("after the first epoch") != std::string::npos);
+  for (const char* said : {"seed 0", "has 2 epochs already"}) {
+    std::string printed;
+    CHECK(train_all(options, make_backend, [&](const std::string& text) { printed += text; }) == 0);
+    INFO(printed);
+    CHECK(printed.find(said) != std::string::npos);
+  }
 }
 
 TEST_CASE("a target is reached at the end of the first epoch that has it") {
