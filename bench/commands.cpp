@@ -15,6 +15,7 @@
 #include "bench/compare/compare.h"
 #include "bench/context/devices.h"
 #include "bench/io/interrupt.h"
+#include "bench/measure/networks.h"
 #include "bench/options/flags.h"
 #include "bench/race/serve/serve.h"
 #include "bench/rows/run.h"
@@ -304,8 +305,17 @@ Action train(CLI::App& app) {
          "mnist_mlp, mnist_cnn, cifar10_cnn, imdb_fasttext, imdb_bilstm, lstm_text; with --data any network that "
          "`lamina_bench networks` prints")
       ->delimiter(',')
-      ->type_name("NAME ...")
-      ->required();
+      ->type_name("NAME ...");
+  app.add_option("--onnx", options->onnx,
+                 "ONNX files: networks that are called by the names of their files, and start from their weights")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE[,...]");
+  app.parse_complete_callback([options] {
+    for (const std::filesystem::path& file : options->onnx) options->names.push_back(network_name(file));
+    if (options->names.empty()) throw CLI::RequiredError("names, or --onnx");
+  });
   constexpr const char* run = "The run";
   app.add_option("--backend", options->backend, "Default: eigen")->group(run);
   app.add_option("--epochs", options->epochs, "Default: as published")->check(CLI::Range(1, 100000))->group(run);
@@ -392,7 +402,8 @@ constexpr Command all[] = {
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
     {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be there",
      engines},
-    {"train", "Train known networks, or any on a folder of images: seconds, dollars, loss and accuracy by epoch",
+    {"train",
+     "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
      train},
     {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
 

@@ -1,13 +1,18 @@
-// Any network of the zoo on a folder of images.
+// Any network on a folder of images: of the zoo, or of an ONNX file.
 
 #include "network.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include "lamina/error.h"
 #include "lamina/nets.h"
+#include "lamina/onnx.h"
+#include "lamina/synthetic.h"
 
 namespace lamina::bench {
 namespace {
@@ -15,6 +20,7 @@ namespace {
 struct Images {
   ImageSet training, validation;
   std::string name;
+  std::optional<Optimum> optimum{};  ///< of synthetic ones
 };
 
 /// CIFAR-10 where the folder has its first file, else MNIST.
@@ -45,6 +51,54 @@ void check_images(const nets::Info& net, const Images& images) {
         fmt::format("{} takes square images, and those of {} are {} x {}", net.name, images.name, image.h, image.w));
 }
 
+/// Trains the graph, whose last value is its logits, on the images.
+PreparedWorkload with_loss(Graph graph, Images images, const NetworkOptions& options) {
+  const Value logits = graph.value(graph.nodes().back().name);
+  softmax_cross_entropy(logits, graph.input({options.batch, 1, 1, 1}, "labels"), "loss");
+
+  auto training = image_source(std::move(images.training)), validation = image_source(std::move(images.validation));
+  const NamedOptimiser optimiser = named_optimiser(options.optimiser);
+  TrainerOptions train;
+  train.optimiser = optimiser.optimiser;
+  train.learning_rate = constant_rate(options.learning_rate > 0 ? options.learning_rate : optimiser.learning_rate);
+  train.drop_last = true;  // statistics of a batch norm are of full batches
+  train.seed = options.seed;
+  train.validation = validation.get();
+  return {std::move(graph),       std::move(training),        std::move(validation), std::move(train),
+          std::move(images.name), images.optimum.has_value(), images.optimum};
+}
+
+/// The same graph, but for a softmax at its end.
+Graph without_softmax(Graph graph) {
+  if (!std::holds_alternative<Softmax>(graph.nodes().back().op)) return graph;
+  Graph logits(graph.name());
+  std::vector<Value> values;
+  for (const Node& node : std::span(graph.nodes()).first(graph.nodes().size() - 1)) {
+    std::vector<Value> inputs;
+    for (const int input : node.inputs) inputs.push_back(values[static_cast<std::size_t>(input)]);
+    values.push_back(std::holds_alternative<Input>(node.op) ? logits.input(node.shape, node.name)
+                                                            : apply(node.op, inputs, node.name));
+  }
+  return logits;
+}
+
+/// Synthetic images for the network of a file.
+Images glyphs(const std::filesystem::path& onnx, const Shape& image, int classes, const NetworkOptions& options) {
+  if (image.c != 1 && image.c != 3)
+    throw UsageError(
+        fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
+  const Glyphs all({.image = image, .classes = classes});
+  const std::int64_t whole = std::clamp<std::int64_t>(most_bytes / image.count(), 1, 50000);
+  const std::int64_t count =
+      std::max<std::int64_t>(options.batch, std::llround(options.share * static_cast<double>(whole)));
+  Images images{.training = all.draw(count, options.seed * 2 + 1),
+                .validation = all.draw(std::max<std::int64_t>(1, count / 5), options.seed * 2 + 2),
+                .name = "synthetic glyphs"};
+  images.optimum = all.best_on(images.validation);
+  return images;
+}
+
 }  // namespace
 
 void check_network(const std::string& name, const std::filesystem::path& data) {
@@ -60,29 +114,35 @@ PreparedWorkload prepare_network(const std::string& name, const NetworkOptions& 
   Images images = read_images(options.data);
   check_images(net, images);
 
-  Graph graph = nets::build(name, {.batch = options.batch,
-                                   .image = images.training.image.h,
-                                   .classes = images.training.classes,
-                                   .width_divisor = options.width_divisor,
-                                   .softmax = false});
-  const Value logits = graph.value(graph.nodes().back().name);
-  softmax_cross_entropy(logits, graph.input({options.batch, 1, 1, 1}, "labels"), "loss");
+  return with_loss(nets::build(name, {.batch = options.batch,
+                                      .image = images.training.image.h,
+                                      .classes = images.training.classes,
+                                      .width_divisor = options.width_divisor,
+                                      .softmax = false}),
+                   std::move(images), options);
+}
 
-  auto training = image_source(std::move(images.training)), validation = image_source(std::move(images.validation));
-  const NamedOptimiser optimiser = named_optimiser(options.optimiser);
-  TrainerOptions train;
-  train.optimiser = optimiser.optimiser;
-  train.learning_rate = constant_rate(options.learning_rate > 0 ? options.learning_rate : optimiser.learning_rate);
-  train.drop_last = true;  // statistics of a batch norm are of full batches
-  train.seed = options.seed;
-  train.validation = validation.get();
-  return {std::move(graph),
-          std::move(training),
-          std::move(validation),
-          std::move(train),
-          std::move(images.name),
-          false,
-          {}};
+PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions& options) {
+  OnnxModel model = read_onnx(onnx, {.batch = options.batch});
+  if (model.inputs.size() != 1)
+    throw UsageError(
+        fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));
+  Graph graph = without_softmax(std::move(model.graph));
+  const Shape logits = graph.nodes().back().shape;
+  if (logits.plane() != 1 || logits.c < 2)
+    throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits",
+                                 onnx.string(), to_string({1, logits.c, logits.h, logits.w})));
+  Shape image = graph.node(model.inputs.front().node).shape;
+  image.n = 1;
+  Images images =
+      options.data.empty() ? glyphs(onnx, image, std::min(logits.c, 10), options) : read_images(options.data);
+  if (images.training.image != image || images.validation.image != image)
+    throw UsageError(fmt::format("{} takes images of {}, and those of {} are {}", onnx.string(), to_string(image),
+                                 images.name, to_string(images.training.image)));
+  if (images.training.classes > logits.c)
+    throw UsageError(fmt::format("{} has {} logits, and {} has {} classes", onnx.string(), logits.c, images.name,
+                                 images.training.classes));
+  return {with_loss(std::move(graph), std::move(images), options), std::move(model.weights)};
 }
 
 }  // namespace lamina::bench

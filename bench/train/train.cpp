@@ -1,4 +1,4 @@
-// Trainings of the six workloads and of the zoo's networks.
+// Trainings of the six workloads, of the zoo's networks and of ONNX files.
 
 #include "train.h"
 
@@ -9,6 +9,7 @@
 
 #include "bench/io/interrupt.h"
 #include "bench/io/result_file.h"
+#include "bench/measure/networks.h"
 #include "bench/timing/stopwatch.h"
 #include "cost.h"
 #include "lamina/error.h"
@@ -25,8 +26,15 @@ namespace {
 /// Ends a training from within; it goes on from its checkpoint.
 struct Stopped {};
 
+/// Null for a network that no file has.
+const std::filesystem::path* file_of(const std::string& name, const TrainOptions& options) {
+  const auto found = std::ranges::find(options.onnx, name, network_name);
+  return found == options.onnx.end() ? nullptr : &*found;
+}
+
 /// Null for a network that is no workload.
-const Workload* workload_of(const std::string& name) {
+const Workload* workload_of(const std::string& name, const TrainOptions& options) {
+  if (file_of(name, options) != nullptr) return nullptr;
   const auto found = std::ranges::find(workloads(), name, &Workload::name);
   return found == workloads().end() ? nullptr : &*found;
 }
@@ -54,34 +62,39 @@ void check(const TrainOptions& options) {
   if (options.accept && options.table_updates == TableUpdates::lazy)
     throw UsageError("--accept: the published runs updated tables densely; leave out --table_updates lazy");
   for (const std::string& name : options.names) {
-    const Workload* known = workload_of(name);
-    if (known == nullptr) check_network(name, options.data);
+    const Workload* known = workload_of(name, options);
+    if (known == nullptr && file_of(name, options) == nullptr) check_network(name, options.data);
     if (known != nullptr && options.accept && options.epochs > 0 && options.epochs != known->epochs)
       throw UsageError(fmt::format("--accept: the published results of {} are of {} epochs; leave out --epochs", name,
                                    known->epochs));
     if (known == nullptr && options.accept) throw UsageError(fmt::format("--accept: nothing is published of {}", name));
     if (known != nullptr && (options.batch > 0 || !options.optimiser.empty() || options.learning_rate > 0))
       throw UsageError(fmt::format(
-          "--batch, --optimiser and --learning_rate are of the zoo's networks; {} has its published ones", name));
+          "--batch, --optimiser and --learning_rate are of networks that are no workload; {} has its published ones",
+          name));
   }
 }
 
-PreparedWorkload prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
-  if (const Workload* known = workload_of(name))
-    return prepare(*known, {.data = options.data, .share = options.share, .seed = seed});
-  return prepare_network(name, {.data = options.data,
-                                .batch = options.batch > 0 ? options.batch : 32,
-                                .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
-                                .learning_rate = options.learning_rate,
-                                .seed = seed});
+/// With the weights that it starts from, if not from initial ones.
+PreparedFile prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
+  if (const Workload* known = workload_of(name, options))
+    return {prepare(*known, {.data = options.data, .share = options.share, .seed = seed}), {}};
+  const NetworkOptions its{.data = options.data,
+                           .batch = options.batch > 0 ? options.batch : 32,
+                           .share = options.share,
+                           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
+                           .learning_rate = options.learning_rate,
+                           .seed = seed};
+  if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, its);
+  return {prepare_network(name, its), {}};
 }
 
 /// Trains once, as far as no interrupt comes.
 Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptions& options, Backend& backend,
                    Record& record, const Price& price, const Print& print) {
-  const Workload* known = workload_of(name);
+  const Workload* known = workload_of(name, options);
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
-  PreparedWorkload ready = prepared(name, options, seed);
+  auto [ready, weights] = prepared(name, options, seed);
   const std::string of = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
   double cpu = 0;
@@ -107,6 +120,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
                     ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
                     backend.describe(), of));
+  if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
     const std::size_t done = trainer.epochs().size();
     print(static_cast<int>(done) < epochs
@@ -140,7 +154,7 @@ bool train_seeds(const std::string& name, const TrainOptions& options, Backend& 
     runs.push_back(all.back().epochs);
     if (!options.out.empty()) replace_file(options.out, run_csv(all.back().epochs));
   }
-  const Workload* known = workload_of(name);
+  const Workload* known = workload_of(name, options);
   if (known == nullptr || runs.back().empty()) return true;
   print("\n" + published_table(name).text());
   if (!options.accept || interrupted() != 0) return true;

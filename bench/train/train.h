@@ -1,5 +1,5 @@
 #pragma once
-// Trainings of the six workloads and of the zoo's networks, with their seconds and dollars.
+// Trainings of the six workloads, of the zoo's networks and of ONNX files, with their seconds and dollars.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +13,8 @@
 namespace lamina::bench {
 
 struct TrainOptions {
-  std::vector<std::string> names{};  ///< workloads, and networks of the zoo, which need `data`
+  std::vector<std::string> names{};  ///< workloads, networks of the zoo, which need `data`, and those of `onnx`
+  std::vector<std::filesystem::path> onnx{};  ///< files of networks, which `names` has by network_name
   std::string backend = "eigen";
   BackendSettings backends{};  ///< how it is made; no names
   DType dtype = DType::f32;
@@ -22,9 +23,9 @@ struct TrainOptions {
   double share = 1;              ///< of the synthetic set
   std::uint64_t seed = 0;
   int seeds = 1;             ///< trainings of each: with `seed`, and with as many after it
-  int batch = 0;             ///< of a network of the zoo; 0: 32
-  std::string optimiser{};   ///< of a network of the zoo; empty: adam
-  double learning_rate = 0;  ///< of a network of the zoo; 0: the optimiser's own
+  int batch = 0;             ///< of a network that is no workload; 0: 32
+  std::string optimiser{};   ///< of a network that is no workload; empty: adam
+  double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
   int loader_threads = 1;
   std::filesystem::path out{};         ///< of the run as CSV; empty: none
