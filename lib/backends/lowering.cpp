@@ -8,6 +8,7 @@
 
 #include "lamina/error.h"
 #include "lib/support/enumerators.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina {
 namespace {
@@ -138,10 +139,8 @@ Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, con
 Lowered assemble(const Spec& spec, const std::function<Lowered::Step(Pass)>& lower_pass) {
   Lowered lowered = empty_unit(spec);
   const bool training = spec.mode == Mode::training;
-  const bool wants_dx = training && !spec.wants_dx.empty() && spec.wants_dx[0];
-  lowered.steps.push_back(lower_pass(Pass::forward));
-  if (training) lowered.steps.push_back(lower_pass(Pass::backward_params));
-  if (wants_dx) lowered.steps.push_back(lower_pass(Pass::backward_data));
+  for (const Pass pass : {Pass::forward, Pass::backward_params, Pass::backward_data})
+    if (wants(spec, pass)) lowered.steps.push_back(lower_pass(pass));
   lowered.backward_reads_x[0] = training;
   lowered.backward_reads_y = training && ends_in_relu(spec);
   return lowered;

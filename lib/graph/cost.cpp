@@ -24,15 +24,15 @@
 // Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
 // the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
 // as input its input product is a choice of rows and counts nothing. Each line is derived beside its number. Bytes are
-// those of an op alone; a plan that fuses or aliases needs fewer.
+// those of an op alone, by what it reads (op_reads.h); a plan that fuses or aliases needs fewer.
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include "lamina/error.h"
 #include "lamina/op.h"
+#include "op_reads.h"
 
 namespace lamina {
 namespace {
@@ -80,13 +80,7 @@ Products products(const Op& op, const std::vector<Shape>& x, const Inferred& sha
 /// Hidden values of all steps of an LSTM.
 double hidden_values(const Lstm& op, const Shape& x) { return static_cast<double>(x.n) * x.h * op.hidden; }
 
-/// Elements that a pass reads and writes, by kind, and its arithmetic.
-struct Work {
-  double flops = 0;
-  double values = 0;  ///< elements of x, y, dx, dy, parameters and their gradients
-  double state = 0;
-};
-
+/// The arithmetic of a pass, derived beside each number.
 struct Forward {
   const std::vector<Shape>& x;
   const Inferred& shapes;
@@ -126,132 +120,117 @@ struct Forward {
 
   static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
 
-  Work operator()(const Input&) const { return {}; }
-  Work operator()(const Embedding& op) const {
-    const std::int64_t rows = std::min<std::int64_t>(x[0].count(), op.vocabulary);
-    return {0, count(x) + count(shapes.y) + static_cast<double>(rows) * op.features, 0};
-  }
-  template <class AnyOp>
-  Work operator()(const AnyOp& op) const {
-    return {flops(op), read(op) + count(shapes.y) + count(shapes.params), count(shapes.state)};
-  }
+  double operator()(const auto& op) const { return flops(op); }
 
  private:
-  double read(const Slice&) const { return count(shapes.y); }
-  template <class AnyOp>
-  double read(const AnyOp&) const {
-    return count(x);
-  }
+  double flops(const Input&) const { return 0; }
 };
 
-/// Reads x and dy, writes the gradients of the parameters.
 struct BackwardParams {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  Work operator()(const Conv& op) const { return product(op); }
-  Work operator()(const FullyConnected& op) const { return product(op); }
-  Work operator()(const Embedding&) const { return {count(shapes.y), tensors(), 0}; }
+  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const Embedding&) const { return count(shapes.y); }
   /// Per hidden value: do 1, dc 4, di, df, dg and the next dc 4; through three gates 9 and a tanh 3.
-  Work operator()(const Lstm& op) const {
-    return {2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]), tensors(), 0};
+  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count() + 21 * hidden_values(op, x[0]); }
+  double operator()(const BatchNorm&) const {
+    return 4 * count(x[0]);  // shift: 1; x - mean and a product added to scale: 3
   }
-  Work operator()(const BatchNorm&) const {
-    return {4 * count(x[0]), tensors(), 0};  // shift: 1; x - mean and a product added to scale: 3
-  }
-  template <class WithoutParameters>
-  Work operator()(const WithoutParameters&) const {
-    return {};
-  }
-
- private:
-  double tensors() const { return count(x[0]) + count(shapes.y) + count(shapes.params); }
-  template <class WithProducts>
-  Work product(const WithProducts& op) const {
-    return {2 * products(op, x, shapes).count(), tensors(), 0};
-  }
+  double operator()(const auto& /*without_parameters*/) const { return 0; }
 };
 
-/// Writes dx; each overload says what it reads. y and x of equal shape have the same count here.
 struct BackwardData {
   const std::vector<Shape>& x;
   const Inferred& shapes;
 
-  Work operator()(const Input&) const { return {}; }
-  Work operator()(const Conv& op) const { return product(op); }
-  Work operator()(const FullyConnected& op) const { return product(op); }
-  Work operator()(const Embedding&) const { return {}; }
-  Work operator()(const Lstm& op) const {
-    if (op.vocabulary != 0) return {};
-    return {2 * products(op, x, shapes).count(), dx_and_dy() + count(shapes.params[0]) + count(shapes.params[1]), 0};
-  }
-  Work operator()(const MaxPool&) const { return {count(shapes.y), dx_and_dy(), 0}; }  // positions of the maxima: saved
-  Work operator()(const AveragePool& op) const { return {Forward::cells(op.window) * count(shapes.y), dx_and_dy(), 0}; }
-  Work operator()(const GlobalAveragePool&) const { return {count(x[0]), dx_and_dy(), 0}; }
-  Work operator()(const BatchNorm&) const {
-    return {4 * count(x[0]), count(x[0]) + dx_and_dy() + count(shapes.params), 0};  // dx = a dy + b x + c per channel
-  }
-  /// dy y / scale 2, window, times x 1, dy power - sum 3; reads x, the scale follows.
-  Work operator()(const Lrn& op) const { return {(op.size + 6.0) * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
-  Work operator()(const Relu&) const { return {count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // reads y
-  Work operator()(const Dropout&) const { return {count(x[0]), dx_and_dy(), count(shapes.state)}; }  // mask from step
-  Work operator()(const Softmax&) const {  // sum of y dy 2, y (dy - sum) 2; reads y
-    return {4 * count(x[0]), count(shapes.y) + dx_and_dy(), 0};
-  }
-  Work operator()(const Sigmoid&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }  // dy y (1 - y)
-  Work operator()(const Tanh&) const { return {3 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // dy (1 - y y)
-  Work operator()(const Clip&) const { return {2 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }     // reads y
-  Work operator()(const HardSigmoid&) const { return {2 * count(x[0]), count(shapes.y) + dx_and_dy(), 0}; }  // reads y
-  Work operator()(const HardSwish&) const {  // two comparisons, x / 3 + 1/2, times dy; reads x
-    return {4 * count(x[0]), count(x[0]) + dx_and_dy(), 0};
-  }
-  Work operator()(const Silu&) const {  // s 3, 1 - s, times x, 1 +, times s, times dy; reads x
-    return {8 * count(x[0]), count(x[0]) + dx_and_dy(), 0};
-  }
-  /// dy x for each input, and the sum over planes; reads both inputs.
-  Work operator()(const Multiply&) const {
-    return {(x[0] == x[1] ? 2 : 3) * count(shapes.y), count(x) + dx_and_dy(), 0};
-  }
-  /// Subtract, exponential, divide, scale; reads logits and labels, writes the gradient of the logits.
-  Work operator()(const SoftmaxCrossEntropy&) const { return {4 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
+  double operator()(const Input&) const { return 0; }
+  double operator()(const Conv& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const Embedding&) const { return 0; }
+  double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }
+  double operator()(const MaxPool&) const { return count(shapes.y); }
+  double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
+  double operator()(const GlobalAveragePool&) const { return count(x[0]); }
+  double operator()(const BatchNorm&) const { return 4 * count(x[0]); }  // dx = a dy + b x + c per channel
+  /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
+  double operator()(const Lrn& op) const { return (op.size + 6.0) * count(x[0]); }
+  double operator()(const Relu&) const { return count(x[0]); }
+  double operator()(const Dropout&) const { return count(x[0]); }
+  double operator()(const Softmax&) const { return 4 * count(x[0]); }  // sum of y dy 2, y (dy - sum) 2
+  double operator()(const Sigmoid&) const { return 3 * count(x[0]); }  // dy y (1 - y)
+  double operator()(const Tanh&) const { return 3 * count(x[0]); }     // dy (1 - y y)
+  double operator()(const Clip&) const { return 2 * count(x[0]); }
+  double operator()(const HardSigmoid&) const { return 2 * count(x[0]); }
+  double operator()(const HardSwish&) const { return 4 * count(x[0]); }  // two comparisons, x / 3 + 1/2, times dy
+  double operator()(const Silu&) const { return 8 * count(x[0]); }       // s 3, 1 - s, times x, 1 +, times s, times dy
+  /// dy x for each input, and the sum over planes.
+  double operator()(const Multiply&) const { return (x[0] == x[1] ? 2 : 3) * count(shapes.y); }
+  /// Subtract, exponential, divide, scale.
+  double operator()(const SoftmaxCrossEntropy&) const { return 4 * count(x[0]); }
   /// Exponential, add, divide, subtract, scale.
-  Work operator()(const SigmoidCrossEntropy&) const { return {5 * count(x[0]), count(x[0]) + dx_and_dy(), 0}; }
-  Work operator()(const Add&) const { return {0, dx_and_dy(), 0}; }
-  Work operator()(const Pad&) const { return {0, 2 * count(x[0]), 0}; }  // the part of dy inside
-  Work operator()(const ChannelShuffle&) const { return {0, dx_and_dy(), 0}; }
-  Work operator()(const Concat&) const { return {0, dx_and_dy(), 0}; }
-  Work operator()(const Slice&) const { return {0, dx_and_dy(), 0}; }
-
- private:
-  double dx_and_dy() const { return count(x) + count(shapes.y); }
-  template <class WithProducts>
-  Work product(const WithProducts& op) const {
-    return {2 * products(op, x, shapes).count(), dx_and_dy() + count(shapes.params.front()), 0};
-  }
+  double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
+  double operator()(const Add&) const { return 0; }
+  double operator()(const Pad&) const { return 0; }
+  double operator()(const ChannelShuffle&) const { return 0; }
+  double operator()(const Concat&) const { return 0; }
+  double operator()(const Slice&) const { return 0; }
 };
 
-Work work(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
+/// Whether the op has an input with a gradient.
+bool has_data_gradient(const Op& op, const std::vector<Shape>& x) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (whole_numbers(op, x, i) == 0) return true;
+  return false;
+}
+
+double flops_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
   switch (pass) {
-    case Pass::forward: return std::visit(Forward{x, shapes}, op);
+    case Pass::forward:
+    case Pass::recompute: return std::visit(Forward{x, shapes}, op);
     case Pass::backward_params: return std::visit(BackwardParams{x, shapes}, op);
-    case Pass::backward_data: return std::visit(BackwardData{x, shapes}, op);
-    case Pass::prepare: return {};
-    case Pass::recompute: {
-      Work forward = std::visit(Forward{x, shapes}, op);
-      if (!std::holds_alternative<Embedding>(op)) forward.values -= count(shapes.params);
-      forward.state = 0;
-      return forward;
-    }
+    case Pass::backward_data: return has_data_gradient(op, x) ? std::visit(BackwardData{x, shapes}, op) : 0;
+    case Pass::prepare: return 0;
   }
   throw UsageError("no such pass: " + std::to_string(static_cast<int>(pass)));
+}
+
+/// Elements that a pass writes, and of dy those that it reads.
+double written_and_dy(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass) {
+  if (pass == Pass::backward_params) return count(shapes.params) + count(shapes.y);
+  if (pass != Pass::backward_data) return count(shapes.y);
+  double elements = count(backward_reads_dy(op, x[0], shapes.y));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (whole_numbers(op, x, i) == 0) elements += count(x[i]);
+  return elements;
+}
+
+double read(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, const OpReads& reads) {
+  double elements = reads.y ? count(shapes.y) : 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (reads.x != OpReads::Inputs::none && (i == 0 || reads.x != OpReads::Inputs::first))
+      elements += count(forward_reads(op, x[i], shapes.y));
+  for (std::size_t k = 0; k < shapes.params.size() && static_cast<int>(k) < reads.params; ++k)
+    elements += count(forward_reads_parameter(op, x, shapes.params[k]));
+  return elements;
+}
+
+double bytes_of(const Op& op, const std::vector<Shape>& x, const Inferred& shapes, Pass pass, DType dtype) {
+  if (x.empty() || pass == Pass::prepare) return 0;
+  if (pass == Pass::backward_params && shapes.params.empty()) return 0;
+  if (pass == Pass::backward_data && !has_data_gradient(op, x)) return 0;
+  const OpReads reads = op_reads(op, pass);
+  const double elements = read(op, x, shapes, reads) + written_and_dy(op, x, shapes, pass);
+  const double state = reads.state ? count(shapes.state) : 0;
+  return elements * static_cast<double>(size_of(dtype)) + state * static_cast<double>(size_of(state_dtype(op, dtype)));
 }
 
 }  // namespace
 
 Cost cost(const Op& op, const std::vector<Shape>& x, Pass pass, DType dtype) {
-  const Work done = work(op, x, infer(op, x), pass);
-  return {done.flops, done.values * static_cast<double>(size_of(dtype)) +
-                          done.state * static_cast<double>(size_of(state_dtype(op, dtype)))};
+  const Inferred shapes = infer(op, x);
+  return {flops_of(op, x, shapes, pass), bytes_of(op, x, shapes, pass, dtype)};
 }
 
 std::int64_t multiply_adds(const Op& op, const std::vector<Shape>& x) {

@@ -23,18 +23,11 @@ std::string reasons(const LayerTuning& tuning) {
   return all;
 }
 
-bool has_pass(const Spec& spec, Pass pass) {
-  if (pass == Pass::forward) return true;
-  const bool wants_dx = !spec.wants_dx.empty() && spec.wants_dx[0];
-  return spec.mode == Mode::training && (pass == Pass::backward_params || wants_dx);
-}
-
 }  // namespace
 
 bool leaves_open(const Backend& backend, const Spec& spec, const Choice& choice) {
   return std::any_of(std::begin(passes), std::end(passes), [&](Pass pass) {
-    return has_pass(spec, pass) && choice.algorithm[index_of(pass)].empty() &&
-           backend.algorithms(spec, pass).size() > 1;
+    return wants(spec, pass) && choice.algorithm[index_of(pass)].empty() && backend.algorithms(spec, pass).size() > 1;
   });
 }
 

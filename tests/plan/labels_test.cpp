@@ -9,6 +9,7 @@
 #include "lamina/error.h"
 #include "lamina/gradient_check.h"
 #include "lamina/plan.h"
+#include "lib/support/unit_memory.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
@@ -139,4 +140,22 @@ TEST_CASE("a network with a loss has the gradients of its differences") {
     CHECK(error.tensor != "labels");
     CHECK(error.relative_error < 1e-7);
   }
+}
+
+TEST_CASE("a spec wants the passes that its plan runs") {
+  Spec spec;
+  spec.op = Relu{};
+  spec.w.resize(1);
+  spec.wants_dx = {false, true};
+  for (const Pass pass : {Pass::forward, Pass::prepare, Pass::recompute, Pass::backward_params, Pass::backward_data})
+    CHECK(wants(spec, pass));
+  spec.wants_dx = {false, false};
+  CHECK_FALSE(wants(spec, Pass::backward_data));
+  spec.w.clear();
+  CHECK_FALSE(wants(spec, Pass::backward_params));
+  spec.w.resize(1);
+  spec.wants_dx = {true};
+  spec.mode = Mode::inference;
+  CHECK(wants(spec, Pass::forward));
+  for (const Pass pass : {Pass::recompute, Pass::backward_params, Pass::backward_data}) CHECK_FALSE(wants(spec, pass));
 }

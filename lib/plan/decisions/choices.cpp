@@ -7,6 +7,7 @@
 #include "decisions.h"
 #include "lamina/error.h"
 #include "lib/support/near.h"
+#include "lib/support/unit_memory.h"
 
 namespace lamina::planner {
 namespace {
@@ -26,10 +27,7 @@ const Choice* by_name(const Unit& unit, const Nodes& nodes, const Options& optio
 void check_unlowered(const Unit& unit, const Nodes& nodes, const Backend& backend) {
   for (std::size_t p = 0; p < std::size(passes); ++p) {
     const std::string& wanted = unit.choice.algorithm[p];
-    const bool training = unit.spec.mode == Mode::training;
-    const bool wants_dx = !unit.spec.wants_dx.empty() && unit.spec.wants_dx[0];
-    const bool lowered = p == 0 || (training && (passes[p] != Pass::backward_data || wants_dx));
-    if (wanted.empty() || lowered) continue;
+    if (wanted.empty() || wants(unit.spec, passes[p])) continue;
     const std::vector<std::string> known = backend.algorithms(unit.spec, passes[p]);
     if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end()) continue;
     throw UsageError("node " + nodes[unit.nodes.front()].name + " has no algorithm " + wanted + " for pass " +
