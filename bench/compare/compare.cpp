@@ -60,6 +60,20 @@ std::string head(const CompareOptions& options, const Processes& first, const Pr
 
 std::string percent(double share) { return fmt::format("{:g} %", 100 * share); }
 
+/// How many processes decide what is not decided.
+std::string processes_text(const Comparison& comparison, double smallest) {
+  constexpr std::size_t most = 1000, few = 50;
+  const std::size_t wanted = comparison.processes_wanted(smallest);
+  if (wanted == 0) return {};
+  std::string text = fmt::format("To find a change of {} in every row, or to call the row equal, ", percent(smallest));
+  text += wanted > most ? fmt::format("takes more than {} processes of each side, or a quieter machine.\n", most)
+                        : fmt::format("run {} processes of each side, in turns, a folder of files for each.\n", wanted);
+  for (const double larger : {0.03, 0.05, 0.1, 0.2})
+    if (const std::size_t its = comparison.processes_wanted(larger); larger > smallest && its <= few && few < wanted)
+      return text + fmt::format("For {} it is {}: --smallest={:g}%\n", percent(larger), its, 100 * larger);
+  return text;
+}
+
 std::string summary(const Comparison& comparison, const CompareRules& rules) {
   std::vector<std::string> counts;
   for (const Verdict verdict :
@@ -70,15 +84,7 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
       "\n{}. Each interval is of {:.4g} %, so that all of them together hold by {:g} %.\n"
       "Equal: within {} by its interval. Slower, faster: an interval without 1, and at least half of that.\n",
       fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
-  constexpr std::size_t most = 1000;
-  if (const std::size_t wanted = comparison.processes_wanted(); wanted > most)
-    text += fmt::format("To find {} in every row would take more than {} processes: it needs a quieter machine.\n",
-                        percent(rules.smallest), most);
-  else if (wanted > 0)
-    text +=
-        fmt::format("To find {} in every row, run {} processes of each, in turns, a folder of files for each side.\n",
-                    percent(rules.smallest), wanted);
-  return text;
+  return text + processes_text(comparison, rules.smallest);
 }
 
 Json json_of(const CompareOptions& options, const Processes& first, const Processes& second,
@@ -95,7 +101,7 @@ Json json_of(const CompareOptions& options, const Processes& first, const Proces
     }
     json["first_processes"] = row.first_processes;
     json["processes"] = row.processes;
-    if (row.processes_wanted > 0) json["processes_wanted"] = row.processes_wanted;
+    if (row.fewest_processes > 0) json["processes_wanted"] = comparison.processes_wanted(row, options.rules.smallest);
     if (!row.reason.empty()) json["reason"] = row.reason;
     rows.push_back(std::move(json));
   }

@@ -52,10 +52,11 @@ SideRow side_row(const Processes& processes, const std::string& name, const Comp
     if (rules.cpu_time && row.cpu_seconds.size() != row.seconds.size())
       throw UsageError(
           fmt::format("{} has no processor times of {}; compare it without --cpu_time", file.path.string(), name));
-    if (row.others_share > most_by_others && !rules.any_load && !rules.cpu_time)
+    if (row.others_share > most_by_others && !rules.any_load && !rules.cpu_time) {
       ++side.disturbed;
-    else
-      side.seconds.push_back(median_interval(rules.cpu_time ? row.cpu_seconds : row.seconds).middle);
+      continue;
+    }
+    side.seconds.push_back(median_interval(rules.cpu_time ? row.cpu_seconds : row.seconds).middle);
   }
   return side;
 }
@@ -82,22 +83,18 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   const std::size_t fewest = fewest_at(sure);
   row.first_processes = first.seconds.size();
   row.processes = second.seconds.size();
-  row.processes_wanted = fewest;
+  row.fewest_processes = fewest;
   const std::size_t least = std::min(row.first_processes, row.processes);
   if (least > 0) {
     row.first_seconds = median_interval(first.seconds).middle;
     row.seconds = median_interval(second.seconds).middle;
     const double repetition = std::max(repetition_of(first.seconds), repetition_of(second.seconds));
     row.ratio = widened(unpaired_ratio_interval(first.seconds, second.seconds, level), repetition);
-    // Half of the interval is to be less than half of the change: then it is found whichever way its noise falls.
-    constexpr double share_of_change = 0.45;
-    // And few processes know their spread badly.
+    // Few processes know their spread badly.
     const auto spread_of = [](const std::vector<double>& seconds) {
       return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
     };
-    const double spread = std::max(spread_of(first.seconds), spread_of(second.seconds));
-    const auto wanted = static_cast<double>(samples_to_resolve(share_of_change * rules.smallest, spread, level));
-    row.processes_wanted = std::max(fewest, static_cast<std::size_t>(std::ceil(repetition * wanted)));
+    row.scatter = std::sqrt(repetition) * std::max(spread_of(first.seconds), spread_of(second.seconds));
     row.surely_slower = unpaired_rank(row.first_processes, row.processes, sure) > 0 &&
                         widened(unpaired_ratio_interval(first.seconds, second.seconds, sure), repetition).low > 1;
   }
@@ -175,10 +172,18 @@ std::size_t Comparison::count(Verdict verdict) const {
       std::count_if(rows.begin(), rows.end(), [&](const ComparedRow& row) { return row.verdict == verdict; }));
 }
 
-std::size_t Comparison::processes_wanted() const {
+std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) const {
+  // Half of the interval is to be less than half of the change: then the change is found, and equal rows are called so,
+  // whichever way the noise of the middle falls.
+  constexpr double share_of_change = 0.45;
+  return std::max(row.fewest_processes, samples_to_resolve(share_of_change * change, row.scatter, level));
+}
+
+std::size_t Comparison::processes_wanted(double change) const {
   std::size_t most = 0;
   for (const ComparedRow& row : rows)
-    if (row.verdict == Verdict::undecided) most = std::max(most, row.processes_wanted);
+    if (row.verdict == Verdict::undecided && row.fewest_processes > 0)
+      most = std::max(most, processes_wanted(row, change));
   return most;
 }
 

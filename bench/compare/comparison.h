@@ -34,9 +34,10 @@ struct ComparedRow {
   Interval ratio{1, 1, 1};                         ///< of the second's time over the first's
   double first_seconds = 0, seconds = 0;           ///< medians of the processes' medians; 0: there are none
   std::size_t first_processes = 0, processes = 0;  ///< whose times count
-  std::size_t processes_wanted = 0;                ///< of each side, to find the smallest change; 0: not known
-  std::string grades{};                            ///< the worst of each side: "A B"
-  std::string reason{};                            ///< what the verdict rests on, where that is not the interval
+  std::size_t fewest_processes = 0;                ///< of each side, below which nothing is decided
+  double scatter = 0;    ///< of the processes: their deviation as a share of the median; 0: not known
+  std::string grades{};  ///< the worst of each side: "A B"
+  std::string reason{};  ///< what the verdict rests on, where that is not the interval
 
   bool surely_slower = false;  ///< 1 is not in an interval of a level of which fifty times as few fail, either
 
@@ -51,7 +52,9 @@ struct Comparison {
   double level = interval_level;  ///< of each row's interval: together they hold by interval_level
 
   std::size_t count(Verdict) const;
-  std::size_t processes_wanted() const;  ///< by the undecided rows; 0: none is undecided, or it is not known
+  /// The processes of each side that find a change of so much in the row, or call it equal if there is none.
+  std::size_t processes_wanted(const ComparedRow&, double change) const;
+  std::size_t processes_wanted(double change) const;  ///< of all undecided rows; 0: there is none
   /// What fails by a limit: rows that are slower by more, that fail in the second file alone, or are missing there.
   std::vector<const ComparedRow*> failed(double limit) const;
 };

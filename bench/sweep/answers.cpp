@@ -42,7 +42,7 @@ const SweepPoint* find_batch(const std::vector<SweepPoint>& points, int batch) {
 std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   std::vector<const SweepPoint*> points;
   for (const SweepPoint& point : all)
-    if (!point.seconds.empty()) points.push_back(&point);
+    if (!point.seconds.empty() && (points.empty() || point.batch >= 2 * points.back()->batch)) points.push_back(&point);
   if (points.size() < 2) return std::nullopt;
   std::size_t from = points.size() - 1;  // of the doublings after it, each gains less
   bool sure = true;
@@ -55,7 +55,7 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   const SweepPoint &last = *points.back(), &before = *points[points.size() - 2];
   if (from + 1 == points.size())
     return Answer{"batch_flat", std::nullopt,
-                  fmt::format("Up to batch {} each doubling gains 5 % or more: from {} to {} the time per image is {}.",
+                  fmt::format("A larger batch than {} may gain more: from {} to {} the time per image is {}.",
                               last.batch, before.batch, last.batch, ratio_text(change(before, last)))};
   const SweepPoint &flat = *points[from], &next = *points[from + 1];
   return Answer{

@@ -23,7 +23,8 @@ struct Answer {
   std::string text;
 };
 
-/// The batch from which on a doubling gains less than 5 % per image. Points of doubled batches, ascending.
+/// The batch from which on a doubling gains less than 5 % per image. Of the points, which ascend, those count whose
+/// batch is twice that of the one before, or more.
 std::optional<Answer> batch_flat(const std::vector<SweepPoint>&);
 
 /// The number of threads with the least time, and the smaller ones that are as good within noise.

@@ -1,0 +1,190 @@
+// Verdicts on two sets of results, on the noise of real passes.
+
+#include "bench/compare/comparison.h"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+
+#include "lamina/error.h"
+#include "machine.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using namespace lamina::bench::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const ComparedRow& row_of(const Comparison& comparison, const std::string& name) {
+  for (const ComparedRow& row : comparison.rows)
+    if (row.name == name) return row;
+  throw std::runtime_error("no row " + name);
+}
+
+Comparison compare(const Sides& sides, const CompareRules& rules = {}) {
+  return bench::compare(sides.first, sides.second, rules);
+}
+
+/// The processes that the tool asks for: first of one process each, then of as many. Of more than 1000 it says that the
+/// machine cannot.
+std::size_t asked(const std::function<Sides(std::size_t)>& run, const CompareRules& rules = {}) {
+  const std::size_t few = compare(run(1), rules).processes_wanted(rules.smallest);
+  const Comparison found = compare(run(few), rules);
+  std::size_t most = few;
+  for (const ComparedRow& row : found.rows) most = std::max(most, found.processes_wanted(row, rules.smallest));
+  return std::min<std::size_t>(most, 1000);
+}
+
+constexpr int comparisons = 100;
+
+}  // namespace
+
+TEST_CASE("of 100 comparisons of the program with itself at least 95 find no row slower or faster") {
+  const bool stalls = GENERATE(false, true);
+  const std::size_t count = GENERATE(8, 30);
+  CAPTURE(stalls, count);
+  Machine machine(211, stalls);
+  int quiet = 0, beyond = 0;
+  for (int i = 0; i < comparisons; ++i) {
+    const Comparison found = compare(networks(machine, count));
+    quiet += found.count(Verdict::slower) + found.count(Verdict::faster) == 0 ? 1 : 0;
+    beyond += found.failed(0.03).empty() ? 0 : 1;
+  }
+  CHECK(quiet >= 95);
+  CHECK(beyond == 0);
+}
+
+TEST_CASE("a slowdown of 2 % in one network is found in 95 of 100, at the processes that the tool asks for") {
+  const bool stalls = GENERATE(false, true);
+  CAPTURE(stalls);
+  Machine machine(212, stalls);
+  int found = 0;
+  for (int i = 0; i < comparisons; ++i) {
+    const auto run = [&](std::size_t count) { return networks(machine, count, 1.02); };
+    found += row_of(compare(run(asked(run))), "net/resnet18").verdict == Verdict::slower ? 1 : 0;
+  }
+  CHECK(found >= 95);
+}
+
+TEST_CASE(
+    "in most of 100 comparisons of the program with itself all rows are equal, at the processes that the tool asks "
+    "for") {
+  const bool stalls = GENERATE(false, true);
+  const double smallest = stalls ? 0.05 : GENERATE(0.02, 0.05);
+  CAPTURE(stalls, smallest);
+  const CompareRules rules{.smallest = smallest};
+  Machine machine(217, stalls);
+  int equal = 0, wrong = 0;
+  std::vector<std::size_t> counts;
+  for (int i = 0; i < comparisons; ++i) {
+    const auto run = [&](std::size_t count) { return networks(machine, count); };
+    counts.push_back(asked(run, rules));
+    const Comparison found = compare(run(counts.back()), rules);
+    equal += found.count(Verdict::equal) == 4 ? 1 : 0;
+    wrong += found.count(Verdict::slower) + found.count(Verdict::faster) > 0 ? 1 : 0;
+  }
+  std::sort(counts.begin(), counts.end());
+  CAPTURE(counts.front(), counts[comparisons / 2], counts.back());
+  CHECK(equal >= 90);
+  CHECK(wrong <= 5);
+  CHECK(counts[comparisons / 2] <= 300);
+}
+
+TEST_CASE("a row that is slower by more than the smallest change is called equal in at most 5 of 100") {
+  const std::size_t count = GENERATE(8, 30);
+  CAPTURE(count);
+  Machine machine(218);
+  int equal = 0;
+  for (int i = 0; i < comparisons; ++i)
+    equal += row_of(compare(networks(machine, count, 1.025)), "net/resnet18").verdict == Verdict::equal ? 1 : 0;
+  CHECK(equal <= 5);
+}
+
+TEST_CASE("a slowdown of 5 % in one layer is named in 95 of 100, in its row and in the whole pass") {
+  Machine machine(213);
+  const CompareRules rules{.smallest = 0.05};
+  const auto ledgers = [&](std::size_t count, double slow) {
+    return in_turns(
+        count, [&] { return machine.ledger(); }, [&] { return machine.ledger(slow); });
+  };
+  int found = 0, others = 0;
+  for (int i = 0; i < comparisons; ++i) {
+    const auto run = [&](std::size_t count) { return ledgers(count, 1.05); };
+    const Comparison all = compare(run(asked(run, rules)), rules);
+    const int slow = row_of(all, "ledger/conv3/forward").verdict == Verdict::slower ? 1 : 0;
+    found += slow;
+    others += static_cast<int>(all.count(Verdict::slower) + all.count(Verdict::faster)) - slow;
+  }
+  CHECK(found >= 95);
+  CHECK(others <= 5);
+  const Comparison far = compare(ledgers(20, 3));
+  CHECK(row_of(far, "ledger//forward").verdict == Verdict::slower);
+  CHECK_THAT(row_of(far, "ledger//forward").reason, ContainsSubstring("conv3 forward"));
+  CHECK_THAT(row_of(far, "ledger//forward").reason, !ContainsSubstring("conv2"));
+}
+
+TEST_CASE("one process of each side decides nothing, however far apart they are, and the number needed is named") {
+  Machine machine(214);
+  Sides sides = networks(machine, 1, 3);
+  const Comparison one = compare(sides);
+  CHECK(one.count(Verdict::undecided) == 4);
+  CHECK(one.failed(0.03).empty());
+  const std::size_t wanted = one.processes_wanted(0.02);
+  CHECK(wanted >= 6);
+  CHECK_THAT(one.rows[0].reason, ContainsSubstring(std::to_string(wanted - 1) + " more needed"));
+  sides = networks(machine, wanted, 3);
+  CHECK(row_of(compare(sides), "net/resnet18").verdict == Verdict::slower);
+  CHECK(compare(sides).failed(0.03).size() == 1);
+  sides.second.pop_back();
+  CHECK(row_of(compare(sides), "net/resnet18").verdict == Verdict::undecided);
+}
+
+TEST_CASE("processes with the same times are equal, and processor time can take the place of duration") {
+  const auto file = [](double seconds, double cpu_seconds) {
+    RunFile one{"a.json", {}, {}};
+    RunRow& row = one.rows["net/a"];
+    row.key = {{"what", "net"}, {"network", "a"}};
+    row.seconds = {seconds, seconds};
+    if (cpu_seconds > 0) row.cpu_seconds = {cpu_seconds, cpu_seconds};
+    return one;
+  };
+  Sides sides;
+  for (int i = 0; i < 10; ++i) {
+    sides.first.push_back(file(1 + 1e-3 * i, 2 + 1e-3 * i));
+    sides.second.push_back(file(1 + 1e-3 * i, 3 + 1e-3 * i));
+  }
+  CHECK(compare(sides).rows[0].verdict == Verdict::equal);
+  CHECK(compare(sides, {.cpu_time = true}).rows[0].verdict == Verdict::slower);
+  sides.second[3] = file(1, 0);
+  CHECK_THROWS_AS(compare(sides, {.cpu_time = true}), UsageError);
+}
+
+TEST_CASE("a process that other programs disturbed does not count unless that is asked for") {
+  Machine machine(216);
+  Sides sides = networks(machine, 20, 3);
+  CHECK(row_of(compare(sides), "net/resnet18").verdict == Verdict::slower);
+  for (int i = 0; i < 15; ++i) sides.second[static_cast<std::size_t>(i)].rows["net/resnet18"].others_share = 0.3;
+  const ComparedRow row = row_of(compare(sides), "net/resnet18");
+  CHECK(row.verdict == Verdict::undecided);
+  CHECK(row.processes == 5);
+  CHECK_THAT(row.reason, ContainsSubstring("30 %"));
+  CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
+}
+
+TEST_CASE("rows that fail or are missing in the second side fail a gate, and those of the first alone do not") {
+  Machine machine(215);
+  Sides sides = networks(machine, 1);
+  RunFile& second = sides.second[0];
+  second.rows["net/alexnet"].seconds.clear();
+  second.rows["net/alexnet"].failure = "OutOfMemory: too much";
+  second.rows.erase("net/vgg16");
+  second.rows["net/new"] = second.rows["net/resnet50"];
+  const Comparison found = compare(sides);
+  CHECK(row_of(found, "net/alexnet").verdict == Verdict::fails);
+  CHECK_THAT(row_of(found, "net/alexnet").reason, ContainsSubstring("OutOfMemory"));
+  CHECK(row_of(found, "net/vgg16").verdict == Verdict::missing);
+  CHECK(row_of(found, "net/new").verdict == Verdict::missing);
+  CHECK(found.failed(0.03).size() == 2);
+}

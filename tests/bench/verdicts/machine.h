@@ -1,0 +1,113 @@
+#pragma once
+// A machine whose processes and passes differ as those of real ones do.
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/compare/comparison.h"
+
+namespace lamina::bench::test {
+
+/// What real passes took over the median of their nine: two quiet processor cores.
+inline const std::vector<double>& noise() {
+  static const std::vector<double> all = [] {
+    std::vector<double> found;
+    const nlohmann::json kept = nlohmann::json::parse(std::ifstream(LAMINA_RESULTS "/epyc_2_cores.json"));
+    for (const nlohmann::json& race : kept["races"])
+      for (const nlohmann::json& row : race["rows"]) {
+        if (row["key"]["backend"] != "eigen") continue;
+        const auto ms = row["ms"].get<std::vector<double>>();
+        for (const double each : ms) found.push_back(each / median_interval(ms).middle);
+      }
+    return found;
+  }();
+  return all;
+}
+
+constexpr int passes = 9;
+
+/// A machine whose passes differ as real ones do, and whose processes differ once more as much as the medians of their
+/// passes. Where it `stalls`, it runs at half its speed for some processes in a row, now and then, as a virtual machine
+/// was seen to do.
+class Machine {
+ public:
+  explicit Machine(unsigned seed, bool stalls = false) : engine_(seed), stalls_(stalls) {}
+
+  /// A process: four networks, of which resnet18 takes so many times as long.
+  RunFile networks(double resnet18 = 1) {
+    const double process = next_process();
+    RunFile file{"run.json", {}, {}};
+    for (const char* network : {"alexnet", "resnet18", "resnet50", "vgg16"}) {
+      const double seconds = process * (std::string(network) == "resnet18" ? 0.4 * resnet18 : 0.3);
+      file.rows[std::string("net/") + network] = row(nlohmann::ordered_json::object(), seconds);
+    }
+    return file;
+  }
+
+  /// A ledger of five layers with two calls each, of which one forward takes so many times as long.
+  RunFile ledger(double slow_layer = 1) {
+    const double process = next_process();
+    RunFile file{"ledger.json", {}, {}};
+    const auto add = [&](const std::string& layer, const std::string& part, double seconds) {
+      nlohmann::ordered_json key = {{"what", "ledger"}, {"network", "resnet18"}, {"part", part}, {"backend", "eigen"},
+                                    {"type", "f32"},    {"layout", "nchw"},      {"batch", 16}};
+      if (!layer.empty()) key["layer"] = layer;
+      file.rows["ledger/" + layer + "/" + part] = row(key, process * seconds);
+    };
+    for (int i = 0; i < 5; ++i) {
+      const std::string layer = "conv" + std::to_string(i);
+      add(layer, "forward", 0.01 * (i == 3 ? slow_layer : 1));
+      add(layer, "backward_params", 0.02);
+    }
+    add("", "forward", 0.05 + 0.01 * (slow_layer - 1));
+    add("", "backward", 0.1);
+    return file;
+  }
+
+ private:
+  double any() { return noise()[std::uniform_int_distribution<std::size_t>(0, noise().size() - 1)(engine_)]; }
+
+  double next_process() {
+    // One process in ten begins such a time, and it lasts for two on average.
+    if (stalls_) stalled_ = std::bernoulli_distribution(stalled_ ? 0.5 : 0.1)(engine_);
+    std::vector<double> as_passes(passes);
+    for (double& each : as_passes) each = any();
+    return median_interval(as_passes).middle * (stalled_ ? 2.1 : 1);
+  }
+
+  RunRow row(const nlohmann::ordered_json& key, double seconds) {
+    RunRow row;
+    row.key = key;
+    for (int i = 0; i < passes; ++i) row.seconds.push_back(seconds * any());
+    return row;
+  }
+
+  std::mt19937 engine_;
+  bool stalls_, stalled_ = false;
+};
+
+struct Sides {
+  Processes first, second;
+};
+
+/// So many processes of each side, in turns: A B, B A, ...
+template <class First, class Second>
+Sides in_turns(std::size_t count, First&& first, Second&& second) {
+  Sides sides;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % 2 == 0) sides.first.push_back(first());
+    sides.second.push_back(second());
+    if (i % 2 == 1) sides.first.push_back(first());
+  }
+  return sides;
+}
+
+inline Sides networks(Machine& machine, std::size_t count, double resnet18 = 1) {
+  return in_turns(
+      count, [&] { return machine.networks(); }, [&] { return machine.networks(resnet18); });
+}
+
+}  // namespace lamina::bench::test
