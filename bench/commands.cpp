@@ -186,11 +186,11 @@ CLI::Option* add_share(CLI::App& app, const char* names, const std::function<voi
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   app.add_option(
-         "first", options->first,
+         "A", options->first,
          "Before a change: a folder with the files that --benchmark_out of several processes wrote, or one file")
-      ->type_name("A")
+      ->type_name("PATH")
       ->required();
-  app.add_option("second", options->second, "Likewise, after it")->type_name("B")->required();
+  app.add_option("B", options->second, "Likewise, after it")->type_name("PATH")->required();
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
       "Exit status 3 if a row is slower by more, fails in B alone, or is missing there");
@@ -213,12 +213,14 @@ Action sweep(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   add_plan(app, *options, guaranteed);
+  app.get_option("--batch")->description("Images per pass; default: 1, 2, 4, ... to the largest in memory, and 15, 17");
   add_passes(app, options->passes);
   constexpr const char* what = "What is swept";
   const auto list = [&](const char* name, auto& to, const char* text) {
     return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(what);
   };
-  list("--thread_counts", options->thread_counts, "Numbers of threads, at batch 16; default: doubled, up to all")
+  list("--thread_counts", options->thread_counts,
+       "Numbers of threads, at batch 16 or the first of --batch; default: doubled, up to all")
       ->check(CLI::Range(1, 65536));
   list("--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));

@@ -3,6 +3,7 @@
 #include "trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "bench/context/results.h"
@@ -13,7 +14,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double microseconds = 1e6;  // the format's unit
+/// Whole ones, which are written in the format's microseconds. Readers round to them, and drop a call that begins
+/// before the end of the one before.
+double nanoseconds(double seconds) { return std::round(1e9 * seconds); }
+constexpr double per_microsecond = 1e3;
+
 enum Lane { measured = 1, predicted = 2 };
 
 Json named(const char* what, int process, int lane, const char* argument, const Json& value) {
@@ -27,8 +32,8 @@ Json call_event(const LedgerEntry& entry, const Rates& rates, int process, Lane 
   Json event = {{"ph", "X"},
                 {"name", entry.layers},
                 {"cat", entry.op},
-                {"ts", microseconds * start},
-                {"dur", microseconds * seconds},
+                {"ts", nanoseconds(start) / per_microsecond},
+                {"dur", (nanoseconds(start + seconds) - nanoseconds(start)) / per_microsecond},
                 {"pid", process},
                 {"tid", static_cast<int>(lane)},
                 {"args",
@@ -65,7 +70,7 @@ void Trace::add(const std::string& name, const Ledger& ledger, const Rates& rate
   const auto count_bytes = [&](std::size_t bytes) {
     events_.push_back({{"ph", "C"},
                        {"name", "live bytes"},
-                       {"ts", microseconds * now},
+                       {"ts", nanoseconds(now) / per_microsecond},
                        {"pid", process},
                        {"args", {{"bytes", bytes}}}});
   };
