@@ -94,7 +94,7 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   std::ifstream stream(path);
   if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
   const auto wrong = [&](const std::string& what) {
-    return FileError(fmt::format("{} {}; run lamina_bench again with --benchmark_out", path.string(), what));
+    return FileError(fmt::format("{} {}; measure again, into a new file", path.string(), what));
   };
   RunFile file{path, {}, {}};
   try {
