@@ -82,7 +82,7 @@
       drawn.then(() => {
         if (!views.cost) return;
         const priced = all.filter((item) => dollars(item) !== undefined);
-        views.cost.height(26 * Math.max(1, priced.length))
+        views.cost.height(38 * Math.max(1, priced.length))
             .data("ranking", priced.map((item) => ({
                                           who: item.who,
                                           usd: dollars(item),
