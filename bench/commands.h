@@ -21,4 +21,6 @@ struct Command {
 
 std::span<const Command> commands();
 
+Action run_command(CLI::App&);  ///< of `run`, in run_command.cpp
+
 }  // namespace lamina::bench

@@ -7,11 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "commands.h"
@@ -29,20 +27,6 @@ constexpr const char* exits =
     "Exit status: 0, or 1 (a row failed, or a file could not be written), 2 (wrong use), 130 or 143 (interrupted);\n"
     "of compare also 3 (slower than the limit).";
 
-/// What flags of former versions are now.
-constexpr std::array<std::pair<const char*, const char*>, 11> former = {
-    {{"--ledger", "lamina_bench ledger NET"},
-     {"--frontier", "lamina_bench frontier NET"},
-     {"--memory", "lamina_bench memory NET"},
-     {"--describe", "lamina_bench describe NET"},
-     {"--networks", "lamina_bench networks"},
-     {"--devices", "lamina_bench devices"},
-     {"--peaks", "lamina_bench devices"},
-     {"--cudnn_engines", "lamina_bench engines NET"},
-     {"--choices_out", "lamina_bench frontier NET --choices_out=FILE"},
-     {"--programs", "bench/race/versions --programs FILE,FILE"},
-     {"--rounds", "bench/race/versions --rounds N"}}};
-
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options())
@@ -54,8 +38,6 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 void check_extras(const CLI::App& app, const CLI::App& subcommand) {
   if (subcommand.remaining().empty()) return;
   const std::string word = subcommand.remaining().front(), flag = word.substr(0, word.find('='));
-  const auto known = std::find_if(former.begin(), former.end(), [&](const auto& each) { return flag == each.first; });
-  if (known != former.end()) throw UsageError(fmt::format("{} is now: {}", flag, known->second));
   std::vector<std::string> others;
   for (const CLI::App* other : app.get_subcommands({}))
     if (const auto flags = flags_of(*other); std::find(flags.begin(), flags.end(), flag) != flags.end())

@@ -53,7 +53,6 @@ std::map<std::string, Choice> Plans::saved_choices(const Config& c) {
     taken.insert(to_string(key));
     Choice choice = settings_.choice;
     choice.algorithm = *found;
-    choice.max_error = no_bound;  // which a frontier held by measurement
     for (const Node* node : layer.nodes) by_node[node->name] = choice;
   }
   const std::string file = settings_.choices.string();

@@ -14,6 +14,7 @@ namespace lamina::bench {
 namespace {
 
 constexpr const char* what = "What is timed";
+constexpr const char* algorithms = "Which algorithms";
 CLI::Range counts() { return {1, std::numeric_limits<int>::max(), "from 1"}; }
 
 /// A number of bytes: "4GiB", "500MB", "4096".
@@ -125,7 +126,13 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->group(what);
 }
 
-void add_plan(CLI::App& app, PlanningSettings& settings, const char* max_error, const char* of_backends) {
+static void add_largest_error(CLI::App& app, const char* flag, double& error, const char* text) {
+  app.add_option(flag, error, text)
+      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
+      ->group(algorithms);
+}
+
+static void add_plan_without_error(CLI::App& app, PlanningSettings& settings, const char* of_backends) {
   auto& [backends, net, configs, plan] = settings;
   add_list(app, "--backend", backends.names, of_backends);
   add_batch(app, configs);
@@ -145,22 +152,29 @@ void add_plan(CLI::App& app, PlanningSettings& settings, const char* max_error, 
                "Add to parameter gradients; default: as published");
   add_bytes(app, "--memory_limit", backends.memory_limit, 1, "Beyond it a plan is out of memory: 4GiB, 500MB")
       ->group(what);
-  constexpr const char* algorithms = "Which algorithms";
   auto* math = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
       "--math", [&choice = plan.choice](int number) { choice.math = static_cast<Math>(number); },
       "Of products; default: strict");
   choose<Math>(math, {{"strict", Math::strict}, {"tf32", Math::tf32}})->group(algorithms);
   app.add_flag("--deterministic", plan.choice.deterministic, "Only those with the same bits on every run")
       ->group(algorithms);
-  app.add_option("--max_error", plan.choice.max_error, max_error)
-      ->check(CLI::Range(std::numeric_limits<double>::min(), 1.0, "above 0"))
-      ->group(algorithms);
   add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0, "Of one call, 0 or as 64MiB; default: 1GiB")
       ->group(algorithms);
 }
 
+void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends) {
+  add_plan_without_error(app, settings, of_backends);
+  add_largest_error(app, "--max_error", settings.plan.choice.max_error,
+                    "Only those that guarantee it, relative to the sum of |terms|");
+}
+
+void add_measured_plan(CLI::App& app, PlanningSettings& settings, double& error) {
+  add_plan_without_error(app, settings, every_backend);
+  add_largest_error(app, "--max_measured_error", error,
+                    "Only those that are measured to hold it, relative to the sum of |terms|");
+}
+
 void add_choices(CLI::App& app, PlanSettings& plan) {
-  constexpr const char* algorithms = "Which algorithms";
   auto* measure = app.add_flag("--measure", plan.choice.measure,
                                "Of whole networks: by timing them when a plan is made, not by rule");
   auto* choices =

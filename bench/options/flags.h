@@ -44,8 +44,10 @@ void add_cudnn(CLI::App&, std::string& directory);
 /// --threads, --instruction_set, --choice_cache.
 void add_processor(CLI::App&, BackendSettings&);
 /// What plans are made of and on: all of the above and --backend, --keep, --unfused, limits of memory and algorithms.
-/// `max_error` and `backends` say what these flags mean.
-void add_plan(CLI::App&, PlanningSettings&, const char* max_error, const char* backends = every_backend);
+/// `backends` says what --backend means.
+void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend);
+/// add_plan() with --max_measured_error, for `error`, in place of --max_error.
+void add_measured_plan(CLI::App&, PlanningSettings&, double& error);
 /// --measure and --choices, which exclude each other.
 void add_choices(CLI::App&, PlanSettings&);
 

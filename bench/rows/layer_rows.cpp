@@ -15,9 +15,9 @@
 namespace lamina::bench {
 namespace {
 
-class LayerMeasurement final : public Measurement {
+class LayerGroupRun final : public GroupRun {
  public:
-  explicit LayerMeasurement(std::unique_ptr<LayerRun> run) : run_(std::move(run)) {}
+  explicit LayerGroupRun(std::unique_ptr<LayerRun> run) : run_(std::move(run)) {}
 
   std::vector<Sample> pass() override { return {run_->run()}; }
   MemoryReport memory() const override { return run_->plan().memory(); }
@@ -69,9 +69,8 @@ void append_rows(std::vector<Row>& rows, Session& session, const RunOptions& opt
     group.open = [&session, c, pass, algorithm, reference, name = node.name] {
       const Graph whole = session.plans.graph(c);
       const NamedAlgorithm asked = algorithm.name == by_default ? NamedAlgorithm{} : algorithm;
-      return std::make_unique<LayerMeasurement>(open_layer(session.backends.usable(c.backend), c, whole,
-                                                           whole.node(name), pass, asked, session.plans.choice(),
-                                                           reference));
+      return std::make_unique<LayerGroupRun>(open_layer(session.backends.usable(c.backend), c, whole, whole.node(name),
+                                                        pass, asked, session.plans.choice(), reference));
     };
     for (Row& row : rows_of(std::move(group), [&](std::string_view part) {
            return layer_key(c, node.name, part, algorithm.name, options);
@@ -87,10 +86,9 @@ std::vector<Row> layer_rows(Session& session, const RunOptions& options, const C
   std::vector<Row> rows;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const auto append = [&](Pass pass) { append_rows(rows, session, options, c, graph, layer, pass); };
-    append(Pass::forward);
-    const std::vector<bool> with_gradient = inputs_with_gradient(graph, layer.first());
-    if (std::find(with_gradient.begin(), with_gradient.end(), true) != with_gradient.end()) append(Pass::backward_data);
-    if (!layer.first().params.empty()) append(Pass::backward_params);
+    const std::vector<Shape> x = input_shapes(graph, layer.first());
+    for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params})
+      if (cost(layer.first().op, x, pass, c.dtype).bytes > 0) append(pass);  // else the op lacks the pass
   }
   return rows;
 }

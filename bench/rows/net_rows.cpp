@@ -16,9 +16,9 @@ TensorFile weights_of(const Session& session, const RunOptions& options, const C
   return options.weights.empty() ? session.plans.weights(c) : read_safetensors(options.weights);
 }
 
-class NetMeasurement final : public Measurement {
+class NetGroupRun final : public GroupRun {
  public:
-  NetMeasurement(Session& session, const RunOptions& options, const Config& c, Mode mode)
+  NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
              options.cuda_graph, weights_of(session, options, c)) {
     Device& device = run_.plan().backend().device();
@@ -79,7 +79,7 @@ std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const
   group.flops_per_pass = group.work.back().flops;
   group.open = [&session, &options, c, mode] {
     if (options.cuda_graph) session.backends.usable(c.backend).device().capture([] {});  // or refuses, before any work
-    return std::make_unique<NetMeasurement>(session, options, c, mode);
+    return std::make_unique<NetGroupRun>(session, options, c, mode);
   };
   return rows_of(std::move(group), [&](std::string_view part) { return net_key(c, part, options); });
 }

@@ -24,9 +24,9 @@ struct Work {
 };
 
 /// A plan (or what makes one) that is timed: alive while its rows run.
-class Measurement {
+class GroupRun {
  public:
-  virtual ~Measurement() = default;
+  virtual ~GroupRun() = default;
   virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
   virtual MemoryReport memory() const = 0;
   virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls tell
@@ -45,7 +45,7 @@ struct Group {
   double flops_per_pass = 0;  ///< of the whole pass, for the time it will take
   bool first_calls = false;   ///< of a process: nothing may run before that is not such a group
   int layers = 0;             ///< how many layers of the network have this spec; 0: not a layer
-  std::function<std::unique_ptr<Measurement>()> open;
+  std::function<std::unique_ptr<GroupRun>()> open;
 };
 
 struct Row {
@@ -56,6 +56,9 @@ struct Row {
 
   const Work& work() const { return group->work[part]; }
 };
+
+/// Why a group could not be measured: it is not supported, rightly so; there is not enough memory; or anything else.
+enum class Failure { failed, unsupported, out_of_memory };
 
 /// What came of measuring a group.
 struct Outcome {
@@ -70,7 +73,7 @@ struct Outcome {
   double peak_flops = 0;                         ///< of the backend and type, per second; 0: not known
   Conditions conditions{};                       ///< of the machine meanwhile
   std::string failure;                           ///< why it could not be measured, kind first
-  bool unsupported = false;                      ///< and that is rightly so
+  Failure kind = Failure::failed;                ///< of that failure
   std::size_t wanted_bytes = 0, free_bytes = 0;  ///< of one that is out of memory, as far as they are known
 };
 

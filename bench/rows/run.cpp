@@ -14,11 +14,11 @@
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
 #include "bench/measure/energy.h"
+#include "bench/rows/report/progress.h"
+#include "bench/rows/report/report.h"
+#include "bench/rows/report/table.h"
 #include "lamina/error.h"
-#include "progress.h"
-#include "report.h"
 #include "runner.h"
-#include "table.h"
 
 namespace lamina::bench {
 namespace {

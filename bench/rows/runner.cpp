@@ -9,7 +9,7 @@
 #include <exception>
 
 #include "bench/io/interrupt.h"
-#include "entries.h"
+#include "bench/rows/report/entries.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -107,8 +107,9 @@ void Runner::measure(const Row& row, std::size_t index) {
 }
 
 bool Runner::any_failed() const {
-  return std::any_of(outcomes_.begin(), outcomes_.end(),
-                     [](const auto& each) { return !each.second.failure.empty() && !each.second.unsupported; });
+  return std::any_of(outcomes_.begin(), outcomes_.end(), [](const auto& each) {
+    return !each.second.failure.empty() && each.second.kind != Failure::unsupported;
+  });
 }
 
 bool Runner::any_measured() const {

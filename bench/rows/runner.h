@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "progress.h"
+#include "bench/rows/report/progress.h"
 #include "rows.h"
 
 namespace benchmark {
@@ -40,7 +40,7 @@ class Runner {
   Progress* progress_;
   Outcomes outcomes_;
   const Group* open_ = nullptr;  ///< whose measurement is alive
-  std::unique_ptr<Measurement> measurement_;
+  std::unique_ptr<GroupRun> measurement_;
   std::optional<PeakBeside> beside_;  ///< its passes
   MachineWatch watch_;
   std::map<std::string, std::string> lost_;  ///< backends whose device fails whatever is asked, and with what

@@ -13,9 +13,9 @@
 namespace lamina::bench {
 namespace {
 
-class SetupMeasurement final : public Measurement {
+class SetupGroupRun final : public GroupRun {
  public:
-  SetupMeasurement(Session& session, const Config& c)
+  SetupGroupRun(Session& session, const Config& c)
       : session_(&session),
         config_(c),
         opened_(session.backends.opened(c.backend)),
@@ -57,7 +57,7 @@ std::vector<Row> setup_rows(Session& session, const RunOptions& options, const C
   group.work.resize(group.parts.size());
   group.flops_per_pass = cost.forward.flops + cost.backward.flops;
   group.work.back() = {static_cast<double>(c.batch), group.flops_per_pass, 0};
-  group.open = [&session, c] { return std::make_unique<SetupMeasurement>(session, c); };
+  group.open = [&session, c] { return std::make_unique<SetupGroupRun>(session, c); };
   return rows_of(std::move(group), [&](std::string_view part) { return setup_key(c, part, options); });
 }
 

@@ -21,9 +21,9 @@ WorkloadOptions workload_options(const RunOptions& options) {
           .width_divisor = options.net.width_divisor};
 }
 
-class EpochMeasurement final : public Measurement {
+class EpochGroupRun final : public GroupRun {
  public:
-  EpochMeasurement(const Workload& known, Backend& backend, const RunOptions& options, const Config& c)
+  EpochGroupRun(const Workload& known, Backend& backend, const RunOptions& options, const Config& c)
       : ready_(prepare(known, workload_options(options))), samples_(samples_of(ready_)) {
     Options& plan = ready_.options.plan;
     plan.dtype = c.dtype;
@@ -32,7 +32,7 @@ class EpochMeasurement final : public Measurement {
     plan.fuse = options.plan.fuse;
     plan.choice = options.plan.choice;
     trainer_ = std::make_unique<Trainer>(ready_.graph, backend, *ready_.training, ready_.options);
-    EpochMeasurement::pass();  // to warm up
+    EpochGroupRun::pass();  // to warm up
   }
 
   std::vector<Sample> pass() override {
@@ -74,7 +74,7 @@ std::vector<Row> train_rows(Session& session, const RunOptions& options, const C
   group.flops_per_pass = 6 * samples * static_cast<double>(known.forward_macs);
   group.work = {{samples, group.flops_per_pass}};
   group.open = [&session, &options, &known, c] {
-    return std::make_unique<EpochMeasurement>(known, session.backends.usable(c.backend), options, c);
+    return std::make_unique<EpochGroupRun>(known, session.backends.usable(c.backend), options, c);
   };
   return rows_of(std::move(group), [&](std::string_view) { return train_key(c, options); });
 }

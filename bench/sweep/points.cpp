@@ -19,7 +19,7 @@
 #include "bench/io/quantities.h"
 #include "bench/measure/energy.h"
 #include "bench/measure/layers.h"
-#include "bench/rows/entries.h"
+#include "bench/rows/report/entries.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
 
@@ -186,7 +186,7 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
   watch_.begin();
   const double start = wall_seconds();
   try {
-    const std::unique_ptr<Measurement> measurement = group.open();
+    const std::unique_ptr<GroupRun> measurement = group.open();
     if (&its == base_) outcome.peak_flops = its.session.peaks.of(group.config.backend, group.config.dtype).flops;
     PeakBeside beside(its.session.peaks, group.config.backend, group.config.dtype);
     beside.begin();

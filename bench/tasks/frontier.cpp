@@ -28,11 +28,9 @@ Choice demands_of(const Choice& limits) {
 
 /// What the backend takes for the pass by rule, under the options' demands; empty where it refuses.
 std::string algorithm_by_rule(Session& session, const Config& c, const Graph& graph, const Node& node, Pass pass) {
-  Choice choice = session.plans.choice();
-  choice.max_error = no_bound;
   try {
     Backend& backend = session.backends.at(c.backend);
-    const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), choice);
+    const Lowered lowered = backend.lower(spec_of(backend, graph, node, c, true), session.plans.choice());
     if (const Lowered::Step* step = find_step(lowered, pass)) return step->algorithm;
   } catch (const Unsupported&) {
     // Then there is no such line to mark.

@@ -21,9 +21,10 @@ namespace lamina::bench {
 struct FrontierOptions : PlanningSettings {
   std::vector<std::string> networks{};
   Format format = Format::text;
-  int passes = 0;                       ///< samples of each algorithm; 0: as the tuner does
-  std::filesystem::path choices_out{};  ///< of the picks; empty: none
-  std::filesystem::path out{};          ///< of the frontiers as JSON; empty: none
+  double max_measured_error = no_bound;  ///< of a pick
+  int passes = 0;                        ///< samples of each algorithm; 0: as the tuner does
+  std::filesystem::path choices_out{};   ///< of the picks; empty: none
+  std::filesystem::path out{};           ///< of the frontiers as JSON; empty: none
 };
 
 struct FrontierLine {

@@ -63,7 +63,6 @@ std::map<std::string, Choice> choices_of(Session& session, const Frontier& front
     const auto found = by_layer.find(layer.first().name);
     if (found == by_layer.end()) continue;
     Choice choice = session.plans.choice();
-    choice.max_error = no_bound;  // held by measurement
     choice.algorithm = found->second;
     for (const Node* node : layer.nodes) choices[node->name] = choice;
   }
@@ -74,7 +73,6 @@ std::string why_not_planned(Session& session, const Config& c, const std::map<st
   const Graph graph = session.plans.graph(c);
   Backend& backend = session.backends.at(c.backend);
   Options options = session.plans.options(c, Mode::training);
-  options.choice.max_error = no_bound;
   options.choice_of = choices;
   std::string why;
   try {
@@ -106,7 +104,6 @@ std::string why_not_planned(Session& session, const Config& c, const std::map<st
 WholeNet time_whole(Session& session, const Config& c, const std::map<std::string, Choice>& choices, int samples) {
   Backend& backend = session.backends.at(c.backend);
   Options by_rule = session.plans.options(c, Mode::training);
-  by_rule.choice.max_error = no_bound;
   by_rule.choice_of.clear();
   Options picked = by_rule;
   picked.choice_of = choices;

@@ -180,7 +180,7 @@ void save_and_tell(Session& session, const Frontier& frontier, const FastestNet&
 void frontiers(Session& session, const FrontierOptions& options, const Print& print) {
   const bool text = options.format == Format::text;
   const Choice& demands = options.plan.choice;
-  const Limits limits{demands.workspace_limit, demands.max_error, demands.deterministic};
+  const Limits limits{demands.workspace_limit, options.max_measured_error, demands.deterministic};
   if (!options.choices_out.empty()) check_writable(options.choices_out);
   Results results(session.backends, options.out, "frontiers");
   TextTables tables(options.format, {{"network"}, {"backend"}, {"batch", true}}, columns());
@@ -205,8 +205,12 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
     });
     if (terminal) fmt::print(stderr, "\r\033[K");
     const FastestNet net = fastest_net(frontier, limits);
-    if (results.wanted())
-      results.add(frontier_json(plan_key("frontier", c, "training", options), frontier, net, limits));
+    if (results.wanted()) {
+      RowKey key = plan_key("frontier", c, "training", options);
+      if (std::isfinite(limits.max_error))
+        key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
+      results.add(frontier_json(key, frontier, net, limits));
+    }
     const bool first = &c == all.data();
     add_rows(tables, frontier, net, limits, !text);
     if (text)

@@ -32,7 +32,7 @@ Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   if (interrupted() != 0) return {};
   Rates rates{peaks.of(c.backend, c.dtype)};
   if (product && rates.units.in_registers && interrupted() == 0)
-    rates.product_flops = peaks.product_flops(c.backend, c.dtype);
+    rates.product_flops_per_second = peaks.product_flops(c.backend, c.dtype);
   if (interrupted() == 0) rates.memory = peaks.bytes_per_second(c.backend);
   return rates;
 }
@@ -109,8 +109,8 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = plan.calls()[i];
     LedgerEntry& entry = ledger.entries.emplace_back();
-    entry = {layers_text(plan.graph(), call.nodes), passes_text(call.passes), call.algorithm,
-             median_interval(calls[i]).middle,      call.cost.flops,          call.cost.bytes};
+    entry = {layers_text(plan.graph(), call.nodes), call.passes,     call.algorithm,
+             median_interval(calls[i]).middle,      call.cost.flops, call.cost.bytes};
     entry.call = i;
     for (const int node : call.nodes) entry.nodes.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].name);
     entry.op = op_name(plan.graph().nodes()[static_cast<std::size_t>(call.nodes.front())].op);
@@ -172,7 +172,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     for (const LedgerEntry& entry : ledger.entries) {
       const double rate = entry.flops / entry.seconds;
       flops += entry.flops;
-      row({entry.layers, entry.pass, entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
+      row({entry.layers, passes_text(entry.passes), entry.algorithm, fmt::format("{:.3f}", 1e3 * entry.seconds),
            percent(entry.seconds / sum), fmt::format("{:.1f}", 1e-9 * rate),
            peak > 0 ? percent(ledger.moments.empty() ? rate / peak : entry.share_of_peak) : "",
            fmt::format("{:.1f}", 1e-9 * entry.bytes / entry.seconds),
@@ -192,7 +192,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
         fmt::format("Peak: {:.1f} GFLOP/s, {}{}.\n", 1e-9 * peak, rates.units.description(),
                     ledger.moments.empty() ? "" : "; measured beside each pass, the median; shares are of each pass'");
     if (rates.units.in_registers)
-      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops,
+      reached += fmt::format("A large product reaches {:.1f} GFLOP/s: {}.\n", 1e-9 * rates.product_flops_per_second,
                              Peaks::product_description());
     print(fmt::format(
         "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "

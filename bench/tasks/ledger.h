@@ -24,7 +24,7 @@ struct LedgerOptions : PlanningSettings {
 
 struct LedgerEntry {
   std::string layers;  ///< "conv1", "bn1 + relu"
-  std::string pass;
+  std::vector<Pass> passes;
   std::string algorithm;
   double seconds = 0;           ///< median over the passes
   double flops = 0, bytes = 0;  ///< as Call::cost has them
@@ -39,7 +39,7 @@ struct LedgerEntry {
 /// What the shares of a ledger are of.
 struct Rates {
   Peak units{};
-  double product_flops = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
+  double product_flops_per_second = 0, memory = 0;  ///< per second, of operations and of bytes; 0: not known
 
   /// The least time of so much work at these rates; 0: they are not known.
   double least_seconds(double flops, double bytes) const;

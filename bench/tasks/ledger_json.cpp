@@ -9,11 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "backward" of a call that covers both of its passes.
-std::string pass_of(const LedgerEntry& entry) {
-  return entry.pass.find(" + ") == std::string::npos ? entry.pass : "backward";
-}
-
 void set_known(Json& json, const char* name, double value) {
   if (value > 0) json[name] = value;
 }
@@ -39,7 +34,7 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
     json["peak_samples"].push_back(moment.flops);
     json["core_mhz_samples"].push_back(moment.clock_mhz);
   }
-  set_known(json, "product_flops_per_second", rates.product_flops);
+  set_known(json, "product_flops_per_second", rates.product_flops_per_second);
   set_known(json, "memory_bytes_per_second", rates.memory);
   std::vector<const LedgerEntry*> in_order;
   for (const LedgerEntry& entry : ledger.entries) in_order.push_back(&entry);
@@ -51,7 +46,7 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                  {"node", entry->nodes.front()},
                  {"nodes", entry->nodes},
                  {"op", entry->op},
-                 {"pass", pass_of(*entry)},
+                 {"pass", entry->passes.size() > 1 ? "backward" : to_string(entry->passes.front())},
                  {"algorithm", entry->algorithm},
                  {"seconds", entry->seconds},
                  {"samples", entry->samples},

@@ -8,6 +8,7 @@
 
 #include "bench/context/results.h"
 #include "bench/io/result_file.h"
+#include "bench/measure/layers.h"
 
 namespace lamina::bench {
 namespace {
@@ -37,7 +38,7 @@ Json call_event(const LedgerEntry& entry, const Rates& rates, int process, Lane 
                 {"pid", process},
                 {"tid", static_cast<int>(lane)},
                 {"args",
-                 {{"pass", entry.pass},
+                 {{"pass", passes_text(entry.passes)},
                   {"algorithm", entry.algorithm},
                   {"flops", entry.flops},
                   {"bytes", entry.bytes},

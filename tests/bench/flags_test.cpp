@@ -2,8 +2,8 @@
 
 #include <fstream>
 
+#include "ended.h"
 #include "lamina/choice_cache.h"
-#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -34,18 +34,10 @@ TEST_CASE("a subcommand refuses a flag that it does not take, and names those th
   refused("--format=csv", "ledger, frontier, compare, memory, describe, networks, devices, engines would");
   refused("--device=h200", "engines would");
   refused("frontier alexnet --measure", "run, ledger, memory, describe would");
+  refused("frontier alexnet --max_error=1e-6", "run, ledger, sweep, memory, describe would");
+  refused("--choices_out=c.json", "frontier would");
   refused("ledger alexnet --pases=3", "--passes");
   refused("run alexnet", "alexnet");
-}
-
-TEST_CASE("an old spelling is refused with the new one") {
-  for (const std::string name : {"ledger", "frontier", "memory", "describe"})
-    refused("--" + name + "=alexnet", "lamina_bench " + name + " NET");
-  for (const std::string name : {"networks", "devices"}) refused("--" + name, "lamina_bench " + name);
-  refused("--peaks", "lamina_bench devices");
-  refused("--cudnn_engines=alexnet --device=h200", "lamina_bench engines NET");
-  refused("--choices_out=c.json", "lamina_bench frontier NET --choices_out=FILE");
-  refused("--programs=a,b", "bench/race/versions");
 }
 
 TEST_CASE("without a subcommand it is run, and each has its own help") {

@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,10 +16,9 @@
 #include <sstream>
 #include <string>
 #include <thread>
-#include <vector>
 
+#include "ended.h"
 #include "lamina/choice_cache.h"
-#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 
 using Catch::Matchers::ContainsSubstring;
@@ -57,33 +55,30 @@ std::function<bool(pid_t)> has_passes() {
   };
 }
 
+/// Seconds of a processor that the children which have ended used.
+double used_by_ended() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 /// Runs lamina_bench and sends it the signal when, after a line with `sign` on standard error, `measured` holds of the
 /// child.
-Interrupted run_interrupted(std::vector<std::string> arguments, const std::string& sign,
+Interrupted run_interrupted(const std::string& arguments, const std::string& sign,
                             const std::function<bool(pid_t)>& measured, int signal) {
-  FILE* const printed = std::tmpfile();
-  REQUIRE(printed != nullptr);
-  int said[2];
-  REQUIRE(::pipe(said) == 0);
-  arguments.insert(arguments.begin(), LAMINA_BENCH);
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(said[1], STDERR_FILENO);
-    ::dup2(::fileno(printed), STDOUT_FILENO);
-    ::close(said[0]);
-    ::close(said[1]);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  ::close(said[1]);
-  FILE* const lines = ::fdopen(said[0], "r");
+  const Folder folder;
+  const std::string printed = folder.file("printed");
+  double used = -used_by_ended();
+  FILE* const lines = ::popen(("echo $$; exec " LAMINA_BENCH " " + arguments + " 2>&1 >" + printed).c_str(), "r");
+  REQUIRE(lines != nullptr);
   std::array<char, 4096> line;
+  REQUIRE(std::fgets(line.data(), line.size(), lines) != nullptr);
+  const pid_t child = std::stoi(line.data());
   std::string all;
   bool running = false;
-  double before = 0;
   while (std::fgets(line.data(), line.size(), lines) != nullptr) {
     all += line.data();
     if (running || all.find(sign) == std::string::npos) continue;
@@ -91,24 +86,17 @@ Interrupted run_interrupted(std::vector<std::string> arguments, const std::strin
     const auto latest = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!measured(child) && std::chrono::steady_clock::now() < latest)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    before = used_seconds(child);
+    used -= used_seconds(child);
     ::kill(child, signal);
   }
-  std::fclose(lines);
-  int status = 0;
-  rusage used{};
-  REQUIRE(::wait4(child, &status, 0, &used) == child);
+  const int status = ::pclose(lines);
+  used += used_by_ended();
   CAPTURE(all);
   REQUIRE(running);
   REQUIRE(WIFEXITED(status));
-  std::string table;
-  std::rewind(printed);
-  while (std::fgets(line.data(), line.size(), printed) != nullptr) table += line.data();
-  std::fclose(printed);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return {{WEXITSTATUS(status), all}, table, seconds(used.ru_utime) + seconds(used.ru_stime) - before};
+  std::ostringstream table;
+  table << std::ifstream(printed).rdbuf();
+  return {{WEXITSTATUS(status), all}, table.str(), used};
 }
 
 }  // namespace
@@ -116,9 +104,9 @@ Interrupted run_interrupted(std::vector<std::string> arguments, const std::strin
 TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
-  const Interrupted ended = run_interrupted({"--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference", "--batch=2",
-                                             "--passes=1000000", "--benchmark_out=" + out},
-                                            "warming up", has_passes(), SIGINT);
+  const Interrupted ended = run_interrupted(
+      "'--benchmark_filter=net/(mnist_mlp|mnist_cnn)/inference' --batch=2 --passes=1000000 --benchmark_out=" + out,
+      "warming up", has_passes(), SIGINT);
   REQUIRE(ended.status == 130);
   const json result = read(out);
   REQUIRE(result["context"]["interrupted"] == true);
@@ -130,9 +118,8 @@ TEST_CASE("an interrupted run keeps its rows in a file that is whole") {
 }
 
 TEST_CASE("an interrupted ledger has the passes that ran, and names the networks that did not run") {
-  const Interrupted ended =
-      run_interrupted({"ledger", "mnist_mlp,mnist_cnn", "--backend=eigen", "--batch=2", "--passes=1000000"},
-                      "[1/2] mnist_mlp", has_passes(), SIGTERM);
+  const Interrupted ended = run_interrupted("ledger mnist_mlp,mnist_cnn --backend=eigen --batch=2 --passes=1000000",
+                                            "[1/2] mnist_mlp", has_passes(), SIGTERM);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 143);
   CHECK_THAT(ended.printed, ContainsSubstring(" passes: interrupted before 1000000\n") &&
@@ -144,7 +131,7 @@ TEST_CASE("an interrupted ledger has the passes that ran, and names the networks
 TEST_CASE("a ledger that is interrupted while it measures peaks ends within a second, however busy the machine is") {
   const auto at_once = [](pid_t) { return true; };
   const Interrupted ended =
-      run_interrupted({"ledger", "mnist_mlp", "--backend=eigen", "--passes=100"}, "Measuring", at_once, SIGINT);
+      run_interrupted("ledger mnist_mlp --backend=eigen --passes=100", "Measuring", at_once, SIGINT);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 130);
   CHECK(ended.seconds_after < 1);
@@ -175,10 +162,11 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
   const std::string file = folder.file("choices.json");
   const std::string format = GENERATE("text", "csv");
   const auto at_once = [](pid_t) { return true; };  // the sign is that of the sixth line
-  const Interrupted ended =
-      run_interrupted({"frontier", "resnet50,alexnet", "--backend=eigen", "--batch=1", "--image=64",
-                       "--width_divisor=8", "--passes=500", "--format=" + format, "--choices_out=" + file},
-                      "[6/", at_once, SIGINT);
+  const Interrupted ended = run_interrupted(
+      "frontier resnet50,alexnet --backend=eigen --batch=1 --image=64 --width_divisor=8 --passes=500"
+      " --format=" +
+          format + " --choices_out=" + file,
+      "[6/", at_once, SIGINT);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 130);
   CHECK_THAT(format == "text" ? ended.printed : ended.said,

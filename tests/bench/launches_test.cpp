@@ -22,7 +22,7 @@ struct Model {
     backend = made.get();
     session.backends.put("queued", std::move(made));
   }
-  std::unique_ptr<Measurement> open(const std::string& part, bool layer) {
+  std::unique_ptr<GroupRun> open(const std::string& part, bool layer) {
     for (const Row& row : layer ? layer_rows(session, options, mlp) : net_rows(session, options, mlp))
       if (row.group->parts[row.part] == part) return row.group->open();
     FAIL("there is no such row");

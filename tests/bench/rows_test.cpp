@@ -15,7 +15,7 @@
 #include "bench/measure/costs.h"
 #include "bench/measure/layer_run.h"
 #include "bench/measure/layers.h"
-#include "bench/rows/progress.h"
+#include "bench/rows/report/progress.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/error.h"
 #include "tests/support/backend.h"
@@ -325,7 +325,7 @@ TEST_CASE("setup: opening library and device is timed once, whoever opens them, 
   CHECK(rows.front().group->parts == std::vector<std::string>{"device", "graph", "plan", "first_pass"});
   const double both = 2 * std::chrono::duration<double>(wait).count();
   if (GENERATE(false, true)) lasting_facts(session.backends);  // which describe what is open
-  const std::unique_ptr<Measurement> measurement = rows.front().group->open();
+  const std::unique_ptr<GroupRun> measurement = rows.front().group->open();
   const std::vector<Sample> first = measurement->pass(), second = measurement->pass();
   REQUIRE(first.size() == 4);
   CHECK(first[0].seconds >= both);

@@ -1,6 +1,6 @@
 // Tables: cells, files, and the published rows.
 
-#include "bench/rows/table.h"
+#include "bench/rows/report/table.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
 #include "bench/io/text_table.h"
-#include "bench/rows/published.h"
+#include "bench/rows/report/published.h"
 #include "lamina/error.h"
 #include "tests/support/catch.h"
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "bench/tasks/engines.h"
+#include "bench/tasks/engines/engines.h"
 #include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 

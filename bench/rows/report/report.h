@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
+#include "bench/rows/runner.h"
 #include "progress.h"
-#include "runner.h"
 #include "table.h"
 
 namespace lamina::bench {

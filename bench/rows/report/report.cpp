@@ -112,9 +112,9 @@ void Report::show(const Row& row, const Outcome& outcome) {
   const std::vector<double> seconds = seconds_of(outcome.samples[row.part]);
   if (!outcome.failure.empty() || seconds.empty()) {
     std::string& before = refused_[row.group->config.backend];  // a backend that cannot run says so once
-    const bool again = outcome.unsupported && outcome.failure == before;
+    const bool again = outcome.kind == Failure::unsupported && outcome.failure == before;
     fmt::print("{:<{}} {}\n", row.name, name_width_, again ? "Unsupported, as above" : outcome.failure);
-    if (outcome.unsupported) before = outcome.failure;
+    if (outcome.kind == Failure::unsupported) before = outcome.failure;
   } else {
     const double middle = median_interval(seconds).middle;
     const std::string note = with_clock(outcome.note, outcome.samples[row.part]);

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/costs.h"
@@ -60,9 +62,10 @@ json answers(const std::string& directory, const std::string& device, const std:
   }
 }
 
+/// A process that asks cuDNN, and the file that it writes its answer to.
 struct Child {
   pid_t process;
-  int pipe;  ///< to read from
+  std::unique_ptr<FILE, int (*)(FILE*)> answer;
 };
 
 [[noreturn]] void fail(const char* call) {
@@ -71,51 +74,34 @@ struct Child {
 
 Child start(const std::string& directory, const std::string& device, const std::vector<Convolution>& convolutions,
             bool tf32) {
-  int ends[2];
-  if (::pipe(ends) != 0) fail("pipe");
+  Child child{0, {std::tmpfile(), &std::fclose}};
+  if (child.answer == nullptr) fail("tmpfile");
   std::fflush(nullptr);
-  const pid_t process = ::fork();
-  if (process < 0) fail("fork");
-  if (process > 0) {
-    ::close(ends[1]);
-    return {process, ends[0]};
-  }
-  ::close(ends[0]);
+  child.process = ::fork();
+  if (child.process < 0) fail("fork");
+  if (child.process > 0) return child;
   if (tf32)
     ::unsetenv("NVIDIA_TF32_OVERRIDE");
   else
     ::setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
   const std::string text = answers(directory, device, convolutions).dump(-1, ' ', true, json::error_handler_t::replace);
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(ends[1], text.data() + written, text.size() - written);
-    if (n < 0 && errno != EINTR) break;
-    if (n > 0) written += static_cast<std::size_t>(n);
-  }
-  ::_exit(written == text.size() ? 0 : 1);
+  const bool written = std::fputs(text.c_str(), child.answer.get()) >= 0 && std::fflush(child.answer.get()) == 0;
+  ::_exit(written ? 0 : 1);
 }
 
-std::string all_of(const Child& child) {
-  std::string text;
-  std::array<char, 65536> block;
-  for (;;) {
-    const ssize_t n = ::read(child.pipe, block.data(), block.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    text.append(block.data(), static_cast<std::size_t>(n));
-  }
-  ::close(child.pipe);
+json answer_of(const Child& child) {
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status))
     throw DeviceError(fmt::format("cuDNN ended the process that asked it, with signal {} ({})", WTERMSIG(status),
                                   ::strsignal(WTERMSIG(status))));
-  return text;
+  std::rewind(child.answer.get());
+  return json::parse(child.answer.get(), nullptr, false);
 }
 
 EngineView view_of(const Child& child, std::size_t convolutions) {
-  const json read = json::parse(all_of(child), nullptr, false);
+  const json read = answer_of(child);
   if (read.contains("wrong_use")) throw UsageError(read["wrong_use"].get<std::string>());
   if (read.contains("not_loaded")) throw LoadError(read["not_loaded"].get<std::string>());
   if (read.contains("failed")) throw DeviceError(read["failed"].get<std::string>());
@@ -166,7 +152,7 @@ EngineViews ask_for_engines(const std::string& directory, const std::string& dev
   try {
     views.tf32 = view_of(with, convolutions.size());
   } catch (...) {
-    ::close(without.pipe);  // what it writes then fails, and it ends
+    ::kill(without.process, SIGKILL);
     ::waitpid(without.process, nullptr, 0);
     throw;
   }

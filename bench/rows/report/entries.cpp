@@ -38,9 +38,8 @@ void set_number(Json& entry, const std::string& name, double value) {
 void add_failure(Json& entry, const Outcome& outcome) {
   entry["error_occurred"] = true;
   entry["error_message"] = outcome.failure;
-  entry["failure"] = outcome.unsupported                          ? "unsupported"
-                     : outcome.failure.starts_with("OutOfMemory") ? "out_of_memory"
-                                                                  : "failed";
+  constexpr const char* kinds[] = {"failed", "unsupported", "out_of_memory"};
+  entry["failure"] = kinds[static_cast<std::size_t>(outcome.kind)];
   if (outcome.wanted_bytes > 0) {
     entry["bytes_wanted"] = outcome.wanted_bytes;
     entry["bytes_free"] = outcome.free_bytes;
@@ -51,8 +50,10 @@ void add_failure(Json& entry, const Outcome& outcome) {
 
 void set_failure(Outcome& outcome, const std::exception& error) {
   outcome.failure = text_of(error);
-  outcome.unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
+  if (dynamic_cast<const Unsupported*>(&error) != nullptr) outcome.kind = Failure::unsupported;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) outcome.kind = Failure::out_of_memory;
   if (const auto* memory = dynamic_cast<const OutOfMemory*>(&error)) {
+    outcome.kind = Failure::out_of_memory;
     outcome.wanted_bytes = memory->wanted_bytes();
     outcome.free_bytes = memory->free_bytes();
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rows.h"
+#include "bench/rows/rows.h"
 
 namespace lamina::bench {
 
