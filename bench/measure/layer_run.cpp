@@ -36,12 +36,12 @@ LayerRun::LayerRun(Backend& backend, const Graph& graph, const Options& options,
     if (!*shared) *shared = reference_of(device, graph.nodes().back().op, pass_, args());
     facts_.error = error_of(device, pass_, args(), **shared);
   }
-  look(true, seconds);
+  look(seconds);
 }
 
 Sample LayerRun::run() {
   const Sample sample = stopwatch_.pass(pass_);
-  look(false, sample.seconds);
+  look(sample.seconds);
   return sample;
 }
 
@@ -65,9 +65,9 @@ std::vector<Tensor> LayerRun::results() const {
   return tensors;
 }
 
-void LayerRun::look(bool first, double seconds) {
+void LayerRun::look(double seconds) {
   look_at_run(
-      plan_.backend().device(), first, seconds, [this] { enqueue(); },
+      plan_.backend().device(), facts_.runs_compared, seconds, [this] { enqueue(); },
       [this] {
         const std::uint64_t bits = bits_of(plan_.backend().device(), results());
         if (facts_.runs_compared++ == 0) first_bits_ = bits;

@@ -49,8 +49,8 @@ class LayerRun {
  private:
   void enqueue();
   std::vector<Tensor> results() const;
-  Args args() const;                      ///< what the pass read and wrote
-  void look(bool first, double seconds);  ///< at the bits of a timed run, as look_at_run() has it
+  Args args() const;          ///< what the pass read and wrote
+  void look(double seconds);  ///< at the bits of a timed run, as look_at_run() has it
 
   Pass pass_;
   Plan plan_;

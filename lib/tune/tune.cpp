@@ -22,7 +22,7 @@ using Candidate = LayerTuning::Candidate;
 
 constexpr double slow_factor = 10;      // times the fastest on one image: clearly slower
 constexpr double short_seconds = 0.01;  // a hundred times the time to wake a sleeping thread
-constexpr int runs_to_look_at = 3;      // of a short one, after the first
+constexpr int looks = 4;                // at the results of a short one
 
 std::size_t index_of(Pass pass) { return static_cast<std::size_t>(pass); }
 
@@ -196,7 +196,7 @@ class PassTuner {
     const double seconds = timed(lowered, args);
     if (rules_.look)
       look_at_run(
-          device_, one.measured.runs_compared == 0, seconds, [&] { lamina::run(lowered, args, pass_); },
+          device_, one.measured.runs_compared, seconds, [&] { lamina::run(lowered, args, pass_); },
           [&] { rules_.look(one, tuning_.spec, args); });
     return seconds;
   }
@@ -260,16 +260,16 @@ LayerTuning::Picked pick(const std::vector<Candidate>& candidates,
   return picked;
 }
 
-void look_at_run(Device& device, bool first, double seconds, const std::function<void()>& run,
+void look_at_run(Device& device, int looked, double seconds, const std::function<void()>& run,
                  const std::function<void()>& look) {
   const bool is_short = seconds < short_seconds;
-  if (first || !is_short) look();
-  if (!first) return;
-  for (int i = 0; is_short && i < runs_to_look_at; ++i) {
+  if (is_short && looked >= looks) return;
+  look();
+  for (int i = looked + 1; is_short && i < looks; ++i) {
     run();
     look();
   }
-  warm_up(device, run);  // it was idle while the host looked
+  if (is_short || looked == 0) warm_up(device, run);  // it was idle while the host looked
 }
 
 LayerTuning tune(Backend& backend, const Spec& spec, Pass pass, const Choice& choice, void* lent,

@@ -78,10 +78,10 @@ LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* le
 /// The bytes that tune() needs for each of the algorithms that the backend does not refuse, ascending.
 LAMINA_API std::vector<std::size_t> bytes_to_tune(Backend&, const Spec&, Pass, const Choice&);
 
-/// Looks at the results of a timed run, outside the timed part: after the first run, and after each further one that is
-/// not short. A look disturbs a short run after it. So right after a short first run, three more are run and looked at,
-/// and then the device is warmed up again.
-LAMINA_API void look_at_run(Device&, bool first, double seconds, const std::function<void()>& run,
+/// Looks at the results of a timed run, outside the timed part: of four runs at least, and of each that is not short. A
+/// look disturbs a short run after it. So right after the first short one, others are run and looked at until four have
+/// been, `looked` of them before, and then the device is warmed up again.
+LAMINA_API void look_at_run(Device&, int looked, double seconds, const std::function<void()>& run,
                             const std::function<void()>& look);
 
 }  // namespace lamina

@@ -239,6 +239,23 @@ TEST_CASE("what a folded batch norm reads while it is measured is bound, and giv
   CHECK(looks >= static_cast<int>(seen.candidates.size()));
 }
 
+TEST_CASE("results of four runs are looked at, even where a first run is long by chance, and of each long run") {
+  const std::shared_ptr<Backend> backend = make_backend("eigen", {.threads = 1});
+  const double brief = 1e-5, lengthy = 1.0;
+  int looked = 0;
+  const auto time = [&](double seconds) {
+    look_at_run(
+        backend->device(), looked, seconds, [] {}, [&] { ++looked; });
+    return looked;
+  };
+  CHECK(time(lengthy) == 1);
+  CHECK(time(brief) == 4);
+  CHECK(time(brief) == 4);
+  CHECK(time(lengthy) == 5);
+  looked = 0;
+  CHECK(time(brief) == 4);
+}
+
 TEST_CASE("an algorithm that is clearly slower on one image and would take too long does not run on the batch") {
   Case batch = plain;
   batch.x = {{8, 2, 5, 5}};
