@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 
 namespace lamina::bench {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The program from its arguments to its exit status.
 
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 
 namespace lamina::bench {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 
 namespace lamina::bench {
 

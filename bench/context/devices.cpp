@@ -33,12 +33,12 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
     result.units_flops = rates.units_flops;
     if (device.kind == DeviceInfo::Kind::processor) {
       if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
-        result.units_flops = peak.flops;
+        result.units_flops = peak.flops_per_second;
         result.units_most = peak.most;
         notes +=
             fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description());
       }
-      rates.matrix_flops = peaks.product_flops("eigen", DType::f32);
+      rates.matrix_flops = peaks.product_flops_per_second("eigen", DType::f32);
       rates.matrix_by = fmt::format("backend eigen, {}", Peaks::product_description());
     }
     if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);

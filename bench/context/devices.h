@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/io/text_table.h"
-#include "bench/measure/peaks.h"
+#include "bench/machine/peaks.h"
 #include "context.h"
 #include "lamina/devices.h"
 #include "lamina/kernel_rates.h"

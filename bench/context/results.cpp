@@ -68,18 +68,18 @@ Json start_context(Backends& backends) {
 }
 
 void add_peaks(Json& context, const Peaks& peaks) {
-  for (const auto& [key, peak] : peaks.known()) {
-    context["peak_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.flops);
-    if (peak.most > peak.flops) context["peak_most_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.most);
+  const auto name = [](const Peaks::Key& of) { return fmt::format("{}/{}", of.first, to_string(of.second)); };
+  for (const auto& [of, peak] : peaks.known()) {
+    const std::string key = name(of);
+    context["peak_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.flops_per_second);
+    if (peak.most > peak.flops_per_second) context["peak_most_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * peak.most);
     context["peak_is_" + key] = peak.description();
   }
-  for (const auto& [key, flops] : peaks.known_products())
-    if (flops > 0) context["product_GFLOPs_" + key] = fmt::format("{:.1f}", 1e-9 * flops);
-  for (const auto& [key, peak] : peaks.known()) {
-    const std::string backend = key.substr(0, key.find('/'));
-    if (const double rate = peaks.known_bytes_per_second(backend); rate > 0)
-      context["memory_GBps_" + backend] = fmt::format("{:.1f}", 1e-9 * rate);
-  }
+  for (const auto& [of, flops] : peaks.known_products())
+    if (flops > 0) context["product_GFLOPs_" + name(of)] = fmt::format("{:.1f}", 1e-9 * flops);
+  for (const auto& [of, peak] : peaks.known())
+    if (const double rate = peaks.known_bytes_per_second(of.first); rate > 0)
+      context["memory_GBps_" + of.first] = fmt::format("{:.1f}", 1e-9 * rate);
 }
 
 void end_context(Json& context, const Peaks& peaks) {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/io/result_file.h"
-#include "bench/measure/peaks.h"
+#include "bench/machine/peaks.h"
 #include "context.h"
 
 namespace lamina::bench {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends.h"
+#include "bench/machine/backends.h"
 
 namespace lamina::bench {
 

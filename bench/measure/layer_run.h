@@ -24,15 +24,10 @@ SharedReference no_reference_yet();
 
 /// What is known of an algorithm besides its time.
 struct LayerFacts {
-  std::string algorithm;  ///< as the call names it
-  std::size_t workspace_bytes = 0;
-  bool deterministic = true;  ///< as declared
-  Math math = Math::strict;
-  double guaranteed_error = no_bound;  ///< of_terms, as declared
-  std::vector<std::string> tied{};     ///< algorithms that it did not win against when it was measured to be taken
-  int runs_compared = 0;               ///< whose results were compared bit by bit
-  bool same_bits = true;               ///< in all of them
-  std::optional<ErrorFound> error{};   ///< of the first run
+  Call call;                          ///< as the plan declares it
+  int runs_compared = 0;              ///< whose results were compared bit by bit
+  bool same_bits = true;              ///< in all of them
+  std::optional<ErrorFound> error{};  ///< of the first run
 };
 
 class LayerRun {
@@ -48,13 +43,12 @@ class LayerRun {
 
  private:
   void enqueue();
-  std::vector<Tensor> results() const;
-  Args args() const;          ///< what the pass read and wrote
   void look(double seconds);  ///< at the bits of a timed run, as look_at_run() has it
 
   Pass pass_;
   Plan plan_;
   CallStopwatch stopwatch_;
+  const Args* args_ = nullptr;  ///< of the pass's call
   std::uint64_t first_bits_ = 0;
   LayerFacts facts_;
 };

@@ -56,13 +56,6 @@ std::vector<DistinctLayer> distinct_layers(const Graph& graph) {
   return found;
 }
 
-std::vector<bool> inputs_with_gradient(const Graph& graph, const Node& node) {
-  const std::vector<Shape> x = input_shapes(graph, node);
-  std::vector<bool> with(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) with[i] = whole_numbers(node.op, x, i) == 0;
-  return with;
-}
-
 Graph alone(const Graph& graph, const Node& node) {
   Graph one(node.name);
   std::vector<Value> x;

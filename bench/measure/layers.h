@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends.h"
+#include "bench/machine/backends.h"
 #include "config.h"
 #include "costs.h"
 #include "lamina/plan.h"
@@ -24,9 +24,6 @@ std::string passes_text(const std::vector<Pass>&);
 
 /// In order of the first nodes. The graph must outlive them.
 std::vector<DistinctLayer> distinct_layers(const Graph&);
-
-/// Of each input of a node, whether it has a gradient: labels and ids have none.
-std::vector<bool> inputs_with_gradient(const Graph&, const Node&);
 
 /// A node and its inputs as a separate graph; the inputs are x0, x1, ...
 Graph alone(const Graph&, const Node&);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "backends.h"
+#include "bench/machine/backends.h"
 #include "config.h"
 #include "plans.h"
 

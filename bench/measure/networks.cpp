@@ -43,7 +43,7 @@ std::vector<Network> networks(const NetSettings& settings) {
   return all;
 }
 
-Graph build(const Config& c, const NetSettings& settings) {
+Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
   if (its.file) return read_onnx(*its.file, {.batch = c.batch}).graph;
   return nets::build(c.network, {.batch = c.batch,

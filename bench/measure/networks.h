@@ -32,7 +32,7 @@ std::vector<Network> networks(const NetSettings&);
 std::string network_name(const std::filesystem::path& onnx);
 
 /// A network's graph. In the zoo with the softmax of its protocol, unless the settings have another.
-Graph build(const Config&, const NetSettings&);
+Graph graph_of(const Config&, const NetSettings&);
 
 /// The weights of a network that is read; empty for the zoo's.
 TensorFile stored_weights(const Config&, const NetSettings&);

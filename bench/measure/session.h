@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "backends.h"
-#include "peaks.h"
+#include "bench/machine/backends.h"
+#include "bench/machine/peaks.h"
 #include "plans.h"
 
 namespace lamina::bench {

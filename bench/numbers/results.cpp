@@ -34,6 +34,11 @@ std::vector<double> values_of(Device& device, const Tensor& tensor) {
   return values;
 }
 
+std::vector<Tensor> results_of(Pass pass, const Args& args) {
+  if (pass == Pass::forward) return {args.y};
+  return pass == Pass::backward_params ? args.dw : args.dx;
+}
+
 std::uint64_t bits_of(Device& device, const std::vector<Tensor>& tensors) {
   std::vector<std::uint64_t> block(block_bytes / sizeof(std::uint64_t));
   std::uint64_t hash = 0xCBF29CE484222325U;
@@ -63,8 +68,7 @@ Reference reference_of(Device& device, const Op& op, Pass pass, const Args& args
 }
 
 ErrorFound error_of(Device& device, Pass pass, const Args& args, const Reference& reference) {
-  const Tensor& result = pass == Pass::forward ? args.y : pass == Pass::backward_data ? args.dx[0] : args.dw[0];
-  return compare(reference, values_of(device, result, reference.elements));
+  return compare(reference, values_of(device, results_of(pass, args).front(), reference.elements));
 }
 
 }  // namespace lamina::bench

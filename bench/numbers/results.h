@@ -11,6 +11,9 @@ namespace lamina::bench {
 
 std::vector<double> values_of(Device&, const Tensor&);
 
+/// What a pass wrote: y, the gradients of parameters, or those of inputs.
+std::vector<Tensor> results_of(Pass, const Args&);
+
 /// A hash of the bits of all of them; of a null tensor there are none.
 std::uint64_t bits_of(Device&, const std::vector<Tensor>&);
 

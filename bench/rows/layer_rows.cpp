@@ -22,15 +22,16 @@ class LayerGroupRun final : public GroupRun {
   std::vector<Sample> pass() override { return {run_->run()}; }
   MemoryReport memory() const override { return run_->plan().memory(); }
   std::string note() const override { return to_string(run_->facts()); }
-  std::string algorithm() const override { return run_->facts().algorithm; }
+  std::string algorithm() const override { return run_->facts().call.algorithm; }
 
   std::map<std::string, double> counters() const override {
     const LayerFacts& facts = run_->facts();
-    std::map<std::string, double> counters = {{"workspace_MiB", static_cast<double>(facts.workspace_bytes) / mebibyte},
-                                              {"deterministic", facts.deterministic ? 1 : 0},
-                                              {"same_bits", facts.same_bits ? 1 : 0},
-                                              {"runs_compared", facts.runs_compared}};
-    if (std::isfinite(facts.guaranteed_error)) counters["guaranteed_error"] = facts.guaranteed_error;
+    std::map<std::string, double> counters = {
+        {"workspace_MiB", static_cast<double>(facts.call.workspace_bytes) / mebibyte},
+        {"deterministic", facts.call.deterministic ? 1 : 0},
+        {"same_bits", facts.same_bits ? 1 : 0},
+        {"runs_compared", facts.runs_compared}};
+    if (std::isfinite(facts.call.max_error)) counters["guaranteed_error"] = facts.call.max_error;
     if (!facts.error) return counters;
     counters["error"] = facts.error->of_terms;
     counters["error_of_largest"] = facts.error->of_largest;

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/machine/energy.h"
 #include "bench/measure/costs.h"
-#include "bench/measure/energy.h"
 #include "bench/measure/net_run.h"
 #include "lib/support/warm_up.h"
 #include "rows.h"

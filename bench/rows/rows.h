@@ -70,7 +70,7 @@ struct Outcome {
   std::optional<Work> work{};                ///< unset: as the group has it
   std::map<std::string, double> counters{};  ///< of the measurement
   std::string note, algorithm;
-  double peak_flops = 0;                         ///< of the backend and type, per second; 0: not known
+  double peak_flops_per_second = 0;              ///< of the backend and type, per second; 0: not known
   Conditions conditions{};                       ///< of the machine meanwhile
   std::string failure;                           ///< why it could not be measured, kind first
   Failure kind = Failure::failed;                ///< of that failure

@@ -13,7 +13,7 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
-#include "bench/measure/energy.h"
+#include "bench/machine/energy.h"
 #include "bench/rows/report/progress.h"
 #include "bench/rows/report/report.h"
 #include "bench/rows/report/table.h"

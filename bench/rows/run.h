@@ -1,7 +1,7 @@
 #pragma once
 // The subcommand `run`: the rows that a filter picks, under Google Benchmark, with their file and table.
 
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 #include "options.h"
 
 namespace lamina::bench {

@@ -73,7 +73,8 @@ void Runner::measure(const Row& row, std::size_t index) {
       outcome.memory = measurement_->memory();
       outcome.bytes = measurement_->bytes();
       outcome.work = measurement_->work();
-      if (!group.first_calls) outcome.peak_flops = session_->peaks.of(backend, group.config.dtype).flops;
+      if (!group.first_calls)
+        outcome.peak_flops_per_second = session_->peaks.of(backend, group.config.dtype).flops_per_second;
       progress_->pass_done(group);
       if (interrupted() != 0) return;
       beside_.emplace(session_->peaks, backend, group.config.dtype);

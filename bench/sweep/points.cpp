@@ -17,7 +17,7 @@
 #include "bench/context/results.h"
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
-#include "bench/measure/energy.h"
+#include "bench/machine/energy.h"
 #include "bench/measure/layers.h"
 #include "bench/rows/report/entries.h"
 #include "lamina/devices.h"
@@ -187,7 +187,8 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
   const double start = wall_seconds();
   try {
     const std::unique_ptr<GroupRun> measurement = group.open();
-    if (&its == base_) outcome.peak_flops = its.session.peaks.of(group.config.backend, group.config.dtype).flops;
+    if (&its == base_)
+      outcome.peak_flops_per_second = its.session.peaks.of(group.config.backend, group.config.dtype).flops_per_second;
     PeakBeside beside(its.session.peaks, group.config.backend, group.config.dtype);
     beside.begin();
     for (int pass = 0; pass < passes && interrupted() == 0; ++pass) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/io/print.h"
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 #include "bench/rows/options.h"
 
 namespace lamina::bench {

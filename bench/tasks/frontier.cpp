@@ -46,9 +46,7 @@ class Looks {
   explicit Looks(Device& device) : device_(device) {}
 
   void look(Candidate& one, const Spec& spec, Pass pass, const Args& args) {
-    const std::uint64_t bits = bits_of(device_, pass == Pass::forward         ? std::vector<Tensor>{args.y}
-                                                : pass == Pass::backward_data ? args.dx
-                                                                              : args.dw);
+    const std::uint64_t bits = bits_of(device_, results_of(pass, args));
     if (one.measured.runs_compared++ == 0) {
       first_bits_[one.algorithm] = bits;
       auto& reference = references_[spec.y.shape.n];
@@ -106,7 +104,7 @@ std::vector<Contested> contested(Session& session, const Config& c, const Graph&
 
 double guessed_seconds(Session& session, const Config& c, const TuningRules& rules) {
   constexpr double share_of_peak = 0.5;
-  const double peak = session.peaks.of(c.backend, c.dtype).flops;
+  const double peak = session.peaks.of(c.backend, c.dtype).flops_per_second;
   if (peak <= 0) return 0;
   const Graph graph = session.plans.graph(c);
   double flops = 0;

@@ -32,7 +32,7 @@ Rates rates_of(Peaks& peaks, const Config& c, bool product) {
   if (interrupted() != 0) return {};
   Rates rates{peaks.of(c.backend, c.dtype)};
   if (product && rates.units.in_registers && interrupted() == 0)
-    rates.product_flops_per_second = peaks.product_flops(c.backend, c.dtype);
+    rates.product_flops_per_second = peaks.product_flops_per_second(c.backend, c.dtype);
   if (interrupted() == 0) rates.memory = peaks.bytes_per_second(c.backend);
   return rates;
 }
@@ -48,15 +48,15 @@ std::map<std::pair<int, bool>, std::size_t> live_bytes(const Plan& plan, Session
 /// The median of the peaks beside the passes in place of the one that was measured once.
 Rates at_moments(Rates rates, const std::vector<Moment>& moments) {
   std::vector<double> peaks;
-  for (const Moment& moment : moments) peaks.push_back(moment.flops);
-  if (!peaks.empty()) rates.units.flops = median_interval(peaks).middle;
+  for (const Moment& moment : moments) peaks.push_back(moment.flops_per_second);
+  if (!peaks.empty()) rates.units.flops_per_second = median_interval(peaks).middle;
   return rates;
 }
 
 double share_of_peak(const LedgerEntry& entry, const std::vector<Moment>& moments) {
   std::vector<double> shares;
   for (std::size_t pass = 0; pass < moments.size(); ++pass)
-    shares.push_back(entry.flops / entry.samples[pass] / moments[pass].flops);
+    shares.push_back(entry.flops / entry.samples[pass] / moments[pass].flops_per_second);
   return shares.empty() ? 0 : median_interval(shares).middle;
 }
 
@@ -65,7 +65,7 @@ std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 }  // namespace
 
 double Rates::least_seconds(double flops, double bytes) const {
-  return units.flops > 0 && memory > 0 ? std::max(flops / units.flops, bytes / memory) : 0;
+  return units.flops_per_second > 0 && memory > 0 ? std::max(flops / units.flops_per_second, bytes / memory) : 0;
 }
 
 double Ledger::sum() const {
@@ -93,7 +93,7 @@ Ledger make_ledger(Session& session, const Config& c, int passes) {
     const std::vector<double> rest = by_call.backward();
     seconds.insert(seconds.end(), rest.begin(), rest.end());
     for (std::size_t call = 0; call < calls.size(); ++call) calls[call].push_back(seconds[call]);
-    if (const Moment moment = beside.end(); moment.flops > 0) moments.push_back(moment);
+    if (const Moment moment = beside.end(); moment.flops_per_second > 0) moments.push_back(moment);
   }
   if (moments.size() < forward.size()) moments.clear();  // not measured, or interrupted
 
@@ -160,7 +160,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
                  ledger.passes == 0 ? "not measured" : fmt::format("of {} passes, not {}", ledger.passes, passes));
     if (ledger.passes == 0) continue;
     rates = at_moments(rates, ledger.moments);
-    const double peak = rates.units.flops;
+    const double peak = rates.units.flops_per_second;
     const RowKey key = plan_key("ledger", c, "training", options);
     if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes));
     if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);

@@ -28,10 +28,10 @@ Json ledger_json(const RowKey& key, const Ledger& ledger, const Rates& rates, in
                  {"backward", ledger.moved.backward.bytes},
                  {"forward_alone", ledger.alone.forward.bytes},
                  {"backward_alone", ledger.alone.backward.bytes}}}};
-  if (rates.units.flops > 0) json["peak_is"] = rates.units.description();
-  set_known(json, "peak_flops_per_second", rates.units.flops);
+  if (rates.units.flops_per_second > 0) json["peak_is"] = rates.units.description();
+  set_known(json, "peak_flops_per_second", rates.units.flops_per_second);
   for (const Moment& moment : ledger.moments) {
-    json["peak_samples"].push_back(moment.flops);
+    json["peak_samples"].push_back(moment.flops_per_second);
     json["core_mhz_samples"].push_back(moment.clock_mhz);
   }
   set_known(json, "product_flops_per_second", rates.product_flops_per_second);

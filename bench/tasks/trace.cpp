@@ -46,7 +46,8 @@ Json call_event(const LedgerEntry& entry, const Rates& rates, int process, Lane 
   if (lane == measured && seconds > 0) {
     event["args"]["GFLOP/s"] = 1e-9 * entry.flops / seconds;
     event["args"]["GB/s"] = 1e-9 * entry.bytes / seconds;
-    if (rates.units.flops > 0) event["args"]["of_peak"] = entry.flops / seconds / rates.units.flops;
+    if (rates.units.flops_per_second > 0)
+      event["args"]["of_peak"] = entry.flops / seconds / rates.units.flops_per_second;
   }
   return event;
 }

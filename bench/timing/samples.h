@@ -24,9 +24,9 @@ struct Sample {
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads of the process meanwhile
   Launches launches = Launches::none;
-  DeviceState state{};                       ///< of the device, read when the work had ended
-  double peak_flops = 0, clock_mhz = 0;      ///< of the processor's units beside it; 0: not measured
-  std::map<std::string, double> counters{};  ///< what else is known of this piece alone: an epoch's loss
+  DeviceState state{};                              ///< of the device, read when the work had ended
+  double peak_flops_per_second = 0, clock_mhz = 0;  ///< of the processor's units beside it; 0: not measured
+  std::map<std::string, double> counters{};         ///< what else is known of this piece alone: an epoch's loss
 };
 
 double mean(const std::vector<double>&);

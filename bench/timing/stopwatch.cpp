@@ -2,7 +2,6 @@
 
 #include "stopwatch.h"
 
-#include <algorithm>
 #include <ctime>
 
 namespace lamina::bench {
@@ -62,10 +61,6 @@ std::vector<double> CallStopwatch::run(std::size_t first, std::size_t end, bool 
 std::vector<double> CallStopwatch::forward() { return run(0, plan_->forward_calls(), true); }
 std::vector<double> CallStopwatch::backward() { return run(plan_->forward_calls(), timers_.size(), false); }
 
-bool covers(const Call& call, Pass pass) {
-  return std::find(call.passes.begin(), call.passes.end(), pass) != call.passes.end();
-}
-
 Sample CallStopwatch::pass(Pass pass) {
   const bool is_backward = pass != Pass::forward;
   if (is_backward) plan_->forward();
@@ -74,7 +69,7 @@ Sample CallStopwatch::pass(Pass pass) {
   Sample sample{0, cpu_seconds() - cpu_start, launches(), plan_->backend().device().state()};
   const std::size_t first = is_backward ? plan_->forward_calls() : 0;
   for (std::size_t i = 0; i < seconds.size(); ++i)
-    if (covers(plan_->calls()[first + i], pass)) sample.seconds += seconds[i];
+    if (plan_->calls()[first + i].covers(pass)) sample.seconds += seconds[i];
   return sample;
 }
 

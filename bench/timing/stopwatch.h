@@ -26,9 +26,6 @@ class Stopwatch {
   std::unique_ptr<Timer> timer_;
 };
 
-/// Whether the call covers the pass.
-bool covers(const Call&, Pass);
-
 /// Times every call of a plan's pass separately, on timers made beforehand.
 class CallStopwatch {
  public:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/io/result_file.h"
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 #include "bench/rows/epochs.h"
 #include "train.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/io/print.h"
-#include "bench/measure/backends.h"
+#include "bench/machine/backends.h"
 #include "bench/options/settings.h"
 
 namespace lamina::bench {

@@ -300,6 +300,12 @@ const Options& Plan::options() const { return body().options; }
 const MemoryReport& Plan::memory() const { return body().layout.memory; }
 const std::vector<Call>& Plan::calls() const { return body().calls.described; }
 std::size_t Plan::forward_calls() const { return body().calls.forward; }
+const Args& Plan::args(std::size_t call) const {
+  const auto& bound = body().calls.bound;
+  if (call >= bound.size())
+    throw UsageError("no call " + std::to_string(call) + "; the plan has " + std::to_string(bound.size()));
+  return bound[call].args;
+}
 std::vector<std::string> Plan::unit_of(std::string_view node) const { return body().unit_names(body().find(node)); }
 
 }  // namespace lamina

@@ -1,6 +1,6 @@
 #pragma once
-// A unit: which passes it runs, and its tensors and blocks, bound: which exist, which gradients are null, and their
-// positions in lent memory.
+// The tensors and blocks of one unit, bound: which exist, which gradients are null, and their positions in lent
+// memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,16 +9,6 @@
 #include "lamina/backend.h"
 
 namespace lamina {
-
-/// Whether a plan runs the pass, if a step covers it: forward and prepare always; in training recompute,
-/// backward_params if there are parameters, and backward_data if the gradient of any input is wanted.
-inline bool wants(const Spec& spec, Pass pass) {
-  if (pass == Pass::forward || pass == Pass::prepare) return true;
-  if (spec.mode != Mode::training || pass == Pass::recompute) return spec.mode == Mode::training;
-  return pass == Pass::backward_params
-             ? !spec.w.empty()
-             : std::find(spec.wants_dx.begin(), spec.wants_dx.end(), true) != spec.wants_dx.end();
-}
 
 /// The role of a tensor in a unit.
 enum class Operand : std::uint8_t { x, dx, w, dw, state, y, dy };

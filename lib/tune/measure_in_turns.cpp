@@ -7,6 +7,7 @@
 
 #include "lamina/error.h"
 #include "lent_unit.h"
+#include "lib/support/spec_passes.h"
 #include "lib/support/unit_memory.h"
 
 namespace lamina {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ended.h"
 #include "lamina/lamina.h"
-#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
 

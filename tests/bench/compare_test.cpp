@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "ended.h"
 #include "lamina/error.h"
-#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "tests/bench/ended.h"
+#include "ended.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::bench;

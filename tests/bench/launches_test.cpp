@@ -2,8 +2,8 @@
 
 #include "bench/rows/rows.h"
 #include "bench/timing/stopwatch.h"
+#include "ended.h"
 #include "tests/bench/doubles/queued_backend.h"
-#include "tests/bench/ended.h"
 
 using namespace lamina;
 using namespace lamina::bench;

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/tasks/trace.h"
+#include "ended.h"
 #include "lamina/lamina.h"
-#include "tests/bench/ended.h"
 #include "tests/support/backend.h"
 #include "tests/support/catch.h"
 

@@ -1,7 +1,7 @@
 // A program against itself, and against one of whose layers takes 5 % longer, by the clock of this machine: in turns
 // and for some minutes, while nothing else runs.
 
-#include "tests/bench/ended.h"
+#include "ended.h"
 
 using Catch::Matchers::ContainsSubstring;
 using namespace lamina::test;

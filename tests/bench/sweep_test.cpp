@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/bench/ended.h"
+#include "ended.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "lamina/error.h"
+#include "lib/support/spec_passes.h"
 #include "tests/support/backend.h"
 #include "tests/support/cases/plans.h"
 #include "tests/support/catch.h"
@@ -157,6 +158,22 @@ TEST_CASE("a sum's gradient is shared with its terms: an add runs forward only")
   const auto backward = std::count_if(plan.calls().begin() + static_cast<std::ptrdiff_t>(plan.forward_calls()),
                                       plan.calls().end(), [](const Call& call) { return call.nodes.back() == 3; });
   CHECK(backward == 0);
+}
+
+TEST_CASE("a call's tensors are those that the plan has by name") {
+  Graph graph("layer");
+  conv(graph.input({2, 3, 4, 4}), "conv", {.channels = 4, .kernel = 3});
+  Plan plan(graph, backend(), {.input_gradient = true});
+  for (std::size_t i = 0; i < plan.calls().size(); ++i) {
+    const Args& args = plan.args(i);
+    const Call& call = plan.calls()[i];
+    CHECK(wants(*call.spec, call.passes.front()));
+    CHECK(args.w.at(0).data == plan.parameter("conv.weight").data);
+    if (call.covers(Pass::forward)) CHECK(args.y.data == plan.output().data);
+    if (call.covers(Pass::backward_data)) CHECK(args.dx.at(0).data == plan.input_gradient().data);
+    if (call.covers(Pass::backward_params)) CHECK(args.dw.at(0).data == plan.parameter_gradient("conv.weight").data);
+  }
+  CHECK_THROWS_WITH(plan.args(plan.calls().size()), ContainsSubstring(std::to_string(plan.calls().size())));
 }
 
 TEST_CASE("a value inside a unit does not exist, and the error names the unit") {

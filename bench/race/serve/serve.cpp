@@ -29,7 +29,7 @@ nets::Protocol protocol_of(const std::string& net) {
   return nets::info(net).protocol;
 }
 
-Graph build(const std::string& net, int batch) {
+Graph graph_of(const std::string& net, int batch) {
   if (net == "bottleneck_stack") return bottleneck_stack(batch);
   return nets::build(net, {.batch = batch, .softmax = protocol_of(net).softmax});
 }
@@ -115,7 +115,7 @@ void serve_config(const json& config) {
                                      config.value("epochs", 1), config.value("files", std::string())};
   if (!epochs.workload.empty() && !epochs.files.empty()) write_batches(epochs, *backend);
   if (!net.empty() && !epochs.files.empty())
-    write_network_files(build(net, config.value("batch", 16)), *backend, epochs.files, config.value("onnx", false));
+    write_network_files(graph_of(net, config.value("batch", 16)), *backend, epochs.files, config.value("onnx", false));
   const Open open = [&](const std::string& what, const std::string& variant,
                         const std::string& numbers) -> std::unique_ptr<Served> {
     if (!epochs.workload.empty()) return serve_training(epochs, *backend);
@@ -132,7 +132,7 @@ void serve_config(const json& config) {
     options.mode = training ? Mode::training : Mode::inference;
     options.input_gradient = training && protocol_of(net).input_gradient;
     options.accumulate_parameters = training && protocol_of(net).accumulate;
-    return std::make_unique<ServedNet>(build(net, config.value("batch", 16)), *backend, options, record,
+    return std::make_unique<ServedNet>(graph_of(net, config.value("batch", 16)), *backend, options, record,
                                        name != "eigen");
   };
   serve(greeting, open, &backend->device());

@@ -60,7 +60,7 @@ void set_failure(Outcome& outcome, const std::exception& error) {
 }
 
 double peak_beside(const Outcome& outcome, const Sample& sample) {
-  return sample.peak_flops > 0 ? sample.peak_flops : outcome.peak_flops;
+  return sample.peak_flops_per_second > 0 ? sample.peak_flops_per_second : outcome.peak_flops_per_second;
 }
 
 std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome, const Sample& sample) {
@@ -73,7 +73,7 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
   rate("flops_per_second", work.flops);
   rate("bytes_per_second", outcome.bytes.empty() ? work.bytes : outcome.bytes[row.part]);
   if (const double peak = peak_beside(outcome, sample); peak > 0) rate("share_of_peak", work.flops / peak);
-  if (sample.peak_flops > 0) counters["peak_flops_per_second"] = sample.peak_flops;
+  if (sample.peak_flops_per_second > 0) counters["peak_flops_per_second"] = sample.peak_flops_per_second;
   if (sample.clock_mhz > 0) counters["core_mhz"] = sample.clock_mhz;
   const auto mebibytes = [&](const char* name, std::size_t bytes) {
     counters[name] = static_cast<double>(bytes) / mebibyte;

@@ -29,7 +29,7 @@ Progress::Progress(Peaks& peaks, const std::vector<Row>& rows, int passes) : ter
     const double flops = group.flops_per_pass * (1 + passes_on(backend, passes));  // one pass warms up
     total_ += flops;
     if (first_calls) continue;  // which measuring a peak would be
-    const double peak = peaks.of(backend, group.config.dtype).flops;
+    const double peak = peaks.of(backend, group.config.dtype).flops_per_second;
     if (peak > 0) guessed_seconds_of_[backend] += flops / (guessed_share_of_peak * peak);
   }
   group_count_ = seen.size();

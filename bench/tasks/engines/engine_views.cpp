@@ -123,7 +123,7 @@ std::vector<Convolution> distinct_convolutions(const EnginesOptions& options) {
     for (const int batch : options.configs.batches)
       for (const Layout layout : options.configs.layouts) {
         const Config c{bench::network(network, options.net).name, "", DType::f32, layout, batch};
-        const Graph graph = build(c, options.net);
+        const Graph graph = graph_of(c, options.net);
         for (const Node& node : graph.nodes()) {
           if (!std::holds_alternative<Conv>(node.op)) continue;
           Conv conv = std::get<Conv>(node.op);

@@ -1,6 +1,7 @@
 #pragma once
 // A graph ready to run on a backend: memory laid out, pointers bound, all decisions made.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -93,6 +94,7 @@ struct Call {
   Math math = Math::strict;
   double max_error = no_bound;
   std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for its first pass
+  bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };
 
 /// A graph bound to memory of a backend's device.
@@ -155,6 +157,9 @@ class LAMINA_API Plan {
   const MemoryReport& memory() const;
   const std::vector<Call>& calls() const;  ///< forward's, then backward's, in running order
   std::size_t forward_calls() const;       ///< how many of them belong to forward
+  /// The tensors that a call of calls() is bound to, as its kernel gets them. Lives as long as the plan. Throws
+  /// UsageError beyond the last.
+  const Args& args(std::size_t call) const;
   /// The nodes that run as one unit with `node`, in order; a value inside a unit does not exist.
   std::vector<std::string> unit_of(std::string_view node) const;
 

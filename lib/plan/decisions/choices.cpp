@@ -7,7 +7,7 @@
 #include "decisions.h"
 #include "lamina/error.h"
 #include "lib/support/near.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/spec_passes.h"
 
 namespace lamina::planner {
 namespace {

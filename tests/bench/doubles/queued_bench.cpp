@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bench/program.h"
-#include "tests/bench/doubles/queued_backend.h"
+#include "queued_backend.h"
 
 int main(int argc, char** argv) {
   return lamina::bench::run_program(argc, argv, [](const std::string&, const lamina::BackendOptions&) {

@@ -90,14 +90,14 @@ TEST_CASE("an error of one in a thousand is measured as that, and none as none")
     CHECK(wrong.error->of_terms < 1.001e-3);
     const LayerFacts right = facts_of(odd, one_product(), pass, "direct");
     CHECK(right.error->of_terms < 1e-7);
-    CHECK(right.error->of_terms <= right.guaranteed_error);
+    CHECK(right.error->of_terms <= right.call.max_error);
   }
 }
 
 TEST_CASE("a row's note names the algorithms that are tied with its own") {
   LayerFacts facts;
   CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs");
-  facts.tied = {"direct", "gemm"};
+  facts.call.tied = {"direct", "gemm"};
   CHECK(to_string(facts) == "strict, deterministic, bit-identical in 0 runs, tied with direct, gemm");
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("results that change from run to run are distinguished from those that
     };
     const LayerFacts facts = facts_of(odd, one_product(), pass, "odd");
     CHECK_FALSE(facts.same_bits);
-    CHECK(facts.deterministic);  // as declared
+    CHECK(facts.call.deterministic);  // as declared
     CHECK(facts.runs_compared >= 3);
     odd.after = [](const Args&) {};
   }

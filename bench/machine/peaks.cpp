@@ -45,8 +45,6 @@ double rate_or_0(Measure&& measure) {
   }
 }
 
-std::string key_of(const std::string& backend, DType dtype) { return fmt::format("{}/{}", backend, to_string(dtype)); }
-
 DeviceInfo::Kind kind_of(const std::string& backend) {
   return runs_on_gpu(backend) ? DeviceInfo::Kind::gpu : DeviceInfo::Kind::processor;
 }
@@ -61,13 +59,13 @@ auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& mea
 }  // namespace
 
 const Peak& Peaks::of(const std::string& backend, DType dtype) {
-  return measured_once(peaks_, key_of(backend, dtype), [&] {
+  return measured_once(peaks_, {backend, dtype}, [&] {
     std::vector<double> of_units;
     do of_units.push_back(rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); }));
     while (of_units.back() > 0 && !runs_on_gpu(backend) && of_units.size() < processor_moments && interrupted() == 0);
     const double most = *std::max_element(of_units.begin(), of_units.end());
     if (most > 0) return Peak{median_interval(of_units).middle, most, true};
-    const double product = product_flops(backend, dtype);
+    const double product = product_flops_per_second(backend, dtype);
     return Peak{product, product, false};
   });
 }
@@ -79,22 +77,23 @@ Moment Peaks::now(const std::string& backend, DType dtype) {
 
 void set_moment(std::vector<Sample>& samples, const Moment& moment) {
   for (Sample& sample : samples) {
-    sample.peak_flops = moment.flops;
+    sample.peak_flops_per_second = moment.flops_per_second;
     sample.clock_mhz = moment.clock_mhz;
   }
 }
 
 Moment PeakBeside::end() {
   const Moment after = peaks_->now(backend_, dtype_);
-  const Moment mean = before_.flops > 0 && after.flops > 0
-                          ? Moment{(before_.flops + after.flops) / 2, (before_.clock_mhz + after.clock_mhz) / 2}
-                          : Moment{};
+  const Moment mean =
+      before_.flops_per_second > 0 && after.flops_per_second > 0
+          ? Moment{(before_.flops_per_second + after.flops_per_second) / 2, (before_.clock_mhz + after.clock_mhz) / 2}
+          : Moment{};
   before_ = after;
   return mean;
 }
 
-double Peaks::product_flops(const std::string& backend, DType dtype) {
-  return measured_once(products_, key_of(backend, dtype),
+double Peaks::product_flops_per_second(const std::string& backend, DType dtype) {
+  return measured_once(products_, {backend, dtype},
                        [&] { return rate_or_0([&] { return measured_product(backends_->at(backend), dtype); }); });
 }
 

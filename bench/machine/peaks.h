@@ -14,16 +14,16 @@ namespace lamina::bench {
 
 /// The rate of the units, or what is measured in its place.
 struct Peak {
-  double flops = 0;           ///< operations per second, of a processor the median of several; 0: could not be measured
-  double most = 0;            ///< the greatest of them
-  bool in_registers = false;  ///< the units' own, by multiply-adds in registers; else a large product's
+  double flops_per_second = 0;  ///< of a processor the median of several; 0: could not be measured
+  double most = 0;              ///< the greatest of them
+  bool in_registers = false;    ///< the units' own, by multiply-adds in registers; else a large product's
   std::string description() const;
 };
 
 /// What a processor's clock allows now. It changes within seconds, so that the peak of another moment is none.
 struct Moment {
-  double flops = 0;      ///< of the units, operations per second; 0: not measured
-  double clock_mhz = 0;  ///< of a core
+  double flops_per_second = 0;  ///< of the units; 0: not measured
+  double clock_mhz = 0;         ///< of a core
 };
 
 class Peaks {
@@ -32,14 +32,15 @@ class Peaks {
 
   /// What the backend's units reach by its own measurement or, where it has none, a large product.
   const Peak& of(const std::string& backend, DType);
-  const std::map<std::string, Peak>& known() const { return peaks_; }  ///< by "eigen/f32": those that were asked for
-  const std::map<std::string, double>& known_products() const { return products_; }  ///< likewise, of the products
+  using Key = std::pair<std::string, DType>;                                 ///< backend and type
+  const std::map<Key, Peak>& known() const { return peaks_; }                ///< those that were asked for
+  const std::map<Key, double>& known_products() const { return products_; }  ///< likewise, of the products
   /// That of this moment, in some milliseconds. Nothing for a GPU, whose clock its rows have, nor for a backend without
   /// a rate of units.
   Moment now(const std::string& backend, DType);
   /// Operations per second of the fastest of several forward passes of one large product, a 1x1 convolution. 0 where it
   /// cannot be measured.
-  double product_flops(const std::string& backend, DType);
+  double product_flops_per_second(const std::string& backend, DType);
   static std::string product_description();
   /// Bytes per second that the memory of the backend's device reaches, the better of its measured rates. 0 where it
   /// cannot be measured, or was interrupted.
@@ -48,8 +49,8 @@ class Peaks {
 
  private:
   Backends* backends_;
-  std::map<std::string, Peak> peaks_;
-  std::map<std::string, double> products_;
+  std::map<Key, Peak> peaks_;
+  std::map<Key, double> products_;
   std::map<DeviceInfo::Kind, double> memory_;
 };
 

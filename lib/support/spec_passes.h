@@ -1,0 +1,19 @@
+#pragma once
+// Which passes a unit runs.
+
+#include <algorithm>
+
+#include "lamina/backend.h"
+
+namespace lamina {
+
+/// Whether a plan runs the pass, if a step covers it: forward and prepare always; in training recompute,
+/// backward_params if there are parameters, and backward_data if the gradient of any input is wanted.
+inline bool wants(const Spec& spec, Pass pass) {
+  if (pass == Pass::forward || pass == Pass::prepare) return true;
+  if (spec.mode != Mode::training || pass == Pass::recompute) return spec.mode == Mode::training;
+  return pass == Pass::backward_params ? !spec.w.empty()
+                                       : std::ranges::find(spec.wants_dx, true) != spec.wants_dx.end();
+}
+
+}  // namespace lamina
