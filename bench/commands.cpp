@@ -257,7 +257,7 @@ Action train(CLI::App& app) {
   app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
   app.add_option("--out", options->out, "File for epoch,elapsed,loss,acc,val_loss,val_acc")->group(run);
   app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
-  constexpr const char* zoo = "Networks that are no workload";
+  constexpr const char* zoo = "Networks other than the six workloads";
   app.add_option("--batch", options->batch, "Default: 32")->check(CLI::Range(1, 1 << 20))->group(zoo);
   app.add_option("--optimiser", options->optimiser, "Default: adam")
       ->check(CLI::IsMember(optimiser_names()))

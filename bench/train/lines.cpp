@@ -8,16 +8,16 @@
 
 namespace lamina::bench {
 
-std::string epoch_line(const EpochResult& e, int epochs, const std::string& of) {
+std::string epoch_line(const EpochResult& e, int epochs, const std::string& data_note) {
   std::string line = fmt::format("epoch {}/{}  {:.2f} s  loss {:.4f}  accuracy {:.4f}", e.epoch + 1, epochs, e.seconds,
                                  e.training.loss, e.training.accuracy);
   if (!std::isnan(e.validation.loss))
     line += fmt::format("  validation loss {:.4f}  accuracy {:.4f}", e.validation.loss, e.validation.accuracy);
-  return line + of + "\n";
+  return line + data_note + "\n";
 }
 
 std::string summary(const TrainOptions& options, const std::vector<EpochResult>& epochs, const Price& price,
-                    const std::string& of) {
+                    const std::string& data_note) {
   double seconds = 0;
   for (const EpochResult& e : epochs) seconds += e.seconds;
   std::string text =
@@ -26,22 +26,22 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
   if (epochs.size() > 1)
     text += fmt::format(", each later one {:.2f} s in the mean",
                         (seconds - epochs.front().seconds) / static_cast<double>(epochs.size() - 1));
-  text += of + "\n";
+  text += data_note + "\n";
   if (options.target > 0) {
     const double reached = seconds_to(epochs, options.target);
-    text += reached < 0
-                ? fmt::format("accuracy {} was not reached{}\n", options.target, of)
-                : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached, cost_text(reached, price), of);
+    text += reached < 0 ? fmt::format("accuracy {} was not reached{}\n", options.target, data_note)
+                        : fmt::format("to accuracy {}: {:.2f} s{}{}\n", options.target, reached,
+                                      cost_text(reached, price), data_note);
   }
   return text;
 }
 
-std::string stopped_line(const TrainOptions& options, std::size_t done, int epochs, const std::string& of) {
+std::string stopped_line(const TrainOptions& options, std::size_t done, int epochs, const std::string& data_note) {
   std::string how = "; without --checkpoint the next run begins anew";
   if (!options.checkpoint.empty())
     how = done == 0 ? "; the first checkpoint is written after the first epoch"
                     : "; the same command goes on from " + options.checkpoint.string();
-  return fmt::format("stopped after {} of {} epochs{}{}\n", done, epochs, how, of);
+  return fmt::format("stopped after {} of {} epochs{}{}\n", done, epochs, how, data_note);
 }
 
 TextTable trained_table(const std::vector<Trained>& all) {

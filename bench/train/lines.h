@@ -21,14 +21,14 @@ struct Trained {
   std::vector<EpochResult> epochs{};
 };
 
-/// `of` ends every line: the data.
-std::string epoch_line(const EpochResult&, int epochs, const std::string& of);
+/// `data_note` ends every line.
+std::string epoch_line(const EpochResult&, int epochs, const std::string& data_note);
 
 /// Seconds and dollars, to the last epoch and to the target.
-std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&, const std::string& of);
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&, const std::string& data_note);
 
 /// How an interrupted training goes on, or that it does not.
-std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& of);
+std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);
 
 /// A row for each.
 TextTable trained_table(const std::vector<Trained>&);

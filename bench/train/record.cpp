@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "bench/context/results.h"
 #include "bench/rows/names.h"
 
@@ -30,14 +28,13 @@ RowKey key_of(const std::string& name, const PreparedWorkload& ready, const Trai
 Json band(const Band& band) { return band.known() ? Json{band.low, band.high} : Json(); }
 
 /// What the posts have of a workload; nothing of another network.
-Json published(const std::string& name) {
-  const auto found = std::ranges::find(workloads(), name, &Workload::name);
-  if (found == workloads().end()) return nullptr;
-  return {{"epochs", found->epochs},
-          {"first_loss", band(found->first_loss)},
-          {"last_loss", band(found->last_loss)},
-          {"first_accuracy", band(found->first_accuracy)},
-          {"last_accuracy", band(found->last_accuracy)}};
+Json published(const Workload* known) {
+  if (known == nullptr) return nullptr;
+  return {{"epochs", known->epochs},
+          {"first_loss", band(known->first_loss)},
+          {"last_loss", band(known->last_loss)},
+          {"first_accuracy", band(known->first_accuracy)},
+          {"last_accuracy", band(known->last_accuracy)}};
 }
 
 }  // namespace
@@ -48,8 +45,9 @@ Record::Record(const TrainOptions& options, Backends& backends) : backends_(&bac
   file_.document["trainings"] = Json::array();
 }
 
-void Record::begin(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options,
-                   std::uint64_t seed, int epochs, const std::vector<EpochResult>& before) {
+void Record::begin(const std::string& name, const Workload* known, const PreparedWorkload& ready,
+                   const TrainOptions& options, std::uint64_t seed, int epochs,
+                   const std::vector<EpochResult>& before) {
   if (!wanted()) return;
   key_ = key_of(name, ready, options, seed);
   data_ = ready.data;
@@ -67,7 +65,7 @@ void Record::begin(const std::string& name, const PreparedWorkload& ready, const
                    {"seed", seed},
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
-                   {"published", published(name)}};
+                   {"published", published(known)}};
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));
   for (const EpochResult& epoch : before) add(epoch, 0);

@@ -1,5 +1,6 @@
 #pragma once
-// The file of train --json: epochs as rows, and what each training is. It is written anew after every epoch.
+// The file of train --json: epochs as rows, and what each training is. It is written anew at most
+// once a second, after an epoch, and at the end.
 
 #include <cstdint>
 #include <string>
@@ -17,9 +18,10 @@ class Record {
   /// Does nothing without options.json.
   Record(const TrainOptions&, Backends&);
 
-  /// `before`: epochs of the checkpoint that the training goes on from, whose processor time is not known.
-  void begin(const std::string& name, const PreparedWorkload&, const TrainOptions&, std::uint64_t seed, int epochs,
-             const std::vector<EpochResult>& before);
+  /// `known`: null for a network that is no workload. `before`: epochs of the checkpoint that the training goes on
+  /// from, whose processor time is not known.
+  void begin(const std::string& name, const Workload* known, const PreparedWorkload&, const TrainOptions&,
+             std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
   void epoch_done(const EpochResult&, double cpu_seconds);
   /// Throws FileError.
   void end();

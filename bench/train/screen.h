@@ -9,7 +9,7 @@
 
 namespace lamina::bench {
 
-/// "epoch 3/20  [#########           ]  61 %  25310 images/s  2 s left"
+/// "epoch 3/20  [############        ]  61 %  25310 samples/s  2 s left"
 std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double samples_per_second,
                           double seconds_left);
 

@@ -47,7 +47,16 @@ Price price_in(const TrainOptions& options) {
   return options.prices.empty() ? Price() : price_of(options.prices, options.configuration);
 }
 
+void check_share(const TrainOptions& options) {
+  constexpr double most = 16;
+  if (!(options.share > 0 && options.share <= most))
+    throw UsageError(fmt::format("--share {}: it should be above 0, and at most {}", options.share, most));
+  if (options.share != 1 && !options.data.empty())
+    throw UsageError("--share is for synthetic sets; leave it out with --data");
+}
+
 void check(const TrainOptions& options) {
+  check_share(options);
   std::vector<std::string> names = options.names;
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
@@ -69,9 +78,10 @@ void check(const TrainOptions& options) {
                                    known->epochs));
     if (known == nullptr && options.accept) throw UsageError(fmt::format("--accept: nothing is published of {}", name));
     if (known != nullptr && (options.batch > 0 || !options.optimiser.empty() || options.learning_rate > 0))
-      throw UsageError(fmt::format(
-          "--batch, --optimiser and --learning_rate are of networks that are no workload; {} has its published ones",
-          name));
+      throw UsageError(
+          fmt::format("--batch, --optimiser and --learning_rate are for networks other than the six workloads; {} has "
+                      "its published ones",
+                      name));
   }
 }
 
@@ -95,7 +105,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
   const Workload* known = workload_of(name, options);
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
   auto [ready, weights] = prepared(name, options, seed);
-  const std::string of = fmt::format("  ({})", ready.data);
+  const std::string data_note = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
   double cpu = 0;
   TrainerOptions& how = ready.options;
@@ -109,7 +119,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
   };
   how.after_epoch = [&](const EpochResult& e) {
     screen.clear();
-    print(epoch_line(e, epochs, of));
+    print(epoch_line(e, epochs, data_note));
     record.epoch_done(e, cpu_seconds() - cpu);
     cpu = cpu_seconds();
     if (interrupted() != 0) throw Stopped();
@@ -119,28 +129,28 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
                     ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
-                    backend.describe(), of));
+                    backend.describe(), data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
     const std::size_t done = trainer.epochs().size();
     print(static_cast<int>(done) < epochs
-              ? fmt::format("goes on after {} of {} epochs{}\n", done, epochs, of)
-              : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done, of));
+              ? fmt::format("goes on after {} of {} epochs{}\n", done, epochs, data_note)
+              : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done, data_note));
   }
-  record.begin(name, ready, options, seed, epochs, trainer.epochs());
+  record.begin(name, known, ready, options, seed, epochs, trainer.epochs());
   cpu = cpu_seconds();
   try {
     trainer.train(epochs);
   } catch (const Stopped&) {
     screen.clear();
-    print(stopped_line(options, trainer.epochs().size(), epochs, of));
+    print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
   }
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
-  print(summary(options, trained.epochs, price, of));
+  print(summary(options, trained.epochs, price, data_note));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
-                      ready.optimum->accuracy, of));
+                      ready.optimum->accuracy, data_note));
   return trained;
 }
 
@@ -155,7 +165,7 @@ bool train_seeds(const std::string& name, const TrainOptions& options, Backend& 
     if (!options.out.empty()) replace_file(options.out, run_csv(all.back().epochs));
   }
   const Workload* known = workload_of(name, options);
-  if (known == nullptr || runs.back().empty()) return true;
+  if (known == nullptr || runs.empty() || runs.back().empty()) return true;
   print("\n" + published_table(name).text());
   if (!options.accept || interrupted() != 0) return true;
   const SeedsVerdict verdict = judge_seeds(*known, runs);

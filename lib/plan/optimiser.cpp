@@ -125,7 +125,7 @@ std::string_view to_string(TableUpdates updates) { return updates == TableUpdate
 void check_lazy(const Optimiser& optimiser) {
   const auto refuse = [&](const std::string& why) {
     throw UsageError("lazy updates of embeddings: " + to_string(optimiser) + " " + why +
-                     "; take it without, or dense updates");
+                     "; leave that out, or use dense updates");
   };
   std::visit(
       [&](const auto& op) {

@@ -35,7 +35,9 @@ class Entries {
 
   std::vector<double> take(const std::string& entry, std::size_t multiple_of, bool exactly) {
     const auto found = file_.find(entry);
-    if (found == file_.end()) throw FileError(name_ + ": no checkpoint of a training: it has no '" + entry + "'");
+    if (found == file_.end())
+      throw FileError(name_ + ": not a checkpoint of a training: '" + entry +
+                      "' is missing; give another file, or remove it");
     std::vector<double> values = std::move(found->second.values);
     file_.erase(found);
     if (exactly ? values.size() != multiple_of : values.size() % multiple_of != 0)

@@ -18,7 +18,7 @@ Inputs inputs_of(const Graph& graph) {
   if (!std::holds_alternative<SoftmaxCrossEntropy>(last.op) && !std::holds_alternative<SigmoidCrossEntropy>(last.op))
     fail("its last node is " + to_string(last.op) + "; it should be softmax_cross_entropy or sigmoid_cross_entropy");
   const Node& labels = graph.nodes()[static_cast<std::size_t>(last.inputs[1])];
-  if (!std::holds_alternative<Input>(labels.op)) fail("its labels are no input");
+  if (!std::holds_alternative<Input>(labels.op)) fail("its labels are not an Input; make them with graph.input()");
   if (labels.shape.image() != 1)
     fail("its labels are " + to_string(labels.shape) + "; it should be one for each image");
   Inputs inputs{{}, labels.name};

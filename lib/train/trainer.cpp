@@ -87,7 +87,7 @@ std::uint64_t fingerprint(const Schedule& rate) {
   return hash(bits);
 }
 
-/// What must be the same in a run that goes on from a checkpoint.
+/// What must be the same in a run that goes on from a checkpoint. Calls the schedule up to 2^40.
 std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, int batch) {
   std::string nodes;
   for (const Node& node : plan.graph().nodes()) {
@@ -127,11 +127,12 @@ struct Trainer::Body {
   Feed feed;
   Loader loader;
   Scores scores;
-  std::string description;
+  std::string description;  // empty without a checkpoint
   std::optional<Evaluation> evaluation;
   RunState run;
   bool resumed = false;
-  int added = 0;  // batches whose gradients wait for an update
+  bool scores_of_epoch = false;  // the scores are those of a whole epoch
+  int added = 0;                 // batches whose gradients wait for an update
   std::int64_t added_samples = 0;
   int gradient_of = 0;  // samples of the batch that the output's gradient was set for
 
@@ -145,9 +146,11 @@ struct Trainer::Body {
         scores(b.device(), plan.options().dtype, loader.batches()) {
     check_fits(plan, inputs, source);
     check_last_batch(plan.graph(), loader, feed.batch());
-    description = describe(plan, options, loader, feed.batch());
     fill_parameters(plan, options);
-    if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) resume();
+    if (!options.checkpoint.empty()) {
+      description = describe(plan, options, loader, feed.batch());
+      if (std::filesystem::exists(options.checkpoint)) resume();
+    }
     if (options.validation == nullptr) return;
     check_fits(plan, inputs, *options.validation);
     evaluation.emplace(plan.graph(), plan, inputs);
@@ -158,7 +161,7 @@ struct Trainer::Body {
     run = load_checkpoint(options.checkpoint, plan, description);
     if (run.batch > loader.batches())
       throw FileError(options.checkpoint.string() + ": batch " + std::to_string(run.batch) + " of " +
-                      std::to_string(loader.batches()));
+                      std::to_string(loader.batches()) + "; remove the file to begin anew");
     scores.write(backend.device(), run.scores);
     resumed = true;
   }
@@ -203,6 +206,7 @@ struct Trainer::Body {
   }
 
   void batches() {
+    scores_of_epoch = false;
     if (run.batch == 0) scores.clear(backend.device());
     loader.start(run.epoch, run.batch);
     auto start = Clock::now();
@@ -246,6 +250,7 @@ struct Trainer::Body {
     run.epoch += 1;
     run.batch = 0;
     run.seconds = 0;
+    scores_of_epoch = true;
     save();
     if (options.after_epoch) options.after_epoch(result);
   }
@@ -276,8 +281,7 @@ Score Trainer::evaluate(const Source& source) {
 }
 
 std::vector<Score> Trainer::batch_scores() const {
-  const std::int64_t batches =
-      body_->run.batch == 0 && body_->run.epoch > 0 ? body_->loader.batches() : body_->run.batch;
+  const std::int64_t batches = body_->scores_of_epoch ? body_->loader.batches() : body_->run.batch;
   return body_->scores.read(body_->backend.device(), batches);
 }
 

@@ -14,16 +14,12 @@
 #include "bench/rows/epochs.h"
 #include "bench/train/cost.h"
 #include "bench/train/lines.h"
-#include "bench/train/network.h"
 #include "bench/train/published_trainings.h"
 #include "bench/train/screen.h"
 #include "bench/train/seeds.h"
 #include "bench/train/train.h"
 #include "ended.h"
-#include "lamina/data.h"
 #include "lamina/error.h"
-#include "lamina/onnx.h"
-#include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
@@ -223,94 +219,6 @@ TEST_CASE("a training in a race is served by epochs, and its batches are files f
   CHECK(one["epoch_cpu"].get<double>() > 0);
   CHECK(two["loss"] != one["loss"]);
   CHECK_THROWS_AS(serve_training({"mnist_mlq", 1, 1, {}}, *backend), UsageError);
-}
-
-TEST_CASE("a network of the zoo is trained on the images and classes of a folder") {
-  const test::Folder folder;
-  Glyphs glyphs(Glyphs::cifar10());
-  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
-  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
-  const PreparedWorkload ready =
-      prepare_network("resnet18", {.data = folder.path(), .batch = 16, .width_divisor = 8, .optimiser = "sgd"});
-  CHECK(ready.data == "CIFAR-10");
-  CHECK_FALSE(ready.synthetic);
-  CHECK(ready.graph.nodes().front().shape == Shape{16, 3, 32, 32});
-  CHECK(samples_of(ready) == 64);  // full batches
-  const auto backend = make_backend("eigen");
-  Trainer trainer(ready.graph, *backend, *ready.training, ready.options);
-  const EpochResult epoch = trainer.train(1).back();
-  CHECK(epoch.training.loss > 0);
-  CHECK(epoch.validation.loss > 0);
-
-  CHECK_THROWS_AS(prepare_network("vgg16", {.data = folder.path() / "none"}), FileError);
-  CHECK_THROWS_AS(prepare_network("alexnet", {.data = folder.path()}), ShapeError);  // 32 rows are too few
-  CHECK_THROWS_AS(prepare_network("resnet18", {}), UsageError);
-  CHECK_THROWS_AS(prepare_network("resnet19", {.data = folder.path()}), UsageError);
-
-  const test::Folder digits;
-  write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
-  write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
-  CHECK_THROWS_AS(prepare_network("resnet18", {.data = digits.path()}), UsageError);  // one channel
-  CHECK(prepare_network("mnist_cnn", {.data = digits.path()}).graph.nodes().front().shape == Shape{32, 1, 28, 28});
-}
-
-TEST_CASE("the network of an ONNX file goes on training from its weights, on synthetic images and on a folder") {
-  const test::Folder folder;
-  Graph graph("small");
-  const Value x = graph.input({1, 3, 32, 32}, "x");
-  softmax(fully_connected(relu(conv(x, "conv", {.channels = 4, .kernel = 3, .stride = 2})), "fc", {.outputs = 10}));
-  const auto backend = make_backend("eigen");
-  Plan plan(graph, *backend);
-  const auto file = folder / "small.onnx";
-  write_onnx(file, graph, save_weights(plan));
-
-  TrainOptions options;
-  options.onnx = {file};
-  options.names = {"small"};
-  options.share = 0.004;
-  options.epochs = 1;
-  options.batch = 20;
-  options.learning_rate = 1e-9;  // the weights stay those of the file
-  options.json = folder / "run.json";
-  options.checkpoint = folder / "run.safetensors";
-  CHECK(train_all(options, make_backend, [](const std::string&) {}) == 0);
-  const auto run = nlohmann::json::parse(std::ifstream(options.json));
-  CHECK(run["benchmarks"][0]["samples"] == 200);
-  CHECK(run["benchmarks"][0]["label"] == "synthetic glyphs");
-  CHECK(run["trainings"][0]["name"].get<std::string>().starts_with("train/small/epoch/eigen/f32/nchw/batch:20"));
-  const TensorFile before = save_weights(plan), after = read_safetensors(options.checkpoint);
-  for (const auto& [name, tensor] : before) {
-    CAPTURE(name);
-    const auto found = after.find(name);
-    REQUIRE(found != after.end());
-    double most = 0;
-    for (std::size_t i = 0; i < tensor.values.size(); ++i)
-      most = std::max(most, std::abs(tensor.values[i] - found->second.values[i]));
-    CHECK(most < 1e-7);
-  }
-
-  Glyphs glyphs(Glyphs::cifar10());
-  write_cifar10(folder / "data_batch_1.bin", glyphs.draw(70, 1));
-  write_cifar10(folder / "test_batch.bin", glyphs.draw(20, 2));
-  const PreparedFile ready = prepare_file(file, {.data = folder.path(), .batch = 16, .optimiser = "sgd"});
-  CHECK(ready.training.data == "CIFAR-10");
-  CHECK(ready.training.graph.nodes().front().shape == Shape{16, 3, 32, 32});
-  CHECK(ready.training.graph.find("softmax") < 0);
-  Trainer trainer(ready.training.graph, *backend, *ready.training.training, ready.training.options);
-  load_weights(trainer.plan(), ready.weights);
-  const double first = trainer.train(1).front().training.loss;
-  CHECK(trainer.train(5).back().training.loss < first);
-
-  const test::Folder digits;
-  write_mnist(digits.path(), Part::train, Glyphs(Glyphs::mnist()).draw(40, 1));
-  write_mnist(digits.path(), Part::test, Glyphs(Glyphs::mnist()).draw(40, 2));
-  CHECK_THROWS_AS(prepare_file(file, {.data = digits.path()}), UsageError);  // one channel
-  CHECK_THROWS_AS(prepare_file(folder / "none.onnx", {}), FileError);
-  Graph pixels("pixels");
-  conv(pixels.input({1, 3, 32, 32}, "x"), "conv", {.channels = 4, .kernel = 3});
-  Plan of_pixels(pixels, *backend);
-  write_onnx(folder / "pixels.onnx", pixels, save_weights(of_pixels));
-  CHECK_THROWS_AS(prepare_file(folder / "pixels.onnx", {}), UsageError);  // a row of logits for each pixel
 }
 
 TEST_CASE("options of trainings that do not go together are errors before anything runs") {

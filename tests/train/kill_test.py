@@ -1,7 +1,9 @@
 """Kills a training at random moments, again and again, until it ends: no checkpoint may be unreadable, and the end must
 be, bit by bit, that of a run that nobody killed.
 
-usage: kill_test.py CHILD KILLS SECONDS [SEED]        until so many kills, or so many seconds, whichever comes first
+usage: kill_test.py CHILD KILLS SECONDS [SEED [all]]
+
+until so many kills, or so many seconds, whichever comes first; with `all` too few kills are a failure
 """
 
 import os
@@ -55,6 +57,9 @@ def main():
             if left:
                 print(f"files are left: {left}")
                 return 1
+    if sys.argv[5:] == ["all"] and (done < kills or resumed == 0):
+        print(f"{done} of {kills} kills and {resumed} resumes in {seconds} s; give more seconds")
+        return 1
     print(f"{done} kills, {resumed} resumes, {runs} runs that ended alike, {time.monotonic() - begun:.1f} s")
     if done == 0 or resumed == 0:
         print("nothing was killed")

@@ -258,6 +258,37 @@ TEST_CASE("a trainer goes on after an exception of a callback") {
   CHECK(same(trainer.epochs()[0], straight.epochs()[0]));
 }
 
+TEST_CASE("without a checkpoint a schedule is asked for the updates of the run only") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  TrainerOptions options;
+  options.learning_rate = [](std::uint64_t updates) {
+    if (updates >= 2) throw Interrupted("beyond the run");
+    return 1e-3;
+  };
+  Trainer trainer(small_network(8), *backend, *source, options);
+  CHECK(trainer.train(1).size() == 1);
+  CHECK(trainer.plan().updates() == 2);
+  CHECK_THROWS_AS(trainer.train(2), Interrupted);
+}
+
+TEST_CASE("after a checkpoint that ended an epoch there are no scores of batches until one is done") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+  Trainer first(small_network(8), *backend, *source, options);
+  CHECK(first.batch_scores().empty());
+  first.train(1);
+  CHECK(first.batch_scores().size() == 2);
+  Trainer second(small_network(8), *backend, *source, options);
+  CHECK(second.resumed());
+  CHECK(second.batch_scores().empty());
+  second.train(2);
+  REQUIRE(second.batch_scores().size() == 2);
+  for (const Score& score : second.batch_scores()) CHECK(score.loss > 0);
+}
+
 TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and changes nothing") {
   const auto backend = make_backend("eigen");
   const auto source = digits(16, 1);

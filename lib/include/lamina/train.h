@@ -108,7 +108,8 @@ class LAMINA_API Trainer {
   /// Without dropout, with the present parameters.
   Score evaluate(const Source&);
 
-  /// Of each batch of the epoch that began last, so far. Waits for the device.
+  /// Of each batch of the epoch that began last, so far. None if a checkpoint ended an epoch and no batch was done
+  /// since. Waits for the device.
   std::vector<Score> batch_scores() const;
 
   Plan& plan();  ///< of training; its parameters are the present ones
