@@ -118,7 +118,8 @@ Data cifar10(const WorkloadOptions& options) {
           .name = "CIFAR-10"};
 }
 
-Data reviews(const WorkloadOptions& options, int length) {
+/// `name` begins those of the files.
+Data reviews(const WorkloadOptions& options, int length, const std::string& name) {
   Data data;
   IdSet train, test;
   if (options.data.empty()) {
@@ -129,11 +130,13 @@ Data reviews(const WorkloadOptions& options, int length) {
     data.synthetic = true;
     data.optimum = all.best_on(test);
   } else {
-    for (const char* name : {"imdb-train.ids", "imdb-test.ids"})
-      if (!std::filesystem::exists(options.data / name))
-        throw FileError(options.data.string() + ": has no " + name + "; bench/imdb-to-ids makes it of Keras' imdb.npz");
-    train = read_ids(options.data / "imdb-train.ids");
-    test = read_ids(options.data / "imdb-test.ids");
+    const std::string files[] = {name + "-train.ids", name + "-test.ids"};
+    const std::string script = name == "imdb" ? "bench/imdb-to-ids" : "bench/imdb-to-ids --bigrams";
+    for (const std::string& file : files)
+      if (!std::filesystem::exists(options.data / file))
+        throw FileError(options.data.string() + ": has no " + file + "; " + script + " makes it of Keras' imdb.npz");
+    train = read_ids(options.data / files[0]);
+    test = read_ids(options.data / files[1]);
     data.name = "IMDB";
   }
   data.vocabulary = static_cast<int>(std::max(train.vocabulary, test.vocabulary));
@@ -177,8 +180,8 @@ const Maker& maker(std::string_view name) {
       {"mnist_mlp", mnist, image_network},
       {"mnist_cnn", mnist, image_network},
       {"cifar10_cnn", cifar10, image_network},
-      {"imdb_fasttext", [](const WorkloadOptions& o) { return reviews(o, 400); }, sized(fasttext)},
-      {"imdb_bilstm", [](const WorkloadOptions& o) { return reviews(o, 100); }, sized(bilstm)},
+      {"imdb_fasttext", [](const WorkloadOptions& o) { return reviews(o, 400, "imdb-bigrams"); }, sized(fasttext)},
+      {"imdb_bilstm", [](const WorkloadOptions& o) { return reviews(o, 100, "imdb"); }, sized(bilstm)},
       {"lstm_text", text, sized(text_network)},
   };
   const auto found = std::ranges::find(all, name, &Maker::name);

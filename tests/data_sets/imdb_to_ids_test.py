@@ -107,7 +107,17 @@ class Converter(unittest.TestCase):
     def convert(self, path, *flags):
         done = self.run_script(path, *flags)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return [read_ids(os.path.join(self.folder, f"imdb-{part}.ids")) for part in ("train", "test")]
+        name = "imdb-bigrams" if "--bigrams" in flags else "imdb"
+        return [read_ids(os.path.join(self.folder, f"{name}-{part}.ids")) for part in ("train", "test")]
+
+    def test_files_with_bigrams_and_without_are_in_one_folder(self):
+        path = self.save(**self.good())
+        words = self.convert(path)
+        self.assertNotEqual(self.convert(path, "--bigrams"), words)
+        self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.endswith(".ids")),
+                         ["imdb-bigrams-test.ids", "imdb-bigrams-train.ids", "imdb-test.ids", "imdb-train.ids"])
+        (vocabulary, lists, _), _ = words
+        self.assertEqual(read_ids(os.path.join(self.folder, "imdb-train.ids"))[:2], (vocabulary, lists))
 
     def test_one_state_shuffles_both_parts_as_numpy_does(self):
         # numpy.random.RandomState(113), two arrays of ten shuffled one after the other.

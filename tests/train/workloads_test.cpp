@@ -1,4 +1,4 @@
-// The six workloads: sizes as published; each learns its synthetic set to the best that is possible.
+// The six workloads: sizes as published, the data and the training of each, the initial values of an LSTM.
 
 #include "lamina/workloads.h"
 
@@ -35,6 +35,12 @@ TEST_CASE("a workload on real files takes its vocabulary and its samples from th
   for (std::uint32_t i = 0; i < 40; ++i) set.append(std::vector<std::uint32_t>{1, i + 4, 19999}, i % 2);
   write_ids(folder / "imdb-train.ids", set);
   write_ids(folder / "imdb-test.ids", set);
+  CHECK_THROWS_WITH(prepare(workload("imdb_fasttext"), {.data = folder.path()}),
+                    Catch::Matchers::ContainsSubstring("--bigrams"));
+  set.vocabulary = 30000;
+  write_ids(folder / "imdb-bigrams-train.ids", set);
+  write_ids(folder / "imdb-bigrams-test.ids", set);
+  CHECK(prepare(workload("imdb_fasttext"), {.data = folder.path()}).graph.parameter_count() == 50 * 30000 + 51);
   const PreparedWorkload ready = prepare(workload("imdb_bilstm"), {.data = folder.path()});
   CHECK(ready.graph.parameter_count() == 2658945);
   CHECK(ready.data == "IMDB");

@@ -31,9 +31,10 @@ struct Workload {
   std::string_view name;    ///< "mnist_mlp"
   std::string_view source;  ///< one line of provenance
   int batch, epochs;
-  std::int64_t samples, forward_macs;  ///< of the published set: of training, and multiply-adds of one of them
-  std::string_view optimiser;          ///< of named_optimiser
-  double learning_rate, decay;         ///< of inverse_time
+  std::int64_t samples;         ///< for training, in the published set
+  std::int64_t forward_macs;    ///< multiply-adds of one sample's forward pass
+  std::string_view optimiser;   ///< of named_optimiser
+  double learning_rate, decay;  ///< of inverse_time
   bool drop_last;
   Band first_loss, last_loss;          ///< of training, in the first and the last epoch
   Band first_accuracy, last_accuracy;  ///< of validation
@@ -43,8 +44,8 @@ LAMINA_API const std::vector<Workload>& workloads();         ///< in the order o
 LAMINA_API const Workload& workload(std::string_view name);  ///< throws UsageError with near names
 
 struct WorkloadOptions {
-  /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids, or nietzsche.txt.
-  /// Empty: a synthetic set in the same format.
+  /// Folder of the real files (docs/data.md): MNIST's, CIFAR-10's, imdb-train.ids and imdb-test.ids,
+  /// imdb-bigrams-train.ids and imdb-bigrams-test.ids, or nietzsche.txt. Empty: a synthetic set in the same format.
   std::filesystem::path data{};
   double share = 1;       ///< of a synthetic set: samples for each published one, from above 0 to 16; above 1 for
                           ///< training only
@@ -70,12 +71,12 @@ struct PreparedWorkload {
 /// [1e-7, 1 - 1e-7]. Throws UsageError (options out of range), FileError (data), ShapeError.
 LAMINA_API PreparedWorkload prepare(const Workload&, const WorkloadOptions& = {});
 
-/// Of a finished run, one line for each number that is in its band, or not. Throws UsageError if the run has another
-/// number of epochs than the workload.
+/// Whether a finished run is accepted, and one line for each number that has a band.
 struct Judgement {
   bool accepted = false;  ///< the last epoch's loss and accuracy are in their bands
   std::vector<std::string> lines;
 };
+/// Throws UsageError unless the run has the workload's number of epochs.
 LAMINA_API Judgement judge(const Workload&, std::span<const EpochResult>);
 
 }  // namespace lamina
