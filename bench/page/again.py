@@ -51,13 +51,7 @@ def row_command(key, samples, context):
         mode = "inference" if key["part"] == "inference" else "training"
         return line("bench/race/compare", "--nets", key["network"], "--modes", mode)
     if "algorithm" in key.get("differs", {}):  # of every layer that has it: a sweep alone does that
-        return line(
-            PROGRAM,
-            "sweep",
-            key["network"],
-            f"--algorithms={key['differs']['algorithm']}",
-            "--benchmark_out=sweep.json",
-        )
+        return sweep_command(key, samples, context)
     # The number of threads is no part of a name.
     named = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what != "threads"}}
     return line(
@@ -66,6 +60,24 @@ def row_command(key, samples, context):
         f"--benchmark_filter={exactly(rows.name_of(named))}",
         *settings(key, context),
         f"--passes={max(samples, 6)}",
+    )
+
+
+def sweep_command(key, samples, context):
+    """Of a row with an algorithm: a sweep of one batch and one number of threads."""
+    differs = dict(key["differs"])
+    algorithm, threads = differs.pop("algorithm"), differs.pop("threads", context.get("threads", ""))
+    return line(
+        PROGRAM,
+        "sweep",
+        key["network"],
+        f"--algorithms={algorithm}",
+        *([f"--batch={key['batch']}"] if key["batch"] == 16 else []),  # a sweep alone would take many
+        *settings(key | {"differs": differs}, context),
+        *([f"--thread_counts={threads}"] if threads.isdigit() else []),
+        *(["--inference"] if key["part"] == "inference" else []),
+        f"--passes={max(samples, 6)}",
+        "--benchmark_out=sweep.json",
     )
 
 

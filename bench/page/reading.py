@@ -7,7 +7,7 @@ from page.fields import Damaged
 from page.measured import Comparison, Found, Measured, Origin, Timing
 
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-COUNTERS = ("plan_MiB", "workspace_MiB", "flops_per_second", "bytes_per_second")
+COUNTERS = ("plan_MiB", "workspace_MiB", "flops_per_second", "bytes_per_second", "peak_flops_per_second")
 
 
 def key_of(fields, needed):
@@ -147,7 +147,7 @@ def totals(timings):
     return found
 
 
-CALL = {"layers": "text", "op": "text", "pass": "text", "algorithm": "text", "seconds": "number"}
+CALL = {"layers": "text", "op": "text", "pass": "text", "algorithm": "text", "seconds": "positive"}
 FOUND = ("network", "backend", "type", "layout", "batch")
 
 
@@ -233,12 +233,14 @@ def take_trainings(root, its):
         name, said = fields.text("name"), {}
         said["optimiser"] = fields.text("optimiser", "")
         said["seed"] = fields.number("seed", None)
+        said["is_network"] = fields.has("published") and fields.value["published"] is None  # no workload of the posts
         if fields.has("best_possible"):
             best = fields.object("best_possible")
             said["best_possible"] = {"loss": best.number("loss"), "accuracy": best.number("accuracy")}
-        for one in its.timings:
-            if one.name == name:
-                next(training for training in its.trainings if training.key is one.key).fields.update(said)
+        keys = [one.key for one in its.timings if one.name == name]
+        for training in its.trainings:
+            if any(training.key is key for key in keys):
+                training.fields.update(said)
 
 
 def take_comparisons(root, origin, its):

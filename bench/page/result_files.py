@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 
 from page import measured, reading
 from page.fields import Damaged, Fields
@@ -47,8 +48,17 @@ def refuse_constant(word):
 def unique_object(pairs):
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("one object has the same name twice")
     return found
+
+
+def check_texts(text, document):
+    """Raises Damaged for half of a surrogate pair, which no UTF-8 file can hold."""
+    if re.search(r"\\u[dD][89a-fA-F]", text):
+        try:
+            json.dumps(document, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise Damaged(f"not usable JSON: \\u{ord(error.object[error.start]):x} is no character") from None
 
 
 def parse(content):
@@ -66,6 +76,7 @@ def parse(content):
         raise Damaged(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}{cut}") from None
     except (ValueError, RecursionError) as error:
         raise Damaged(f"not usable JSON: {error}") from None
+    check_texts(text, document)
     root = Fields(document)
     version = (root.object("context") if root.has("context") else root).value.get("lamina_format", FORMAT)
     if version not in (FORMAT, str(FORMAT)):

@@ -11,7 +11,9 @@ def of(training):
         key["network"],
         f"--backend={key['backend']}",
         f"--epochs={len(training['epochs'])}",
-        *([f"--seed={differs['seed']}"] if "seed" in differs else []),
+        *([f"--dtype={key['type']}"] if key["type"] == "f64" else []),
+        *(f"--{what}={differs[what]}" for what in ("seed", "table_updates", "instruction_set") if what in differs),
+        *([f"--batch={key['batch']}"] if training.get("is_network") else []),
         f"--share={differs['synthetic']}" if differs.get("synthetic") else "--data=DIR",
         "--benchmark_out=training.json",
     )

@@ -9,7 +9,7 @@ def write(path, text):
         with open(beside, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(beside, path)
-    except OSError:
+    except BaseException:
         if os.path.exists(beside):
             os.remove(beside)
         raise

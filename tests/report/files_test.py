@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import made
-from page import measured, result_files
+from page import measured, result_files, training_command, written
 
 
 class Files(unittest.TestCase):
@@ -128,6 +128,30 @@ class Files(unittest.TestCase):
         self.assertIn("races[0].rows[0].ms", self.problem({"processor": "P", "races": [race]}))
 
 
+    def test_a_call_that_took_no_time_is_left_out(self):
+        call = {"layers": "c", "op": "conv", "pass": "forward", "algorithm": "a", "seconds": 0}
+        its = {"key": made.key(), "calls": [call]}
+        self.assertIn("ledgers[0].calls[0].seconds", self.problem(made.document(ledgers=[its])))
+
+    def test_half_of_a_surrogate_pair_is_left_out(self):
+        self.assertIn("ud800", self.problem(made.document(made.network(), {"processor": "\ud800"})))
+        _, problems = self.read(made.document(made.network(), {"processor": "\U0001f600"}))
+        self.assertEqual(problems, [])
+
+    def test_what_is_said_of_a_row_that_is_no_training_is_passed_over(self):
+        rows = made.network() + made.training("mnist_mlp", [{"seconds": 1}])
+        names = (rows[0]["name"], rows[-1]["name"])
+        said = [{"name": name, "optimiser": "adam", "published": None} for name in names]
+        model, problems = self.read(made.document(rows, trainings=said))
+        self.assertEqual(problems, [])
+        self.assertEqual([(one["optimiser"], one["is_network"]) for one in model.trainings], [("adam", True)])
+
+    def test_a_file_that_cannot_be_written_leaves_nothing(self):
+        with self.assertRaises(UnicodeEncodeError):
+            written.write(os.path.join(self.folder, "page.html"), "\ud800")
+        self.assertEqual(os.listdir(self.folder), [])
+
+
 class Again(unittest.TestCase):
     def command(self, **key):
         timing = measured.Timing(measured.Origin(None, {"threads": "2"}), "", made.key(**key), [1] * 9)
@@ -145,6 +169,36 @@ class Again(unittest.TestCase):
         for flag in ("--image=64", "--cuda_graph", "--no_softmax", "--threads=4"):
             self.assertIn(flag, command)
         self.assertNotIn("threads:4", command)
+
+    def test_a_sweep_of_an_algorithm_is_of_the_same_point(self):
+        differs = {"image": "64", "algorithm": "winograd"}
+        words = self.command(backend="cuda", type="f64", layout="nhwc", differs=differs).split()
+        self.assertEqual(words[:3], ["lamina_bench", "sweep", "resnet50"])
+        for flag in (
+            "--algorithms=winograd",
+            "--backend=cuda",
+            "--dtype=f64",
+            "--layout=nhwc",
+            "--image=64",
+            "--batch=16",
+            "--passes=9",
+            "--threads=2",
+            "--thread_counts=2",
+        ):
+            self.assertEqual(words.count(flag), 1, flag)
+        self.assertNotIn("--algorithm=winograd", words)
+        words = self.command(part="inference", batch=4, differs={"algorithm": "winograd", "threads": "1"}).split()
+        for flag in ("--inference", "--batch=4", "--thread_counts=1"):
+            self.assertEqual(words.count(flag), 1, flag)
+
+    def test_a_training_is_of_the_same_type_tables_and_batch(self):
+        its = made.training("net", [{"seconds": 1}])[0]["key"]
+        its |= {"type": "f64", "differs": {"table_updates": "lazy", "seed": "3"}}
+        origin = measured.Origin(None, {})
+        of = lambda **more: training_command.of(measured.Found(origin, {"epochs": [{}], **more}, its)).split()
+        self.assertLessEqual({"--dtype=f64", "--table_updates=lazy", "--seed=3"}, set(of()))
+        self.assertNotIn("--batch=128", of())  # a workload has its published one
+        self.assertIn("--batch=128", of(is_network=True))
 
     def test_a_name_with_signs_of_expressions_and_shells_is_quoted(self):
         command = self.command(network="a.b+c'; rm -rf $HOME")

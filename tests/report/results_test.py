@@ -96,6 +96,25 @@ class Ledgers(unittest.TestCase):
         self.assertAlmostEqual(point["gflops"], 2000)
 
 
+    def test_rows_stand_under_the_peaks_that_were_measured_beside_them(self):
+        from page.sections import roofline
+
+        rows = [
+            row
+            for layer, peak in (("a", 2e11), ("b", 4e11), ("c", 9e11))
+            for row in made.row(
+                made.key(what="layer", layer=layer, algorithm="default"),
+                10,
+                flops_per_second=1e11,
+                bytes_per_second=1e10,
+                peak_flops_per_second=peak,
+            )
+        ]
+        facts = {"peak_GFLOPs_eigen/f32": "1", "memory_GBps_eigen": "20"}
+        found = values(roofline.make(model_of(made.document(rows, facts))))
+        self.assertEqual(max(one["gflops"] for one in found if "roof" in one), 400)
+
+
 class Others(unittest.TestCase):
     def test_a_frontier_has_every_algorithm_and_the_reason_of_those_without_a_time(self):
         tried = [
@@ -134,6 +153,13 @@ class Others(unittest.TestCase):
         )
         self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
         self.assertIn("4.00", texts(its.tables[0])[0])
+
+    def test_a_memory_of_no_bytes_has_no_chart(self):
+        from page.sections import memory
+
+        step = {"layers": "c", "pass": "forward", "live_bytes": 0, "by_kind": {"values": 0}}
+        its = memory.make(model_of({"context": made.context(), "memories": [{"key": KEY, "total": 1, "steps": [step]}]}))
+        self.assertEqual((its.charts, len(its.tables)), ([], 1))
 
     def test_epochs_without_a_loss_have_no_curve(self):
         from page.sections import training

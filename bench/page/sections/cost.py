@@ -20,7 +20,7 @@ def make(model):
     section.lead = (
         "Money is made here, from the seconds and joules of the files and from prices by the hour. Choose a machine "
         "and move its price; "
-        "the price below which it is the cheapest stands in its line. Prices change: each is dated."
+        "its line has the price below which it is the cheapest. Prices change: each is dated."
     )
     listed = [
         {"label": price.label, "usd": price.usd_per_hour, "preemptible": price.preemptible, "file": price.file}

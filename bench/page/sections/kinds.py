@@ -13,7 +13,7 @@ HEAD = Head(
     "kinds",
     "Where the time goes",
     "Time",
-    "Every call of a network's plan, timed by itself: first summed by kind of layer, then one by one, the biggest"
+    "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one, the biggest"
     " first.",
     "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
 )

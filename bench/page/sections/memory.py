@@ -20,17 +20,18 @@ HEAD = Head(
 
 def make(model):
     found = model.memories
-    section = HEAD.section(any(one["steps"] for one in found))
+    points = used(found)
+    section = HEAD.section(points)
     if not found:
         return section
     section.tables = [totals(found)]
-    if any(one["steps"] for one in found):
+    if points:
         section.charts = [
             Chart(
                 "memory",
                 "Bytes in use, call by call",
                 "The highest point is what the arena must hold.",
-                drawn(found),
+                drawn(points),
                 table(found),
             )
         ]
@@ -41,8 +42,8 @@ def name_of(one):
     return f"{one.title}, {one.key.get('mode') or one.key.get('part', '')}"
 
 
-def drawn(found):
-    drawing = charts.Drawing()
+def used(found):
+    """The bytes of each kind, step by step, where there are any."""
     points = []
     for one in found:
         for place, step in enumerate(one["steps"]):
@@ -60,6 +61,11 @@ def drawn(found):
                         "all": step["live_bytes"] / 2**20,
                     }
                 )
+    return points
+
+
+def drawn(points):
+    drawing = charts.Drawing()
     selected, only = charts.choice("memory_of", "Of", [one["of"] for one in points], "of")
     series = charts.series("kind", "memory_series")
     tip = [

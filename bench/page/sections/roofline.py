@@ -1,5 +1,7 @@
 """The roofline: what each call reaches, under the two ceilings that were measured on the same machine."""
 
+import statistics
+
 import altair
 
 from page import again, charts
@@ -78,8 +80,9 @@ def of_rows(model):
     for (of, layer, part), one in fastest.items():
         seconds = one.interval.middle
         its = groups.setdefault(
-            of, {"ledger": False, "of": of, "points": [], "peak": gigaflops(one), "memory": gigabytes(one)}
+            of, {"ledger": False, "of": of, "points": [], "peaks": [], "memory": memory_of(one)}
         )
+        its["peaks"].append(peak_of(one))
         its["points"].append(
             point(
                 layer,
@@ -91,6 +94,9 @@ def of_rows(model):
                 one.command,
             )
         )
+    for its in groups.values():
+        peaks = [peak for peak in its.pop("peaks") if peak]
+        its["peak"] = statistics.median(peaks) if peaks else None
     return list(groups.values())
 
 
@@ -101,7 +107,7 @@ def number_of(text):
         return None
 
 
-def gigaflops(timing):
+def peak_of(timing):
     """The peak that was measured beside the row; of older files the one of their context."""
     beside = timing.counters.get("peak_flops_per_second")
     if beside:
@@ -109,7 +115,7 @@ def gigaflops(timing):
     return number_of(timing.origin.context.get(f"peak_GFLOPs_{timing.key['backend']}/{timing.key['type']}", ""))
 
 
-def gigabytes(timing):
+def memory_of(timing):
     return number_of(timing.origin.context.get(f"memory_GBps_{timing.key['backend']}", ""))
 
 

@@ -8,8 +8,8 @@ from page.text import digits
 def make(model):
     section = Section("published", "Published tables", short="Published")
     section.lead = (
-        "All that bench/published has. Beside each published time stands our fastest of that network and pass, where "
-        "the files have one."
+        "All that bench/published has. Our fastest total time of the network is beside each published one, where the "
+        "files have it."
     )
     section.folded = [joined(model), *(plain(name) for name in published.TITLES if name != "published.csv")]
     section.folded_title = "Show the published tables"
