@@ -81,8 +81,9 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
     if (const std::size_t count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   std::string text = fmt::format(
-      "\n{}. Each interval is of {:.4g} %, so that all of them together hold by {:g} %.\n"
-      "Equal: within {} by its interval. Slower, faster: an interval without 1, and at least half of that.\n",
+      "\n{0}. Each interval is of {1:.4g} %, so that all of them together hold by {2:g} %.\n"
+      "Equal: the whole interval is within {3} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
+      "differs from 1 by more than half of {3}.\n",
       fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
   return text + processes_text(comparison, rules.smallest);
 }
@@ -119,8 +120,8 @@ Json json_of(const CompareOptions& options, const Processes& first, const Proces
 std::string gate_text(const Comparison& comparison, const std::vector<const ComparedRow*>& failed, double limit) {
   const std::size_t open = comparison.count(Verdict::undecided);
   if (failed.empty())
-    return fmt::format("No row is slower by more than {} with certainty{}.\n", percent(limit),
-                       open > 0 ? fmt::format("; {} are not decided, and might be", open) : "");
+    return fmt::format("No row fails the limit of {}{}.\n", percent(limit),
+                       open > 0 ? fmt::format("; {} are not decided", open) : "");
   std::string text = fmt::format("Fails the limit of {}:\n", percent(limit));
   for (const ComparedRow* row : failed)
     text += fmt::format("  {}: {}{}\n", row->name, to_string(row->verdict),

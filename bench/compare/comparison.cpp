@@ -136,12 +136,24 @@ bool same_setting(const nlohmann::ordered_json& a, const nlohmann::ordered_json&
   return true;
 }
 
+/// A layer's row by a named algorithm, which also has the row of what the pass runs.
+bool is_beside_default(const ComparedRow& row, const std::vector<ComparedRow>& rows) {
+  const std::string algorithm = row.key.value("algorithm", std::string());
+  if (algorithm.empty() || algorithm == "default") return false;
+  return std::any_of(rows.begin(), rows.end(), [&](const ComparedRow& other) {
+    return other.key.value("algorithm", std::string()) == "default" && same_setting(other.key, row.key) &&
+           other.key.value("layer", std::string()) == row.key.value("layer", std::string()) &&
+           other.key.value("part", std::string()) == row.key.value("part", std::string());
+  });
+}
+
 /// Names the slower layers of a whole pass that got slower.
 void name_layers(ComparedRow& whole, const std::vector<ComparedRow>& rows) {
   const std::string part = whole.key.value("part", std::string());
   std::vector<const ComparedRow*> slower;
   for (const ComparedRow& row : rows) {
     if (row.verdict != Verdict::slower || !row.key.contains("layer") || !same_setting(row.key, whole.key)) continue;
+    if (is_beside_default(row, rows)) continue;
     const bool backward = row.key.value("part", std::string()).starts_with("backward");
     if (part == "total" || (part == "backward") == backward) slower.push_back(&row);
   }

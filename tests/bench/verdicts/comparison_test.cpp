@@ -125,6 +125,36 @@ TEST_CASE("a slowdown of 5 % in one layer is named in 95 of 100, in its row and 
   CHECK_THAT(row_of(far, "ledger//forward").reason, !ContainsSubstring("conv2"));
 }
 
+TEST_CASE("a slower pass names the layers by what it runs, not by other algorithms that were timed beside it") {
+  const auto file = [](double slow, double slow_named) {
+    RunFile one{"a.json", {}, {}};
+    const auto add = [&](const std::string& layer, const std::string& algorithm, double seconds) {
+      RunRow& row = one.rows["row/" + layer + "/" + algorithm];
+      row.key = {{"what", layer.empty() ? "net" : "layer"}, {"network", "a"}, {"part", "forward"}};
+      if (!layer.empty()) row.key["layer"] = layer;
+      if (!algorithm.empty()) row.key["algorithm"] = algorithm;
+      row.seconds = {seconds, seconds};
+    };
+    add("", "", slow);
+    add("conv1", "default", slow);
+    add("conv2", "default", 1);
+    add("conv2", "gemm", slow_named);
+    add("conv3", "gemm", slow);  // without a row of what the pass runs
+    return one;
+  };
+  Sides sides;
+  for (int i = 0; i < 12; ++i) {
+    sides.first.push_back(file(1 + 1e-3 * i, 1 + 1e-3 * i));
+    sides.second.push_back(file(2 + 1e-3 * i, 3 + 1e-3 * i));
+  }
+  const Comparison found = compare(sides);
+  CHECK(row_of(found, "row/conv2/gemm").verdict == Verdict::slower);
+  const std::string reason = row_of(found, "row//").reason;
+  CHECK_THAT(reason, ContainsSubstring("conv1"));
+  CHECK_THAT(reason, ContainsSubstring("conv3"));
+  CHECK_THAT(reason, !ContainsSubstring("conv2"));
+}
+
 TEST_CASE("one process of each side decides nothing, however far apart they are, and the number needed is named") {
   Machine machine(214);
   Sides sides = networks(machine, 1, 3);
