@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import made
@@ -159,6 +160,27 @@ class Page(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 1)
         self.assertFalse(os.path.exists(out))
+
+    def test_a_page_of_twenty_files_is_small_and_soon_made(self):
+        layers = [
+            row
+            for layer in range(50)
+            for part in ("forward", "backward_params")
+            for row in made.row(
+                made.key(part, what="layer", layer=f"conv{layer}", algorithm="default"),
+                1 + layer,
+                flops_per_second=1e11,
+                bytes_per_second=1e10,
+            )
+        ]
+        documents = [
+            made.document([row for batch in (1, 2, 4, 16) for row in made.network(batch=batch)] + layers)
+            for _ in range(20)
+        ]
+        start = time.process_time()  # which other programs change little
+        page = self.make(*documents)
+        self.assertLess(time.process_time() - start, 30)
+        self.assertLess(len(page.encode()), 6e6)
 
     def test_every_script_of_the_page_is_one_that_the_policy_names(self):
         page = self.make(made.document(made.network()))
