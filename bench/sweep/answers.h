@@ -27,7 +27,7 @@ struct Answer {
 /// batch is twice that of the one before, or more.
 std::optional<Answer> batch_flat(const std::vector<SweepPoint>&);
 
-/// The number of threads with the least time, and the smaller ones that are as good within noise.
+/// The number of threads with the least time, and all others that are as good within noise.
 std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 
 /// Whether one image less or more than an even batch is cheaper per image. Looks at batch - 1, batch and batch + 1.

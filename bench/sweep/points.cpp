@@ -45,12 +45,11 @@ std::size_t free_memory() {
 
 Points::Points(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {
-  const bool by_user = options.backends.memory_limit != std::numeric_limits<std::size_t>::max();
-  limit_ = by_user ? options.backends.memory_limit : free_memory();
+  limit_ = limit_by_user() ? options.backends.memory_limit : free_memory();
   const bool again = std::filesystem::exists(options.out) && std::filesystem::file_size(options.out) > 0;
   RunFile before;
   if (again) before = read_run_file(options.out, true);
-  if (again && !by_user) limit_ = before.context.value("sweep_memory_limit", limit_);
+  if (again && !limit_by_user()) limit_ = before.context.value("sweep_memory_limit", limit_);
   check_writable(options.out);
   base_ = &bench_for(options.backends.threads, options.net.image, "", false);
   Json& context = file_.document["context"];
@@ -71,18 +70,22 @@ Points::Bench& Points::bench_for(int threads, int image, const std::string& algo
     RunOptions its = options_;
     its.backends.threads = threads;
     its.net.image = image;
-    if (!gpu) its.backends.memory_limit = limit_;  // a GPU refuses by itself what it does not have
+    if (!gpu) its.backends.memory_limit = limit_;  // a GPU's allocator reports what it lacks
     made = std::make_unique<Bench>(its, make_);
   }
   return *made;
 }
 
+bool Points::limit_by_user() const { return options_.backends.memory_limit != std::numeric_limits<std::size_t>::max(); }
+
 std::string Points::settings() const {
   const Choice& choice = options_.plan.choice;
-  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}", options_.passes,
-                     options_.inference ? "inference" : "training", options_.energy ? ", energy" : "",
+  // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
+  const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
+  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}",
+                     options_.passes, options_.inference ? "inference" : "training", options_.energy ? ", energy" : "",
                      options_.plan.fuse ? "" : ", unfused", options_.plan.keep == Keep::cheap ? ", recompute" : "",
-                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure);
+                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure, limit);
 }
 
 void Points::go_on(const RunFile& before) {
@@ -102,8 +105,10 @@ Points::Bench& Points::bench_of(const Series& series, int threads) {
                    runs_on_gpu(series.backend));
 }
 
-void Points::name_algorithm(Bench& its, const Series& series, const Config& c) const {
+void Points::name_algorithm(const Series& series, int batch, int threads) {
   if (series.algorithm.empty()) return;
+  const Config c = series.config(batch);
+  Bench& its = bench_of(series, threads);
   const Graph graph = its.session.plans.graph(c);
   Algorithms names;
   bool any = false;
@@ -150,7 +155,7 @@ void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
 SweepPoint Points::point(const Series& series, int batch, int threads) {
   const Config c = series.config(batch);
   Bench& its = bench_of(series, threads);
-  name_algorithm(its, series, c);
+  name_algorithm(series, batch, threads);
   const std::vector<Row> rows = rows_of(its, series, batch, threads);
   const int passes = passes_on(c.backend, options_.passes);
   const std::string& name = rows.back().name;  // of the whole pass

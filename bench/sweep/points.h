@@ -38,6 +38,8 @@ class Points {
   /// Of plans on the processor, in bytes.
   std::size_t memory_limit() const { return limit_; }
 
+  /// Has the series' plans take its algorithm, if it names one. Throws UsageError if no layer has it.
+  void name_algorithm(const Series&, int batch, int threads = 0);
   /// Says that a point will be asked for, so that the progress knows the time left. `threads` 0: as the options have
   /// them.
   void plan(const Series&, const std::vector<SweepPoint>&);
@@ -51,9 +53,9 @@ class Points {
 
  private:
   Bench& bench_for(int threads, int image, const std::string& algorithm, bool gpu);
+  bool limit_by_user() const;
   std::string settings() const;  ///< on what a file must agree to be gone on with
   void go_on(const RunFile& before);
-  void name_algorithm(Bench&, const Series&, const Config&) const;
   std::vector<Row> rows_of(Bench&, const Series&, int batch, int threads);
   void measure(const std::vector<Row>&, Bench&, int passes, int threads);
   void show(const Row&, int threads, int pass, int passes);

@@ -75,8 +75,20 @@ class Sweep {
                                                                                      : points_.memory_limit();
   }
 
+  void cannot_plan(const Series& series, const std::exception& error) {
+    largest_.erase(to_string(series));
+    fmt::print(stderr, "{} on {} cannot be planned: {}\n", series.network, series.backend, error.what());
+  }
+
   /// The points that the series will have, for the time left, and its largest batch.
   void plan_points(const Series& series) {
+    try {
+      points_.name_algorithm(series, thread_batch());
+    } catch (const UsageError&) {
+      throw;  // before anything is measured
+    } catch (const std::exception& error) {
+      return cannot_plan(series, error);
+    }
     std::vector<SweepPoint> points;
     for (const int batch : options_.configs.batches) points.push_back({batch, 0});
     if (options_.configs.batches.empty()) {
@@ -90,9 +102,7 @@ class Sweep {
           if (largest.batch >= usual_batch) points.push_back({batch, 0});
         points.push_back({largest.batch, 0});
       } catch (const std::exception& error) {
-        largest_.erase(to_string(series));
-        fmt::print(stderr, "{} on {} cannot be planned: {}\n", series.network, series.backend, error.what());
-        return;
+        return cannot_plan(series, error);
       }
     }
     if (!runs_on_gpu(series.backend))
@@ -156,7 +166,7 @@ class Sweep {
         largest.next_refused = next != nullptr && next->failure.starts_with("OutOfMemory");
       }
     }
-    largest.not_run = interrupted() != 0 ? "interrupted" : too_long;
+    if (!largest.ran) largest.not_run = interrupted() != 0 ? "interrupted" : too_long;
     if (const auto answer = batch_flat(doubled)) add_answer(series, *answer, doubled);
     add_answer(series, largest_batch(largest), {});  // a matter of bytes
     add_odd(series, all);

@@ -14,9 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-std::string sweep_of(const std::string& out, const std::string& more = "") {
-  return "sweep mnist_mlp --backend=eigen --passes=2 --memory_limit=24MiB --thread_counts=1,2 --benchmark_out=" + out +
-         " " + more;
+std::string sweep_of(const std::string& out, const std::string& more = "--memory_limit=24MiB") {
+  return "sweep mnist_mlp --backend=eigen --passes=2 --thread_counts=1,2 --benchmark_out=" + out + " " + more;
 }
 
 }  // namespace
@@ -64,9 +63,12 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   CHECK(names_again == names);
   CHECK(again["answers"].size() == 4);
 
-  const Ended other = run_bench(sweep_of(out, "--inference"));
-  CHECK(other.status == 2);
-  CHECK_THAT(other.said, ContainsSubstring("another sweep"));
+  for (const char* more : {"--memory_limit=24MiB --inference", "--memory_limit=48MiB", ""}) {
+    CAPTURE(more);
+    const Ended other = run_bench(sweep_of(out, more));
+    CHECK(other.status == 2);
+    CHECK_THAT(other.said, ContainsSubstring("another sweep"));
+  }
   CHECK(run_bench("compare " + out + " " + out).status == 0);
 }
 
@@ -107,7 +109,8 @@ TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an alg
   const std::string net = "net/cifar10_cnn/inference/eigen/f32/nchw/batch:";
   const std::string end = "/width_divisor:8/algorithm:im2col_gemm";
   CHECK(names == std::set<std::string>{net + "2" + end, net + "4" + end, net + "2" + end + "/threads:1"});
-  const Ended none = run_bench(flags + "--algorithms=nonsense --benchmark_out=" + folder.file("none.json"));
+  const Ended none = run_bench(flags + "--algorithms=im2col_gemm,nonsense --benchmark_out=" + folder.file("none.json"));
   CHECK(none.status == 2);
   CHECK_THAT(none.said, ContainsSubstring("nonsense"));
+  CHECK_THAT(none.said, !ContainsSubstring("[1]"));  // nothing was measured before
 }
