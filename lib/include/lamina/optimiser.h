@@ -109,12 +109,12 @@ LAMINA_API std::vector<std::string> optimiser_names();
 LAMINA_API std::string to_string(const Optimiser&);
 
 /// Last part of the names of an optimiser's state: a block as large as the parameters for each.
-/// Sgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adagrad: "sum_of_squares"; Adadelta:
-/// "mean_square", "mean_square_update"; Adam: "mean", "mean_square".
+/// Sgd, KerasSgd: "velocity" if it has a momentum; RmsProp: "mean_square"; Adagrad: "sum_of_squares"; Adadelta:
+/// "mean_square", "mean_square_update"; Adam, AdamW, KerasAdam: "mean", "mean_square".
 LAMINA_API std::vector<std::string_view> state_names(const Optimiser&);
 
-/// Throws UsageError, with the reason, for an optimiser whose lazy updates are none: a momentum moves, and a weight
-/// decay shrinks, rows without a gradient too.
+/// Throws UsageError, with the reason, for an optimiser that has no lazy form: a momentum moves, and a weight decay
+/// shrinks, rows without a gradient too.
 LAMINA_API void check_lazy(const Optimiser&);
 
 /// Throws UsageError for a number out of range, naming it: momentum, rho and beta from 0 to below 1, epsilon above 0,
@@ -123,7 +123,8 @@ LAMINA_API void check_optimiser(const Optimiser&);
 
 // ---- Learning rates -------------------------------------------------------------------------------------------------
 
-/// The learning rate of an update, given the number of updates before it.
+/// The learning rate of an update, given the number of updates before it. It must be valid for every number: Trainer
+/// evaluates it up to 2^40 to recognise the schedule of a checkpoint.
 using Schedule = std::function<double(std::uint64_t updates)>;
 
 LAMINA_API Schedule constant_rate(double rate);
