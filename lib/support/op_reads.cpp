@@ -3,9 +3,8 @@
 #include "op_reads.h"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
-
-#include "one_of.h"
 
 namespace lamina {
 namespace {
@@ -13,6 +12,9 @@ namespace {
 using Inputs = OpReads::Inputs;
 
 constexpr int every = std::numeric_limits<int>::max();
+
+template <class Type, class... Types>
+concept OneOf = (std::same_as<Type, Types> || ...);
 
 /// An op without a line here does not compile.
 struct DataGradientReads {
