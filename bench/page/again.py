@@ -13,6 +13,7 @@ FLAGS = {
     "measured": "--measure",
     "choices": "--choices=FILE",
 }
+OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends; others are peers of bench/race
 SWITCHES = ("softmax", "input_gradient", "accumulate")  # a flag, and one with no_ before it
 PROGRAM = "lamina_bench"
 
@@ -46,21 +47,40 @@ def line(*words):
     return " ".join(shlex.quote(word) for word in words)
 
 
+def filter_of(key):
+    """Picks a row alone. The number of threads is no part of a name."""
+    differs = {what: value for what, value in key.get("differs", {}).items() if what != "threads"}
+    return f"--benchmark_filter={exactly(rows.name_of(key | {'differs': differs}))}"
+
+
 def row_command(key, samples, context):
-    if key["backend"].startswith("torch"):
-        mode = "inference" if key["part"] == "inference" else "training"
-        return line("bench/race/compare", "--nets", key["network"], "--modes", mode)
+    if key["backend"] not in OURS:
+        return peer_command(key)
     if "algorithm" in key.get("differs", {}):  # of every layer that has it: a sweep alone does that
         return sweep_command(key, samples, context)
-    # The number of threads is no part of a name.
-    named = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what != "threads"}}
-    return line(
-        PROGRAM,
-        "run",
-        f"--benchmark_filter={exactly(rows.name_of(named))}",
-        *settings(key, context),
-        f"--passes={max(samples, 6)}",
-    )
+    return line(PROGRAM, "run", filter_of(key), *settings(key, context), f"--passes={max(samples, 6)}")
+
+
+def peer_command(key):
+    """Of a row that is not Lamina's: the race that it was in."""
+    batch = [f"--batch={key['batch']}"] if key["batch"] != 16 else []
+    if key["what"] == "layer":
+        return line("bench/race/compare", "--layers", "--nets", key["network"], *batch)
+    peer = key["backend"].partition("-")[0]
+    peers = [] if peer == "torch" else ["--peers", peer]
+    mode = "inference" if key["part"] == "inference" else "training"
+    return line("bench/race/compare", *peers, "--nets", key["network"], "--modes", mode, *batch)
+
+
+def versions_command(name, key, context):
+    """Of a row that two versions have: both in turns, or of a call of a ledger the ledger of each."""
+    if not {"what", "network", "part", "backend", "type", "layout", "batch"} <= key.keys():
+        return line("bench/race/versions", "--programs=BEFORE,AFTER", f"--benchmark_filter={exactly(name)}")
+    if key["what"] == "ledger":
+        return found_command("ledger", key, context)
+    if "algorithm" in key.get("differs", {}):
+        return sweep_command(key, 0, context)
+    return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *settings(key, context))
 
 
 def sweep_command(key, samples, context):

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import wheels
-from page import packages, prices, result_files, written
+from page import packages, prices, result_files, small, written
 
 DESCRIPTION = """Makes one HTML page of result files: those that lamina_bench writes with --benchmark_out, and those of
 bench/race. Of several machines or versions, if you like. The page needs no network and no other file."""
@@ -29,6 +29,11 @@ def parser():
         help="dated prices, as bench/published/prices.csv, in its place; may be given several times",
     )
     made.add_argument("--text", action="store_true", help="print the ranking of costs instead; makes no page")
+    made.add_argument(
+        "--small",
+        metavar="FOLDER",
+        help="write the files into this folder, as small as pages and comparisons can have them; makes no page",
+    )
     made.add_argument("--bring", action="store_true", help="only bring the packages that a page is made with")
     return made
 
@@ -42,14 +47,15 @@ def run(words):
             packages.bring()
         if not arguments.files:
             return 0
+        if arguments.small:
+            return make_small(arguments.files, arguments.small)
         listed = prices.read(arguments.prices)
     except (wheels.WheelError, prices.PriceError) as error:
         print(f"bench/report: {error}", file=sys.stderr)
         return 1
     model, problems = result_files.read(arguments.files)
     model.prices = listed
-    for problem in problems:
-        print(f"bench/report: {problem.file} is left out: {problem.what}", file=sys.stderr)
+    complain(problems)
     if not model.sources:
         print("bench/report: no page: none of the files can be used", file=sys.stderr)
         return 1
@@ -59,6 +65,22 @@ def run(words):
         print(cost.texts(model), end="")
         return 1 if problems else 0
     return make(model, problems, arguments.out)
+
+
+def complain(problems):
+    for problem in problems:
+        print(f"bench/report: {problem.file} is left out: {problem.what}", file=sys.stderr)
+
+
+def make_small(files, folder):
+    try:
+        said, problems = small.write(files, folder)
+    except OSError as error:
+        print(f"bench/report: {folder} cannot be made: {error.strerror}; give another folder", file=sys.stderr)
+        return 1
+    print("\n".join(said))
+    complain(problems)
+    return 1 if problems else 0
 
 
 def make(model, problems, out):

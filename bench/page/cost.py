@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from page import prices, published, training_command
+from page import measured, prices, published, training_command
 from page.text import digits
 
 PARTS = {"total": "training pass", "inference": "inference"}
@@ -79,7 +79,7 @@ def of_trainings(model):
                 sum(joules) / len(joules) if len(joules) == len(epochs) else None,
                 True,
                 training_command.of(one),
-                True,
+                one.key["backend"] in measured.OURS,
             )
 
 
@@ -137,13 +137,14 @@ def usd(item, usd_per_hour, usd_per_kwh=0):
     return item.seconds / 3600 * usd_per_hour + (item.joules or 0) / 3.6e6 * usd_per_kwh
 
 
-def ranking(model):
-    """{what: [(item, price or None, dollars or None, break-even price or None)]}, the cheapest first."""
-    found = {}
+def ranking(model, listed=None):
+    """{what: [(item, price or None, dollars or None, break-even price or None)]}, the cheapest first. `listed`: the
+    prices that count, if not all of the model's."""
+    found, listed = {}, listed or model.prices
     for item in items(model):
-        places = fitting(model.prices, item)
-        regular = [place for place in places if not model.prices[place].preemptible] or places
-        price = model.prices[regular[0]] if regular else None
+        places = fitting(listed, item)
+        regular = [place for place in places if not listed[place].preemptible] or places
+        price = listed[regular[0]] if regular else None
         found.setdefault(item.what, []).append([item, price, usd(item, price.usd_per_hour) if price else None, None])
     for its in found.values():
         for line in its:
@@ -153,23 +154,26 @@ def ranking(model):
     return found
 
 
+def by_file(model):
+    """{file of prices: the ranking by its prices}."""
+    files = {}
+    for price in model.prices:
+        files.setdefault(price.file, []).append(price)
+    return {file: ranking(model, listed) for file, listed in files.items()}
+
+
 def texts(model):
     """The ranking for a terminal, for each file of prices."""
-    listed = model.prices
-    by_file = {}
-    for price in listed:
-        by_file.setdefault(price.file, []).append(price)
-    found = []
-    for file, model.prices in by_file.items():
-        found += [f"Prices of {file}\n\n" if len(by_file) > 1 else "", text(model)]
-    model.prices = listed
-    return "".join(found)
+    rankings = by_file(model)
+    return "".join(
+        (f"Prices of {file}\n\n" if len(rankings) > 1 else "") + text(its) for file, its in rankings.items()
+    )
 
 
-def text(model):
-    """The ranking at the model's prices: ours, and whoever has a price."""
+def text(found):
+    """A ranking: ours, and whoever has a price."""
     lines = []
-    for what, its in ranking(model).items():
+    for what, its in found.items():
         if not any(item.ours for item, *_ in its):
             continue
         unit = its[0][0].unit

@@ -75,6 +75,7 @@ def make(model, problems):
     )
     return templates.get_template("page.html").render(
         sections=sections,
+        summary=[section for section in sections if section.answers and not section.empty],
         problems=problems,
         files=files,
         charts=charts,

@@ -53,6 +53,16 @@ class Fields:
             name, default, lambda value: isinstance(value, list) and all(map(is_number, value)), "a list of numbers"
         )
 
+    def times(self, name):
+        return self._typed(
+            name,
+            MISSING,
+            lambda value: isinstance(value, list)
+            and bool(value)
+            and all(is_number(one) and one > 1 / LARGEST for one in value),
+            "a list of numbers above 0",
+        )
+
     def texts(self, name, default=MISSING):
         return self._typed(
             name,

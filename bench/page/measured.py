@@ -6,7 +6,8 @@ import dataclasses
 import intervals
 from page import again
 
-OURS = ("eigen", "cuda", "cudnn", "cuda-host")
+OURS = again.OURS
+PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
 @dataclasses.dataclass(eq=False)
@@ -17,6 +18,7 @@ class Origin:
     context: dict
     variant: str = ""
     suffix: str = ""  # tells two runs on one machine apart, by their files
+    in_turns: bool = False  # its programs took turns: samples of one index are a round
 
     def machine(self, backend=""):
         """Of the backend: the GPU, or the processor."""
@@ -111,10 +113,10 @@ class Found:
 
 def program(backend):
     """Whose code a backend is."""
+    if backend in OURS:
+        return f"Lamina {backend}"
     name, _, version = backend.partition("-")
-    if name == "torch":
-        return f"PyTorch {version}".strip()
-    return backend if name == "onednn" else f"Lamina {backend}"
+    return f"{PEERS.get(name, name)} {version}".strip()
 
 
 def who(origin, key):

@@ -50,6 +50,7 @@ class Section:
     lead: str = ""
     charts: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
+    answers: list = dataclasses.field(default_factory=list)  # what it comes to, in sentences, for the top of the page
     notes: list = dataclasses.field(default_factory=list)  # sentences, as a list
     folded: list = dataclasses.field(default_factory=list)  # tables shown when their line is opened
     folded_title: str = ""

@@ -7,7 +7,8 @@ from page.fields import Damaged
 from page.measured import Comparison, Found, Measured, Origin, Timing
 
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-COUNTERS = ("plan_MiB", "workspace_MiB", "flops_per_second", "bytes_per_second", "peak_flops_per_second")
+COUNTERS = ("plan_MiB", "peak_flops_per_second")
+AMOUNTS = {"flops": "flops_per_second", "bytes": "bytes_per_second"}  # of a pass, from the rate of one
 
 
 def key_of(fields, needed):
@@ -70,7 +71,8 @@ def take_rows(root, source, its):
             )
         variant = row.text("variant", "")
         if variant not in origins:
-            origins[variant] = Origin(source, variants.get(variant) or source.context, variant)
+            in_turns = source.context.get("executable") == "compare"  # bench/race/compare
+            origins[variant] = Origin(source, variants.get(variant) or source.context, variant, in_turns=in_turns)
         name = row.text("run_name", "") or row.text("name")
         timing = found.get((variant, name))
         if timing is None:
@@ -95,12 +97,19 @@ def take_sample(row, timing):
     unit = row.text("time_unit", "ns")
     if unit not in UNITS:
         raise Damaged(f'{row.where("time_unit")} is "{unit[:20]}"; one of {", ".join(UNITS)} is needed')
-    timing.seconds.append(UNITS[unit] * row.positive("real_time"))
+    seconds = UNITS[unit] * row.positive("real_time")
+    if row.has("real_times"):  # all passes in one entry, which is that of one of them
+        timing.seconds += [UNITS[unit] * one for one in row.times("real_times")]
+    else:
+        timing.seconds.append(seconds)
     if row.has("joules"):
         timing.joules.append(row.positive("joules"))
     for name in COUNTERS:
         if row.has(name):
             timing.counters[name] = row.number(name)
+    for name, rate in AMOUNTS.items():
+        if row.has(rate):
+            timing.counters[name] = row.number(rate) * seconds
     timing.algorithm = row.text("algorithm", timing.algorithm)
     timing.grade = row.text("grade", timing.grade)
     timing.reasons = row.texts("grade_reasons", timing.reasons)
@@ -117,7 +126,7 @@ def take_race(race, source, its):
         facts["peers"] = ", ".join(peers.value)
         if peers.has("lamina"):
             facts["backend_eigen"] = peers.object("lamina").text("backend", "")
-    origin = Origin(source, source.context | facts)
+    origin = Origin(source, source.context | facts, in_turns=True)
     its.origins.append(origin)
     found = []
     for row in race.objects("rows"):

@@ -1,10 +1,13 @@
 """The command that trains the same again."""
 
-from page import again
+from page import again, measured
 
 
 def of(training):
     key, differs = training.key, training.key.get("differs", {})
+    if key["backend"] not in measured.OURS:
+        share = [f"--share={differs['synthetic']}"] if differs.get("synthetic") else []
+        return again.line("bench/race/compare", f"--trainings={key['network']}", *share)
     return again.line(
         again.PROGRAM,
         "train",

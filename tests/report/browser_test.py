@@ -38,6 +38,24 @@ drawn.then(async () => {
     seen.charts[name] = document.querySelectorAll(`#chart-${name} svg [class*="mark-"] path, #chart-${name} svg text`).length;
   const wait = () => new Promise((done) => setTimeout(done, 300));
   await wait();
+  const dots = () => views.speedups.data("speedups").map((one) => [one.network, one.series, one.ratio]);
+  const pick = (id, value) => {
+    const list = document.getElementById(id);
+    list.value = value;
+    list.dispatchEvent(new Event("change"));
+  };
+  seen.dots = dots();
+  seen.heads = [...document.querySelectorAll("#networks-one th[scope=col]")].map((one) => one.textContent);
+  const rows = [...document.getElementById("networks-against").options];
+  pick("networks-against", rows.find((one) => one.text.includes("Slow")).value);
+  pick("networks-network", "vgg16");
+  await wait();
+  seen.dots_against_slow = dots();
+  seen.markdown = markdownOf(document.getElementById("networks-one")).split("\\n");
+  seen.links = [...document.querySelectorAll("#networks-more a")].map((one) => one.textContent);
+  document.querySelector("#networks-more a").click();
+  await wait();
+  seen.chosen = [views.batches.signal("batch_what"), document.querySelector("#chart-batches select").value];
   seen.ranking = ranking();
   const machine = document.getElementById("cost-machine"), slider = document.getElementById("cost-slider");
   machine.value = [...machine.options].map((one) => one.value).find((one) => one.includes("Slow"));
@@ -131,10 +149,35 @@ class Browser(unittest.TestCase):
 
     def test_every_chart_is_drawn(self):
         self.assertLessEqual(
-            {"batches", "threads", "kinds", "roofline", "frontier", "versions", "memory", "cost", "training"},
+            {"speedups", "batches", "threads", "kinds", "roofline", "frontier", "versions", "memory", "cost", "training"},
             set(self.seen["charts"]),
         )
         self.assertEqual([name for name, marks in self.seen["charts"].items() if marks < 3], [])
+
+    def test_networks_are_compared_with_the_row_that_is_chosen(self):
+        self.assertEqual(
+            self.seen["heads"],
+            ["machine", "forward", "backward", "total", "forward ×", "backward ×", "total ×", "images/s"],
+        )
+        self.assertEqual(
+            {(net, who.split(",")[0]) for net, who, _ in self.seen["dots"]},
+            {("resnet50", "Slow CPU"), ("resnet50", "Quick CPU"), ("vgg16", "Slow CPU")},
+        )
+        against_slow = [(net, round(ratio, 6)) for net, _, ratio in self.seen["dots_against_slow"]]
+        self.assertEqual(against_slow, [("resnet50", 2)])
+
+    def test_a_table_is_copied_as_it_is_shown(self):
+        caption, empty, head, line, *rows = self.seen["markdown"]
+        self.assertTrue(caption.startswith("vgg16, ms"))
+        self.assertEqual(empty, "")
+        self.assertEqual(head, "| machine | forward | backward | total | images/s |")
+        self.assertEqual(line, "|---|---:|---:|---:|---:|")
+        ours = [row for row in rows if "Slow CPU, Lamina eigen, batch 4" in row]
+        self.assertRegex(ours[0], r"^\| Slow CPU, Lamina eigen, batch 4 \| 160 \(15\d – 16\d\) \|")
+
+    def test_a_network_is_followed_into_the_other_sections(self):
+        self.assertEqual(self.seen["links"], ["Batches", "Threads"])
+        self.assertEqual(self.seen["chosen"], ["vgg16, total"] * 2)
 
     def test_the_slider_changes_the_ranking(self):
         self.assertIn("Quick", self.seen["before"])

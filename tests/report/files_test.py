@@ -36,6 +36,16 @@ class Files(unittest.TestCase):
         self.assertAlmostEqual(total.interval.low, 0.294)
         self.assertAlmostEqual(total.interval.high, 0.306)
 
+    def test_all_passes_of_a_row_may_be_in_one_entry(self):
+        entry = made.row(made.key(), 250, factors=[1], time_unit="us", real_times=[240, 250, 270])[0]
+        model, problems = self.read(made.document([entry]))
+        self.assertEqual(problems, [])
+        self.assertEqual([round(1e6 * one, 6) for one in model.timings[0].seconds], [240, 250, 270])
+        for wrong in ([], [1, 0], [1, "x"], 3):
+            with self.subTest(wrong=wrong):
+                said = self.problem(made.document([entry | {"real_times": wrong}]))
+                self.assertIn("benchmarks[0].real_times", said)
+
     def test_units_of_time_are_those_of_the_row(self):
         model, _ = self.read(made.document(made.row(made.key(), 250, factors=[1], time_unit="us")))
         self.assertAlmostEqual(model.timings[0].seconds[0], 250e-6)
@@ -164,6 +174,20 @@ class Again(unittest.TestCase):
             "--backend=eigen --batch=32 --threads=2 --passes=9",
         )
 
+    def test_a_row_of_another_program_is_measured_by_the_race_that_it_was_in(self):
+        self.assertEqual(
+            self.command(backend="torch-2.15.0", batch=32),
+            "bench/race/compare --nets resnet50 --modes training --batch=32",
+        )
+        self.assertEqual(
+            self.command(backend="openvino", part="inference"),
+            "bench/race/compare --peers openvino --nets resnet50 --modes inference",
+        )
+        self.assertEqual(
+            self.command(backend="onednn", what="layer", layer="c", part="forward"),
+            "bench/race/compare --layers --nets resnet50",
+        )
+
     def test_what_differs_becomes_flags(self):
         command = self.command(differs={"image": "64", "graph": "", "softmax": "0", "threads": "4"})
         for flag in ("--image=64", "--cuda_graph", "--no_softmax", "--threads=4"):
@@ -199,6 +223,11 @@ class Again(unittest.TestCase):
         self.assertLessEqual({"--dtype=f64", "--table_updates=lazy", "--seed=3"}, set(of()))
         self.assertNotIn("--batch=128", of())  # a workload has its published one
         self.assertIn("--batch=128", of(is_network=True))
+
+    def test_a_training_of_another_program_is_a_race(self):
+        its = made.training("mnist_mlp", [{"seconds": 1}], "0.5")[0]["key"] | {"backend": "keras"}
+        command = training_command.of(measured.Found(measured.Origin(None, {}), {"epochs": [{}]}, its))
+        self.assertEqual(command, "bench/race/compare --trainings=mnist_mlp --share=0.5")
 
     def test_a_name_with_signs_of_expressions_and_shells_is_quoted(self):
         command = self.command(network="a.b+c'; rm -rf $HOME")

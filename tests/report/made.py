@@ -99,11 +99,11 @@ def training(name, epochs, share=None):
     ]
 
 
-def network(name="resnet50", forward=100, **more):
+def network(name="resnet50", forward=100, factors=NEAR, **more):
     return [
-        *row(key("forward", name, **more), forward),
-        *row(key("backward", name, **more), 2 * forward),
-        *row(key("total", name, **more), 3 * forward),
+        *row(key("forward", name, **more), forward, factors),
+        *row(key("backward", name, **more), 2 * forward, factors),
+        *row(key("total", name, **more), 3 * forward, factors),
     ]
 
 

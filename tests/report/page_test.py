@@ -136,6 +136,26 @@ class Page(unittest.TestCase):
         self.assertTrue(its["energy"])
         self.assertEqual([item["joules"] for item in its["items"] if item["ours"]], [2.5 / 16 * 1e6])
 
+    def test_the_page_begins_with_what_the_files_say(self):
+        its = Reader(self.make(made.document(made.network())))
+        text = "".join(its.text)
+        self.assertLess(text.index("What these files say"), text.index("Machine and grade"))
+        self.assertIn("Test CPU, Lamina eigen: a training pass over an image takes", text)
+        empty = Reader(self.make(made.document(made.row(made.key(what="setup", part="plan"), 1))))
+        self.assertNotIn("summary", empty.ids)
+
+    def test_the_cheapest_machine_is_named_for_each_file_of_prices(self):
+        one, other = (
+            made.document(made.network(forward=ms), {"processor": name}) for name, ms in (("Slow", 2), ("Quick", 1))
+        )
+        head, words = "source,date,configuration,usd_per_hour,note\n", []
+        for name, slow in (("cheap.csv", 1), ("dear.csv", 4)):
+            words += ["--prices", made.write(self.folder, name, f"{head}x,2026-01,Slow,{slow},\nx,2026-01,Quick,3,\n")]
+        text = " ".join("".join(Reader(self.make(one, other, words=words)).text).split())
+        self.assertIn("by cheap.csv: the cheapest is Slow", text)
+        self.assertIn("by dear.csv: the cheapest is Quick", text)
+        self.assertIn("next: Slow, Lamina eigen, batch 16, 2.67 times as much", text)
+
     def test_published_machines_stand_beside_ours(self):
         text = "".join(Reader(self.make(made.document(made.network()))).text)
         self.assertIn("Pascal Titan X, cuDNN 5.1.05", text)

@@ -1,4 +1,4 @@
-"""What is shown of ledgers, frontiers, memories, trainings and comparisons; by numbers that can be reckoned by hand."""
+"""What is shown of ledgers, frontiers, memories and trainings; by numbers that can be reckoned by hand."""
 
 import unittest
 
@@ -96,6 +96,30 @@ class Ledgers(unittest.TestCase):
         self.assertAlmostEqual(point["gflops"], 2000)
 
 
+    def test_the_rate_of_a_row_is_that_of_its_median_time(self):
+        from page.sections import roofline
+
+        key = made.key(what="layer", layer="a", algorithm="default")
+        rows = []
+        for place, ms in enumerate((10, 10, 40)):  # the last pass was disturbed, and its rates with it
+            rates = {"flops_per_second": 1e12 / ms, "bytes_per_second": 1e11 / ms}
+            rows.append(made.row(key, ms, factors=[1], **rates)[0] | {"repetition_index": place})
+        found = values(roofline.make(model_of(made.document(rows))))
+        self.assertEqual([round(one["gflops"], 6) for one in found if one.get("name") == "a"], [100])
+
+    def test_a_ledger_is_said_in_words(self):
+        from page.sections import kinds, roofline
+
+        its = ledger(peak_flops_per_second=5e12, memory_bytes_per_second=6e9)
+        model = model_of({"context": made.context(), "ledgers": [its]})
+        self.assertRegex(
+            kinds.make(model).answers[0],
+            "conv 8[78] %, relu 1[23] %; the biggest call is c, backward_data, 4.00 ms",
+        )
+        said = roofline.make(model).answers[0]
+        self.assertIn("1500 GFLOP/s, 30 % of the measured peak of 5000", said)
+        self.assertRegex(said, "8[78] % of the time is in calls that stay below half")
+
     def test_rows_stand_under_the_peaks_that_were_measured_beside_them(self):
         from page.sections import roofline
 
@@ -153,6 +177,7 @@ class Others(unittest.TestCase):
         )
         self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
         self.assertIn("4.00", texts(its.tables[0])[0])
+        self.assertIn("the plan takes 4.00 MiB.", its.answers[0])
 
     def test_a_memory_of_no_bytes_has_no_chart(self):
         from page.sections import memory
@@ -193,57 +218,7 @@ class Others(unittest.TestCase):
         for said in ("glyphs", "adam", "accuracy 0.9700"):
             self.assertIn(said, its.notes[0])
         self.assertIn("--share=0.5", ours[0]["run"])
-
-
-class Versions(unittest.TestCase):
-    def section(self, before, after):
-        from page.sections import versions
-
-        def rows(factor):
-            return made.network(forward=100 * factor) + made.row(
-                made.key(what="layer", layer="l", algorithm="default"), 10 * factor
-            )
-
-        return versions.make(
-            model_of(made.document(rows(before)), made.document(rows(after)), names=["before.json", "after.json"])
-        )
-
-    def test_the_ratio_is_that_of_the_second_to_the_first_and_nothing_is_judged_here(self):
-        its = self.section(1, 1.1)
-        self.assertEqual({round(one["ratio"], 6) for one in values(its) if "row" in one}, {1.1})
-        self.assertEqual({row[2] for row in texts(its.charts[0].table)}, {"not judged"})
-        self.assertIn("after (0123456) against before (0123456): 4 rows, 4 not judged", its.notes[0])
-        self.assertIn("lamina_bench compare", its.notes[1])
-
-    def test_runs_of_different_threads_are_no_two_versions(self):
-        from page.sections import versions
-
-        one, two = (made.document(made.network(), {"threads": count}) for count in "12")
-        self.assertTrue(versions.make(model_of(one, two)).empty)
-        self.assertFalse(versions.make(model_of(one, one)).empty)
-
-    def test_what_a_file_says_of_two_versions_is_shown(self):
-        from page.sections import versions
-
-        one = {
-            "name": "net/x",
-            "key": made.key(),
-            "ratio": 1.2,
-            "low": 1.1,
-            "high": 1.3,
-            "verdict": "slower",
-            "first_seconds": 1,
-            "seconds": 1.2,
-            "reason": "kernel",
-        }
-        rows = texts(
-            versions.make(
-                model_of({"context": made.context(), "files": ["x/old.json", "x/new.json"], "comparisons": [one]})
-            )
-            .charts[0]
-            .table
-        )
-        self.assertEqual(rows[0], ["new against old", "net/x", "slower", "1.200", "1000", "1200", "kernel"])
+        self.assertIn("accuracy 0.9000, loss 0.3000 after 2 epochs, 5.00 s.", its.answers[0])
 
 
 if __name__ == "__main__":

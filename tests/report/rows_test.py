@@ -63,6 +63,52 @@ class Batches(unittest.TestCase):
         )
         self.assertEqual(threads.make(model).notes, ["resnet50, total, batch 16, Test CPU, Lamina eigen: Two."])
 
+    def test_a_sweep_of_many_networks_is_answered_in_a_sentence_for_each_question(self):
+        from page.sections import batches
+
+        rows, answers = [], []
+        for network, value in (("vgg16", 8), ("alexnet", None)):
+            rows += [row for batch in (1, 2) for row in made.row(made.key(network=network, batch=batch), 10 * batch)]
+            said = made.key(network=network)
+            del said["batch"]
+            common = {"network": network, "backend": "eigen", "key": said}
+            answers += [
+                common | {"what": "batch_flat", "text": "x"} | ({"value": value} if value else {}),
+                common | {"what": "odd_batches", "text": "Odd batches pay here: beside 16 ..."},
+            ]
+        its = batches.make(model_of(made.document(rows, answers=answers)))
+        self.assertEqual(
+            its.answers,
+            [
+                "A larger batch gains less than 5 % per image from batch: vgg16 8, alexnet none of those tried.",
+                "Odd batches beside 16: vgg16 pay, alexnet pay.",
+            ],
+        )
+
+    def test_all_networks_are_shown_as_shares_of_their_best(self):
+        from page.sections import batches
+
+        rows = [
+            row
+            for network, times in (("vgg16", (10, 16, 24)), ("alexnet", (4, 10, 16)))
+            for batch, ms in zip((1, 2, 4), times)
+            for row in made.row(made.key(network=network, batch=batch), ms, factors=[1] * 6)
+        ]
+        its = batches.make(model_of(made.document(rows)))
+        self.assertEqual([one.name for one in its.charts], ["batches", "gains"])
+        self.assertEqual(
+            {(one["series"], one["batch"]): round(one["share"], 6) for one in values(its, 1) if "batch" in one},
+            {
+                ("vgg16", 1): 60,
+                ("vgg16", 2): 75,
+                ("vgg16", 4): 100,
+                ("alexnet", 1): 100,
+                ("alexnet", 2): 80,
+                ("alexnet", 4): 100,
+            },
+        )
+        self.assertEqual(len(self.section().charts), 1)
+
     def test_odd_batches_that_gain_are_named(self):
         from page.sections import batches
 
@@ -131,6 +177,8 @@ class Networks(unittest.TestCase):
     def test_of_several_batches_the_published_one_is_shown(self):
         found = self.ours(made.network(forward=100), made.network(forward=10, batch=1))
         self.assertEqual([one["batch"] for one in found], [16])
+        found = self.ours(made.network(), made.network("vgg16", batch=8))  # which has no other
+        self.assertEqual({tuple(one["times"]): one["batch"] for one in found}, {("resnet50",): 16, ("vgg16",): 8})
 
     def test_another_batch_is_shown_for_sixteen_images(self):
         found = self.ours(made.row(made.key(batch=4), 10, factors=[1] * 6))
@@ -143,6 +191,67 @@ class Networks(unittest.TestCase):
         rows = made.row(made.key(differs={"image": "64"}), 1)
         self.assertEqual(self.ours(rows), [])
         self.assertNotIn("Test CPU", str(texts(tables.make(model_of(made.document(rows))).tables[0])))
+
+    def test_another_program_of_the_files_is_what_ours_is_compared_with(self):
+        from page.sections import networks
+
+        rows = made.network(forward=100)
+        alone = networks.make(model_of(made.document(rows))).data
+        self.assertEqual(alone["machines"][alone["reference"]]["label"], "Pascal Titan X, cuDNN 5.1.05")
+        its = networks.make(model_of(made.document(rows + made.network(forward=150, backend="torch-2.15.0"))))
+        self.assertEqual(its.data["machines"][its.data["reference"]]["label"], "Test CPU, PyTorch 2.15.0")
+        self.assertEqual([one.name for one in its.charts], ["speedups"])
+        self.assertIn("against PyTorch 2.15.0 ×1.50.", its.answers[1])
+
+    def test_programs_that_took_turns_are_compared_round_by_round(self):
+        from page.sections import networks
+
+        noise = (1, 3, 1, 2, 1, 1.5)  # of the rounds, the same for both sides
+        race = {
+            "date": "2026-01-01",
+            "commit": "abc",
+            "rows": [
+                {"key": made.key(backend=backend), "ms": [ms * one for one in noise]}
+                for backend, ms in (("eigen", 100), ("torch-2.15.0", 150))
+            ],
+        }
+        its = networks.make(model_of({"processor": "P", "races": [race]}))
+        ours, torch = its.data["machines"][:2]
+        rounds = ours["times"]["resnet50"]["total"]["rounds"]
+        ends = {other: [round(end, 9) for end in its.values()] for other, its in rounds.items()}
+        self.assertEqual(ends, {torch["id"]: [1.5] * 3})
+        self.assertIn("×1.50", its.answers[1])
+
+    def test_what_the_table_says_is_said_in_words(self):
+        from page.sections import networks
+
+        rows = made.row(made.key(), 1600, factors=[1] * 6) + made.row(made.key(network="alexnet"), 160, factors=[1] * 6)
+        its = networks.make(model_of(made.document(rows)))
+        self.assertIn("takes 10.0 ms (alexnet) to 100 ms (resnet50).", its.answers[0])
+        self.assertIn("the nearest published machine", its.answers[1])
+
+    def test_the_memory_of_the_plan_is_beside_its_time(self):
+        found = self.ours(made.row(made.key(), 10, plan_MiB=12.5))
+        self.assertEqual(found[0]["times"]["resnet50"]["total"]["MiB"], 12.5)
+
+    def test_each_published_pass_has_ours_of_one_run_beside_it(self):
+        from page.sections import tables
+
+        # Of two batches the one with the least total counts for all passes, though the other's forward is quicker.
+        rows = made.network(forward=100, factors=[1] * 6) + [
+            *made.row(made.key("forward", batch=8), 10, factors=[1] * 6),
+            *made.row(made.key("total", batch=8), 500, factors=[1] * 6),
+        ]
+        its = tables.make(model_of(made.document(rows)))
+        whole = its.folded[0]
+        line = next(row for row in texts(whole) if row[1] == "resnet50")
+        self.assertEqual(line[7:10], ["100", "200", "300"])
+        theirs = [float(text) for text in line[4:7]]
+        for text, one, ours in zip(line[10:13], theirs, (100, 200, 300)):
+            self.assertAlmostEqual(float(text.removeprefix("×")), one / ours, delta=0.006 * one / ours)
+        self.assertEqual(len(whole.head), len(line))
+        passes = [row[1] for row in texts(its.tables[0]) if row[0] == "resnet50"]
+        self.assertEqual(passes, ["forward", "backward", "total"])
 
     def test_sources_that_print_the_same_are_one_machine(self):
         from page import published

@@ -38,6 +38,15 @@ const CONFIG = (() => {
 })();
 
 const views = {};
+const lists = {};  // of each chart, those that a reader chooses from: {name, options}
+
+/// Of a chart's lists the first option that is about a network: its name is a word of it.
+const optionOf = (list, net) => list.options.find((option) => option.split(/[\s,:]+/).includes(net));
+const has = (name, net) => (lists[name] || []).some((list) => optionOf(list, net));
+const choose = (name, net) => {
+  for (const list of lists[name] || [])
+    if (optionOf(list, net)) views[name].signal(list.name, optionOf(list, net)).runAsync();
+};
 
 /// One chart. `ast`: expressions are interpreted, so that the page may forbid eval. `logLevel` 1: errors.
 const draw = async (name, spec) => {
@@ -53,6 +62,10 @@ const draw = async (name, spec) => {
       tooltip: {theme: "custom", disableDefaultStyle: false}
     });
     views[name] = view;
+    lists[name] = (spec.params || []).filter((one) => one.bind && one.bind.options).map((one) => ({
+      name: one.name,
+      options: one.bind.options
+    }));
     view.addEventListener("click", (event, item) => {
       if (item && item.datum && item.datum.run) copy(item.datum.run);
     });

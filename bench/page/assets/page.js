@@ -42,8 +42,8 @@ const say = (text) => {
   say.timer = setTimeout(() => said.classList.remove("shown"), 3500);
 };
 
-/// Copies a command. Where a file's page may not use the clipboard, the older way.
-const copy = async (text) => {
+/// Copies a text, and says so. Where a file's page may not use the clipboard, the older way.
+const copy = async (text, what = text) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
@@ -53,7 +53,7 @@ const copy = async (text) => {
     document.execCommand("copy");
     area.remove();
   }
-  say(`Copied: ${text}`);
+  say(`Copied: ${what}`);
 };
 
 document.addEventListener("click", (event) => {

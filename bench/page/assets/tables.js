@@ -1,4 +1,4 @@
-// Columns are sorted by a click on their head.
+// Columns are sorted by a click on their head, and tables are copied as Markdown.
 "use strict";
 
 const valueOf = (cell) => (cell.dataset.sort !== undefined ? Number(cell.dataset.sort) : cell.textContent.trim());
@@ -31,3 +31,29 @@ const makeSortable = (table) => {
 };
 
 document.querySelectorAll("table.sortable").forEach(makeSortable);
+
+/// As it is shown now, without the column of commands. What is small in a cell is in brackets.
+const markdownOf = (table) => {
+  const heads = [...table.tHead.rows[0].cells];
+  const columns = heads.map((_, i) => i).filter((i) => !heads[i].classList.contains("plain"));
+  const plain = (text) => text.trim().replace(/\s+/g, " ").replaceAll("|", "\\|");
+  const textOf = (cell) => {
+    const copied = cell.cloneNode(true), notes = [...copied.querySelectorAll("small")];
+    notes.forEach((note) => note.remove());
+    return [plain(copied.textContent), ...notes.map((note) => `(${plain(note.textContent)})`)].join(" ").trim();
+  };
+  const line = (cells) => `| ${cells.join(" | ")} |`;
+  return [
+    plain(table.caption.textContent), "", line(columns.map((i) => textOf(heads[i]))),
+    `|${columns.map((i) => (heads[i].classList.contains("number") ? "---:" : "---")).join("|")}|`,
+    ...[...table.tBodies[0].rows].map((row) => line(columns.map((i) => (row.cells[i] ? textOf(row.cells[i]) : "")))), ""
+  ].join("\n");
+};
+
+document.querySelectorAll(".scroll > table").forEach((table) => {
+  const name = () => table.caption.textContent.trim();
+  const button = make("button", {type: "button", className: "copy markdown"}, "copy as Markdown");
+  button.setAttribute("aria-label", "copy as Markdown: the table above");
+  button.addEventListener("click", () => copy(markdownOf(table), `${name()}, as Markdown`));
+  table.parentElement.after(button);
+});

@@ -1,9 +1,12 @@
 """The batch: time of an image against the number of images in a pass, and where memory ends."""
 
+import collections
+
 import altair
 
 from page import charts
 from page.parts import Cell, Chart, Head, Row, Table
+from page.sections import gains
 from page.text import between, digits, milliseconds, size
 
 
@@ -42,9 +45,12 @@ def make(model):
             table(swept),
         )
     ]
+    all_networks = gains.chart(swept)
+    section.charts += [all_networks] if all_networks else []
     answers = {key: model.answers_of(*key) for key in swept}
     section.notes = [flat(key, its) for key, its in swept.items() if not answers[key]]
     section.tables = [study(answers)] if any(answers.values()) else []
+    section.answers = short_study(answers) or section.notes
     return section
 
 
@@ -58,6 +64,39 @@ def study(answers):
         if one["what"] == what
     ]
     return Table("What the sweep answers", ["question", "network", "answer"], rows, numeric=99)
+
+
+SHORT = {
+    "batch_flat": ("A larger batch gains less than 5 % per image from batch", "none of those tried"),
+    "largest_batch": ("Largest batch that fits in memory", "none"),
+    "odd_batches": ("Odd batches beside 16", ""),
+}
+
+
+def short_study(answers):
+    """Each question with the answers of all networks in a sentence."""
+    found = []
+    for what, (head, without) in SHORT.items():
+        its = {key: one for key, said in answers.items() for one in said if one["what"] == what}
+        of = collections.Counter((network, part) for network, part, _ in its)
+        parts = {part for _, part, _ in its}
+        texts = []
+        for (network, part, who), one in its.items():
+            words = [network, part if len(parts) > 1 else "", f"({who})" if of[network, part] > 1 else ""]
+            words.append(f"{one['value']:.0f}" if one["value"] is not None else without or odd_word(one["text"]))
+            texts.append(" ".join(filter(None, words)))
+        if texts:
+            found.append(f"{head}: {', '.join(texts)}.")
+    return found
+
+
+def odd_word(text):
+    """In a word, what a sweep says of odd batches."""
+    words = {"Odd batches pay": "pay", "Odd batches do not": "cost", "Odd batches make": "alike or open"}
+    for begin, word in words.items():
+        if text.startswith(begin):
+            return word
+    return short({"value": None, "text": text})
 
 
 def short(answer):

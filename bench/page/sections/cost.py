@@ -3,7 +3,8 @@
 import altair
 
 from page import charts, cost
-from page.parts import Chart, Section
+from page.parts import Cell, Chart, Row, Section, Table
+from page.text import digits
 
 
 def make(model):
@@ -56,7 +57,42 @@ def make(model):
     ]
     if not section.data["energy"]:
         section.notes = [no_joules(model)]
+    rankings = cost.by_file(model)
+    measured = [what for what in whats if any(one.ours for one in found if one.what == what)]
+    measured.sort(key=lambda what: ("training pass" not in what, "inference" not in what))
+    section.tables = [cheapest(measured, rankings)] if measured else []
+    section.answers = [short(first, file, its, len(rankings) > 1) for file, its in rankings.items() if measured]
     return section
+
+
+def priced(ranking, what):
+    """The lines with a price, the cheapest first, each machine once."""
+    by_machine = {}
+    for line in ranking[what]:
+        if line[2] is not None:
+            by_machine.setdefault(line[0].machine, line)
+    return list(by_machine.values())
+
+
+def cheapest(whats, rankings):
+    """Of all that the files measured, the cheapest machine by the prices of each file."""
+    rows = [Row([what, *(winner(priced(its, what)) for its in rankings.values())]) for what in whats]
+    heads = [f"the cheapest by {file}" for file in rankings]
+    return Table("The cheapest machine, for each file of prices", ["what", *heads], rows, numeric=99)
+
+
+def winner(lines):
+    if not lines:
+        return Cell("no machine has a price", mark="tie")
+    first, *others = lines
+    next_one = f"; next: {others[0][0].who}, {digits(others[0][2] / first[2])} times as much" if others else ""
+    return Cell(first[0].who, first[2], f"{digits(first[2])} USD / {first[0].unit}{next_one}")
+
+
+def short(what, file, ranking, several):
+    its = winner(priced(ranking, what))
+    head = f"{what}, by {file}" if several else what
+    return f"{head}: the cheapest is {its.text} ({its.note})." if its.note else f"{head}: {its.text}."
 
 
 def no_joules(model):

@@ -47,6 +47,7 @@ def make(model):
             section.folded.append(table(one, calls, f"All calls of {one.title}"))
     section.folded_title = "All calls"
     section.notes = [adds_up(one) for one in ledgers if one["forward_seconds"]]
+    section.answers = [most(one) for one in ledgers]
     return section
 
 
@@ -70,6 +71,22 @@ def sums(ledger):
         kind = (call["op"], "forward" if call["pass"] == "forward" else "backward")
         found[kind] = found.get(kind, 0) + call["seconds"]
     return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def most(ledger):
+    """Its biggest kinds of layers, both passes together, and its biggest call."""
+    kinds = {}
+    for (kind, _), seconds in sums(ledger).items():
+        kinds[kind] = kinds.get(kind, 0) + seconds
+    shares = [
+        f"{kind} {100 * seconds / total(ledger):.0f} %"
+        for kind, seconds in sorted(kinds.items(), key=lambda one: -one[1])[:3]
+    ]
+    call = max(ledger["calls"], key=lambda call: call["seconds"])
+    return (
+        f"{ledger.title}: {', '.join(shares)}; the biggest call is {call['layers']}, {call['pass']}, "
+        f"{milliseconds(call['seconds'])} ms ({100 * call['seconds'] / total(ledger):.1f} %)."
+    )
 
 
 def records(ledgers):

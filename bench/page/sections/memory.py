@@ -4,7 +4,7 @@ import altair
 
 from page import again, charts
 from page.parts import Cell, Chart, Head, Row, Table
-from page.text import mebibytes
+from page.text import mebibytes, size
 
 PARTS = ("parameters", "state", "inputs", "arena", "prepared", "total")
 
@@ -25,6 +25,7 @@ def make(model):
     if not found:
         return section
     section.tables = [totals(found)]
+    section.answers = [in_words(one) for one in found if one["total"]]
     if points:
         section.charts = [
             Chart(
@@ -40,6 +41,16 @@ def make(model):
 
 def name_of(one):
     return f"{one.title}, {one.key.get('mode') or one.key.get('part', '')}"
+
+
+def in_words(one):
+    arena = f", of which the arena has {size(one['arena'])}" if one["arena"] else ""
+    largest = (
+        f"; the largest batch within {size(one['limit_bytes'])} is {one['largest_batch']:.0f}"
+        if one["largest_batch"] and one["limit_bytes"]
+        else ""
+    )
+    return f"{name_of(one)}: the plan takes {size(one['total'])}{arena}{largest}."
 
 
 def used(found):

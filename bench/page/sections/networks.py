@@ -1,14 +1,21 @@
 """The table of cnn-benchmarks: the published machines beside ours, and the speed-up against any of them."""
 
-from page import published
-from page.parts import Section
-from page.text import between, digits
+import itertools
+import math
+from statistics import geometric_mean
+
+import altair
+
+import intervals
+from page import charts, published
+from page.parts import Chart, Section
+from page.text import digits
 
 PASSES = (*published.PASSES, "inference")
 
 
 def make(model):
-    ours = shown(model)
+    ours, timings = shown(model)
     known = published.networks()
     networks = [net for net in known if any(net in its["times"] for its in ours)]
     networks += [net for net in known if net not in networks]
@@ -19,6 +26,7 @@ def make(model):
             "label": one.label,
             "source": one.source,
             "ours": False,
+            "measured": False,
             "batch": published.BATCH,
             "times": {net: {part: {"ms": ms} for part, ms in parts.items()} for net, parts in one.milliseconds.items()},
         }
@@ -26,6 +34,7 @@ def make(model):
     ]
     for number, machine in enumerate(machines):
         machine["id"] = number
+    add_rounds(timings)
     measured = [net for net in networks if any(net in its["times"] for its in ours)]
     first = "resnet50" if "resnet50" in (measured or networks) else (measured or networks)[0]
     lead = (
@@ -38,6 +47,8 @@ def make(model):
         "Networks, beside the published machines",
         lead,
         short="Networks",
+        charts=[speedups(ours[0])] if ours else [],
+        answers=[said for one in sorted(ours, key=count) if one["ours"] for said in answers(one, machines)],
         template="networks.html",
         fill="" if ours else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
         data={
@@ -52,21 +63,52 @@ def make(model):
 
 
 def shown(model):
-    """Ours by machine and program. Of a run with several batches the published one; else each batch by itself."""
-    rows = [one for one in model.of("net") if one.key["part"] in PASSES and one.seconds and not one.size]
-    published_batch = {(one.origin, one.who) for one in rows if one.key["batch"] == published.BATCH}
-    found = {}
+    """Ours by machine and program, and the rows that are shown. Of a network with several batches the published one is;
+    else each by itself."""
+    rows = [
+        one
+        for one in model.of("net")
+        if one.key["part"] in PASSES and one.seconds and not one.size and not sweeps_threads(one)
+    ]
+    published_batch = {whose(one) for one in rows if one.key["batch"] == published.BATCH}
+    found, timings = {}, []
     for one in rows:
         batch = one.key["batch"]
-        if (one.origin, one.who) in published_batch and batch != published.BATCH or sweeps_threads(one):
+        if whose(one) in published_batch and batch != published.BATCH:
             continue
         label = one.who + (f", batch {batch}" if batch != published.BATCH else "")
         machine = found.setdefault(
             (label, one.origin.source.number),
-            {"label": label, "source": one.origin.source.name, "ours": one.is_lamina, "batch": batch, "times": {}},
+            {
+                "label": label,
+                "program": label.removeprefix(one.origin.machine(one.key["backend"]) + one.origin.suffix + ", "),
+                "source": one.origin.source.name,
+                "ours": one.is_lamina,
+                "measured": True,
+                "batch": batch,
+                "times": {},
+            },
         )
         machine["times"].setdefault(one.key["network"], {})[one.key["part"]] = time_of(one)
-    return list(found.values())
+        timings.append((machine, one))
+    return list(found.values()), timings
+
+
+def add_rounds(timings):
+    """Of rows that were measured in turns: by how much the other took longer, round by round, by the other's id."""
+    together = {}
+    for machine, one in timings:
+        if one.origin.in_turns:
+            together.setdefault((one.origin, one.key["network"], one.key["part"]), []).append((machine, one))
+    for (_, network, part), its in together.items():
+        for (machine, one), (other, beside) in itertools.permutations(its, 2):
+            if len(one.seconds) == len(beside.seconds) and one.key["batch"] == beside.key["batch"]:
+                ratio = intervals.of_ratio(one.seconds, beside.seconds)
+                machine["times"][network][part].setdefault("rounds", {})[other["id"]] = ratio._asdict()
+
+
+def whose(timing):
+    return timing.origin, timing.who, timing.key["network"]
 
 
 def sweeps_threads(timing):
@@ -84,21 +126,127 @@ def time_of(timing):
         "run": timing.command,
         "name": timing.name,
         "grade": timing.grade,
-        "text": f"{digits(scale * its.middle)}",
-        "between": between(its, scale),
+        "MiB": timing.counters.get("plan_MiB"),
     }
 
 
+def count(machine):
+    """Those with the most networks come first."""
+    return -len(machine["times"])
+
+
+def answers(mine, machines):
+    """Of a row of ours: its range, its speed-up over the other programs of its file, the nearest published machine."""
+    times = totals(mine)
+    if not times:
+        return []
+    least, most = (end(times, key=times.get) for end in (min, max))
+    spans = f"{spell(least, times)} to {spell(most, times)}" if least != most else spell(least, times)
+    said = [f"{mine['label']}: a training pass over an image takes {spans}."]
+    ratios = {one["id"]: speed(mine, one) for one in machines if one is not mine}
+    beside = [one for one in machines if is_peer(one, mine) and ratios[one["id"]]]
+    if beside:
+        peers = ", ".join(f"{one['program']} ×{span(ratios[one['id']])}" for one in beside)
+        said.append(f"{mine['label']}, speed-up of total, mean of the networks and range: against {peers}.")
+    whole = [one for one in machines if not one["measured"] and len(ratios[one["id"]]) == len(times)]
+    if whole:
+        near = min(whole, key=lambda one: abs(math.log(geometric_mean(ratios[one["id"]]))))
+        said.append(
+            f"{mine['label']}: the nearest published machine in total time is {near['label']} "
+            f"(×{digits(geometric_mean(ratios[near['id']]))})."
+        )
+    return said
+
+
+def is_peer(one, mine):
+    return one["measured"] and not one["ours"] and one["source"] == mine["source"]
+
+
+def span(ratios):
+    """Their mean, and where they are several from the least to the most."""
+    middle = digits(geometric_mean(ratios))
+    return middle if len(ratios) == 1 else f"{middle} ({digits(min(ratios))} to {digits(max(ratios))})"
+
+
+def totals(machine):
+    return {net: parts["total"]["ms"] for net, parts in machine["times"].items() if "total" in parts}
+
+
+def speed(mine, other):
+    """How many times as fast, network by network: by the rounds in which both took turns, or else by the medians."""
+    ours, theirs = totals(mine), totals(other)
+    rounds = {net: mine["times"][net]["total"].get("rounds", {}).get(other["id"]) for net in ours}
+    return [rounds[net]["middle"] if rounds[net] else theirs[net] / ours[net] for net in ours if net in theirs]
+
+
+def spell(network, times):
+    return f"{digits(times[network] / published.BATCH)} ms ({network})"
+
+
 def reference(machines, network):
-    """The published machine that most people know: the Pascal Titan X's newest, where it has the network."""
+    """Another program of the files; else the published machine that most people know: the Pascal Titan X's newest,
+    where it has the network."""
+    for one in machines:
+        if one["measured"] and not one["ours"] and network in one["times"]:
+            return one["id"]
     for one in machines:
         if not one["ours"] and one["label"] == "Pascal Titan X, cuDNN 5.1.05" and network in one["times"]:
             return one["id"]
     return machines[0]["id"]
 
 
+def speedups(first):
+    """Its data come from the page's script, as the row is chosen. Until then it has one point: without any a legend has
+    no size."""
+    drawing = charts.Drawing()
+    point = {"network": next(iter(first["times"])), "series": first["label"], "ratio": 1, "low": 1, "high": 1}
+    drawing.records["speedups"] = [point]
+    series = charts.series(name="speedups_series")
+    lit = charts.chosen(series)
+    x = altair.X(
+        "ratio:Q",
+        title="times as fast",
+        scale=altair.Scale(type="log", nice=False, padding=16),
+        axis=altair.Axis(format="~g", tickCount=8),
+    )
+    y = altair.Y("network:N", title=None, sort=None)
+    offset, color = altair.YOffset("series:N"), altair.Color("series:N", title=None)
+    base = altair.Chart(altair.NamedData(name="speedups"))
+    equal = altair.Chart(drawing.data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3]).encode(x="ratio:Q")
+    # An axis of one number alone would have no length.
+    room = altair.Chart(drawing.data([{"ratio": 0.9}, {"ratio": 1.1}])).mark_point(opacity=0, aria=False)
+    bars = base.mark_rule(strokeWidth=2).encode(
+        x=altair.X("low:Q"), x2="high:Q", y=y, yOffset=offset, color=color, opacity=lit
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1, cursor="pointer").encode(
+        x=x,
+        y=y,
+        yOffset=offset,
+        color=color,
+        opacity=lit,
+        tooltip=[
+            altair.Tooltip("series:N", title="machine"),
+            "network:N",
+            altair.Tooltip("ratio:Q", title="times as fast", format=".4~g"),
+            altair.Tooltip("low:Q", title="from", format=".4~g"),
+            altair.Tooltip("high:Q", title="to", format=".4~g"),
+            altair.Tooltip("ms:Q", title="its ms", format=".4~g"),
+            altair.Tooltip("base:Q", title="ms of the chosen row", format=".4~g"),
+        ],
+    )
+    whole = altair.layer(room.encode(x="ratio:Q"), equal, bars, dots).add_params(series)
+    whole = whole.properties(width="container", height=120)
+    return Chart(
+        "speedups",
+        "All networks that were measured",
+        "Right of the dashed line is faster than the chosen row. Bars: of programs that took turns, the interval of "
+        "the rounds' ratios; else the least and the most that the intervals of both times allow.",
+        drawing.spec(whole, "How many times as fast each measured program is as the chosen row, by network."),
+    )
+
+
 def static(machines, networks):
-    """What stands in the table before its script has run: totals, fastest machine first by its geometric place."""
+    """What stands in the table before its script has run: totals, by their mean."""
 
     def place(machine):
         times = [parts["total"]["ms"] for parts in machine["times"].values() if "total" in parts]

@@ -36,9 +36,27 @@ def make(model):
             table([one for one in found if not one["ledger"]]),
         )
     ]
+    section.answers = [whole(one) for one in found if one["peak"]]
     without = [one["of"] for one in found if not one["memory"]]
     section.notes = [f"{of}: the rate of the memory is not in its file, so it has no slope." for of in without]
     return section
+
+
+def whole(its):
+    """All points together, and how many stay below half of their roof."""
+    seconds = sum(one["ms"] for one in its["points"]) / 1e3
+    rate = sum(one["gflops"] * one["ms"] / 1e3 for one in its["points"]) / seconds
+    peak = 1e-9 * its["peak"]
+    text = f"{its['of']}: {digits(rate)} GFLOP/s, {100 * rate / peak:.0f} % of the measured peak of {digits(peak)}"
+    if its["memory"]:
+        low = [one for one in its["points"] if one["gflops"] < ceiling(its, one["intensity"]) / 2]
+        share = sum(one["ms"] for one in low) / 1e3 / seconds
+        text += f"; {100 * share:.0f} % of the time is in calls that stay below half of their roof"
+    return f"{text}."
+
+
+def ceiling(its, intensity):
+    return min(its["peak"], its["memory"] * intensity) / 1e9
 
 
 def of_ledger(ledger):
@@ -68,7 +86,7 @@ def of_rows(model):
     """Layer rows by the backend's own choice, or by whatever algorithm was the fastest."""
     fastest = {}
     for one in model.of("layer"):
-        if one.seconds and one.counters.get("flops_per_second") and one.counters.get("bytes_per_second"):
+        if one.seconds and one.counters.get("flops") and one.counters.get("bytes"):
             of = (
                 f"rows of {one.key['network']}, batch {one.key['batch']}, {one.who}",
                 one.key["layer"],
@@ -88,8 +106,8 @@ def of_rows(model):
                 layer,
                 part,
                 one.algorithm,
-                one.counters["flops_per_second"] * seconds,
-                one.counters["bytes_per_second"] * seconds,
+                one.counters["flops"],
+                one.counters["bytes"],
                 seconds,
                 one.command,
             )
@@ -140,9 +158,9 @@ def roof(its):
     peak = 1e-9 * its["peak"]
     if not its["memory"]:
         return [{"intensity": least / 2, "gflops": peak}, {"intensity": most * 2, "gflops": peak}]
-    ridge, memory = its["peak"] / its["memory"], 1e-9 * its["memory"]
+    ridge = its["peak"] / its["memory"]
     return [
-        {"intensity": intensity, "gflops": min(peak, memory * intensity)}
+        {"intensity": intensity, "gflops": ceiling(its, intensity)}
         for intensity in sorted({min(least, ridge) / 2, ridge, max(most, ridge) * 2})
     ]
 

@@ -37,6 +37,7 @@ def make(model):
         one = next(iter(its.values()))
         said = model.answers_of(one.key["network"], one.key["part"], one.who, threads=True)
         section.notes.append(f"{', '.join(key)}: {' '.join(one['text'] for one in said)}" if said else best(key, its))
+    section.answers = list(section.notes)
     return section
 
 

@@ -4,6 +4,7 @@ import altair
 
 from page import charts, published, training_command
 from page.parts import Cell, Chart, Head, Row, Table
+from page.sections import turns
 from page.text import digits
 
 
@@ -24,7 +25,10 @@ def make(model):
     if not found:
         return section
     section.charts = [Chart("training", "Accuracy and loss", "Validation is dashed.", drawn(found), table(found))]
-    section.notes = [note(one) for one in found]
+    section.notes = [note(one) for one in found if not one.origin.in_turns]
+    in_turns = turns.pairs(model.trainings)
+    section.tables = [turns.table(in_turns)] if in_turns else []
+    section.answers = turns.answers(in_turns) + [last(one) for one in found if not one.origin.in_turns]
     section.notes += [ended(one) for one in bands({its.key["network"] for its in found}) if one["last"]]
     return section
 
@@ -34,6 +38,21 @@ def ended(one):
         f"Published, {one['workload']}, after {one['epoch']} epochs: "
         f"{'validation accuracy' if one['what'] == 'accuracy' else 'loss'} {one['low']:.4f} to {one['high']:.4f} "
         f"in {one['runs']} runs."
+    )
+
+
+def last(one):
+    """Where a training ended, and how long it took."""
+    epochs = one["epochs"]
+    known = [
+        f"{what} {epochs[-1][name]:.4f}"
+        for name, what in (("validation_accuracy", "validation accuracy"), ("accuracy", "accuracy"), ("loss", "loss"))
+        if epochs[-1][name] is not None
+    ]
+    seconds = sum(epoch["seconds"] for epoch in epochs)
+    return (
+        f"{one.key['network']}, {one.who}: {', '.join(known)} after {len(epochs)} epoch{'s' * (len(epochs) > 1)}, "
+        f"{digits(seconds)} s."
     )
 
 
@@ -121,7 +140,12 @@ def drawn(found):
     )
     series = charts.series(name="training_series")
     lit = charts.chosen(series)
-    x = altair.X("x:Q", title="epoch, or seconds of training", scale=altair.Scale(zero=False, nice=False, padding=12))
+    x = altair.X(
+        "x:Q",
+        title="epoch, or seconds of training",
+        scale=altair.Scale(zero=False, nice=False, padding=12),
+        axis=altair.Axis(format="~g", tickCount=8),
+    )
     y = altair.Y("value:Q", title="accuracy, or loss", scale=altair.Scale(zero=False, nice=False, padding=12))
     color = altair.Color("series:N", title=None)
     tip = [

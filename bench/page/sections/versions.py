@@ -38,6 +38,9 @@ def make(model):
         Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))
     ]
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
+    section.answers = [
+        verdicts(pair, its) for pair, its in by_pair(found).items() if its[0].verdict != UNJUDGED
+    ]
     if any(one.verdict == UNJUDGED for one in found):
         section.notes.append(
             "Ratios of medians that nothing has judged yet: lamina_bench compare FIRST SECOND "
@@ -67,6 +70,17 @@ def counted(pair, its):
         + ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         + "."
     )
+
+
+def verdicts(pair, its):
+    """The counts, with the greatest changes that were found."""
+    text = counted(pair, its).removesuffix(".")
+    for verdict, end, greatest in (("slower", max, "slowdown"), ("faster", min, "gain")):
+        changed = [one for one in its if one.verdict == verdict]
+        if changed:
+            one = end(changed, key=lambda one: one.ratio)
+            text += f"; the greatest {greatest}: {one.name}, {one.ratio:.3f} times"
+    return f"{text}."
 
 
 def across(model):
@@ -99,7 +113,7 @@ def pair(first, other, shared):
         before, after = (its[name].interval.middle for its in (first, other))
         found.append(
             Comparison(
-                None,
+                other[name].origin,
                 name,
                 first[name].key,
                 UNJUDGED,
@@ -118,7 +132,7 @@ def label(origin):
 
 
 def command(one):
-    return again.line("bench/race/versions", "--programs=BEFORE,AFTER", f"--benchmark_filter={again.exactly(one.name)}")
+    return again.versions_command(one.name, one.key, one.origin.context)
 
 
 def drawn(found):
