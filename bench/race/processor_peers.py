@@ -76,12 +76,12 @@ def brought(folder, program):
     return path if os.access(path, os.X_OK) else None
 
 
-def interpreters(arguments, program):
-    """Those of one program. PyTorch's may be named; else the one that was brought counts, then the usual ones. Throws
-    pythons.NoTorch, NoPeer."""
+def interpreters(arguments, program, modules="torch"):
+    """Those of one program. PyTorch's, which can import `modules`, may be named; else the one that was brought counts,
+    then the usual ones. Throws pythons.NoTorch, NoPeer."""
     python = brought(arguments.peers_folder, program)
     if program == "torch":
-        return pythons.find(arguments.python or ([python] if python else ()))
+        return pythons.find(arguments.python or ([python] if python else ()), modules)
     if python is None:
         raise NoPeer(f"no {program} in {arguments.peers_folder}: bench/get-peers {program} brings it")
     return [python]

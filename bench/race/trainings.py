@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 
+import processor_peers
 import pythons
 import race
 import rows
@@ -58,14 +59,15 @@ class Team:
         full = [*command[:2], self.workload, self.folder, str(self.facts["batch"]), str(self.arguments.threads),
                 *command[2:]]
         if not self.arguments.on_device:
-            self.add(self.start(name, full), name, name.replace(" ", "-"))
+            passive = processor_peers.PASSIVE if self.arguments.passive else {}
+            self.add(self.start(name, full, passive), name, name.replace(" ", "-"))
             return
         full.append("cpu" if self.arguments.device == "rehearsal" else f"cuda:{self.arguments.device_number}")
         self.add(self.start(name, full), name.partition(" ")[0], name.replace(" ", "-"), name)
 
-    def start(self, name, command):
+    def start(self, name, command, environment=()):
         worker = workers.Worker(name, command, self.arguments.threads,
-                                self.arguments.patience if self.arguments.on_device else None)
+                                self.arguments.patience if self.arguments.on_device else None, environment=environment)
         self.workers.append(worker)
         return worker
 
@@ -101,7 +103,7 @@ class Team:
 def peers_of(arguments):
     """(name, command without workload and files) of each peer. Throws NoTorch."""
     found = []
-    pytorchs = pythons.find(arguments.python, "torch, numpy")
+    pytorchs = processor_peers.interpreters(arguments, "torch", "torch, numpy")
     for python in pytorchs:
         version = "" if len(pytorchs) == 1 else "-" + pythons.version(python).split("+")[0]
         found += [(f"torch{version} {variant}", [python, os.path.join(HERE, "peers/torch_training.py"), variant])
@@ -125,7 +127,7 @@ def rows_of(team, subject, samples):
 
 def run(arguments, file, device=None):
     """Races every workload; the file is written anew after each. Returns the lines of the table. `device`: the GPU."""
-    context = rows.context("compare", threads=arguments.threads, peers={})
+    context = rows.context("compare", threads=arguments.threads, passive=arguments.passive, peers={})
     if device is not None:
         context |= {"gpu": device.facts, "no_readings": device.reason}
     found, lines, failures = [], [], []

@@ -22,10 +22,10 @@ if words[0] == "serve":
     config = json.loads(words[1])
     name = "lamina/" + config["backend"] if "device" in config else "lamina"
 else:
-    name = words[5]
-    seconds *= {"eager": 2, "compiled": 4}[name]
+    name = words[5] if len(words) > 5 else "keras"
+    seconds *= {"eager": 2, "compiled": 4, "keras": 8}[name]
 with open(os.environ["FAKE_LOG"], "a") as log:
-    log.write(json.dumps([name, words]) + "\\n")
+    log.write(json.dumps([name, words, os.environ.get("OMP_WAIT_POLICY"), sys.argv[0]]) + "\\n")
 if name == os.environ.get("FAKE_FAILS") == "compiled":
     print(json.dumps({"error": "no compiler"}), flush=True)
     sys.exit(1)
@@ -46,15 +46,20 @@ for line in sys.stdin:
 
 
 class Trainings(unittest.TestCase):
-    def run_race(self, *words, fails=""):
+    def run_race(self, *words, fails="", brought=False):
         """Exit status, what was printed, the file, and the log of the children."""
         with tempfile.TemporaryDirectory() as folder:
             child, out, log = (os.path.join(folder, name) for name in ("child", "out.json", "log"))
             with open(child, "w") as file:
                 file.write(f"#!{sys.executable}\n{CHILD}")
             os.chmod(child, 0o755)
+            os.makedirs(os.path.join(folder, "torch"))
+            os.link(child, os.path.join(folder, "torch/python"))
+            if "--keras" in words:
+                words = [child if word == "CHILD" else word for word in words]
+            python = ["--peers_folder", folder] if brought else ["--python", child]
             done = subprocess.run(
-                [sys.executable, "-B", COMPARE, "--program", child, "--python", child, "--samples", "2", "--retries", "0",
+                [sys.executable, "-B", COMPARE, "--program", child, *python, "--samples", "2", "--retries", "0",
                  "--share", "0.5", "--out", out, *words], capture_output=True, text=True, check=False,
                 env=os.environ | {"FAKE_SECONDS": "0.5", "FAKE_LOG": log, "FAKE_FAILS": fails})
             result = None
@@ -63,6 +68,18 @@ class Trainings(unittest.TestCase):
                     result = json.load(file)
             with open(log) as file:
                 return done, result, [json.loads(line) for line in file]
+
+    def test_the_pytorch_that_was_brought_races_with_keras_and_sleeps_where_that_is_asked(self):
+        done, result, log = self.run_race("--trainings", "imdb_bilstm", "--keras", "CHILD", "--passive", brought=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        started = {line[0]: line[2:] for line in log if len(line) == 4}
+        self.assertEqual(set(started), {"lamina", "eager", "compiled", "keras"})
+        self.assertEqual({name: policy for name, (policy, _) in started.items()},
+                         {"lamina": None, "eager": "passive", "compiled": "passive", "keras": "passive"})
+        self.assertTrue(started["eager"][1].endswith("torch/python"), started["eager"])
+        self.assertTrue(result["context"]["passive"])
+        ratios = {line["peer"]: line["ratio"] for line in result["comparison"] if line["pass"] == "epoch"}
+        self.assertEqual(ratios["keras"], 0.125)
 
     def test_all_sides_train_the_same_epochs_in_turns_and_are_judged_by_both_clocks(self):
         done, result, log = self.run_race("--trainings", "mnist_mlp,lstm_text")
@@ -77,7 +94,7 @@ class Trainings(unittest.TestCase):
         config = json.loads(log[0][1][1])
         self.assertEqual((config["training"], config["share"], config["epochs"]), ("mnist_mlp", 0.5, 3))
         self.assertEqual(log[1][1][1:], ["mnist_mlp", config["files"], "32", str(config["threads"]), "eager"])
-        order = [name[0] for name, what in log if what == "pass epoch nchw"]
+        order = [name[0] for name, what, *_ in log if what == "pass epoch nchw"]
         self.assertEqual("".join(order), 2 * ("lec" + "lec" + "cel"))
         self.assertFalse(os.path.exists(config["files"]))
         row = result["benchmarks"][0]
@@ -104,7 +121,7 @@ class Trainings(unittest.TestCase):
         self.assertEqual([(line["lamina"], line["pass"], line["peer"], line["peer_variant"], line["ratio"])
                           for line in result["comparison"]],
                          [(f"lamina/{backend}", "epoch", "torch", "eager", 0.5) for backend in ("cuda-host", "cuda")])
-        started = [words for name, words in log if isinstance(words, list)]
+        started = [words for name, words, *_ in log if isinstance(words, list)]
         first, second = (json.loads(words[1]) for words in started[:2])
         self.assertEqual((first["backend"], second["backend"], first["device"]), ("cuda-host", "cuda", 0))
         self.assertIn("files", first)
