@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -68,6 +69,14 @@ TrainerOptions checked(TrainerOptions given) {
   return given;
 }
 
+/// A checkpoint that cannot be written would end a run after its first epoch.
+void check_folder(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path folder = checkpoint.parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder))
+    throw FileError("Trainer: checkpoint " + checkpoint.string() + ": there is no folder " + folder.string() +
+                    "; make it first");
+}
+
 /// A last batch that is not full has rows of zeros, which would change a batch norm's statistics.
 void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
   if (loader.samples() % batch == 0) return;
@@ -87,8 +96,24 @@ std::uint64_t fingerprint(const Schedule& rate) {
   return hash(bits);
 }
 
+/// A number that differs between two sources, unless they agree in up to eight samples from the first to the last.
+std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
+  constexpr std::int64_t most = 8;
+  std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // of x, then the label
+  std::string bytes;
+  const std::int64_t count = std::min(source.count(), most);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t sample = count == 1 ? 0 : i * (source.count() - 1) / (count - 1);
+    source.write(sample, {.seed = seed, .epoch = 0}, std::span(values).first(values.size() - 1), values.back());
+    for (const float value : values) bytes += std::to_string(std::bit_cast<std::uint32_t>(value)) + ' ';
+    bytes = std::to_string(hash(bytes)) + ' ';
+  }
+  return hash(bytes);
+}
+
 /// What must be the same in a run that goes on from a checkpoint. Calls the schedule up to 2^40.
-std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, int batch) {
+std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, const Source& source,
+                     int batch) {
   std::string nodes;
   for (const Node& node : plan.graph().nodes()) {
     nodes += node.name + ' ' + to_string(node.op) + ' ' + to_string(node.shape);
@@ -99,8 +124,8 @@ std::string describe(const Plan& plan, const TrainerOptions& options, const Load
   text << "graph " << hash(nodes) << " of " << plan.graph().parameter_count() << " parameters in "
        << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << " by learning rates "
        << fingerprint(options.learning_rate) << ", norm up to " << options.clip_norm << ", batch " << batch << " x "
-       << options.accumulate << " of " << loader.samples() << " samples, "
-       << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
+       << options.accumulate << " of " << loader.samples() << " samples of data " << fingerprint(source, options.seed)
+       << ", " << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
   if (options.plan.table_updates == TableUpdates::lazy) text << ", lazy updates of tables";
   return text.str();
 }
@@ -148,7 +173,8 @@ struct Trainer::Body {
     check_last_batch(plan.graph(), loader, feed.batch());
     fill_parameters(plan, options);
     if (!options.checkpoint.empty()) {
-      description = describe(plan, options, loader, feed.batch());
+      check_folder(options.checkpoint);
+      description = describe(plan, options, loader, source, feed.batch());
       if (std::filesystem::exists(options.checkpoint)) resume();
     }
     if (options.validation == nullptr) return;

@@ -322,6 +322,32 @@ TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and chang
   CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
 }
 
+TEST_CASE("a checkpoint of as many samples of other data is of another run") {
+  const auto backend = make_backend("eigen");
+  const Folder folder;
+  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+  const auto source = [](std::uint64_t seed, const ImageOptions& how = {}) {
+    return image_source(Glyphs(Glyphs::mnist()).draw(16, seed), how);
+  };
+  const auto first = source(1);
+  Trainer(small_network(8), *backend, *first, options).train(1);
+  CHECK(Trainer(small_network(8), *backend, *source(1), options).resumed());
+  for (const auto& other : {source(2), source(1, {.scale = 1}), source(1, {.flip = true})})
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *other, options), UsageError);
+  const auto one = digits(1, 1);
+  const TrainerOptions of_one{.checkpoint = folder / "one.safetensors"};
+  Trainer(small_network(1), *backend, *one, of_one).train(1);
+  CHECK(Trainer(small_network(1), *backend, *one, of_one).resumed());
+}
+
+TEST_CASE("a checkpoint in a folder that is not there is an error before the first epoch") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, {.checkpoint = folder / "none/run.safetensors"}),
+                  FileError);
+}
+
 TEST_CASE("initialisers are Keras', or those that are named") {
   const auto backend = make_backend("eigen");
   const auto source = digits(8, 1);

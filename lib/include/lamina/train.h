@@ -91,8 +91,8 @@ struct TrainerOptions {
 class LAMINA_API Trainer {
  public:
   /// Source and backend must outlive it. Throws UsageError (a graph of another form, a source that does not fit it,
-  /// options out of range, batch norm with a last batch that is not full, a checkpoint of another run, an unknown
-  /// initialiser), FileError (a checkpoint that cannot be read), and what Plan throws.
+  /// options out of range, batch norm with a last batch that is not full, a checkpoint of another run or data, an
+  /// unknown initialiser), FileError (a checkpoint that cannot be read, or has no folder), and what Plan throws.
   Trainer(const Graph&, Backend&, const Source& train, TrainerOptions = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
