@@ -1,15 +1,19 @@
 // Trains a workload in f64 on its synthetic set, without dropout, and writes down what another program needs to do the
 // same: initial parameters, batches, and the loss of each step.
-// usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR SHARE OUT
-// OUT gets "initial.<parameter>", "final.<parameter>", "x" and "labels" of all steps, "losses", and "rate" of each
-// step.
+// usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR BATCH SHARE OPTIMISER OUT
+// BATCH 0 is the workload's. OPTIMISER is "own", the workload's with its learning rates, or a name of optimiser_names()
+// with numbers in place of its own, and of the inverse-time learning rate:
+// sgd,momentum=0.9,nesterov=1,rate=0.1,decay=0.02 OUT gets "initial.<parameter>", "final.<parameter>", "x" and "labels"
+// of all steps, "losses", and "rate" of each step.
 
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "lamina/lamina.h"
@@ -18,15 +22,67 @@ namespace {
 
 struct Enough {};
 
+/// What is asked for on the command line.
+struct Wanted {
+  std::string workload, optimiser;
+  int steps, width_divisor, batch;
+  double share;
+};
+
 void keep_parameters(lamina::TensorFile& file, const std::string& prefix, const lamina::Plan& plan) {
   for (auto& [name, tensor] : lamina::save_weights(plan)) file[prefix + name] = std::move(tensor);
 }
 
-lamina::TensorFile run(const std::string& name, int steps, int width_divisor, double share) {
-  const lamina::Workload& workload = lamina::workload(name);
+/// Sets a number of an optimiser by its name; false where it has none of the name.
+struct SetNumber {
+  const std::string& name;
+  double value;
+
+  template <class Optimiser>
+  bool operator()(Optimiser& its) const {
+    if constexpr (requires { its.momentum; }) {
+      if (name == "momentum") return its.momentum = value, true;
+      if (name == "nesterov") return its.nesterov = value != 0, true;
+    }
+    if constexpr (requires { its.weight_decay; })
+      if (name == "weight_decay") return its.weight_decay = value, true;
+    return false;
+  }
+};
+
+void set_optimiser(lamina::TrainerOptions& options, const std::string& text) {
+  if (text == "own") return;
+  std::istringstream words(text);
+  std::string word;
+  std::getline(words, word, ',');
+  lamina::NamedOptimiser found = lamina::named_optimiser(word);
+  double decay = 0;
+  while (std::getline(words, word, ',')) {
+    const std::string name = word.substr(0, word.find('='));
+    const double value = std::stod(word.substr(name.size() + 1));
+    if (name == "rate") {
+      found.learning_rate = value;
+    } else if (name == "decay") {
+      decay = value;
+    } else if (!std::visit(SetNumber{name, value}, found.optimiser)) {
+      throw lamina::UsageError(lamina::to_string(found.optimiser) + " has no number " + name);
+    }
+  }
+  options.optimiser = found.optimiser;
+  options.learning_rate = lamina::inverse_time(found.learning_rate, decay);
+}
+
+lamina::TensorFile run(const Wanted& wanted) {
+  const int steps = wanted.steps;
   lamina::PreparedWorkload ready =
-      lamina::prepare(workload, {.share = share, .width_divisor = width_divisor, .dropout = false, .seed = 1});
+      lamina::prepare(lamina::workload(wanted.workload), {.share = wanted.share,
+                                                          .width_divisor = wanted.width_divisor,
+                                                          .batch = wanted.batch,
+                                                          .dropout = false,
+                                                          .seed = 1});
   const auto backend = lamina::make_backend("eigen");
+  const int batch_size = ready.graph.node("labels").shape.n;
+  set_optimiser(ready.options, wanted.optimiser);
   ready.options.plan.dtype = lamina::DType::f64;
   ready.options.validation = nullptr;
   ready.options.after_batch = [&](const lamina::Progress& at) {
@@ -37,7 +93,7 @@ lamina::TensorFile run(const std::string& name, int steps, int width_divisor, do
   keep_parameters(file, "initial.", trainer.plan());
 
   lamina::Loader loader(*ready.training,
-                        {.batch = workload.batch, .drop_last = true, .seed = ready.options.seed, .threads = 0});
+                        {.batch = batch_size, .drop_last = true, .seed = ready.options.seed, .threads = 0});
   lamina::HostTensor x, labels, rates;
   rates.dtype = lamina::DType::f64;
   loader.start(0);
@@ -49,8 +105,8 @@ lamina::TensorFile run(const std::string& name, int steps, int width_divisor, do
     rates.values.push_back(ready.options.learning_rate(static_cast<std::uint64_t>(step)));
   }
   const lamina::Shape sample = ready.training->shape();
-  x.extents = {steps, workload.batch, sample.c, sample.h, sample.w};
-  labels.extents = {steps, workload.batch};
+  x.extents = {steps, batch_size, sample.c, sample.h, sample.w};
+  labels.extents = {steps, batch_size};
   rates.extents = {steps};
 
   try {
@@ -71,12 +127,17 @@ lamina::TensorFile run(const std::string& name, int steps, int width_divisor, do
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::cerr << "usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR SHARE OUT\n";
+  if (argc != 8) {
+    std::cerr << "usage: torch_train WORKLOAD STEPS WIDTH_DIVISOR BATCH SHARE OPTIMISER OUT\n";
     return 2;
   }
   try {
-    lamina::write_safetensors(argv[5], run(argv[1], std::atoi(argv[2]), std::atoi(argv[3]), std::atof(argv[4])));
+    lamina::write_safetensors(argv[7], run({.workload = argv[1],
+                                            .optimiser = argv[6],
+                                            .steps = std::atoi(argv[2]),
+                                            .width_divisor = std::atoi(argv[3]),
+                                            .batch = std::atoi(argv[4]),
+                                            .share = std::atof(argv[5])}));
   } catch (const std::exception& error) {
     std::cerr << "torch_train: " << error.what() << '\n';
     return 1;
