@@ -145,7 +145,7 @@ def drawn(points, ends):
         "batch:Q",
         title="batch",
         scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-        axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap=True),
+        axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap="greedy"),
     )
     y = altair.Y("ms:Q", title="ms per image", scale=altair.Scale(type="log", nice=False, padding=12))
     base = drawing.chart(points).transform_filter(only.filter)

@@ -47,7 +47,7 @@ def drawn(points):
         "batch:Q",
         title="batch",
         scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-        axis=altair.Axis(values=sorted({one["batch"] for one in points}), format="d", labelOverlap=True),
+        axis=altair.Axis(values=sorted({one["batch"] for one in points}), format="d", labelOverlap="greedy"),
     )
     y = altair.Y("share:Q", title="% of the best", scale=altair.Scale(zero=False, nice=False, padding=12))
     color, lit = altair.Color("series:N", title=None, sort=None), charts.chosen(series)
