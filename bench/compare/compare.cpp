@@ -165,7 +165,7 @@ int compare_files(const CompareOptions& options, const Print& print) {
   else
     print(head(options, first, second) + table.text() + summary(comparison, options.rules) +
           (limit ? gate_text(comparison, failed, *limit) : ""));
-  if (!options.out.empty()) replace_file(options.out, json_of(options, first, second, comparison).dump(2) + "\n");
+  if (!options.out.empty()) replace_file(options.out, file_text(json_of(options, first, second, comparison)));
   return failed.empty() ? 0 : slower_status;
 }
 

@@ -18,12 +18,17 @@ using Json = nlohmann::ordered_json;
 
 constexpr int newest_format = 1;  // that this program reads
 
+/// What is wrong in a file that is JSON.
+struct Wrong {
+  std::string what;
+};
+
 double seconds_per(const std::string& unit) {
   if (unit == "s") return 1;
   if (unit == "ms") return 1e-3;
   if (unit == "us") return 1e-6;
   if (unit == "ns") return 1e-9;
-  throw FileError("time_unit \"" + unit + "\" is unknown");
+  throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
 void add_passes(RunFile& file, const Json& entries) {
@@ -45,6 +50,15 @@ void add_passes(RunFile& file, const Json& entries) {
     const std::int64_t pass = entry.value("repetition_index", std::int64_t{0});
     if (row.field("what") == "setup" && pass != 0) continue;
     const double unit = seconds_per(entry.at("time_unit"));
+    if (entry.contains("real_times")) {  // all passes in one entry
+      const auto seconds = entry["real_times"].get<std::vector<double>>();
+      const auto cpu_seconds = entry.value("cpu_times", std::vector<double>(seconds.size()));
+      if (seconds.empty() || cpu_seconds.size() != seconds.size())
+        throw Wrong{name + " has not as many cpu_times as real_times"};
+      for (std::size_t i = 0; i < (row.field("what") == "setup" ? std::size_t{1} : seconds.size()); ++i)
+        passes[name][static_cast<std::int64_t>(i)] = {unit * seconds[i], unit * cpu_seconds[i]};
+      continue;
+    }
     passes[name][pass] = {unit * entry.at("real_time").get<double>(), unit * entry.value("cpu_time", 0.0)};
   }
   for (const auto& [name, by_pass] : passes)
@@ -113,6 +127,8 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
     throw wrong(fmt::format("is damaged, or no JSON: at byte {}", error.byte));
   } catch (const nlohmann::json::exception& error) {
     throw wrong(fmt::format("is damaged, or of another program: {}", error.what()));
+  } catch (const Wrong& error) {
+    throw wrong("is damaged, or of another program: " + error.what);
   }
   if (file.rows.empty() && !may_be_empty) throw wrong("holds no row");
   return file;

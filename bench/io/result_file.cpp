@@ -19,6 +19,24 @@ void replace_file(const std::filesystem::path& path, const std::string& contents
   file.keep();
 }
 
+std::string file_text(const nlohmann::ordered_json& document) {
+  using Json = nlohmann::ordered_json;
+  const auto name_of = [](const Json& within, const std::string& name) {
+    return within.is_object() ? Json(name).dump() + ": " : std::string();
+  };
+  const auto lines = [&](const Json& value) {
+    if (!value.is_structured() || value.empty()) return value.dump();
+    std::string text;
+    for (const auto& [name, each] : value.items())
+      text += (text.empty() ? "\n" : ",\n") + name_of(value, name) + each.dump();
+    return value.is_array() ? "[" + text + "\n]" : "{" + text + "\n}";
+  };
+  std::string text;
+  for (const auto& [name, each] : document.items())
+    text += (text.empty() ? "" : ",\n") + name_of(document, name) + lines(each);
+  return "{" + text + "}\n";
+}
+
 void check_writable(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
   std::error_code error;
@@ -29,7 +47,7 @@ void check_writable(const std::filesystem::path& file) {
 }
 
 void ResultFile::save() const {
-  if (!path_.empty()) replace_file(path_, document.dump(2) + "\n");
+  if (!path_.empty()) replace_file(path_, file_text(document));
 }
 
 void ResultFile::save_now_and_then() {

@@ -93,7 +93,8 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points, int bat
                    *more = find_batch(points, batch + 1);
   if (even == nullptr || less == nullptr || more == nullptr) return std::nullopt;
   const Interval below = change(*even, *less), above = change(*even, *more);
-  const bool pay = below.high < 1 || above.high<1, cost = below.low> 1 && above.low > 1;
+  const bool pay = below.high < 1 || above.high < 1;
+  const bool cost = below.low > 1 && above.low > 1;
   return Answer{"odd_batches", std::nullopt,
                 fmt::format("Odd batches {}: beside {}, an image takes {} at {} and {} at {}.",
                             pay    ? "pay here"

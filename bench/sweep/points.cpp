@@ -218,9 +218,10 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
     known.key = fields_of(row.key);
     known.failure = outcome.failure;
     known.others_share = outcome.conditions.others.value_or(0);
-    for (std::size_t i = 0; i < outcome.samples[row.part].size() + (outcome.failure.empty() ? 0 : 1); ++i)
-      file_.document["benchmarks"].push_back(pass_entry(row, outcome, i, number_, passes));
     known.seconds = seconds_of(outcome.samples[row.part]);
+    Json& entries = file_.document["benchmarks"];
+    if (!known.seconds.empty()) entries.push_back(row_entry(row, outcome, number_, passes));
+    if (!outcome.failure.empty()) entries.push_back(pass_entry(row, outcome, known.seconds.size(), number_, passes));
   }
   file_.save_now_and_then();
 }

@@ -43,6 +43,12 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   other["benchmarks"][0].erase("real_time");
   refused(write("untimed.json", other.dump()), 1, "real_time");
   other = good;
+  other["benchmarks"][0]["time_unit"] = "days";
+  refused(write("unit.json", other.dump()), 1, "unit.json is damaged");
+  other = good;
+  other["benchmarks"][0].update({{"real_times", {1.0, 2.0}}, {"cpu_times", {1.0}}});
+  refused(write("uneven.json", other.dump()), 1, "uneven.json is damaged");
+  other = good;
   other["benchmarks"] = json::array();
   refused(write("empty.json", other.dump()), 1, "holds no row");
   other = good;

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/io/result_file.h"
 #include "bench/tasks/trace.h"
 #include "ended.h"
 #include "lamina/lamina.h"
@@ -38,6 +39,16 @@ double sum_of(const json& list, const char* field) {
 }
 
 }  // namespace
+
+TEST_CASE("a file of results has a line for each entry of each list") {
+  const auto document =
+      nlohmann::ordered_json::parse(R"({"context":{"b":1,"a":[1,2]},"none":[],"rows":[{"x":"l\n\"2\""},3],"y":0.5})");
+  const std::string text = bench::file_text(document);
+  CHECK(text ==
+        "{\"context\": {\n\"b\": 1,\n\"a\": [1,2]\n},\n\"none\": [],\n"
+        "\"rows\": [\n{\"x\":\"l\\n\\\"2\\\"\"},\n3\n],\n\"y\": 0.5}\n");
+  CHECK(nlohmann::ordered_json::parse(text) == document);
+}
 
 TEST_CASE("a ledger's file has every sample of every call, in running order, and its trace sums to the ledger") {
   const Folder folder;

@@ -1,10 +1,14 @@
 // Sweeps by the program: its file, whole and gone on with.
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <vector>
 
+#include "bench/compare/run_file.h"
 #include "ended.h"
 #include "tests/support/catch.h"
 
@@ -36,7 +40,16 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
       threads.insert(row["key"]["differs"]["threads"]);
     else
       (row.contains("error_occurred") ? refused : batches).insert(row["key"]["batch"].get<int>());
-    if (row.contains("error_occurred")) CHECK(row["failure"] == "out_of_memory");
+    if (row.contains("error_occurred")) {
+      CHECK(row["failure"] == "out_of_memory");
+      continue;
+    }
+    CHECK(row["real_times"].size() == 2);
+    CHECK(row["cpu_times"].size() == 2);
+    const auto times = row["real_times"].get<std::vector<double>>();
+    const double own = row["real_time"];  // of the pass whose rates the entry has
+    CHECK(std::min(std::abs(times[0] - own), std::abs(times[1] - own)) <= 1e-6);
+    CHECK(row["images_per_second"].get<double>() == Approx(1e3 * row["key"]["batch"].get<int>() / own));
   }
   CHECK(threads == std::set<std::string>{"1", "2"});
   std::map<std::string, json> answers;
@@ -51,7 +64,7 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   // As an interrupt leaves it: without the rows of the last points.
   json part = whole;
   part.erase("answers");
-  const std::size_t kept = whole["benchmarks"].size() / 2 / 6 * 6;  // whole points of three rows and two passes
+  const std::size_t kept = whole["benchmarks"].size() / 2 / 3 * 3;  // whole points of three rows
   part["benchmarks"].erase(part["benchmarks"].begin() + static_cast<std::ptrdiff_t>(kept), part["benchmarks"].end());
   std::ofstream(out) << part;
   REQUIRE(run_bench(sweep_of(out)).status == 0);
@@ -62,6 +75,9 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
   for (const json& row : again["benchmarks"]) names_again.insert(row["name"]);
   CHECK(names_again == names);
   CHECK(again["answers"].size() == 4);
+  const auto known = lamina::bench::read_run_file(out).rows;
+  const auto passes = [&](const json& row) { return known.at(row["name"]).seconds.size(); };
+  for (const json& row : again["benchmarks"]) CHECK(passes(row) == (row.contains("error_occurred") ? 0 : 2));
 
   for (const char* more : {"--memory_limit=24MiB --inference", "--memory_limit=48MiB", ""}) {
     CAPTURE(more);
@@ -92,20 +108,26 @@ TEST_CASE("a sweep with energy has joules of each point, or says why not") {
     CAPTURE(row.dump());
     CHECK((row.contains("joules") || row.dump().find("joules not available") != std::string::npos));
   }
-  CHECK(totals == 6);
+  CHECK(totals == 3);
 }
 
 TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an algorithm that no layer has") {
   const Folder folder;
   const std::string out = folder.file("sweep.json");
   const std::string flags =
-      "sweep cifar10_cnn --backend=eigen --passes=1 --width_divisor=8 --batch=2,4 --thread_counts=1 ";
+      "sweep cifar10_cnn --backend=eigen --passes=5 --width_divisor=8 --batch=2,4 --thread_counts=1 ";
   const Ended ended = run_bench(flags + "--images=32 --algorithms=im2col_gemm --inference --benchmark_out=" + out);
   CAPTURE(ended.said);
   REQUIRE(ended.status == 0);
   std::set<std::string> names;
   const json result = read(out);
-  for (const json& row : result["benchmarks"]) names.insert(row["name"]);
+  for (const json& row : result["benchmarks"]) {
+    names.insert(row["name"]);
+    auto times = row["real_times"].get<std::vector<double>>();
+    REQUIRE(times.size() == 5);
+    std::sort(times.begin(), times.end());
+    CHECK(row["real_time"].get<double>() == Approx(times[2]).margin(1e-6));
+  }
   const std::string net = "net/cifar10_cnn/inference/eigen/f32/nchw/batch:";
   const std::string end = "/width_divisor:8/algorithm:im2col_gemm";
   CHECK(names == std::set<std::string>{net + "2" + end, net + "4" + end, net + "2" + end + "/threads:1"});

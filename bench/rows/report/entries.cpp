@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 
 #include "bench/io/quantities.h"
 #include "bench/timing/grade.h"
 #include "lamina/error.h"
+#include "lib/tune/statistics.h"
 
 namespace lamina::bench {
 namespace {
@@ -126,6 +128,26 @@ Json pass_entry(const Row& row, const Outcome& outcome, std::size_t pass, std::i
   if (!its.empty())
     for (const auto& [name, value] : counters_of(row, outcome, its[0])) set_number(entry, name, value);
   add_facts(entry, row, outcome, its);
+  return entry;
+}
+
+Json row_entry(const Row& row, const Outcome& outcome, std::int64_t row_number, int passes) {
+  const std::vector<Sample>& all = outcome.samples[row.part];
+  const double middle = median_interval(seconds_of(all)).middle;
+  const auto nearer = [&](const Sample& a, const Sample& b) {
+    return std::abs(a.seconds - middle) < std::abs(b.seconds - middle);
+  };
+  const auto nearest = std::min_element(all.begin(), all.end(), nearer) - all.begin();
+  Json entry = pass_entry(row, outcome, static_cast<std::size_t>(nearest), row_number, passes);
+  entry.erase("repetition_index");
+  const auto times = [per_second = unit_of(row).per_second](const std::vector<double>& seconds) {
+    Json list = Json::array();
+    for (const double each : seconds) list.push_back(std::round(1e9 * each) / (1e9 / per_second));  // a clock has ns
+    return list;
+  };
+  entry["real_times"] = times(seconds_of(all));
+  entry["cpu_times"] = times(cpu_seconds_of(all));
+  add_facts(entry, row, outcome, all);
   return entry;
 }
 

@@ -27,6 +27,10 @@ void add_facts(nlohmann::ordered_json& entry, const Row&, const Outcome&, const 
 /// One pass of a row; after the last of its samples, why there is no further one. `row_number`: in the file.
 nlohmann::ordered_json pass_entry(const Row&, const Outcome&, std::size_t pass, std::int64_t row_number, int passes);
 
+/// All passes of a row that has times: the entry of the pass in the middle, by time, with the times of all of them, in
+/// their order, as the lists real_times and cpu_times.
+nlohmann::ordered_json row_entry(const Row&, const Outcome&, std::int64_t row_number, int passes);
+
 /// The library's unit of the row's time: "ms", of layers "us", of trainings "s".
 struct RowUnit {
   const char* name;
