@@ -1,6 +1,7 @@
-// Pad: y = x inside a border, a constant in it. Channel shuffle: channel i groups + g of y is channel g C/groups + i
-// of x. Both and their gradients: one thread for one element of what is written.
-// Per element written: at most one read, and one more if it adds.
+// Pad: y = x inside a border, a constant or cells of x in it. Channel shuffle: channel i groups + g of y is channel g
+// C/groups + i of x. Both and their gradients: one thread for one element of what is written. Per element written: at
+// most one read, and one more if it adds; in the gradient of a border of cells one for each cell of the border that may
+// show it.
 
 #include "moves.h"
 
@@ -9,19 +10,46 @@
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {
 
+/// The cell that is shown `position` cells from the first one, along an axis of the image; outside only by value.
+__device__ inline int shown(BorderOf of, int position, int extent) {
+  if (position >= 0 && position < extent) return position;
+  if (of == BorderOf::edge) return position < 0 ? 0 : extent - 1;
+  if (of == BorderOf::reflect) return position < 0 ? -position : 2 * (extent - 1) - position;
+  if (of == BorderOf::wrap) return position < 0 ? position + extent : position - extent;
+  return position;
+}
+
 template <class T>
 __global__ void pad_forward_kernel(View<const T> x, Border border, T value, View<T> y) {
   for_each_pixel(y, [&](int n, int c, int p, int q, std::int64_t i) {
-    const int h = p - border.top, w = q - border.left;
+    const int h = shown(border.of, p - border.top, x.h), w = shown(border.of, q - border.left, x.w);
     const bool inside = h >= 0 && h < x.h && w >= 0 && w < x.w;
     y.at(n, 0)[i] = inside ? x.at(n, c)[std::int64_t{h} * x.w + w] : value;
   });
 }
 
+/// Calls visit(row or column of y) for those that show a cell, in ascending order.
+template <class Visit>
+__device__ void for_each_showing(BorderOf of, int cell, int before, int extent, int padded, Visit visit) {
+  if (of != BorderOf::value)
+    for (int p = 0; p < before; ++p)
+      if (shown(of, p - before, extent) == cell) visit(p);
+  visit(before + cell);
+  if (of != BorderOf::value)
+    for (int p = before + extent; p < padded; ++p)
+      if (shown(of, p - before, extent) == cell) visit(p);
+}
+
 template <class T>
 __global__ void pad_backward_kernel(View<const T> dy, Border border, View<T> dx, bool adds) {
   for_each_pixel(dx, [&](int n, int c, int h, int w, std::int64_t i) {
-    put(dx.at(n, 0)[i], dy.at(n, c)[std::int64_t{h + border.top} * dy.w + w + border.left], adds);
+    const T* gradients = dy.at(n, c);
+    T sum = 0;
+    for_each_showing(border.of, h, border.top, dx.h, dy.h, [&](int p) {
+      for_each_showing(border.of, w, border.left, dx.w, dy.w,
+                       [&](int q) { sum += gradients[std::int64_t{p} * dy.w + q]; });
+    });
+    put(dx.at(n, 0)[i], sum, adds);
   });
 }
 

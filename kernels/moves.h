@@ -5,16 +5,20 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
+/// What the border shows: a number, or cells of the image.
+enum class BorderOf { value, edge, reflect, wrap };
+
 /// Rows above and columns on the left; those below and on the right follow from the extents.
 struct Border {
   int top, left;
+  BorderOf of;
 };
 
-/// y = x inside the border, and `value` in it.
+/// y = x inside the border; in it `value`, or cells of x.
 template <class T>
 void pad_forward(Stream, View<const T> x, Border, T value, View<T> y);
 
-/// dx = dy inside the border, or dx += with `adds`.
+/// dx = dy inside the border, and what the border shows of it; or dx += with `adds`.
 template <class T>
 void pad_backward(Stream, View<const T> dy, Border, View<T> dx, bool adds);
 

@@ -19,7 +19,8 @@
 // lstm       2 per product, 15 per h of each step   2 per product, 21 per h of each step   2 per product
 // add        inputs - 1 per y                       -                      0
 // multiply   1 per y                                -                      2 per y; of a factor per plane 3
-// input, pad, channel shuffle, concat, slice   0    -                      0
+// pad        0                                      -                      0; other than by value 1 per border cell
+// input, channel shuffle, concat, slice   0         -                      0
 //
 // Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
 // the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
@@ -89,6 +90,7 @@ struct Forward {
   double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
+  double flops(const SpacePool& op) const { return cells(op) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
   double flops(const BatchNorm&) const { return 6 * count(x[0]); }  // sum 1; x - mean, square, add 3; scale, shift 2
   double flops(const Lrn& op) const {
@@ -119,6 +121,7 @@ struct Forward {
   double flops(const Slice&) const { return 0; }
 
   static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
+  static double cells(const SpacePool& op) { return op.depth.size * cells(Size{op.rows.size, op.columns.size}); }
 
   double operator()(const auto& op) const { return flops(op); }
 
@@ -152,6 +155,9 @@ struct BackwardData {
   double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
+  double operator()(const SpacePool& op) const {
+    return (op.of == PoolOf::maximum ? 1 : Forward::cells(op)) * count(shapes.y);
+  }
   double operator()(const GlobalAveragePool&) const { return count(x[0]); }
   double operator()(const BatchNorm&) const { return 4 * count(x[0]); }  // dx = a dy + b x + c per channel
   /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.
@@ -172,7 +178,9 @@ struct BackwardData {
   /// Exponential, add, divide, subtract, scale.
   double operator()(const SigmoidCrossEntropy&) const { return 5 * count(x[0]); }
   double operator()(const Add&) const { return 0; }
-  double operator()(const Pad&) const { return 0; }
+  double operator()(const Pad& op) const {  // what the border shows is added
+    return op.by == PadBy::value ? 0 : count(shapes.y) - count(x[0]);
+  }
   double operator()(const ChannelShuffle&) const { return 0; }
   double operator()(const Concat&) const { return 0; }
   double operator()(const Slice&) const { return 0; }

@@ -44,9 +44,10 @@ class Inference {
     if (op.channels % op.groups != 0) fail("channels do not divide by groups");
     check_geometry("kernel", op.kernel, op.stride, op.pad);
     at_least("dilation", op.dilation, 1);
-    const Shape y{x.n, op.channels,  //
-                  windows("rows", x.h, op.kernel.h, op.stride.h, op.pad.h, op.dilation.h, Rounding::down),
-                  windows("columns", x.w, op.kernel.w, op.stride.w, op.pad.w, op.dilation.w, Rounding::down)};
+    const Shape y{
+        x.n, op.channels,  //
+        windows("rows", x.h, both_ends(op.kernel.h, op.stride.h, op.pad.h, op.dilation.h), Rounding::down),
+        windows("columns", x.w, both_ends(op.kernel.w, op.stride.w, op.pad.w, op.dilation.w), Rounding::down)};
     const int fan_in_channels = x.c / op.groups;
     if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
     return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
@@ -54,6 +55,26 @@ class Inference {
 
   Inferred operator()(const MaxPool& op) const { return pool(op); }
   Inferred operator()(const AveragePool& op) const { return pool(op); }
+
+  Inferred operator()(const SpacePool& op) const {
+    const Shape& x = only_input();
+    check_enumerator(op.of, PoolOf::mean, to_string(op_) + ": of");
+    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
+    at_least("slices", op.slices, 1);
+    if (x.c % op.slices != 0) fail(std::to_string(x.c) + " channels do not divide by slices");
+    const auto along = [&](const char* what, int extent, const PoolAxis& axis) {
+      const std::string of = std::string(" of ") + what;
+      at_least(("size" + of).c_str(), axis.size, 1);
+      at_least(("stride" + of).c_str(), axis.stride, 1);
+      at_least(("dilation" + of).c_str(), axis.dilation, 1);
+      at_least(("padding" + of).c_str(), std::min(axis.before, axis.after), 0);
+      return windows(what, extent, axis, op.rounding);
+    };
+    const std::int64_t volumes = x.c / op.slices, deep = along("slices", op.slices, op.depth);
+    if (volumes * deep > largest) fail("the result has more than 2^31 - 1 channels");
+    return result(
+        {x.n, static_cast<int>(volumes * deep), along("rows", x.h, op.rows), along("columns", x.w, op.columns)});
+  }
 
   Inferred operator()(const GlobalAveragePool&) const {
     const Shape& x = only_input();
@@ -167,6 +188,11 @@ class Inference {
     at_least("before", op.before, 0);
     at_least("after", op.after, 0);
     in_range("value", fits_or_infinite(op.value), "a number that fits f32, or infinite");
+    check_enumerator(op.by, PadBy::wrap, to_string(op_) + ": by");
+    const Size most = op.by == PadBy::reflect ? Size{x.h - 1, x.w - 1} : Size{x.h, x.w};
+    const bool reaches = op.by == PadBy::value || op.by == PadBy::edge ||
+                         (std::max(op.before.h, op.after.h) <= most.h && std::max(op.before.w, op.after.w) <= most.w);
+    if (!reaches) fail("a side is longer than the image has other cells to show");
     return result(
         {x.n, x.c, padded("rows", op.before.h, x.h, op.after.h), padded("columns", op.before.w, x.w, op.after.w)});
   }
@@ -269,18 +295,22 @@ class Inference {
     return static_cast<int>(sum);
   }
 
+  static PoolAxis both_ends(int window, int stride, int pad, int dilation = 1) {
+    return {.size = window, .stride = stride, .before = pad, .after = pad, .dilation = dilation};
+  }
+
   /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
-  int windows(const char* axis, int extent, int window, int stride, int pad, int dilation, Rounding rounding) const {
-    const std::int64_t padded = std::int64_t{extent} + 2 * std::int64_t{pad};
-    const std::int64_t reach = std::int64_t{dilation} * (std::int64_t{window} - 1) + 1;
+  int windows(const char* axis, int extent, const PoolAxis& its, Rounding rounding) const {
+    const std::int64_t stride = its.stride, padded = std::int64_t{extent} + its.before + its.after;
+    const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;
     if (padded > largest) fail("with its padding the input has more than 2^31 - 1 " + std::string(axis));
 
-    const std::int64_t rounded_up_by = rounding == Rounding::up ? std::int64_t{stride} - 1 : 0;
+    const std::int64_t rounded_up_by = rounding == Rounding::up ? stride - 1 : 0;
     std::int64_t count = floor_divide(padded - reach + rounded_up_by, stride) + 1;
-    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + pad) --count;
+    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + its.before) --count;
     if (count < 1) {
       fail("a window of " + std::to_string(reach) + ' ' + axis + " does not fit into " + std::to_string(padded) +
-           (pad > 0 ? " with padding" : ""));
+           (its.before + std::int64_t{its.after} > 0 ? " with padding" : ""));
     }
     if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
     return static_cast<int>(count);
@@ -294,8 +324,8 @@ class Inference {
     if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
       fail("pad is more than half the window, so that a window could lie outside the image");
     }
-    return result({x.n, x.c, windows("rows", x.h, op.window.h, op.stride.h, op.pad.h, 1, op.rounding),
-                   windows("columns", x.w, op.window.w, op.stride.w, op.pad.w, 1, op.rounding)});
+    return result({x.n, x.c, windows("rows", x.h, both_ends(op.window.h, op.stride.h, op.pad.h), op.rounding),
+                   windows("columns", x.w, both_ends(op.window.w, op.stride.w, op.pad.w), op.rounding)});
   }
 
   static std::vector<Shape> weights(const Shape& weight, bool bias) {

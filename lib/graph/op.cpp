@@ -10,6 +10,18 @@ namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
+std::string text(const PoolAxis& axis) {
+  std::string all = std::to_string(axis.size);
+  const auto add = [&](const char* what, int number, int usual) {
+    if (number != usual) all += ' ' + std::string(what) + ' ' + std::to_string(number);
+  };
+  add("stride", axis.stride, 1);
+  add("before", axis.before, 0);
+  add("after", axis.after, 0);
+  add("dilation", axis.dilation, 1);
+  return all;
+}
+
 /// Collects the numbers of an op into "name(a, b, c)".
 class Phrase {
  public:
@@ -33,6 +45,7 @@ struct Name {
   std::string_view operator()(const Conv&) const { return "conv"; }
   std::string_view operator()(const MaxPool&) const { return "max_pool"; }
   std::string_view operator()(const AveragePool&) const { return "average_pool"; }
+  std::string_view operator()(const SpacePool&) const { return "space_pool"; }
   std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
   std::string_view operator()(const BatchNorm&) const { return "batch_norm"; }
   std::string_view operator()(const Lrn&) const { return "lrn"; }
@@ -84,6 +97,15 @@ struct Numbers {
     pool(op);
     phrase.unless_default(!op.count_padding, "padding counted");
   }
+  void operator()(const SpacePool& op) const {
+    phrase.always(op.of == PoolOf::maximum ? "maximum" : "mean")
+        .unless_default(op.slices == 1, "slices " + std::to_string(op.slices))
+        .unless_default(op.depth == PoolAxis{}, "depth " + text(op.depth))
+        .always("rows " + text(op.rows))
+        .always("columns " + text(op.columns))
+        .unless_default(op.rounding == Rounding::down, "rounded up")
+        .unless_default(!op.count_padding, "padding counted");
+  }
   void operator()(const BatchNorm& op) const {
     phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))
         .unless_default(op.momentum == BatchNorm{}.momentum, "momentum " + shortest(op.momentum));
@@ -113,6 +135,9 @@ struct Numbers {
     phrase.always("before " + text(op.before))
         .always("after " + text(op.after))
         .unless_default(op.value == 0, "value " + shortest(op.value));
+    if (op.by == PadBy::edge) phrase.always("by edge");
+    if (op.by == PadBy::reflect) phrase.always("by reflect");
+    if (op.by == PadBy::wrap) phrase.always("by wrap");
   }
   void operator()(const ChannelShuffle& op) const { phrase.always("groups " + std::to_string(op.groups)); }
   void operator()(const SoftmaxCrossEntropy& op) const { clip(op); }

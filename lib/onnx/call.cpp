@@ -199,22 +199,25 @@ void Importer::settle(Running& x, bool also_padding) {
     x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
     x.squares.reset();
   }
-  if (x.padding && also_padding) {
-    const Padding p = *x.padding;
-    constexpr std::int64_t most = std::numeric_limits<int>::max();
-    if (std::max({p.top, p.left, p.bottom, p.right}) > most) throw Refusal{"its pads are beyond what an op Pad takes"};
-    as_image(x);
-    x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
-                        .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
-                        .value = p.number},
-                    {x.value}, free_name(p.name));
-    const Shape after = x.value.shape();
-    Extents all = extents(x.view);
-    all[2] = after.h;
-    if (all.size() > 3) all[3] = after.w;
-    x.view = place(all, usual_roles(all.size())).view;
-    x.padding.reset();
-  }
+  if (x.padding && also_padding) settle_padding(x);
+}
+
+void Importer::settle_padding(Running& x) {
+  const Padding p = *x.padding;
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  if (std::max({p.top, p.left, p.bottom, p.right}) > most) throw Refusal{"its pads are beyond what an op Pad takes"};
+  as_image(x);
+  x.value = apply(Pad{.before = {static_cast<int>(p.top), static_cast<int>(p.left)},
+                      .after = {static_cast<int>(p.bottom), static_cast<int>(p.right)},
+                      .value = p.number,
+                      .by = p.by},
+                  {x.value}, free_name(p.name));
+  const Shape after = x.value.shape();
+  Extents all = extents(x.view);
+  all[2] = after.h;
+  if (all.size() > 3) all[3] = after.w;
+  x.view = place(all, usual_roles(all.size())).view;
+  x.padding.reset();
 }
 
 }  // namespace lamina::onnx

@@ -27,6 +27,7 @@ struct Padding {
   std::string name;
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
   double number = 0;
+  PadBy by = PadBy::value;  ///< other than by value it is an op at once
 };
 
 /// The square of a value on the way through an LRN that is written as its parts:
@@ -120,6 +121,7 @@ class Importer {
   OnnxModel run();
   /// What run() gives, or the output if it is a constant.
   std::variant<OnnxModel, Constant> run_or_fold();
+  void settle_padding(Running&);  ///< makes an op of it
 
  private:
   friend class Call;

@@ -89,8 +89,9 @@ Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::siz
                            op == "Add" || op == "Sum" || op == "Cast" || op == "Clip" || op == "HardSigmoid" ||
                            op == "HardSwish";
   if (elementwise && !node.outputs.empty()) return roles_of(node.outputs.front(), rank, depth + 1);
-  if (op == "Conv" && rank == 5) return "ncchw";
-  return op == "Conv" || op == "MaxPool" || op == "AveragePool" || op == "BatchNormalization" ? usual_roles(rank) : "";
+  const bool over_slices = op == "Conv" || op == "MaxPool" || op == "AveragePool";
+  if (over_slices && rank == 5) return "ncchw";
+  return over_slices || op == "BatchNormalization" ? usual_roles(rank) : "";
 }
 
 }  // namespace lamina::onnx

@@ -2,6 +2,7 @@
 // and Unsqueeze after it where an op wants rows and columns again. Both are no nodes when the model is read.
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <span>
@@ -18,7 +19,7 @@ namespace {
 
 using Writer = protozero::pbf_writer;
 
-constexpr std::int64_t opset = 17, ir_version = 8;
+constexpr std::int64_t opset = 19, ir_version = 9;
 constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
 
 /// The attributes and operands of one node of the file.
@@ -40,6 +41,10 @@ class NodeOut {
   NodeOut& number(const char* name, double value) {
     constexpr std::int32_t kind = 1;
     return add(name, kind, [&](Writer& attribute) { attribute.add_float(2, static_cast<float>(value)); });
+  }
+  NodeOut& text(const char* name, const std::string& value) {
+    constexpr std::int32_t kind = 3;
+    return add(name, kind, [&](Writer& attribute) { attribute.add_string(4, value); });
   }
   NodeOut& integers(const char* name, const std::vector<std::int64_t>& values) {
     constexpr std::int32_t kind = 7;
@@ -117,6 +122,38 @@ class Exporter {
   void operator()(const AveragePool& op) {
     emit(pool("AveragePool", op).integer("count_include_pad", op.count_padding ? 1 : 0));
   }
+  /// Over slices, as a pool of five axes between two Reshapes.
+  void operator()(const SpacePool& op) {
+    const std::string name = node_->name, x = image(0);
+    const Shape &from = graph_.nodes()[input(0)].shape, &to = node_->shape;
+    const bool flat = op.slices == 1 && op.depth == PoolAxis{};
+    const int volumes = from.c / op.slices;
+    std::vector<PoolAxis> axes = {op.rows, op.columns};
+    if (!flat) {
+      axes.insert(axes.begin(), op.depth);
+      add_integers(name + ".volumes.shape", {0, volumes, op.slices, from.h, from.w});
+      emit(NodeOut("Reshape", name + ".volumes", {x, name + ".volumes.shape"}, name + ".volumes"));
+    }
+    const auto each = [&](const auto& number) {
+      std::vector<std::int64_t> numbers;
+      for (const PoolAxis& axis : axes) numbers.push_back(number(axis));
+      return numbers;
+    };
+    std::vector<std::int64_t> pads = each([](const PoolAxis& axis) { return axis.before; });
+    std::ranges::copy(each([](const PoolAxis& axis) { return axis.after; }), std::back_inserter(pads));
+    const std::string pool = flat ? name : name + ".pool";
+    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", pool, {flat ? x : name + ".volumes"}, pool);
+    node.integers("kernel_shape", each([](const PoolAxis& axis) { return axis.size; }))
+        .integers("strides", each([](const PoolAxis& axis) { return axis.stride; }))
+        .integers("pads", pads)
+        .integers("dilations", each([](const PoolAxis& axis) { return axis.dilation; }))
+        .integer("ceil_mode", op.rounding == Rounding::up ? 1 : 0);
+    if (op.of == PoolOf::mean) node.integer("count_include_pad", op.count_padding ? 1 : 0);
+    emit(node);
+    if (flat) return;
+    add_integers(name + ".shape", {0, to.c, to.h, to.w});
+    emit(NodeOut("Reshape", name, {pool, name + ".shape"}, name));
+  }
   void operator()(const GlobalAveragePool&) {
     emit(NodeOut("GlobalAveragePool", node_->name, {image(0)}, node_->name));
   }
@@ -176,7 +213,9 @@ class Exporter {
     const std::string pads = node_->name + ".pads", value = node_->name + ".value";
     add_integers(pads, {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
     add_numbers(value, {}, std::span(&op.value, 1));
-    emit(NodeOut("Pad", node_->name, {image(0), pads, value}, node_->name));
+    NodeOut node("Pad", node_->name, {image(0), pads, value}, node_->name);
+    constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
+    emit(node.text("mode", modes[static_cast<int>(op.by)]));
   }
   /// Channels as groups x members, which change places.
   void operator()(const ChannelShuffle& op) {

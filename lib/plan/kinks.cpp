@@ -31,29 +31,54 @@ struct Adder {
       for (const double limit : {low, high}) side_of(value, limit);
   }
 
-  void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
-    for (std::int64_t plane = 0; plane < std::int64_t{x.n} * x.c; ++plane)
+  /// The winner of a window: each(visit) calls visit(place, value) for its cells.
+  template <class Each>
+  void winner_of(const Each& each) {
+    double first = -std::numeric_limits<double>::infinity();
+    each([&](std::int64_t, double value) { first = std::max(first, value); });
+    // Values that are equal by construction (a constant background) may differ by rounding: no kink.
+    const double tie = 1e-11 * std::max(1.0, std::abs(first));
+    std::int64_t winner = -1;
+    each([&](std::int64_t place, double value) {
+      if (first - value > tie)
+        near(first - value);
+      else if (winner < 0)
+        winner = place;
+    });
+    kinks.sides.push_back(static_cast<std::int32_t>(winner));
+  }
+
+  void winners(const SpacePool& op, const Shape& x, const Shape& y, const Values& values) {
+    const int slices = y.c / (x.c / op.slices);
+    const auto along = [](const PoolAxis& axis, int window, int extent, const auto& visit) {
+      for (int k = 0; k < axis.size; ++k) {
+        const int at = window * axis.stride - axis.before + k * axis.dilation;
+        if (at >= 0 && at < extent) visit(at);
+      }
+    };
+    for (std::int64_t plane = 0; plane < std::int64_t{y.n} * y.c; ++plane)
       for (int p = 0; p < y.h; ++p)
-        for (int q = 0; q < y.w; ++q) {
-          const int top = p * op.stride.h - op.pad.h, left = q * op.stride.w - op.pad.w;
-          const auto each = [&](const auto& visit) {
-            for (int h = std::max(top, 0); h < std::min(top + op.window.h, x.h); ++h)
-              for (int w = std::max(left, 0); w < std::min(left + op.window.w, x.w); ++w)
-                visit(h * x.w + w, values[static_cast<std::size_t>(plane * x.plane() + h * x.w + w)]);
-          };
-          double first = -std::numeric_limits<double>::infinity();
-          each([&](int, double value) { first = std::max(first, value); });
-          // Values that are equal by construction (a constant background) may differ by rounding: no kink.
-          const double tie = 1e-11 * std::max(1.0, std::abs(first));
-          int winner = -1;
-          each([&](int place, double value) {
-            if (first - value > tie)
-              near(first - value);
-            else if (winner < 0)
-              winner = place;
+        for (int q = 0; q < y.w; ++q)
+          winner_of([&](const auto& visit) {
+            along(op.depth, static_cast<int>(plane % slices), op.slices, [&](int d) {
+              along(op.rows, p, x.h, [&](int h) {
+                along(op.columns, q, x.w, [&](int w) {
+                  const std::int64_t place = ((plane / slices * op.slices + d) * x.h + h) * x.w + w;
+                  visit(place, values[static_cast<std::size_t>(place)]);
+                });
+              });
+            });
           });
-          kinks.sides.push_back(winner);
-        }
+  }
+
+  void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
+    const auto axis = [](int window, int stride, int pad) {
+      return PoolAxis{.size = window, .stride = stride, .before = pad, .after = pad};
+    };
+    winners(SpacePool{.of = PoolOf::maximum,
+                      .rows = axis(op.window.h, op.stride.h, op.pad.h),
+                      .columns = axis(op.window.w, op.stride.w, op.pad.w)},
+            x, y, values);
   }
 
   // Of the losses: where the accuracy jumps and where the clip begins.
@@ -97,6 +122,8 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
   Adder adder{*this};
   if (const auto* const pool = std::get_if<MaxPool>(&op)) {
     adder.winners(*pool, x[0], y, values(0));
+  } else if (const auto* const space = std::get_if<SpacePool>(&op)) {
+    if (space->of == PoolOf::maximum) adder.winners(*space, x[0], y, values(0));
   } else if (std::holds_alternative<Relu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
   } else if (const auto* const clip = std::get_if<Clip>(&op)) {

@@ -27,8 +27,8 @@ struct DataGradientReads {
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
   OpReads operator()(const Dropout&) const { return {.state = true}; }  // the mask follows from the step
   /// dy alone; the positions of max pooling's maxima are saved.
-  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
-                                 Embedding, Input> auto&) const {
+  OpReads operator()(const OneOf<MaxPool, AveragePool, SpacePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat,
+                                 Slice, Embedding, Input> auto&) const {
     return {};
   }
 };
@@ -55,7 +55,8 @@ Shape forward_reads_parameter(const Op& op, const std::vector<Shape>& x, Shape p
 }
 
 Shape backward_reads_dy(const Op& op, const Shape& x, const Shape& y) {
-  return std::holds_alternative<Pad>(op) ? x : y;
+  const auto* const pad = std::get_if<Pad>(&op);
+  return pad != nullptr && pad->by == PadBy::value ? x : y;
 }
 
 }  // namespace lamina

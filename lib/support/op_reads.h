@@ -27,7 +27,7 @@ Shape forward_reads(const Op&, const Shape& x, const Shape& y);
 /// The part of a parameter that forward reads: of an embedding's table, a row per id.
 Shape forward_reads_parameter(const Op&, const std::vector<Shape>& x, Shape parameter);
 
-/// The part of dy that the gradient of an input of shape `x` needs: of a padded value's, what is inside the border.
+/// The part of dy that the gradient of an input of shape `x` needs: of a value padded by a number, what is inside.
 Shape backward_reads_dy(const Op&, const Shape& x, const Shape& y);
 
 }  // namespace lamina

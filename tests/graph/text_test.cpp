@@ -81,6 +81,15 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Add{}}) == "add");
   CHECK(to_string(Op{Multiply{}}) == "multiply");
   CHECK(to_string(Op{Pad{.before = {1, 2}, .after = 0, .value = 0.5}}) == "pad(before 1x2, after 0x0, value 0.5)");
+  CHECK(to_string(Op{Pad{.before = 1, .after = 1, .by = PadBy::reflect}}) == "pad(before 1x1, after 1x1, by reflect)");
+  CHECK(to_string(Op{SpacePool{.of = PoolOf::mean,
+                               .depth = {.size = 2},
+                               .rows = {.size = 3, .stride = 2, .before = 1, .after = 2, .dilation = 4},
+                               .slices = 5,
+                               .rounding = Rounding::up,
+                               .count_padding = true}}) ==
+        "space_pool(mean, slices 5, depth 2, rows 3 stride 2 before 1 after 2 dilation 4, columns 1, rounded up, "
+        "padding counted)");
   CHECK(to_string(Op{ChannelShuffle{2}}) == "channel_shuffle(groups 2)");
   CHECK(to_string(Op{Concat{}}) == "concat");
   CHECK(to_string(Op{Slice{.first = 1, .channels = 1000}}) == "slice(first 1, channels 1000)");

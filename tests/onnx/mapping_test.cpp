@@ -150,7 +150,32 @@ TEST_CASE("pads of a pool that the ops do not express are an op before it") {
   CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 1))) == std::vector<double>{0.5, 1.5, 1});
   CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 2, 0, 0}, 1))) == std::vector<double>{0, 0, 0.5, 1.5});
   CHECK(output_of(read(pool("AveragePool", {1, 5}, {0, 0, 0, 2}, 0))) == std::vector<double>{1});  // one window
-  CHECK_THROWS_AS(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 0)), Unsupported);
+  CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 0))) == std::vector<double>{0.5, 1.5, 2});
+}
+
+TEST_CASE("pools that are dilated, over slices, or padded as no other op is, are a SpacePool") {
+  const auto pool = [](const char* op, const Extents& x, const std::vector<Attribute>& attributes) {
+    return read(of_nodes({node(op, {"x"}, {"y"}, attributes)}, x));
+  };
+  const OnnxModel dilated =
+      pool("MaxPool", {1, 1, 1, 4}, {{"kernel_shape", Extents{1, 2}}, {"dilations", Extents{1, 2}}});
+  CHECK(op_of(dilated) == Op(SpacePool{.of = PoolOf::maximum, .columns = {.size = 2, .dilation = 2}}));
+  CHECK(output_of(dilated) == std::vector<double>{2, 3});
+  const OnnxModel space = pool("AveragePool", {1, 1, 2, 1, 2}, {{"kernel_shape", Extents{2, 1, 2}}});
+  CHECK(space.output.extents == Extents{1, 1, 1, 1, 1});
+  CHECK(output_of(space) == std::vector<double>{1.5});
+  const OnnxModel row = pool("MaxPool", {1, 1, 4}, {{"kernel_shape", Extents{2}}, {"dilations", Extents{3}}});
+  CHECK(output_of(row) == std::vector<double>{3});
+}
+
+TEST_CASE("a Pad by cells of the image is an op") {
+  const std::string pads = integers("pads", {0, 0, 0, 1, 0, 0, 0, 2});
+  const auto padded = [&](const char* mode) {
+    return output_of(read(of_nodes({node("Pad", {"x", "pads"}, {"y"}, {{"mode", mode}})}, {1, 1, 1, 3}, {pads})));
+  };
+  CHECK(padded("edge") == std::vector<double>{0, 0, 1, 2, 2, 2});
+  CHECK(padded("reflect") == std::vector<double>{1, 0, 1, 2, 1, 0});
+  CHECK(padded("wrap") == std::vector<double>{2, 0, 1, 2, 0, 1});
 }
 
 TEST_CASE("a constant for other axes than the second makes these the channels, where the input lets it") {

@@ -22,6 +22,10 @@ const std::vector<Case>& cases() {
       {"nothing", Pad{.before = 0, .after = 0}, {{2, 3, 2, 3}}},
       {"long", Pad{.before = {5, 1}, .after = {0, 4}, .value = 2}, {{1, 5, 31, 29}}},
       {"inference", Pad{.before = 1, .after = {0, 2}, .value = 3}, {{2, 3, 4, 5}}, {}, Mode::inference},
+      {"edge", Pad{.before = {1, 4}, .after = {5, 0}, .by = PadBy::edge}, {{2, 3, 3, 2}}},
+      {"reflect", Pad{.before = {2, 1}, .after = {0, 3}, .by = PadBy::reflect}, {{2, 3, 3, 4}}},
+      {"wrap", Pad{.before = {3, 1}, .after = {2, 4}, .by = PadBy::wrap}, {{2, 3, 3, 4}}},
+      {"wrap in inference", Pad{.before = 1, .after = 1, .by = PadBy::wrap}, {{2, 3, 3, 4}}, {}, Mode::inference},
       {"two groups", ChannelShuffle{2}, {{2, 6, 3, 5}}},
       {"three groups", ChannelShuffle{3}, {{2, 12, 2, 2}}},
       {"one group", ChannelShuffle{1}, {{2, 3, 2, 3}}},
@@ -39,6 +43,16 @@ TEST_CASE("pad, by hand: each side has its width, and the gradient of the border
   check_example({"", Pad{.before = {1, 0}, .after = {0, 2}, .value = 9}, {{1, 1, 2, 2}}},
                 {{{1, 2, 3, 4}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {}, {}},
                 {{9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}, {{5, 6, 9, 10}}, {}, {}});
+}
+
+TEST_CASE("pad by cells, by hand: edge, mirror and the other end, and what they show in the gradient") {
+  const auto check = [](PadBy by, const Values& y, const Values& dx) {
+    check_example({"", Pad{.before = {0, 2}, .after = {0, 1}, .by = by}, {{1, 1, 1, 3}}},
+                  {{{1, 2, 3}}, {}, {}, {1, 2, 4, 8, 16, 32}, {}, {}}, {y, {dx}, {}, {}});
+  };
+  check(PadBy::edge, {1, 1, 1, 2, 3, 3}, {7, 8, 48});
+  check(PadBy::reflect, {3, 2, 1, 2, 3, 2}, {4, 42, 17});
+  check(PadBy::wrap, {2, 3, 1, 2, 3, 1}, {36, 9, 18});
 }
 
 TEST_CASE("channel shuffle, by hand: the first channels of the groups, then the second ones") {

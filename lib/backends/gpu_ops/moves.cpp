@@ -6,8 +6,11 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
+static_assert(static_cast<int>(BorderOf::wrap) == static_cast<int>(PadBy::wrap) &&
+              static_cast<int>(BorderOf::edge) == static_cast<int>(PadBy::edge));
+
 Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
-  const Border border{op.before.h, op.before.w};
+  const Border border{op.before.h, op.before.w, static_cast<BorderOf>(op.by)};
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {

@@ -64,7 +64,7 @@ struct OnnxModel {
 /// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
 
-/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 17, whose batch is
+/// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 19, whose batch is
 /// open. read_onnx with the graph's batch reads back an equal graph and the same weights, all numbers as f32. The file
 /// appears whole or not at all.
 ///

@@ -78,6 +78,37 @@ struct AveragePool {
   bool operator==(const AveragePool&) const = default;
 };
 
+/// Windows along one axis of a SpacePool: window i has the cells i stride - before + k dilation, k from 0 to below
+/// size. `before` and `after` are the padding at the two ends; the windows are as many as in MaxPool.
+struct PoolAxis {
+  int size = 1;
+  int stride = 1;
+  int before = 0;
+  int after = 0;
+  int dilation = 1;
+  bool operator==(const PoolAxis&) const = default;
+};
+
+/// What a SpacePool takes of each window.
+enum class PoolOf : std::uint8_t { maximum, mean };
+
+/// A pool for what MaxPool and AveragePool lack: dilated windows, any pads, and a third axis. Channels are C x slices,
+/// slices innermost, and windows extend over slices (`depth`), rows and columns of each of the C volumes.
+/// x: N x C slices x H x W     y: N x C D x P x Q, with D, P and Q windows along the three axes
+/// maximum: over the cells inside the image, minus infinity without one. The gradient goes to the first maximum in
+/// order of slices, rows, columns; a NaN counts as the maximum.
+/// mean: the sum of the cells inside over their number or, with `count_padding`, over that of the cells in the image
+/// with its padding; 0 where no cell counts. Cells beyond the padding, which `Rounding::up` can reach, never count.
+/// ShapeError: slices do not divide the channels, an axis without a window, a number out of range.
+struct SpacePool {
+  PoolOf of;
+  PoolAxis depth{}, rows{}, columns{};
+  int slices = 1;
+  Rounding rounding = Rounding::down;
+  bool count_padding = false;
+  bool operator==(const SpacePool&) const = default;
+};
+
 /// y[n,c] = mean over h,w of x[n,c,h,w]. The window is the whole map: 7x7 at 224 pixels.
 struct GlobalAveragePool {
   bool operator==(const GlobalAveragePool&) const = default;
@@ -260,14 +291,23 @@ struct Multiply {
   bool operator==(const Multiply&) const = default;
 };
 
-/// y[n,c,p,q] = x[n, c, p - before.h, q - before.w], and `value` where that is outside x.
+/// What a border is made of: a number; or cells of the image: those at its edge, those that a mirror in the middle of
+/// the edge shows, those at the other end.
+enum class PadBy : std::uint8_t { value, edge, reflect, wrap };
+
+/// y[n,c,p,q] = x[n, c, p - before.h, q - before.w], and where that is outside x: `value`, or along each axis the cell
+///     edge      the nearest: 0 or H - 1
+///     reflect   -h or 2 (H - 1) - h
+///     wrap      h + H or h - H
 /// y: N x C x before.h + H + after.h x before.w + W + after.w
-/// The gradient of x is the part of dy inside. ShapeError: a negative side, an extent above 2^31 - 1, a value that is
-/// NaN or, if finite, beyond f32.
+/// The gradient of x is the part of dy inside and, unless by value, of the border what was made from each cell.
+/// ShapeError: a negative side, an extent above 2^31 - 1, a value that is NaN or, if finite, beyond f32, a side above
+/// H - 1 by reflect or above H by wrap.
 struct Pad {
   Size before;  ///< rows above, columns on the left
   Size after;   ///< rows below, columns on the right
   double value = 0;
+  PadBy by = PadBy::value;
   bool operator==(const Pad&) const = default;
 };
 
@@ -291,9 +331,10 @@ struct Slice {
 };
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
-using Op = std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
-                        Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy,
-                        SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, Pad, ChannelShuffle, Concat, Slice>;
+using Op =
+    std::variant<Input, Conv, MaxPool, AveragePool, SpacePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
+                 Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy,
+                 SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, Pad, ChannelShuffle, Concat, Slice>;
 
 /// "conv", "max_pool", ...: the stem of files, pages and row names.
 LAMINA_API std::string_view op_name(const Op&);

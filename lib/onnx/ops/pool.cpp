@@ -1,8 +1,10 @@
-// Pools. Windows begin at the pad of the front: the pad of the end only says how many there are.
+// Pools. Windows begin at the pad of the front: the pad of the end only says how many there are. What MaxPool and
+// AveragePool lack is a SpacePool.
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "lrn.h"
 #include "windows.h"
@@ -13,23 +15,30 @@ namespace {
 struct Pool {
   Windows windows;
   Value image;
+  int slices = 1;
   View view;
 };
 
 Pool pool_of(const Call& call, const Running& x) {
   const Attributes& node = call.attributes();
   if (x.view.size() < 3) node.invalid("has an input of " + text(extents(x.view)));
-  if (x.view.size() > 4) {
-    throw Refusal{"its input has " + std::to_string(x.view.size()) + " axes: it would need an op for pools in space"};
+  if (x.view.size() > 5) {
+    throw Refusal{"its input has " + std::to_string(x.view.size()) + " axes: it would need an op for such pools"};
   }
-  Pool pool{.windows = windows_of(call, x, std::nullopt), .image = as_image(x), .view = {}};
-  for (const Windows::Along& a : pool.windows.along) {
-    if (a.dilation != 1) throw Refusal{"its windows are dilated: it would need an op for such pools"};
-  }
+  Pool pool{.windows = windows_of(call, x, std::nullopt), .image = as_volume(x), .slices = 1, .view = {}};
+  const bool slices = x.view.size() == 5;
   Extents result = extents(x.view);
-  for (std::size_t i = 0; i + 2 < result.size(); ++i) result[i + 2] = pool.windows[i].count;
-  pool.view = place(result, usual_roles(result.size())).view;
+  if (slices) pool.slices = static_cast<int>(std::exchange(result[2], pool.windows.slices.count));
+  for (std::size_t i = 2 + slices; i < result.size(); ++i) result[i] = pool.windows[i - 2 - slices].count;
+  pool.view = place(result, slices ? "ncchw" : usual_roles(result.size())).view;
   return pool;
+}
+
+/// Whether only a SpacePool has such windows: dilated ones, or over slices.
+bool in_space(const Pool& pool) {
+  const auto dilated = [](const Windows::Along& a) { return a.dilation != 1; };
+  return pool.slices > 1 || pool.windows.slices.kernel > 1 || pool.windows.slices.count > 1 ||
+         std::any_of(pool.windows.along.begin(), pool.windows.along.end(), dilated);
 }
 
 /// A rounding with which equal pads, those of the front, make as many windows; nothing if none does, or a pad is too
@@ -59,10 +68,33 @@ void append_pad(Call& call, Pool& pool, double number, bool counted) {
                            {pool.image}, call.name() + ".pad");
 }
 
-[[noreturn]] void refuse_pads() {
-  throw Refusal{
-      "its pads are not counted, and differ at the two ends or are above half a window, in a way that no "
-      "rounding expresses: it would need an op for such pools"};
+/// The pool as a SpacePool, which has any windows.
+void append_space_pool(Call& call, const Pool& pool, PoolOf of, bool counted, ElementType type) {
+  const Windows& windows = pool.windows;
+  const auto axis = [&](const Windows::Along& a) {
+    return PoolAxis{.size = narrow(call, a.kernel, 1, "kernel"),
+                    .stride = narrow(call, a.stride, 1, "stride"),
+                    .before = narrow(call, a.begin, 0, "pad"),
+                    .after = narrow(call, a.end, 0, "pad"),
+                    .dilation = narrow(call, a.dilation, 1, "dilation")};
+  };
+  SpacePool op{.of = of,
+               .depth = axis(windows.slices),
+               .rows = axis(windows[0]),
+               .columns = axis(windows[1]),
+               .slices = pool.slices,
+               .count_padding = counted};
+  Shape shape = pool.image.shape();
+  shape.c = narrow(call, shape.c / pool.slices * windows.slices.count, 1, "number of slices");
+  shape.h = narrow(call, windows[0].count, 1, "number of windows");
+  shape.w = narrow(call, windows[1].count, 1, "number of windows");
+  for (const Rounding rounding : {Rounding::down, Rounding::up}) {
+    op.rounding = rounding;
+    if (infer(op, {pool.image.shape()}).y != shape) continue;
+    const Value y = call.append(op, {pool.image}, call.name());
+    return call.result({.value = y, .view = pool.view, .type = type});
+  }
+  throw Refusal{"no rounding expresses the number of its windows: it would need an op for such pools"};
 }
 
 /// Where a single window reaches beyond the image, one that ends with it has the same mean.
@@ -82,12 +114,13 @@ void import_max_pool(Call& call) {
   const bool own = padding && padding->number == lowest && !pads_itself(call.attributes());
   const Running& x = own ? call.padded(0) : call.running(0);
   Pool pool = pool_of(call, x);
+  if (in_space(pool)) return append_space_pool(call, pool, PoolOf::maximum, false, x.type);
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     append_pad(call, pool, lowest, false);
     rounding = equal_pads(pool.windows);
   }
-  if (!rounding) refuse_pads();
+  if (!rounding) return append_space_pool(call, pool, PoolOf::maximum, false, x.type);
   const Value y = call.append(MaxPool{.window = pool.windows.kernel(),
                                       .stride = pool.windows.stride(),
                                       .pad = pool.windows.begin(),
@@ -108,6 +141,7 @@ void import_average_pool(Call& call) {
   const Running& x = absorbs ? call.padded(0) : call.running(0);
   counted = counted || absorbs;
   Pool pool = pool_of(call, x);
+  if (in_space(pool)) return append_space_pool(call, pool, PoolOf::mean, counted, x.type);
   bool uneven = false;  // counts cells beyond equal pads
   for (Windows::Along& a : pool.windows.along) {
     const std::int64_t reach = (a.count - 1) * a.stride - a.begin + a.span();  // of the last window
@@ -119,7 +153,7 @@ void import_average_pool(Call& call) {
     append_pad(call, pool, 0, true);
     rounding = equal_pads(pool.windows);
   }
-  if (!rounding) refuse_pads();
+  if (!rounding) return append_space_pool(call, pool, PoolOf::mean, counted, x.type);
   const Value y = call.append(AveragePool{.window = pool.windows.kernel(),
                                           .stride = pool.windows.stride(),
                                           .pad = pool.windows.begin(),

@@ -1,6 +1,7 @@
 // Operators that rename or regroup axes: they change the view of a value, and make no node.
 
 #include <algorithm>
+#include <map>
 
 #include "fold_or_refuse.h"
 #include "lib/onnx/fold.h"
@@ -138,6 +139,22 @@ void import_transpose(Call& call) {
   call.result(std::move(x));
 }
 
+namespace {
+
+/// A border of cells of the image is an op at once.
+void pad_by_cells(Call& call, Running x, const std::string& mode) {
+  const std::map<std::string_view, PadBy> modes = {
+      {"edge", PadBy::edge}, {"reflect", PadBy::reflect}, {"wrap", PadBy::wrap}};
+  const auto found = modes.find(mode);
+  if (found == modes.end()) call.attributes().invalid("has the mode " + mode.substr(0, 20));
+  x.padding->by = found->second;
+  x.padding->number = 0;
+  call.importer().settle_padding(x);
+  call.result(std::move(x));
+}
+
+}  // namespace
+
 /// A Pad of rows and columns is kept beside the value, for the op that reads it.
 void import_pad(Call& call) {
   const Attributes& node = call.attributes();
@@ -181,10 +198,10 @@ void import_pad(Call& call) {
     (i == 2 ? padding.bottom : padding.right) = after[i];
   }
   if (any) {
-    if (mode != "constant") throw Refusal{"it pads by " + mode.substr(0, 20) + ": it would need an op that does"};
     if (x.squares) throw Refusal{"it pads a product other than that of an LRN: it would need an op Pad"};
     padding.name = call.name();
     x.padding = padding;
+    if (mode != "constant") return pad_by_cells(call, std::move(x), mode);
   }
   call.result(std::move(x));
 }

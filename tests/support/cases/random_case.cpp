@@ -36,6 +36,25 @@ AveragePool random_average_pool(Dice& dice) {
           .count_padding = dice.chance(0.5)};
 }
 
+/// Of maxima every window has a cell: minus infinity has no differences.
+SpacePool random_space_pool(Dice& dice, int slices) {
+  const PoolOf of = dice.chance(0.5) ? PoolOf::maximum : PoolOf::mean;
+  const auto axis = [&] {
+    PoolAxis one{.size = dice(1, 3), .stride = dice(1, 3), .dilation = dice(1, 2)};
+    const int most = of == PoolOf::maximum ? one.size - 1 : 2;
+    if (of == PoolOf::mean || one.dilation == 1) one.before = dice(0, most);
+    one.after = dice(0, most);
+    return one;
+  };
+  return {.of = of,
+          .depth = slices > 1 ? axis() : PoolAxis{},
+          .rows = axis(),
+          .columns = axis(),
+          .slices = slices,
+          .rounding = dice.chance(0.5) ? Rounding::up : Rounding::down,
+          .count_padding = dice.chance(0.5)};
+}
+
 Lrn random_lrn(Dice& dice) {
   return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
@@ -52,7 +71,7 @@ Op random_pointwise(Dice& dice) {
 Case draw_case(Dice& dice) {
   const Shape x{dice(1, 3), dice(1, 9), dice(1, 9), dice(1, 9)};
   const Shape one_channel{x.n, 1, x.h, x.w};
-  switch (dice(0, 20)) {
+  switch (dice(0, 21)) {
     case 0:
     case 1:
     case 2:
@@ -80,10 +99,14 @@ Case draw_case(Dice& dice) {
     case 17: return {"random", random_pointwise(dice), {x}};
     case 18: return {"random", Multiply{}, {x, dice.chance(0.5) ? x : Shape{x.n, x.c, 1, 1}}};
     case 19: {
-      const Pad pad{.before = {dice(0, 3), dice(0, 3)}, .after = {dice(0, 3), dice(0, 3)}, .value = dice(-2, 2) * 0.5};
+      const Pad pad{.before = {dice(0, 3), dice(0, 3)},
+                    .after = {dice(0, 3), dice(0, 3)},
+                    .value = dice(-2, 2) * 0.5,
+                    .by = dice.chance(0.5) ? PadBy::value : static_cast<PadBy>(dice(1, 3))};
       return {"random", pad, {x}};
     }
     case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
+    case 21: return {"random", random_space_pool(dice, dice(1, 3)), {x}};
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);

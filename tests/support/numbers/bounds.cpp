@@ -81,6 +81,11 @@ struct OpBounds {
     const double window = op.window.h * op.window.w;
     return linear(c, feed, window, window, 0);
   }
+  Bounds operator()(const SpacePool& op) const {
+    const double window = op.depth.size * op.rows.size * op.columns.size;
+    if (op.of == PoolOf::mean) return linear(c, feed, window, window, 0);
+    return maxima(window);
+  }
   Bounds operator()(const GlobalAveragePool&) const { return linear(c, feed, static_cast<double>(x.plane()), 1, 0); }
   Bounds operator()(const Add&) const {
     Bounds bounds = linear(c, feed, static_cast<double>(c.x.size()), 0, 0);
@@ -93,11 +98,12 @@ struct OpBounds {
     return bounds;
   }
 
-  Bounds operator()(const MaxPool& op) const {
+  Bounds maxima(double window) const {
     Bounds bounds = exact(run_oracle(c, with_absolute_dy(feed)));
-    for (Bound& bound : bounds.dx) bound.count = op.window.h * op.window.w + 8;
+    for (Bound& bound : bounds.dx) bound.count = window + 8;
     return bounds;
   }
+  Bounds operator()(const MaxPool& op) const { return maxima(op.window.h * op.window.w); }
   Bounds operator()(const Relu&) const { return exact(run_oracle(c, feed)); }
   Bounds operator()(const Concat&) const { return exact(run_oracle(c, feed)); }
   Bounds operator()(const Slice&) const { return exact(run_oracle(c, feed)); }
@@ -254,7 +260,10 @@ struct OpBounds {
   }
 
   Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
-  Bounds operator()(const Pad&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const Pad& op) const {
+    if (op.by == PadBy::value) return exact(run_oracle(c, feed));
+    return linear(c, feed, 0, static_cast<double>(y.plane()), 0);
+  }
   Bounds operator()(const ChannelShuffle&) const { return exact(run_oracle(c, feed)); }
 
   /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss, and those of its gradient.

@@ -60,6 +60,7 @@ Lowered lower(const HardSigmoid&, const Spec&, const Choice&, Session&);
 Lowered lower(const HardSwish&, const Spec&, const Choice&, Session&);
 Lowered lower(const Silu&, const Spec&, const Choice&, Session&);
 Lowered lower(const Multiply&, const Spec&, const Choice&, Session&);
+Lowered lower(const SpacePool&, const Spec&, const Choice&, Session&);
 Lowered lower(const Pad&, const Spec&, const Choice&, Session&);
 Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, Session&);
 Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Choice&, Session&);

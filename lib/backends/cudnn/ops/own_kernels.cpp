@@ -20,6 +20,9 @@ Lowered lower(const Silu&, const Spec& spec, const Choice&, Session& session) {
 Lowered lower(const Multiply&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);
 }
+Lowered lower(const SpacePool&, const Spec& spec, const Choice&, Session& session) {
+  return session.machine().lower_by_kernels(spec);
+}
 Lowered lower(const Pad&, const Spec& spec, const Choice&, Session& session) {
   return session.machine().lower_by_kernels(spec);
 }

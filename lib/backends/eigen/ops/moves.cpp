@@ -1,4 +1,4 @@
-// Ops that move elements and compute nothing: a constant border, channels in another order.
+// Ops that move elements: a border of a constant or of cells, channels in another order.
 
 #include "lib/backends/eigen/runtime/elements.h"
 
@@ -44,6 +44,42 @@ void unpad_rows(Pool& pool, const Args& args, const Pad& op, bool adds) {
              });
 }
 
+/// The cell that a border shows, `position` cells from the first one of an axis.
+std::int64_t shown(PadBy by, std::int64_t position, std::int64_t extent) {
+  if (position >= 0 && position < extent) return position;
+  if (by == PadBy::edge) return position < 0 ? 0 : extent - 1;
+  if (by == PadBy::reflect) return position < 0 ? -position : 2 * (extent - 1) - position;
+  return position < 0 ? position + extent : position - extent;
+}
+
+/// With a border of cells.
+template <class T>
+void pad_by_cells(Pool& pool, const Args& args, const Pad& op) {
+  const Tensor &x = args.x[0], &y = args.y;
+  split_planes(pool, y.shape, [&](std::int64_t n, std::int64_t c) {
+    const T* const from = image<const T>(x, n) + c * x.shape.plane();
+    T* to = image<T>(y, n) + c * y.shape.plane();
+    for (std::int64_t p = 0; p < y.shape.h; ++p) {
+      const T* const row = from + shown(op.by, p - op.before.h, x.shape.h) * x.shape.w;
+      for (std::int64_t q = 0; q < y.shape.w; ++q) *to++ = row[shown(op.by, q - op.before.w, x.shape.w)];
+    }
+  });
+}
+
+template <class T>
+void unpad_by_cells(Pool& pool, const Args& args, const Pad& op, bool adds) {
+  const Tensor &dx = args.dx[0], &dy = args.dy;
+  split_planes(pool, dx.shape, [&](std::int64_t n, std::int64_t c) {
+    T* const to = image<T>(dx, n) + c * dx.shape.plane();
+    const T* from = image<const T>(dy, n) + c * dy.shape.plane();
+    if (!adds) std::fill_n(to, dx.shape.plane(), T(0));
+    for (std::int64_t p = 0; p < dy.shape.h; ++p) {
+      T* const row = to + shown(op.by, p - op.before.h, dx.shape.h) * dx.shape.w;
+      for (std::int64_t q = 0; q < dy.shape.w; ++q) row[shown(op.by, q - op.before.w, dx.shape.w)] += *from++;
+    }
+  });
+}
+
 /// Channel i groups + g of `to` becomes channel g C/groups + i of `from`. With C/groups in place of groups this is the
 /// inverse.
 template <class T>
@@ -64,11 +100,16 @@ void shuffle(Pool& pool, const Tensor& from, const Tensor& to, std::int64_t grou
 Lowered lower(const Pad& op, const Spec& spec, const Choice&, const Context& context) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
+  const bool by_value = op.by == PadBy::value;
   with_type(spec.y.dtype, [&]<class T>() {
     add_steps(
-        unit, spec, [&pool = context.pool, op](const Args& args) { pad_rows<T>(pool, args, op); },
-        [&pool = context.pool, op, adds = adds_dx(spec, 0)](const Args& args) {
-          if (wanted(args, 0)) unpad_rows<T>(pool, args, op, adds);
+        unit, spec,
+        [&pool = context.pool, op, forward = by_value ? pad_rows<T> : pad_by_cells<T>](const Args& args) {
+          forward(pool, args, op);
+        },
+        [&pool = context.pool, op, backward = by_value ? unpad_rows<T> : unpad_by_cells<T>,
+         adds = adds_dx(spec, 0)](const Args& args) {
+          if (wanted(args, 0)) backward(pool, args, op, adds);
         });
   });
   return unit;
