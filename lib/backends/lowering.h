@@ -28,7 +28,7 @@ class FunctionKernel final : public Kernel {
 template <class Function>
 Lowered::Step step(std::vector<Pass> passes, std::string algorithm, Function function,
                    std::size_t workspace_bytes = 0) {
-  return {std::move(passes), std::move(algorithm),
+  return {{std::move(passes), std::move(algorithm)},
           std::make_shared<FunctionKernel<Function>>(std::move(function), workspace_bytes)};
 }
 

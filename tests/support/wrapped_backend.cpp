@@ -62,8 +62,7 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
           nothing);
     }
     lowered.prepared_bytes = behind + bytes;
-    lowered.steps.push_back({{Pass::prepare},
-                             "copy",
+    lowered.steps.push_back({{{Pass::prepare}, "copy"},
                              around(
                                  nullptr,
                                  [this, bytes, behind](const Args& args) {

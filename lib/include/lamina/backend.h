@@ -93,18 +93,22 @@ class LAMINA_API Kernel {
   virtual void run(const Args&) = 0;  ///< enqueues on the backend's device; does not wait, does not allocate
 };
 
+/// What a step of a lowered unit declares, and a plan's call of it repeats.
+struct Declared {
+  std::vector<Pass> passes;  ///< covered passes; a call that computes dx and dw together lists both
+  std::string algorithm;
+  bool deterministic = true;    ///< the same bits on every run
+  Math math = Math::strict;     ///< of its products
+  double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is guaranteed
+  bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
+};
+
 /// A unit lowered for one device: the steps of all its passes, and what they need.
 /// The steps that cover backward_params run before those that cover only backward_data.
 struct Lowered {
-  struct Step {
-    std::vector<Pass> passes;  ///< covered passes; a call that computes dx and dw together lists both
-    std::string algorithm;
+  struct Step : Declared {
     std::shared_ptr<Kernel> kernel;
-    bool deterministic = true;    ///< the same bits on every run, as declared
-    Math math = Math::strict;     ///< of its products
-    double max_error = no_bound;  ///< bound on |computed - exact| over the sum of |terms|; no_bound: none is
-    std::string reason{};         ///< why this algorithm, for people: "named", or the rule's; empty: there is one only
-    bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
+    std::string reason{};  ///< why this algorithm, for people: "named", or the rule's; empty: there is one only
   };
   std::vector<Step> steps;
   std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;

@@ -1,7 +1,6 @@
 #pragma once
 // A graph ready to run on a backend: memory laid out, pointers bound, all decisions made.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -78,23 +77,17 @@ struct PlannedUnit {
 /// Throws what predict_memory throws for the graph and the options.
 LAMINA_API std::vector<PlannedUnit> planned_units(const Graph&, const Backend&, const Options& = {});
 
-/// One bound call of a plan.
-struct Call {
+/// One bound call of a plan, with what its step declares.
+struct Call : Declared {
   std::vector<int> nodes;            ///< of the unit, in order
   std::shared_ptr<const Spec> spec;  ///< of the unit; its calls share it
-  std::vector<Pass> passes;          ///< covered by this call
-  std::string algorithm;
   /// Lower bounds. Flops are those of `cost`, summed over the unit's nodes and the call's passes, without unwanted
   /// gradients. Bytes are those of every tensor outside the unit that the call reads or writes, each once. A value
   /// between two nodes of a unit is never stored and counts nothing; nor does a gradient that shares the memory of dy.
   /// For one node and one pass both equal those of `cost`.
   Cost cost;
   std::size_t workspace_bytes = 0;
-  bool deterministic = true;  ///< these three as in Lowered::Step
-  Math math = Math::strict;
-  double max_error = no_bound;
   std::vector<std::string> tied{};  ///< algorithms tied with the measured pick, for its first pass
-  bool covers(Pass pass) const { return std::find(passes.begin(), passes.end(), pass) != passes.end(); }
 };
 
 /// A graph bound to memory of a backend's device.

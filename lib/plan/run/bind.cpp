@@ -118,16 +118,12 @@ class Binder {
   void call(UnitId id, const Lowered::Step& step, Pass pass) {
     calls_.bound.push_back({step.kernel.get(), args(id, pass)});
     Call described;
+    static_cast<Declared&>(described) = step;
     for (const NodeId node : unit(id).nodes) described.nodes.push_back(static_cast<int>(node));
     if (specs_[id] == nullptr) specs_[id] = std::make_shared<const Spec>(unit(id).spec);
     described.spec = specs_[id];
-    described.passes = step.passes;
-    described.algorithm = step.algorithm;
     described.cost = call_cost(unit(id), step.passes, nodes_, layout_.units.wanted, layout_.aliases.dx_shared[id]);
     described.workspace_bytes = step.kernel->workspace_bytes();
-    described.deterministic = step.deterministic;
-    described.math = step.math;
-    described.max_error = step.max_error;
     described.tied = tied(id, step);
     calls_.described.push_back(std::move(described));
   }
