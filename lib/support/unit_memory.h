@@ -61,7 +61,7 @@ Args bind_unit(const Spec& spec, const Lowered& lowered, Memory&& memory) {
   args.y = memory.tensor(Operand::y, 0, spec.y, spec.y.pitch);
   if (training) args.dy = memory.tensor(Operand::dy, 0, spec.y, spec.y.gradient_pitch);
   args.saved = memory.block(Block::saved, lowered.saved_bytes);
-  args.scratch = memory.block(Block::scratch, lowered.backward_bytes);
+  args.scratch = memory.block(Block::scratch, lowered.scratch_bytes);
   args.prepared = memory.block(Block::prepared, lowered.prepared_bytes);
   args.workspace = memory.block(Block::workspace, workspace_bytes(lowered));
   return args;

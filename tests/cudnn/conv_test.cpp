@@ -126,7 +126,7 @@ TEST_CASE("cudnn: a fused ReLU masks dy once, and both gradients read the masked
   FakeBackend on;
   BoundUnit unit(on, spec_of(on, with_relu));
   CHECK(unit.lowered.backward_reads_y);
-  CHECK(unit.lowered.backward_bytes == 2 * 4 * 2 * 2 * sizeof(float));
+  CHECK(unit.lowered.scratch_bytes == 2 * 4 * 2 * 2 * sizeof(float));
   const std::string y = "f32 2x4x2x2 / 16 4 2 1";
   const Calls params = unit.run(Pass::backward_params);
   REQUIRE(params.size() == 3);

@@ -80,7 +80,7 @@ struct Args {
   std::vector<Tensor> dx, dw;
   Tensor y, dy;
   void* saved = nullptr;      ///< saved_bytes: written by forward, read by backward and recompute, private to the unit
-  void* scratch = nullptr;    ///< backward_bytes: live during this unit's backward steps only
+  void* scratch = nullptr;    ///< scratch_bytes: live during this unit's backward steps only
   void* prepared = nullptr;   ///< prepared_bytes: written by prepare
   void* workspace = nullptr;  ///< at least workspace_bytes() of the kernel, aligned to 256, undefined on entry
 };
@@ -111,7 +111,7 @@ struct Lowered {
     std::string reason{};  ///< why this algorithm, for people: "named", or the rule's; empty: there is one only
   };
   std::vector<Step> steps;
-  std::size_t saved_bytes = 0, backward_bytes = 0, prepared_bytes = 0;
+  std::size_t saved_bytes = 0, scratch_bytes = 0, prepared_bytes = 0;
   bool workspace_exact = true;         ///< false: an upper bound; only a device gives the exact size
   std::vector<bool> backward_reads_x;  ///< per x: do backward steps read it
   bool backward_reads_y = false;

@@ -151,7 +151,7 @@ void take_blocks(PlanLayout& layout, UnitId id, Arena& arena, Row& prepared) {
   Step last = unit.backward ? backward : forward;
   for (const Step step : layout.lives.remade[unit.y()].writes) last = std::max(last, step);
   arena.take(lowered.saved_bytes, forward, last, layout.saved[id], &LiveMemory::saved);
-  if (unit.backward) arena.take(lowered.backward_bytes, backward, backward, layout.scratch[id], &LiveMemory::scratch);
+  if (unit.backward) arena.take(lowered.scratch_bytes, backward, backward, layout.scratch[id], &LiveMemory::scratch);
   layout.prepared[id] = prepared.take(lowered.prepared_bytes);
   for (const Lowered::Step& step : lowered.steps)
     memory.workspace = std::max(memory.workspace, step.kernel->workspace_bytes());

@@ -111,7 +111,7 @@ class Run {
     if (y_in_x_ < 0) y_ = make(spec_.y, false, nullptr);
     if (training_) dy_ = make(spec_.y, true, &feed_.dy);
     saved_ = block(lowered_.saved_bytes);
-    scratch_ = block(lowered_.backward_bytes);
+    scratch_ = block(lowered_.scratch_bytes);
     prepared_ = block(lowered_.prepared_bytes);
   }
 

@@ -235,7 +235,7 @@ Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Session& s
         folded_bias_bytes(spec) + static_cast<std::size_t>(spec.w[0].shape.count()) * size_of(unit.dtype);
     lowered.steps.push_back(fold_step(unit, spec, lowered.steps[0].algorithm));
   }
-  if (unit.relu && spec.mode == Mode::training) lowered.backward_bytes = extent_bytes(spec.y, spec.y.pitch);
+  if (unit.relu && spec.mode == Mode::training) lowered.scratch_bytes = extent_bytes(spec.y, spec.y.pitch);
   return lowered;
 }
 
