@@ -30,15 +30,15 @@ MeasuredDevice measured(const DeviceInfo& device, Backends& backends, Peaks& pea
   DeviceRates& rates = result.rates;
   try {
     rates = measure(device);
-    result.units_flops = rates.units_flops;
+    result.units_flops_per_second = rates.units_flops_per_second;
     if (device.kind == DeviceInfo::Kind::processor) {
       if (const Peak& peak = peaks.of("eigen", DType::f32); peak.in_registers) {
-        result.units_flops = peak.flops_per_second;
+        result.units_flops_per_second = peak.flops_per_second;
         result.units_most = peak.most;
         notes +=
             fmt::format("Units of {}: {}, {}\n", title(device), backends.at("eigen").describe(), peak.description());
       }
-      rates.matrix_flops = peaks.product_flops_per_second("eigen", DType::f32);
+      rates.matrix_flops_per_second = peaks.product_flops_per_second("eigen", DType::f32);
       rates.matrix_by = fmt::format("backend eigen, {}", Peaks::product_description());
     }
     if (!rates.matrix_by.empty()) notes += fmt::format("Matrix rate of {}: {}\n", title(device), rates.matrix_by);
@@ -56,15 +56,15 @@ TextTable device_columns(const std::vector<MeasuredDevice>& all) {
   for (const char* name : {"GiB", "SMs", "cores", "peak fp32 TFLOP/s", "tf32", "fp16", "peak GB/s", "copy GB/s",
                            "triad GB/s", "units TFLOP/s", "units at most", "matrix TFLOP/s", "tf32 matrix TFLOP/s"})
     table.columns.push_back({name, true});
-  for (const auto& [device, rates, units_flops, units_most] : all)
+  for (const auto& [device, rates, units_flops_per_second, units_most] : all)
     table.rows.push_back({title(device), device.name, device.architecture,
                           amount(static_cast<double>(device.memory_bytes), 1024 * mebibyte, 1),
                           count(device.multiprocessors), count(device.cores), amount(device.peak_fp32, tera, 1),
                           amount(device.peak_tf32, tera, 1), amount(device.peak_fp16, tera, 1),
                           amount(device.peak_bytes_per_second, giga, 0), amount(rates.copy_bytes_per_second, giga, 1),
-                          amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops, tera, 3),
-                          amount(units_most, tera, 3), amount(rates.matrix_flops, tera, 3),
-                          amount(rates.tf32_matrix_flops, tera, 3)});
+                          amount(rates.triad_bytes_per_second, giga, 1), amount(units_flops_per_second, tera, 3),
+                          amount(units_most, tera, 3), amount(rates.matrix_flops_per_second, tera, 3),
+                          amount(rates.tf32_matrix_flops_per_second, tera, 3)});
   return table;
 }
 
@@ -88,9 +88,11 @@ TextTable kernel_columns(const std::vector<KernelRate>& all) {
     table.columns.push_back({name, true});
   for (const KernelRate& rate : all)
     table.rows.push_back({rate.instruction_set, rate.operands, amount(static_cast<double>(rate.bytes), 1024, 0),
-                          amount(rate.flops, giga, 1), amount(rate.flops / rate.peak_flops, 0.01, 1),
-                          amount(rate.prefetched_flops, giga, 1),
-                          amount(rate.prefetched_flops / rate.peak_flops, 0.01, 1), amount(rate.peak_flops, giga, 1)});
+                          amount(rate.flops_per_second, giga, 1),
+                          amount(rate.flops_per_second / rate.peak_flops_per_second, 0.01, 1),
+                          amount(rate.prefetched_flops_per_second, giga, 1),
+                          amount(rate.prefetched_flops_per_second / rate.peak_flops_per_second, 0.01, 1),
+                          amount(rate.peak_flops_per_second, giga, 1)});
   return table;
 }
 

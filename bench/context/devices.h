@@ -15,8 +15,9 @@ namespace lamina::bench {
 struct MeasuredDevice {
   DeviceInfo device{};
   DeviceRates rates{};
-  double units_flops = 0;  ///< fp32 multiply-adds in registers on every core or multiprocessor, operations per second:
-  double units_most = 0;   ///< of a processor the median of several moments, and the greatest
+  /// Of fp32 multiply-adds in registers, on every core or multiprocessor. Of a processor the median of several moments,
+  /// and the greatest.
+  double units_flops_per_second = 0, units_most = 0;
 };
 
 /// A row for each; what is 0 is an empty cell.

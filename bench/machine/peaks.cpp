@@ -61,7 +61,7 @@ auto& measured_once(Map& known, const typename Map::key_type& key, Measure&& mea
 const Peak& Peaks::of(const std::string& backend, DType dtype) {
   return measured_once(peaks_, {backend, dtype}, [&] {
     std::vector<double> of_units;
-    do of_units.push_back(rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); }));
+    do of_units.push_back(rate_or_0([&] { return backends_->at(backend).peak_flops_per_second(dtype); }));
     while (of_units.back() > 0 && !runs_on_gpu(backend) && of_units.size() < processor_moments && interrupted() == 0);
     const double most = *std::max_element(of_units.begin(), of_units.end());
     if (most > 0) return Peak{median_interval(of_units).middle, most, true};
@@ -72,7 +72,7 @@ const Peak& Peaks::of(const std::string& backend, DType dtype) {
 
 Moment Peaks::now(const std::string& backend, DType dtype) {
   if (runs_on_gpu(backend) || !of(backend, dtype).in_registers || interrupted() != 0) return {};
-  return {rate_or_0([&] { return backends_->at(backend).peak_flops(dtype); }), 1e-6 * core_clock()};
+  return {rate_or_0([&] { return backends_->at(backend).peak_flops_per_second(dtype); }), 1e-6 * core_clock()};
 }
 
 void set_moment(std::vector<Sample>& samples, const Moment& moment) {

@@ -25,6 +25,6 @@ MeasuredChoice Backend::measure(const Spec&, const Choice&, void*, std::size_t) 
 
 void Backend::update(const Update&) { throw Unsupported(std::string(name()) + ": updates no parameters"); }
 
-double Backend::peak_flops(DType) { return 0; }
+double Backend::peak_flops_per_second(DType) { return 0; }
 
 }  // namespace lamina

@@ -33,7 +33,7 @@ DeviceRates rates(double copy, double triad, double matrix) {
   DeviceRates result;
   result.copy_bytes_per_second = copy;
   result.triad_bytes_per_second = triad;
-  result.matrix_flops = matrix;
+  result.matrix_flops_per_second = matrix;
   return result;
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("each column of the table of devices has its own number, in its unit")
   processor.memory_bytes = std::size_t{3} << 29;
   processor.cores = 2;
   DeviceRates of_gpu = rates(4012.3e9, 0, 51.234e12);
-  of_gpu.tf32_matrix_flops = 372.5e12;
+  of_gpu.tf32_matrix_flops_per_second = 372.5e12;
   const TextTable table =
       device_columns({{processor, rates(21.5e9, 18.3e9, 97e9), 108e9, 163e9}, {large(), of_gpu, 65.4e12}});
   std::vector<std::string> titles;

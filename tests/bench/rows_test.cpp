@@ -219,7 +219,7 @@ namespace {
 class Rated final : public test::WrappedBackend {
  public:
   explicit Rated(double flops) : WrappedBackend(test::oracle()), flops_(flops) {}
-  double peak_flops(DType dtype) override { return dtype == DType::f32 ? flops_ : 3 * flops_; }
+  double peak_flops_per_second(DType dtype) override { return dtype == DType::f32 ? flops_ : 3 * flops_; }
 
  private:
   double flops_;
@@ -250,7 +250,7 @@ namespace {
 class Rising final : public test::WrappedBackend {
  public:
   Rising() : WrappedBackend(test::oracle()) {}
-  double peak_flops(DType) override { return 1e9 * ++asked_; }
+  double peak_flops_per_second(DType) override { return 1e9 * ++asked_; }
 
  private:
   int asked_ = 0;

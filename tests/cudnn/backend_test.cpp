@@ -31,9 +31,9 @@ TEST_CASE("cudnn: making the backend opens nothing, and it is available where de
 
 TEST_CASE("cudnn: the peak is that of its device's units, and the library is not asked") {
   FakeBackend on;
-  on.log.peak_flops = 6e13;
-  CHECK(on.backend.peak_flops(DType::f32) == 6e13);
-  CHECK(on.backend.peak_flops(DType::f64) == 3e13);
+  on.log.peak_flops_per_second = 6e13;
+  CHECK(on.backend.peak_flops_per_second(DType::f32) == 6e13);
+  CHECK(on.backend.peak_flops_per_second(DType::f64) == 3e13);
   CHECK(on.fake.count == 0);
 }
 

@@ -47,7 +47,7 @@ TEST_CASE("without a GPU the first call that needs one says why there is none", 
   CHECK_THROWS_AS(device.synchronize(), DeviceError);
   CHECK_THROWS_AS(device.describe(), DeviceError);
   CHECK_THROWS_AS(device.hold(1e-3), DeviceError);
-  CHECK_THROWS_AS(cuda_peak_flops(device, DType::f32), DeviceError);
+  CHECK_THROWS_AS(cuda_peak_flops_per_second(device, DType::f32), DeviceError);
   CHECK_THAT(device.state().missing, ContainsSubstring(why));  // a failed reading is not an error
   bool worked = false;
   CHECK_THROWS_AS(device.capture([&] { worked = true; }), DeviceError);
@@ -190,14 +190,14 @@ TEST_CASE("the time of a small piece of work is shorter where its launch is hidd
 TEST_CASE("the units reach most of their arithmetic peak, and no more", "[gpu]") {
   need_gpu();
   CudaDevice device;
-  const double peak = cuda_peak_flops(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
+  const double peak = cuda_peak_flops_per_second(device, DType::f32), arithmetic = devices().at(1).peak_fp32;
   WARN("fp32 units: " << 1e-12 * peak << " TFLOP/s of " << 1e-12 * arithmetic << " by arithmetic");
   if (arithmetic > 0) {
     CHECK(peak > 0.5 * arithmetic);  // a limited clock is no failure
     CHECK(peak < 1.02 * arithmetic);
   }
-  CHECK(cuda_peak_flops(device, DType::f64) > 0);
-  CHECK_THROWS_AS(cuda_peak_flops(device, DType::f16), Unsupported);
+  CHECK(cuda_peak_flops_per_second(device, DType::f64) > 0);
+  CHECK_THROWS_AS(cuda_peak_flops_per_second(device, DType::f16), Unsupported);
 }
 
 TEST_CASE("a GPU's clock, temperature and power are read, or it is said why not", "[gpu]") {

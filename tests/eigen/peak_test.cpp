@@ -62,11 +62,11 @@ TEST_CASE("a peak counts two operations per multiply-add, on every thread") {
                                       real.sums_f64, real.lower, real.algorithms, real.update};
   eigen::Pool pool(threads);
   seen.clear();
-  const double rate = eigen::peak_flops(pool, fake, DType::f32), exact = 2e6 * count * threads;
+  const double rate = eigen::peak_flops_per_second(pool, fake, DType::f32), exact = 2e6 * count * threads;
   CHECK(seen.size() == threads);
   CHECK(rate <= exact);        // no sleep is too short
   CHECK(rate > 0.75 * exact);  // nor much too long every time; without a thread it were two thirds
-  CHECK_THROWS_AS(eigen::peak_flops(pool, fake, DType::f16), Unsupported);
+  CHECK_THROWS_AS(eigen::peak_flops_per_second(pool, fake, DType::f16), Unsupported);
 }
 
 TEST_CASE("the inner loop of products is measured by where its operands are, until it is stopped") {
@@ -74,19 +74,19 @@ TEST_CASE("the inner loop of products is measured by where its operands are, unt
   const std::vector<KernelRate> rates = kernel_rates(DType::f32, [&] { return ++asked > 4; });
   REQUIRE(rates.size() == 4);  // asked before the set, and before each place
   CHECK(rates[0].operands == "registers");
-  CHECK(rates[0].flops > 0);
+  CHECK(rates[0].flops_per_second > 0);
   std::size_t bytes = 0;
   for (const KernelRate& rate : rates) {
     CHECK(rate.instruction_set == sets_here().front()->name);
-    CHECK(rate.peak_flops > 0);
+    CHECK(rate.peak_flops_per_second > 0);
     if (&rate == rates.data()) continue;
     CHECK(rate.operands.starts_with("packed, L"));
     CHECK(rate.bytes > bytes);  // L1, L2, L3
     bytes = rate.bytes;
-    CHECK(rate.flops > 0);
-    CHECK(rate.prefetched_flops > 0);
+    CHECK(rate.flops_per_second > 0);
+    CHECK(rate.prefetched_flops_per_second > 0);
 #if defined(LAMINA_TEST_RATES)
-    CHECK(rate.flops < 1.5 * rate.peak_flops);  // not twice what was done
+    CHECK(rate.flops_per_second < 1.5 * rate.peak_flops_per_second);  // not twice what was done
 #endif
   }
   CHECK_THROWS_AS(kernel_rates(DType::f16), Unsupported);
@@ -97,7 +97,7 @@ TEST_CASE("the inner loop of products is measured by where its operands are, unt
 namespace {
 
 /// Operations per second of the fastest of some passes of a product that fits into the caches.
-double product_flops(Backend& backend) {
+double product_flops_per_second(Backend& backend) {
   Graph graph("product");
   conv(graph.input({1, 256, 24, 24}), "conv", {.channels = 256, .kernel = 1, .bias = false});
   Plan plan(graph, backend, {.mode = Mode::inference});
@@ -120,9 +120,9 @@ TEST_CASE("a backend's peak is that of its instruction set, and no product excee
     eigen::Pool pool(1);
     double peak = 0, of_set = 0, product = 0;
     for (int round = 0; round < 12; ++round) {  // in turns: what else runs here slows all of them
-      peak = std::max(peak, backend->peak_flops(DType::f32));
-      of_set = std::max(of_set, eigen::peak_flops(pool, *set, DType::f32));
-      product = std::max(product, product_flops(*backend));
+      peak = std::max(peak, backend->peak_flops_per_second(DType::f32));
+      of_set = std::max(of_set, eigen::peak_flops_per_second(pool, *set, DType::f32));
+      product = std::max(product, product_flops_per_second(*backend));
     }
     INFO(set->name << ": peak " << peak << ", of the set " << of_set << ", a product " << product);
     CHECK(peak == Approx(of_set).epsilon(noise));

@@ -85,7 +85,7 @@ TEST_CASE("an op, a pass, a tensor or a text out of range is a usage error") {
   ChoiceKey key;
   key.math = none<Math>;
   check_refused("math", [&] { to_string(key); });
-  check_refused("dtype", [] { oracle().peak_flops(none<DType>); });
+  check_refused("dtype", [] { oracle().peak_flops_per_second(none<DType>); });
 
   std::vector<float> values(4, 1);
   Tensor tensor{values.data(), {1, 1, 2, 2}, DType::f32, Layout::nchw, 4};

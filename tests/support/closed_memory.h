@@ -52,7 +52,7 @@ class ClosedBackend final : public Backend {
   Lowered lower(const Spec& spec, const Choice& choice) override { return inner_->lower(spec, choice); }
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
   void update(const Update& update) override { inner_->update(update); }
-  double peak_flops(DType dtype) override { return inner_->peak_flops(dtype); }
+  double peak_flops_per_second(DType dtype) override { return inner_->peak_flops_per_second(dtype); }
 
  private:
   std::shared_ptr<Backend> inner_;

@@ -35,7 +35,7 @@ class WrappedBackend : public Backend {
   Lowered lower(const Spec&, const Choice&) override;
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
   void update(const Update& update) override { inner_.update(update); }
-  double peak_flops(DType dtype) override { return inner_.peak_flops(dtype); }
+  double peak_flops_per_second(DType dtype) override { return inner_.peak_flops_per_second(dtype); }
 
  private:
   Backend& inner_;

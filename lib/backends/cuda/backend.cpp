@@ -128,7 +128,7 @@ class CudaBackend final : public Backend {
   }
 
   void update(const Update& update) override { run_update(update, machine_); }
-  double peak_flops(DType dtype) override { return machine_.peak_flops(dtype); }
+  double peak_flops_per_second(DType dtype) override { return machine_.peak_flops_per_second(dtype); }
 
  private:
   Machine machine_;

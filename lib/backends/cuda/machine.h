@@ -36,7 +36,7 @@ class Machine {
   /// `workspace`, of blas_workspace_bytes. Throws LoadError, DeviceError.
   Blas& blas(void* workspace);
   static std::size_t blas_workspace_bytes();
-  double peak_flops(DType);  ///< of Backend::peak_flops; 0 on the host: the kernels are not written for its units
+  double peak_flops_per_second(DType);  ///< of the backend; 0 on the host: the kernels are not written for its units
 
  private:
   struct Body;

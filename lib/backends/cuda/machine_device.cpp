@@ -77,7 +77,7 @@ void Machine::make_blas(DType dtype) {
   if (unavailable().empty()) body_->open_blas();
 }
 
-double Machine::peak_flops(DType dtype) { return cuda_peak_flops(body_->device, dtype); }
+double Machine::peak_flops_per_second(DType dtype) { return cuda_peak_flops_per_second(body_->device, dtype); }
 
 std::size_t Machine::blas_workspace_bytes() { return Blas::workspace_bytes; }
 

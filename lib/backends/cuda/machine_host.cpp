@@ -63,7 +63,7 @@ Blas& Machine::blas(void*) {
 
 bool Machine::has_blas() const { return true; }
 void Machine::make_blas(DType) { blas(nullptr); }
-double Machine::peak_flops(DType) { return 0; }
+double Machine::peak_flops_per_second(DType) { return 0; }
 std::size_t Machine::blas_workspace_bytes() { return 0; }
 
 }  // namespace lamina::cuda_host

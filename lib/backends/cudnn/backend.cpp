@@ -192,6 +192,6 @@ void CudnnBackend::update(const Update& update) {
   session_->machine().update(update);
 }
 
-double CudnnBackend::peak_flops(DType dtype) { return session_->machine().peak_flops(dtype); }
+double CudnnBackend::peak_flops_per_second(DType dtype) { return session_->machine().peak_flops_per_second(dtype); }
 
 }  // namespace lamina::cudnn

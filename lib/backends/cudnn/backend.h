@@ -35,7 +35,7 @@ class CudnnBackend final : public Backend {
   MeasuredChoice measure(const Spec&, const Choice&, void* lent, std::size_t lent_bytes) override;
 
   void update(const Update&) override;
-  double peak_flops(DType) override;  ///< of the device, measured without the library
+  double peak_flops_per_second(DType) override;  ///< of the device, measured without the library
 
   /// Everything that measure() found, ties and refusals included, in order.
   const std::vector<LayerTuning>& measured() const { return measured_; }

@@ -69,8 +69,8 @@ class Machine {
   /// The unit of a loss or an Embedding, by the kernels of the backend cuda. Its tensors are dense, nchw.
   virtual Lowered lower_by_kernels(const Spec&) = 0;
 
-  /// Of Backend::peak_flops. Default: 0.
-  virtual double peak_flops(DType) { return 0; }
+  /// Of Backend::peak_flops_per_second. Default: 0.
+  virtual double peak_flops_per_second(DType) { return 0; }
 };
 
 /// The GPU of the options' number. Throws Unsupported in a build without CUDA, with how to get it.

@@ -106,7 +106,7 @@ class CudaMachine final : public Machine {
     return cuda::lower_gpu_op(spec, {[this] { return device_.stream(); }, "cudnn"});
   }
 
-  double peak_flops(DType dtype) override { return cuda_peak_flops(device_, dtype); }
+  double peak_flops_per_second(DType dtype) override { return cuda_peak_flops_per_second(device_, dtype); }
 
  private:
   const BlasLibrary& library(int cuda_major, const std::string& cudnn_directory) {

@@ -146,7 +146,9 @@ Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   return lowered;
 }
 
-double EigenBackend::peak_flops(DType dtype) { return eigen::peak_flops(pool_, context_.set, dtype); }
+double EigenBackend::peak_flops_per_second(DType dtype) {
+  return eigen::peak_flops_per_second(pool_, context_.set, dtype);
+}
 
 MeasuredChoice EigenBackend::measure(const Spec& spec, const Choice& choice, void* lent, std::size_t lent_bytes) {
   return choices_.measure(*this, spec, choice, lent, lent_bytes);

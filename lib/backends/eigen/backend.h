@@ -25,7 +25,7 @@ class EigenBackend final : public Backend {
   bool fuses(const Spec&, const Node& next, int operand) const override;
   bool takes_pitch(const Spec&) const override { return true; }
   Lowered lower(const Spec&, const Choice&) override;
-  double peak_flops(DType) override;
+  double peak_flops_per_second(DType) override;
   void update(const Update& update) override { context_.set.update(update, pool_); }
 
   /// By a race, unless the choice cache has the answer. The result is added to the cache.

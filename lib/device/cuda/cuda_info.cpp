@@ -82,9 +82,9 @@ void measure_matrix(CudaDevice& device, DeviceRates& rates) {
   const auto rate = [&] {
     return 2 * static_cast<double>(count) * matrix_extent / shortest_seconds(device, [&] { blas.gemm(product); });
   };
-  rates.matrix_flops = rate();
+  rates.matrix_flops_per_second = rate();
   blas.allow_tf32(true);
-  rates.tf32_matrix_flops = rate();
+  rates.tf32_matrix_flops_per_second = rate();
   rates.matrix_by = blas_library().description() + ", " + std::to_string(matrix_extent) + " cubed";
 }
 
@@ -162,7 +162,7 @@ DeviceRates measure_cuda(int number) {
   CudaDevice device(number);
   DeviceRates rates;
   rates.copy_bytes_per_second = copy_rate(device);
-  rates.units_flops = cuda_peak_flops(device, DType::f32);
+  rates.units_flops_per_second = cuda_peak_flops_per_second(device, DType::f32);
   try {
     measure_matrix(device, rates);
   } catch (const LoadError& error) {

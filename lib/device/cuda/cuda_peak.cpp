@@ -45,7 +45,7 @@ double measure_peak(CudaDevice& device) {
 
 }  // namespace
 
-double cuda_peak_flops(CudaDevice& device, DType dtype) {
+double cuda_peak_flops_per_second(CudaDevice& device, DType dtype) {
   if (dtype == DType::f32) return measure_peak<float>(device);
   if (dtype == DType::f64) return measure_peak<double>(device);
   throw Unsupported("no peak is measured for " + std::string(to_string(dtype)) + " multiply-adds; ask for f32 or f64");

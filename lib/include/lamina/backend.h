@@ -201,7 +201,7 @@ class LAMINA_API Backend : public std::enable_shared_from_this<Backend> {
   /// Peak operations per second of the device's units in strict math on operands in registers; a multiply-add counts as
   /// two. Measured at every call. 0: this backend cannot measure it. Throws Unsupported for a type that it lacks.
   /// Default: 0.
-  virtual double peak_flops(DType);
+  virtual double peak_flops_per_second(DType);
 };
 
 /// "eigen", "cuda", "cuda-host", "cudnn" or "cudnn:<directory>". Touches no device.

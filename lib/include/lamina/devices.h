@@ -48,12 +48,12 @@ LAMINA_API std::vector<LibraryVersion> device_libraries(bool loaded);
 
 /// Measured peaks of a device; 0: not measured.
 struct DeviceRates {
-  double copy_bytes_per_second = 0;   ///< copying a large block within its memory, bytes read plus bytes written
-  double triad_bytes_per_second = 0;  ///< of a processor: a[i] = b[i] + s c[i], on every core, 24 bytes per i
-  double units_flops = 0;             ///< of a GPU: fp32 multiply-adds in registers, operations per second
-  double matrix_flops = 0;            ///< of a large fp32 matrix product in strict math, operations per second
-  double tf32_matrix_flops = 0;       ///< of a GPU: of the same product, its factors rounded to tf32
-  std::string matrix_by;              ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
+  double copy_bytes_per_second = 0;         ///< copying a large block within its memory, bytes read plus bytes written
+  double triad_bytes_per_second = 0;        ///< of a processor: a[i] = b[i] + s c[i], on every core, 24 bytes per i
+  double units_flops_per_second = 0;        ///< of a GPU: fp32 multiply-adds in registers, operations per second
+  double matrix_flops_per_second = 0;       ///< of a large fp32 matrix product in strict math, operations per second
+  double tf32_matrix_flops_per_second = 0;  ///< of a GPU: of the same product, its factors rounded to tf32
+  std::string matrix_by;                    ///< "cuBLAS 13.1.0, 4096 cubed", or why it was not measured
 };
 
 /// Takes about a second and at most 1 GiB of the device's memory. For a processor it measures no rate of units and no

@@ -16,10 +16,10 @@ struct KernelRate {
   std::string instruction_set;  ///< "x86-64-v4"
   std::string operands;   ///< "registers"; "packed, L1"; "planes of 14x14, L2"; ...: what is read anew, and where from
   std::size_t bytes = 0;  ///< of what is read anew: the second factor, of which each part is used once per turn
-  double flops = 0;       ///< nothing prefetched by the loop
-  double prefetched_flops =
-      0;                  ///< each part prefetched while the one before is multiplied, as products do; 0: as above
-  double peak_flops = 0;  ///< of multiply-adds in registers, right before and after: the mean
+  double flops_per_second = 0;  ///< nothing prefetched by the loop
+  /// Each part prefetched while the one before is multiplied, as products do; 0: as above.
+  double prefetched_flops_per_second = 0;
+  double peak_flops_per_second = 0;  ///< of multiply-adds in registers, right before and after: the mean
 };
 
 /// Measures every instruction set that runs here, widest first, with the register tile of the `eigen` backend's

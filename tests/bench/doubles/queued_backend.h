@@ -19,7 +19,7 @@ class QueuedBackend final : public WrappedBackend {
 
   QueuedDevice& device() override { return device_; }
   std::function<void()> at_peak = [] {};  ///< called when the peak is asked for
-  double peak_flops(DType) override { return at_peak(), 1e12; }
+  double peak_flops_per_second(DType) override { return at_peak(), 1e12; }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
     Lowered lowered = WrappedBackend::lower(spec, choice);

@@ -91,7 +91,9 @@ class HostMachine final : public cudnn::Machine {
     throw Unsupported("cudnn: " + to_string(spec.op) + " needs the kernels for the host; this build lacks them");
 #endif
   }
-  double peak_flops(DType dtype) override { return dtype == DType::f64 ? log_.peak_flops / 2 : log_.peak_flops; }
+  double peak_flops_per_second(DType dtype) override {
+    return dtype == DType::f64 ? log_.peak_flops_per_second / 2 : log_.peak_flops_per_second;
+  }
 
  private:
   MachineLog& log_;

@@ -56,9 +56,9 @@ struct MachineLog {
   };
   std::vector<Folded> folds;
   std::vector<Update> updates;
-  int cuda_major = 0;     ///< the version requested of cuBLAS
-  double peak_flops = 0;  ///< of the machine's units in f32; in f64 half of it
-  int blas_status = 0;    ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work
+  int cuda_major = 0;                ///< the version requested of cuBLAS
+  double peak_flops_per_second = 0;  ///< of the machine's units in f32; in f64 half of it
+  int blas_status = 0;               ///< the status of cuBLAS's calls of a pass, if not 0; they then do no work
 };
 
 std::unique_ptr<cudnn::Machine> make_host_machine(MachineLog&);

@@ -69,7 +69,7 @@ class Product {
   std::size_t bytes() const { return static_cast<std::size_t>(panels_ * place_.depth * kernels_.width()) * sizeof(T); }
 
   /// Operations per second, best of several runs.
-  double flops(bool prefetched) {
+  double flops_per_second(bool prefetched) {
     std::int64_t turns = 1;
     double best = seconds(turns, prefetched);
     while (best < long_enough) best = seconds(turns *= 2, prefetched);
@@ -131,16 +131,16 @@ template <class T>
 void measure_set(const InstructionSet& set, DType dtype, const std::function<bool()>& stop,
                  std::vector<KernelRate>& found) {
   Pool pool(1);
-  double before = peak_flops(pool, set, dtype);
+  double before = peak_flops_per_second(pool, set, dtype);
   found.push_back({set.name, "registers", 0, before, 0, before});
   for (const Place& place : places()) {
     if (stop && stop()) return;
     Product<T> product(set.of<T>(), place);
     KernelRate rate{set.name, place.name, product.bytes()};
-    rate.flops = product.flops(false);
-    rate.prefetched_flops = product.flops(true);
-    const double after = peak_flops(pool, set, dtype);
-    rate.peak_flops = (before + after) / 2;
+    rate.flops_per_second = product.flops_per_second(false);
+    rate.prefetched_flops_per_second = product.flops_per_second(true);
+    const double after = peak_flops_per_second(pool, set, dtype);
+    rate.peak_flops_per_second = (before + after) / 2;
     before = after;
     found.push_back(rate);
   }

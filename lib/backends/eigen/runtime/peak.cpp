@@ -39,7 +39,7 @@ double measured(Pool& pool, const RegisterSums<T>& sums) {
 
 }  // namespace
 
-double peak_flops(Pool& pool, const InstructionSet& set, DType dtype) {
+double peak_flops_per_second(Pool& pool, const InstructionSet& set, DType dtype) {
   return with_type(dtype, [&]<class T>() { return measured(pool, set.sums<T>()); });
 }
 
