@@ -13,33 +13,33 @@
 namespace lamina {
 namespace {
 
-/// Why a candidate is not acceptable, or empty.
-std::string refusal(const Candidate& candidate, const Lowered::Step& step, const Choice& choice) {
+/// Why an alternative is not acceptable, or empty.
+std::string refusal(const Alternative& alternative, const Lowered::Step& step, const Choice& choice) {
   std::ostringstream text;
-  if (candidate.max_error > choice.max_error) {
-    text << candidate.algorithm << " guarantees ";
-    if (candidate.max_error == no_bound)
+  if (alternative.max_error > choice.max_error) {
+    text << alternative.algorithm << " guarantees ";
+    if (alternative.max_error == no_bound)
       text << "no bound on its error";
     else
-      text << "a relative error of " << candidate.max_error << ", not " << choice.max_error;
+      text << "a relative error of " << alternative.max_error << ", not " << choice.max_error;
   } else if (choice.deterministic && !step.deterministic) {
-    text << candidate.algorithm << " may give other bits on another run";
+    text << alternative.algorithm << " may give other bits on another run";
   } else if (step.kernel->workspace_bytes() > choice.workspace_limit) {
-    text << candidate.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
+    text << alternative.algorithm << " needs " << step.kernel->workspace_bytes() << " bytes of workspace, the limit is "
          << choice.workspace_limit;
   }
   return text.str();
 }
 
-/// Why the candidate is taken, where there are several; `refused` has what the limits say of those before it.
-std::string reason_of(const Candidate& taken, bool named, const std::vector<Candidate>& all,
+/// Why the alternative is taken, where there are several; `refused` has what the limits say of those before it.
+std::string reason_of(const Alternative& taken, bool named, const std::vector<Alternative>& all,
                       const std::string& refused) {
   if (named) return "named";
   if (all.size() == 1) return {};
   if (!refused.empty()) return "rule: the first within the limits; " + refused;
   if (!taken.reason.empty()) return "rule: " + taken.reason;
   std::string others;
-  for (const Candidate& other : all)
+  for (const Alternative& other : all)
     if (&other != &taken) others += (others.empty() ? "" : ", ") + other.algorithm;
   return "rule: before " + others;
 }
@@ -116,17 +116,18 @@ bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args
 bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }
 bool ends_in_relu(const Spec& spec) { return !spec.tail.empty() && std::holds_alternative<Relu>(spec.tail.back()); }
 
-Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice, const std::vector<Candidate>& candidates) {
+Lowered::Step pick(const std::string& unit, Pass pass, const Choice& choice,
+                   const std::vector<Alternative>& alternatives) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
   std::string known, reasons;
-  for (const Candidate& candidate : candidates) {
-    known += (known.empty() ? "" : ", ") + candidate.algorithm;
-    if (!named.empty() && candidate.algorithm != named) continue;
-    Lowered::Step step = candidate.lower();
-    step.max_error = candidate.max_error;
-    const std::string reason = refusal(candidate, step, choice);
+  for (const Alternative& alternative : alternatives) {
+    known += (known.empty() ? "" : ", ") + alternative.algorithm;
+    if (!named.empty() && alternative.algorithm != named) continue;
+    Lowered::Step step = alternative.lower();
+    step.max_error = alternative.max_error;
+    const std::string reason = refusal(alternative, step, choice);
     if (reason.empty()) {
-      step.reason = reason_of(candidate, !named.empty(), candidates, reasons);
+      step.reason = reason_of(alternative, !named.empty(), alternatives, reasons);
       return step;
     }
     reasons += (reasons.empty() ? "" : "; ") + reason;

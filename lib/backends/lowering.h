@@ -80,17 +80,17 @@ bool same_place(const Tensor&, const Tensor&);
 bool ends_in_relu(const Spec&);
 
 /// One algorithm for a pass.
-struct Candidate {
+struct Alternative {
   std::string algorithm;
   double max_error;  ///< bound on |computed - exact| over the sum of |terms|
   std::function<Lowered::Step()> lower;
   std::string reason{};  ///< why the rule has it first, if it does
 };
 
-/// The candidate that the choice names. If it names none, the first that respects its limits of error and
+/// The alternative that the choice names. If it names none, the first that respects its limits of error and
 /// workspace and its demand for determinism. The step says why. `unit` starts the messages. Throws UsageError for an
-/// unknown name, Unsupported if no candidate fits. The step says why it was picked.
-Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Candidate>&);
+/// unknown name, Unsupported if no alternative fits. The step says why it was picked.
+Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.
 Lowered assemble(const Spec&, const std::function<Lowered::Step(Pass)>& lower_pass);

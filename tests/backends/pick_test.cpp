@@ -9,7 +9,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Candidate candidate(const char* name, double max_error, std::size_t workspace_bytes, bool deterministic = true) {
+Alternative alternative(const char* name, double max_error, std::size_t workspace_bytes, bool deterministic = true) {
   return {name, max_error, [=] {
             Lowered::Step made = step(
                 {Pass::forward}, name, [](const Args&) {}, workspace_bytes);
@@ -18,14 +18,14 @@ Candidate candidate(const char* name, double max_error, std::size_t workspace_by
           }};
 }
 
-const std::vector<Candidate> candidates = {candidate("hasty", 1e-2, 100, false), candidate("large", 1e-4, 1000),
-                                           candidate("exact", 1e-7, 0)};
+const std::vector<Alternative> alternatives = {alternative("hasty", 1e-2, 100, false), alternative("large", 1e-4, 1000),
+                                               alternative("exact", 1e-7, 0)};
 
-Lowered::Step taken(const Choice& choice) { return pick("unit", Pass::forward, choice, candidates); }
+Lowered::Step taken(const Choice& choice) { return pick("unit", Pass::forward, choice, alternatives); }
 
 }  // namespace
 
-TEST_CASE("without a name the first candidate is taken that respects every demand") {
+TEST_CASE("without a name the first alternative is taken that respects every demand") {
   CHECK(taken({}).algorithm == "hasty");
   CHECK(taken({.deterministic = true}).algorithm == "large");
   CHECK(taken({.max_error = 1e-4}).algorithm == "large");
@@ -43,10 +43,10 @@ TEST_CASE("a step tells why its algorithm is taken, where there are several") {
   CHECK(taken({.algorithm = {"exact", "", ""}}).reason == "named");
   CHECK_THAT(taken({}).reason, ContainsSubstring("rule") && ContainsSubstring("large, exact"));
   CHECK_THAT(taken({.max_error = 1e-4}).reason, ContainsSubstring("limits") && ContainsSubstring("hasty guarantees"));
-  std::vector<Candidate> reasoned = candidates;
+  std::vector<Alternative> reasoned = alternatives;
   reasoned.front().reason = "there is no time";
   CHECK_THAT(pick("unit", Pass::forward, {}, reasoned).reason, ContainsSubstring("there is no time"));
-  CHECK(pick("unit", Pass::forward, {}, {candidate("only", 0, 0)}).reason.empty());
+  CHECK(pick("unit", Pass::forward, {}, {alternative("only", 0, 0)}).reason.empty());
 }
 
 TEST_CASE("a named algorithm that breaks a demand is refused with the reason") {

@@ -57,10 +57,10 @@ Lowered::Step RaceBackend::step_of(const Way& way, const Spec& spec, Pass pass) 
 Lowered RaceBackend::lower(const Spec& spec, const Choice& choice) {
   if (!std::holds_alternative<Conv>(spec.op)) return empty_unit(spec);
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    std::vector<Candidate> candidates;
+    std::vector<Alternative> alternatives;
     for (const Way& way : ways_)
-      candidates.push_back({way.name, way.max_error, [&, pass] { return step_of(way, spec, pass); }});
-    return pick("race", pass, choice, candidates);
+      alternatives.push_back({way.name, way.max_error, [&, pass] { return step_of(way, spec, pass); }});
+    return pick("race", pass, choice, alternatives);
   });
   for (const Way& way : ways_) {
     if (way.name != lowered.steps[0].algorithm || way.prepared_bytes == 0) continue;

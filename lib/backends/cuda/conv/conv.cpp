@@ -69,10 +69,10 @@ std::string rule_text(const std::string& first, const Conv& op, const Spec& spec
 }
 
 /// The algorithms for this unit, best guess first. Throws Unsupported, with the reason, if `named` cannot run it.
-std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
-                                     Machine* machine) {
+std::vector<Alternative> alternatives_of(const Conv& op, const Spec& spec, Pass pass, const Choice& choice,
+                                         Machine* machine) {
   const std::string named = has_choice(pass) ? choice.algorithm[static_cast<std::size_t>(pass)] : "";
-  std::vector<Candidate> found;
+  std::vector<Alternative> found;
   const auto offer = [&](const char* name, double error, const std::string& refusal, auto step) {
     if (refusal.empty())
       found.push_back({name, error, [=, &op, &spec] { return step(op, spec, pass, *machine); }});
@@ -97,7 +97,7 @@ std::vector<Candidate> candidates_of(const Conv& op, const Spec& spec, Pass pass
   offer("direct", direct_error(op, spec, pass), {}, direct_step);
   if (!winograd_first) offer_winograd();
   if (has_narrow_groups(op, spec))
-    std::stable_partition(found.begin(), found.end(), [&](const Candidate& c) {
+    std::stable_partition(found.begin(), found.end(), [&](const Alternative& c) {
       // A weight gradient by im2col_gemm needs a launch for every image and group.
       return pass == Pass::backward_params ? c.algorithm != im2col_gemm_name : c.algorithm == "direct";
     });
@@ -124,14 +124,14 @@ void prepare(Lowered& lowered, const Conv& op, const Spec& spec, Machine& machin
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
   if (!has_choice(pass)) return {};
   std::vector<std::string> names;
-  for (const Candidate& candidate : candidates_of(op, spec, pass, Choice{}, nullptr))
-    names.push_back(candidate.algorithm);
+  for (const Alternative& alternative : alternatives_of(op, spec, pass, Choice{}, nullptr))
+    names.push_back(alternative.algorithm);
   return names;
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, Machine& machine) {
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    return pick(unit_text(op), pass, choice, candidates_of(op, spec, pass, choice, &machine));
+    return pick(unit_text(op), pass, choice, alternatives_of(op, spec, pass, choice, &machine));
   });
   if (uses(lowered, im2col_gemm_name)) machine.make_blas(spec.y.dtype);
   if (spec.mode == Mode::inference) prepare(lowered, op, spec, machine);

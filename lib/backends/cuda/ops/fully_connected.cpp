@@ -205,18 +205,18 @@ Lowered lower(const FullyConnected& op, const Spec& spec, const Choice& choice, 
   Lowered lowered = assemble(spec, [&](Pass pass) {
     const double terms = pass == Pass::forward ? l.features + 1.0 : pass == Pass::backward_data ? l.outputs : l.images;
     const double error = (terms + 2) * unit_roundoff(spec.y.dtype);
-    std::vector<Candidate> candidates;
+    std::vector<Alternative> alternatives;
     const auto offer = [&](const char* name, auto step_of) {
-      candidates.push_back({name, error, [=, &machine, &spec] {
-                              return with_type(spec.y.dtype, [&]<class T>() {
-                                return step_of.template operator()<T>(l, pass, machine);
-                              });
-                            }});
+      alternatives.push_back({name, error, [=, &machine, &spec] {
+                                return with_type(spec.y.dtype, [&]<class T>() {
+                                  return step_of.template operator()<T>(l, pass, machine);
+                                });
+                              }});
     };
     if (machine.has_blas() || choice.algorithm[static_cast<std::size_t>(pass)] == cublas_name)
       offer(cublas_name, []<class T>(const Layer& layer, Pass p, Machine& m) { return cublas_step<T>(layer, p, m); });
     offer("gemm", []<class T>(const Layer& layer, Pass p, Machine& m) { return gemm_step<T>(layer, p, m); });
-    return pick(unit, pass, choice, candidates);
+    return pick(unit, pass, choice, alternatives);
   });
   if (uses(lowered, cublas_name)) machine.make_blas(spec.y.dtype);
   return lowered;

@@ -70,8 +70,8 @@ std::string rule_text(const std::string& first, const ConvProblem& c, DType dtyp
 
 /// Those that can do this pass, best guess first. Throws Unsupported where the choice names one that cannot, and
 /// UsageError for a name that one of them has elsewhere, with the reason.
-std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
-                                     const Context* context) {
+std::vector<Alternative> alternatives_of(const ConvProblem& c, const Spec& spec, Pass pass, const Choice& choice,
+                                         const Context* context) {
   const std::string& named = choice.algorithm[static_cast<std::size_t>(pass)];
   const std::string where = unit_text(c.op) + ", " + std::string(to_string(pass)) + ": ";
   if (named == "implicit_gemm")
@@ -80,7 +80,7 @@ std::vector<Candidate> candidates_of(const ConvProblem& c, const Spec& spec, Pas
                      "image and never written as a matrix; name it im2col_gemm");
   const DType dtype = spec.y.dtype;
   const bool inference = spec.mode == Mode::inference;
-  std::vector<Candidate> found = {
+  std::vector<Alternative> found = {
       {"im2col_gemm", context == nullptr ? no_bound : im2col_gemm_error(c, dtype, pass, *context),
        [=, &c] { return im2col_gemm_step(c, dtype, pass, *context); }},
       {"direct", direct_error(c, dtype, pass), [=, &c] { return direct_step(c, dtype, pass, *context); }}};
@@ -140,15 +140,15 @@ double direct_error(const ConvProblem& c, DType dtype, Pass pass) {
 std::vector<std::string> conv_algorithms(const Conv& op, const Spec& spec, Pass pass) {
   if (pass != Pass::forward && pass != Pass::backward_params && pass != Pass::backward_data) return {};
   std::vector<std::string> names;
-  for (const Candidate& candidate : candidates_of(problem_of(op, spec), spec, pass, Choice{}, nullptr))
-    names.push_back(candidate.algorithm);
+  for (const Alternative& alternative : alternatives_of(problem_of(op, spec), spec, pass, Choice{}, nullptr))
+    names.push_back(alternative.algorithm);
   return names;
 }
 
 Lowered lower(const Conv& op, const Spec& spec, const Choice& choice, const Context& context) {
   const ConvProblem problem = problem_of(op, spec);
   Lowered lowered = assemble(spec, [&](Pass pass) {
-    return pick(unit_text(op), pass, choice, candidates_of(problem, spec, pass, choice, &context));
+    return pick(unit_text(op), pass, choice, alternatives_of(problem, spec, pass, choice, &context));
   });
   if (problem.add_y) lowered.y_may_alias_x[1] = same_pitch(spec, 1);
   if (spec.mode == Mode::inference) prepare(lowered, problem, spec.y.dtype, context);
