@@ -111,6 +111,42 @@ Lowered norm_unit(const Spec& spec, NormTail tail) {
   return unit;
 }
 
+bool is_loss(const Op& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) || std::holds_alternative<SigmoidCrossEntropy>(op);
+}
+
+bool has_pass(const Op& op, Pass pass) {
+  const auto* const lstm = std::get_if<Lstm>(&op);
+  switch (pass) {
+    case Pass::forward: return true;
+    case Pass::backward_params: return !parameter_names(op).empty();
+    case Pass::backward_data:  // ids have no gradient
+      return !std::holds_alternative<Embedding>(op) && (lstm == nullptr || lstm->vocabulary == 0);
+    case Pass::recompute:
+      return !std::holds_alternative<Concat>(op) && !std::holds_alternative<Slice>(op) && !is_loss(op) &&
+             lstm == nullptr;
+    case Pass::prepare: return false;
+  }
+  return false;
+}
+
+bool reads_two_values(const Node& node) { return node.inputs.size() == 2 && node.inputs[0] != node.inputs[1]; }
+
+void check_workspace(const std::string& unit, const Choice& choice, const Lowered::Step& step) {
+  if (step.kernel->workspace_bytes() > choice.workspace_limit)
+    throw Unsupported(unit + ", " + std::string(to_string(step.passes.front())) + ": " + step.algorithm + " needs " +
+                      std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
+                      std::to_string(choice.workspace_limit));
+}
+
+void check_direct(const std::string& backend, const Spec& spec, const Choice& choice, const Lowered& lowered) {
+  for (const std::string& name : choice.algorithm)
+    if (!name.empty() && name != "direct")
+      throw UsageError(backend + ": no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
+                       "; there is: direct");
+  for (const Lowered::Step& step : lowered.steps) check_workspace(backend + ": " + to_string(spec.op), choice, step);
+}
+
 bool adds_dx(const Spec& spec, std::size_t i) { return i < spec.adds_dx.size() && spec.adds_dx[i]; }
 bool wanted(const Args& args, std::size_t i) { return i < args.dx.size() && args.dx[i]; }
 bool same_place(const Tensor& a, const Tensor& b) { return a.data == b.data && a.pitch == b.pitch; }

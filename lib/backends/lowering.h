@@ -70,6 +70,21 @@ NormTail norm_tail(const Spec&);
 /// The unit of a batch norm whose ReLU is masked by x, or by y where something was added before it.
 Lowered norm_unit(const Spec&, NormTail);
 
+/// Whether an op has the pass, by its kind alone.
+bool has_pass(const Op&, Pass);
+bool is_loss(const Op&);
+
+/// Whether the node reads two different values. A value added to itself does not fuse: both operands would be the value
+/// inside the unit, which is not stored.
+bool reads_two_values(const Node&);
+
+/// Throws Unsupported for a step that needs more workspace than the limit. `unit` starts the message.
+void check_workspace(const std::string& unit, const Choice&, const Lowered::Step&);
+
+/// For ops with the one algorithm "direct": throws UsageError for any other name, Unsupported for a step that needs
+/// more workspace than the limit. `backend` starts the messages.
+void check_direct(const std::string& backend, const Spec&, const Choice&, const Lowered&);
+
 bool adds_dx(const Spec&, std::size_t i);
 bool wanted(const Args&, std::size_t i);  ///< whether dx[i] is wanted
 

@@ -52,38 +52,6 @@ void check_spec(const Spec& spec, const Choice& choice) {
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
-/// For ops with one algorithm: the name is that algorithm's or empty, and there is nothing else to pick.
-void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
-  for (const std::string& name : choice.algorithm)
-    if (!name.empty() && name != "direct")
-      throw UsageError(self + ": no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
-                       "; there is: direct");
-  for (const Lowered::Step& step : lowered.steps)
-    if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      throw Unsupported(self + ": " + to_string(spec.op) + ", " + std::string(to_string(step.passes.front())) + ": " +
-                        step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
-                        " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
-}
-
-bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
-
-/// Ids have no gradient.
-bool reads_ids(const Op& op) {
-  const auto* const lstm = std::get_if<Lstm>(&op);
-  return holds<Embedding>(op) || (lstm != nullptr && lstm->vocabulary != 0);
-}
-
-bool has_pass(const Op& op, Pass pass) {
-  switch (pass) {
-    case Pass::forward: return true;
-    case Pass::backward_data: return !reads_ids(op);
-    case Pass::backward_params: return !parameter_names(op).empty();
-    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op) && !holds<Lstm>(op);
-    case Pass::prepare: return false;
-  }
-  return false;
-}
-
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const BackendOptions& options) : machine_(options), choices_(options.choice_cache) {}
@@ -104,8 +72,7 @@ class CudaBackend final : public Backend {
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
     if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-    // A value added to itself does not fuse: both operands would be the value inside the unit, which is not stored.
-    return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
+    return !holds<Add>(next.op) || reads_two_values(next);
   }
 
   Lowered lower(const Spec& spec, const Choice& choice) override {
@@ -116,7 +83,7 @@ class CudaBackend final : public Backend {
             throw UsageError(self + ": an input computes nothing to be lowered");
           } else {
             Lowered lowered = LAMINA_CUDA_SPACE::lower(op, spec, choice, machine_);
-            if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);
+            if (!has_algorithms(spec.op)) check_direct(self, spec, choice, lowered);
             return lowered;
           }
         },

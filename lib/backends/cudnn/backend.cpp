@@ -20,8 +20,6 @@ bool holds(const Op& op) {
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
 
-bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
-
 /// Whether the op is computed on nhwc tensors. A fully connected op flattens them in their own order, and its weights
 /// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
@@ -82,30 +80,8 @@ void check_pitch(const Spec& spec) {
     refuse(spec.op, "its tensors must be without gaps");
 }
 
-/// For ops with one algorithm: the name is that algorithm's or empty.
-void check_choice(const Spec& spec, const Choice& choice, const Lowered& lowered) {
-  for (const std::string& name : choice.algorithm)
-    if (!name.empty() && name != "direct")
-      throw UsageError("cudnn: no algorithm '" + name + "' for " + std::string(op_name(spec.op)) +
-                       "; there is: direct");
-  for (const Lowered::Step& step : lowered.steps)
-    if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      refuse(spec.op, std::string(to_string(step.passes.front())) + " needs " +
-                          std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
-                          std::to_string(choice.workspace_limit));
-}
-
-bool has_pass(const Op& op, Pass pass) {
-  switch (pass) {
-    case Pass::forward: return true;
-    case Pass::backward_params: return !parameter_names(op).empty();
-    case Pass::backward_data: return !holds<Embedding>(op);
-    case Pass::recompute:
-      return !holds<Concat>(op) && !holds<Slice>(op) && !holds<BatchNorm>(op) && !is_loss(op) && !has_algorithms(op);
-    case Pass::prepare: return false;
-  }
-  return false;
-}
+/// Whether forward may run again: some calls of the library write more than y.
+bool recomputes(const Op& op) { return !holds<BatchNorm>(op) && !has_algorithms(op); }
 
 }  // namespace
 
@@ -145,6 +121,7 @@ Device& CudnnBackend::device() {
 
 std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) const {
   if (holds<Input>(spec.op) || !has_pass(spec.op, pass)) return {};
+  if (pass == Pass::recompute && !recomputes(spec.op)) return {};
   if (holds<FullyConnected>(spec.op)) return {"gemm"};
   if (holds<Lstm>(spec.op)) return lstm_algorithms(spec, pass);
   if (!holds<Conv>(spec.op)) return {"direct"};
@@ -153,8 +130,7 @@ std::vector<std::string> CudnnBackend::algorithms(const Spec& spec, Pass pass) c
 
 bool CudnnBackend::fuses(const Spec& spec, const Node& next, int) const {
   if (!joins(spec, spec.tail.size(), next.op)) return false;
-  // A value added to itself does not fuse: both operands would be the value inside the unit, which is not stored.
-  return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
+  return !holds<Add>(next.op) || reads_two_values(next);
 }
 
 bool CudnnBackend::takes_pitch(const Spec& spec) const {
@@ -173,7 +149,7 @@ Lowered CudnnBackend::lower(const Spec& spec, const Choice& choice) {
           return {};
         } else {
           Lowered lowered = cudnn::lower(op, spec, choice, *session_);
-          if (!has_algorithms(spec.op)) check_choice(spec, choice, lowered);
+          if (!has_algorithms(spec.op)) check_direct("cudnn", spec, choice, lowered);
           return lowered;
         }
       },

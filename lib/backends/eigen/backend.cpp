@@ -59,41 +59,6 @@ void check_spec(const Spec& spec, const Choice& choice) {
 /// Whether the op has several algorithms.
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op); }
 
-/// For ops with one algorithm: no other could be picked.
-void check_workspace(const Lowered& lowered, const Spec& spec, const Choice& choice) {
-  for (const Lowered::Step& step : lowered.steps)
-    if (step.kernel->workspace_bytes() > choice.workspace_limit)
-      throw Unsupported("eigen: " + to_string(spec.op) + ", " + std::string(to_string(step.passes.front())) + ": " +
-                        step.algorithm + " needs " + std::to_string(step.kernel->workspace_bytes()) +
-                        " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
-}
-
-/// For ops with one algorithm: the name is "direct", or empty.
-void check_names(const Op& op, const Choice& choice) {
-  for (const std::string& name : choice.algorithm)
-    if (!name.empty() && name != "direct")
-      throw UsageError("eigen: no algorithm '" + name + "' for " + std::string(op_name(op)) + "; there is: direct");
-}
-
-bool is_loss(const Op& op) { return holds<SoftmaxCrossEntropy>(op) || holds<SigmoidCrossEntropy>(op); }
-
-/// Ids have no gradient.
-bool reads_ids(const Op& op) {
-  const auto* const lstm = std::get_if<Lstm>(&op);
-  return holds<Embedding>(op) || (lstm != nullptr && lstm->vocabulary != 0);
-}
-
-bool has_pass(const Op& op, Pass pass) {
-  switch (pass) {
-    case Pass::forward: return true;
-    case Pass::backward_data: return !reads_ids(op);
-    case Pass::backward_params: return !parameter_names(op).empty();
-    case Pass::recompute: return !holds<Concat>(op) && !holds<Slice>(op) && !is_loss(op) && !holds<Lstm>(op);
-    case Pass::prepare: return false;
-  }
-  return false;
-}
-
 /// Throws before anything is timed or written.
 const BackendOptions& on_the_host(const BackendOptions& options) {
   if (options.device != 0)
@@ -133,16 +98,13 @@ std::vector<std::string> EigenBackend::algorithms(const Spec& spec, Pass pass) c
 
 bool EigenBackend::fuses(const Spec& spec, const Node& next, int) const {
   if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
-  // A value added to itself would be an operand that exists only inside the unit.
-  return !holds<Add>(next.op) || (next.inputs.size() == 2 && next.inputs[0] != next.inputs[1]);
+  return !holds<Add>(next.op) || reads_two_values(next);
 }
 
 Lowered EigenBackend::lower(const Spec& spec, const Choice& choice) {
   check_spec(spec, choice);
-  if (has_algorithms(spec.op)) return context_.set.lower(spec, choice, context_);
-  check_names(spec.op, choice);
   Lowered lowered = context_.set.lower(spec, choice, context_);
-  check_workspace(lowered, spec, choice);
+  if (!has_algorithms(spec.op)) check_direct("eigen", spec, choice, lowered);
   return lowered;
 }
 

@@ -183,13 +183,6 @@ std::string algorithm_of(const std::string& unit, const Spec& spec, const Choice
   return named.empty() ? known.front() : named;
 }
 
-void check_workspace(const std::string& unit, const Choice& choice, const Lowered::Step& step) {
-  if (step.kernel->workspace_bytes() > choice.workspace_limit)
-    throw Unsupported(unit + ", " + std::string(to_string(step.passes.front())) + ": " + step.algorithm + " needs " +
-                      std::to_string(step.kernel->workspace_bytes()) + " bytes of workspace, the limit is " +
-                      std::to_string(choice.workspace_limit));
-}
-
 }  // namespace
 
 std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {

@@ -293,10 +293,8 @@ Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Session& s
   Lowered unit = empty_unit(spec);
   unit.backward_reads_x[0] = true;
   const auto emit = [&](std::vector<Pass> passes, auto run, std::size_t bytes) {
-    if (bytes > choice.workspace_limit)
-      refuse(op, std::string(to_string(passes.front())) + ": " + algorithm.name + " needs " + std::to_string(bytes) +
-                     " bytes of workspace, the limit is " + std::to_string(choice.workspace_limit));
     unit.steps.push_back(step(std::move(passes), algorithm.name, std::move(run), bytes));
+    check_workspace("cudnn: " + to_string(Op(op)), choice, unit.steps.back());
     unit.steps.back().math = choice.math;
   };
   emit(
