@@ -8,7 +8,7 @@
 
 #include "lamina/error.h"
 #include "lib/support/enumerators.h"
-#include "lib/support/spec_passes.h"
+#include "lib/support/units/spec_passes.h"
 
 namespace lamina {
 namespace {

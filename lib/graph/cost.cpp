@@ -33,7 +33,7 @@
 
 #include "lamina/error.h"
 #include "lamina/op.h"
-#include "lib/support/op_reads.h"
+#include "lib/support/units/op_reads.h"
 
 namespace lamina {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lamina/random.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/units/unit_memory.h"
 
 namespace lamina {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "lamina/error.h"
 #include "lent_unit.h"
-#include "lib/support/spec_passes.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/units/spec_passes.h"
+#include "lib/support/units/unit_memory.h"
 
 namespace lamina {
 namespace {

@@ -12,7 +12,7 @@
 #include "lamina/error.h"
 #include "lent_unit.h"
 #include "lib/support/held_launches.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/units/unit_memory.h"
 #include "lib/support/warm_up.h"
 
 namespace lamina {

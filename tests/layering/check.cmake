@@ -10,7 +10,7 @@ cmake_minimum_required(VERSION 3.25)
 
 set(standard "[a-z0-9_]+")                       # <vector>: the C++ library has no dot and no slash
 set(public "lamina/[a-z0-9_]+\\.h")
-set(support "lib/support/[a-z0-9_]+\\.h")      # lib/support knows nothing but the public headers
+set(support "lib/support/(units/)?[a-z0-9_]+\\.h")  # lib/support knows nothing but the public headers
 set(device "lib/device/((blas|cuda|host)/)?[a-z0-9_]+\\.h")
 set(tune "lib/tune/[a-z0-9_]+\\.h")
 set(lowering "lib/backends/(conv_tail|lowering|update_numbers)\\.h" ${tune})

@@ -7,7 +7,7 @@
 #include "decisions.h"
 #include "lamina/error.h"
 #include "lib/support/near.h"
-#include "lib/support/spec_passes.h"
+#include "lib/support/units/spec_passes.h"
 
 namespace lamina::planner {
 namespace {

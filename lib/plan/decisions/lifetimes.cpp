@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "decisions.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/units/unit_memory.h"
 
 namespace lamina::planner {
 namespace {

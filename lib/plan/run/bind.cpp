@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "call_cost.h"
-#include "lib/support/unit_memory.h"
+#include "lib/support/units/unit_memory.h"
 
 namespace lamina::planner {
 namespace {

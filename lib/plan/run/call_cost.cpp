@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "lib/support/op_reads.h"
-#include "lib/support/spec_passes.h"
+#include "lib/support/units/op_reads.h"
+#include "lib/support/units/spec_passes.h"
 
 namespace lamina::planner {
 namespace {

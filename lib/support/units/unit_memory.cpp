@@ -2,8 +2,8 @@
 
 #include "unit_memory.h"
 
-#include "rounding.h"
-#include "scratch_allocator.h"
+#include "lib/support/rounding.h"
+#include "lib/support/scratch_allocator.h"
 
 namespace lamina {
 namespace {

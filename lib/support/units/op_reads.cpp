@@ -3,8 +3,9 @@
 #include "op_reads.h"
 
 #include <algorithm>
-#include <concepts>
 #include <limits>
+
+#include "lib/support/one_of.h"
 
 namespace lamina {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 using Inputs = OpReads::Inputs;
 
 constexpr int every = std::numeric_limits<int>::max();
-
-template <class Type, class... Types>
-concept OneOf = (std::same_as<Type, Types> || ...);
 
 /// An op without a line here does not compile.
 struct DataGradientReads {
