@@ -11,6 +11,7 @@
 #include "lamina/backend.h"
 #include "lamina/error.h"
 #include "lib/backends/lowering.h"
+#include "lib/support/one_of.h"
 #include "session.h"
 
 namespace lamina::cudnn {
@@ -41,8 +42,8 @@ std::size_t extent_bytes(const TensorSpec&, std::int64_t pitch);
 /// The address of channel `channel` of a tensor.
 void* channel_address(const Tensor&, int channel);
 
-// One per op, each in the file of the op's name. They fill every vector of Lowered, one entry per x, and steps for the
-// passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
+// One per op, each in the file of the op's name, or below. They fill every vector of Lowered, one entry per x, and
+// steps for the passes of spec.mode only. The algorithm's name is "direct" if the library offers only one.
 Lowered lower(const Conv&, const Spec&, const Choice&, Session&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, Session&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, Session&);
@@ -55,21 +56,19 @@ Lowered lower(const Dropout&, const Spec&, const Choice&, Session&);
 Lowered lower(const Softmax&, const Spec&, const Choice&, Session&);
 Lowered lower(const Sigmoid&, const Spec&, const Choice&, Session&);
 Lowered lower(const Tanh&, const Spec&, const Choice&, Session&);
-Lowered lower(const Clip&, const Spec&, const Choice&, Session&);
-Lowered lower(const HardSigmoid&, const Spec&, const Choice&, Session&);
-Lowered lower(const HardSwish&, const Spec&, const Choice&, Session&);
-Lowered lower(const Silu&, const Spec&, const Choice&, Session&);
-Lowered lower(const Multiply&, const Spec&, const Choice&, Session&);
-Lowered lower(const SpacePool&, const Spec&, const Choice&, Session&);
-Lowered lower(const Pad&, const Spec&, const Choice&, Session&);
-Lowered lower(const ChannelShuffle&, const Spec&, const Choice&, Session&);
-Lowered lower(const SoftmaxCrossEntropy&, const Spec&, const Choice&, Session&);
-Lowered lower(const SigmoidCrossEntropy&, const Spec&, const Choice&, Session&);
-Lowered lower(const Embedding&, const Spec&, const Choice&, Session&);
 Lowered lower(const Lstm&, const Spec&, const Choice&, Session&);
 Lowered lower(const Add&, const Spec&, const Choice&, Session&);
 Lowered lower(const Concat&, const Spec&, const Choice&, Session&);
 Lowered lower(const Slice&, const Spec&, const Choice&, Session&);
+
+/// Ops that the kernels of the backend cuda compute. The library lacks most of them; docs/cudnn.md says what it has of
+/// the others, and why it is not used.
+template <class AnyOp>
+concept OpOfOurKernels = OneOf<AnyOp, SpacePool, Clip, HardSigmoid, HardSwish, Silu, Multiply, Pad, ChannelShuffle,
+                               SoftmaxCrossEntropy, SigmoidCrossEntropy, Embedding>;
+Lowered lower(const OpOfOurKernels auto&, const Spec& spec, const Choice&, Session& session) {
+  return session.machine().lower_by_kernels(spec);
+}
 
 /// The algorithms of an LSTM, best guess first.
 std::vector<std::string> lstm_algorithms(const Spec&, Pass);
