@@ -71,7 +71,7 @@ struct Plan::Body {
   planner::Memory memory;
   planner::Calls calls;
   Named parameters, state;
-  std::vector<Update> update_rows;           // where the numbers of an update are
+  std::vector<UpdateTensors> update_rows;    // where the numbers of an update are
   std::vector<std::string> optimiser_names;  // of the optimiser's state: all of a parameter's, then the next one's
   bool shares = false, ready_for_backward = false, has_gradients = false;
   std::uint64_t updates = 0;
@@ -141,11 +141,11 @@ struct Plan::Body {
     const BusyGuard mine = turn();
     if (!has_gradients) throw UsageError("update() needs a backward() before it, at least one for each update()");
     has_gradients = false;
-    Update rule = planner::update_of(*options.optimiser, learning_rate, updates + 1);
-    rule.gradient_scale = gradient_scale;
-    rule.clip_norm = options.clip_norm;
-    rule.clears_gradient = options.accumulate_parameters;
-    for (const Update& row : update_rows) backend->update(planner::placed(rule, row));
+    UpdateFactors factors = planner::update_factors(*options.optimiser, learning_rate, updates + 1);
+    factors.gradient_scale = gradient_scale;
+    factors.clip_norm = options.clip_norm;
+    factors.clears_gradient = options.accumulate_parameters;
+    for (const UpdateTensors& row : update_rows) backend->update({factors, row});
     ++updates;
   }
 

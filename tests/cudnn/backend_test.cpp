@@ -39,11 +39,11 @@ TEST_CASE("cudnn: the peak is that of its device's units, and the library is not
 
 TEST_CASE("cudnn: an update goes to our kernel, in the plan's type, and the library is not asked") {
   FakeBackend on;
-  on.backend.update({.rule = Update::Rule::adam, .dtype = DType::f64, .count = 7});
+  on.backend.update({{.rule = Update::Rule::adam}, {.dtype = DType::f64, .count = 7}});
   REQUIRE(on.log.updates.size() == 1);
   CHECK(on.log.updates[0].rule == Update::Rule::adam);
   CHECK(on.log.updates[0].count == 7);
-  CHECK_THROWS_AS(on.backend.update({.dtype = DType::f16, .count = 7}), Unsupported);
+  CHECK_THROWS_AS(on.backend.update({{}, {.dtype = DType::f16, .count = 7}}), Unsupported);
   CHECK(on.log.updates.size() == 1);
   CHECK(on.fake.count == 0);
 }

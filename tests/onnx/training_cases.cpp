@@ -20,32 +20,32 @@ namespace {
 
 using onnx::Attributes;
 
-/// The update of a node at its rate R and its count T of updates before it.
-Update update_of_node(const Attributes& node, double rate, std::uint64_t before) {
+/// The rule of a node at its rate R and its count T of updates before it.
+UpdateFactors rule_of_node(const Attributes& node, double rate, std::uint64_t before) {
   const double norm = node.number("norm_coefficient", 0);
   const std::string_view type = node.node().op_type;
   if (type == "Adagrad") {
     const Schedule schedule = inverse_time(rate, node.number("decay_factor", 0));
-    return planner::update_of(Adagrad{node.number("epsilon", 0), norm}, schedule(before), before + 1);
+    return planner::update_factors(Adagrad{node.number("epsilon", 0), norm}, schedule(before), before + 1);
   }
-  Update update;
+  UpdateFactors rule;
   if (type == "Adam") {
     if (node.number("norm_coefficient_post", 0) != 0)
       throw Unsupported("it shrinks the new parameter by norm_coefficient_post; AdamW shrinks the old one");
     // T = 0 is without a correction, which is that of very many updates.
     const std::uint64_t number = before > 0 ? before : std::numeric_limits<std::uint64_t>::max();
-    update = planner::update_of(
+    rule = planner::update_factors(
         KerasAdam{node.number("alpha", 0.9), node.number("beta", 0.999), node.number("epsilon", 0)}, rate, number);
   } else {
     const double gain = before > 0 ? node.number("beta", 1) : 1;
     const bool nesterov = node.text("mode", "standard") == "nesterov";
     if (nesterov && gain != 1)
       throw Unsupported("Nesterov's rule with a beta: it would need a gain of the velocity alone");
-    update = planner::update_of(Sgd{node.number("alpha", 0), nesterov}, rate, before + 1);
-    update.gain = gain;
+    rule = planner::update_factors(Sgd{node.number("alpha", 0), nesterov}, rate, before + 1);
+    rule.gain = gain;
   }
-  update.weight_decay = norm;
-  return update;
+  rule.weight_decay = norm;
+  return rule;
 }
 
 /// Inputs: R, T, all X, all G, then each state of all X. Outputs: all X, then each state.
@@ -66,14 +66,14 @@ std::vector<std::vector<double>> run_optimiser(const Attributes& node, const std
       rows[kind] = Buffer(device, static_cast<std::size_t>(count) * size_of(input(0).dtype));
       upload(device, row(kind), std::span<const double>(input(kind).values));
     }
-    Update update = update_of_node(node, inputs[0].values[0], static_cast<std::uint64_t>(inputs[1].values[0]));
-    update.dtype = input(0).dtype;
-    update.count = count;
-    update.p = rows[0].data();
-    update.g = rows[1].data();
-    update.first = rows[2].data();
-    update.second = rows[3].data();
-    backend->update(update);
+    const UpdateFactors rule = rule_of_node(node, inputs[0].values[0], static_cast<std::uint64_t>(inputs[1].values[0]));
+    backend->update({rule,
+                     {.dtype = input(0).dtype,
+                      .count = count,
+                      .p = rows[0].data(),
+                      .g = rows[1].data(),
+                      .first = rows[2].data(),
+                      .second = rows[3].data()}});
     for (std::size_t output = 0; output <= states; ++output) {
       std::vector<double>& values = outputs[output * tensors + i];
       values.resize(static_cast<std::size_t>(count));

@@ -121,9 +121,9 @@ struct Lowered {
   std::vector<bool> recompute_reads_x;  ///< per x: does the recompute step, if any, read it
 };
 
-/// One update of `count` numbers in a row, parameters of a plan, from their gradients. With G = gradient_scale g,
-/// scaled down once more by min(1, clip_norm / (norm of all G + 1e-6)) if clip_norm is above 0, and then
-/// G += weight_decay p and p *= shrink:
+/// The rule of an update of parameters p from their gradients g, and its factors. With G = gradient_scale g, scaled
+/// down once more by min(1, clip_norm / (norm of all G + 1e-6)) if clip_norm is above 0, and then G += weight_decay p
+/// and p *= shrink:
 ///
 ///     sgd        v = decay v + gain G;  u = nesterov ? decay v + gain G : v;  p -= rate u
 ///     rmsprop    a = decay a + gain G^2;  p -= rate G / (sqrt(a) + epsilon)
@@ -133,14 +133,17 @@ struct Lowered {
 ///
 /// The first state is v, a or m, the second d or v. Without a first state, sgd is p -= rate gain G. Adagrad is rmsprop
 /// with decay 1 and gain 1. No state may share memory with another tensor.
-struct Update {
+struct UpdateFactors {
   enum class Rule : std::uint8_t { sgd, rmsprop, adadelta, adam };
   Rule rule = Rule::sgd;
   bool nesterov = false;
   bool clears_gradient = false;  ///< g becomes zero once it was read
   double gradient_scale = 1, clip_norm = 0, weight_decay = 0, shrink = 1;
   double rate = 0, decay = 0, gain = 1, decay2 = 0, gain2 = 0, epsilon = 0, root_scale = 1;
+};
 
+/// What is updated: `count` parameters in a row, their gradients and their state.
+struct UpdateTensors {
   /// Above 0, a lazy update: the numbers are rows of so many, and a row whose gradients are all 0 keeps its parameters
   /// and state.
   std::int64_t lazy_row = 0;
@@ -156,6 +159,9 @@ struct Update {
   static constexpr int norm_slices = 1024;
   static constexpr std::size_t norm_sums = norm_slices + 1;
 };
+
+/// One update: `Update{factors, tensors}`.
+struct Update : UpdateFactors, UpdateTensors {};
 
 struct BackendOptions {
   int threads = 0;  ///< 0: every core this process may use, limited by its quota of processor time

@@ -98,8 +98,8 @@ Tensor Memory::optimiser_state(NodeId i, std::size_t k, std::size_t which) const
   return dense({BufferKind::optimiser, offset}, nodes_[i].params[k], dtype_);
 }
 
-std::vector<Update> Memory::update_rows(TableUpdates tables) const {
-  Update all;
+std::vector<UpdateTensors> Memory::update_rows(TableUpdates tables) const {
+  UpdateTensors all;
   all.dtype = dtype_;
   all.count = static_cast<std::int64_t>(layout_->parameter_bytes / size_of(dtype_));
   all.p = address({BufferKind::parameters, 0});
@@ -112,7 +112,7 @@ std::vector<Update> Memory::update_rows(TableUpdates tables) const {
   if (tables == TableUpdates::dense) return {all};
 
   const auto part = [&](std::int64_t first, std::int64_t last, std::int64_t lazy_row) {
-    Update some = all;
+    UpdateTensors some = all;
     for (void** row : {&some.p, &some.g, &some.first, &some.second})
       if (*row != nullptr) *row = static_cast<std::byte*>(*row) + static_cast<std::size_t>(first) * size_of(dtype_);
     some.count = last - first;
@@ -124,7 +124,7 @@ std::vector<Update> Memory::update_rows(TableUpdates tables) const {
     if (std::holds_alternative<Embedding>(nodes_[i].op))
       by_offset[static_cast<std::int64_t>(layout_->parameter[i][0].offset_bytes / size_of(dtype_))] =
           &nodes_[i].params[0];
-  std::vector<Update> parts;
+  std::vector<UpdateTensors> parts;
   std::int64_t done = 0;
   for (const auto& [offset, table] : by_offset) {
     if (offset > done) parts.push_back(part(done, offset, 0));

@@ -26,9 +26,9 @@ class Memory {
   Tensor state(NodeId, std::size_t k) const;
   Tensor optimiser_state(NodeId, std::size_t k, std::size_t which) const;  ///< of parameter k
 
-  /// Where the numbers of an update are: all parameters are one row. With lazy updates of tables there are several: the
+  /// What an update is applied to: all parameters are one row. With lazy updates of tables there are several: the
   /// tables, and what is between them.
-  std::vector<Update> update_rows(TableUpdates) const;
+  std::vector<UpdateTensors> update_rows(TableUpdates) const;
 
  private:
   struct Lasting {

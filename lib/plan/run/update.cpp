@@ -1,4 +1,4 @@
-// An optimiser's update as the numbers that a backend takes. lamina/optimiser.h has the formulas.
+// An optimiser's update as the factors that a backend takes. lamina/optimiser.h has the formulas.
 
 #include "update.h"
 
@@ -12,26 +12,26 @@ struct Factors {
   double rate;
   double number;  // of the update, from 1
 
-  Update operator()(const Sgd& op) const {
-    Update u = momentum(op.momentum, op.nesterov);
+  UpdateFactors operator()(const Sgd& op) const {
+    UpdateFactors u = momentum(op.momentum, op.nesterov);
     u.rate = rate;
     u.weight_decay = op.weight_decay;
     return u;
   }
 
   // With v' = -v: v' = momentum v' + rate g, p -= v'.
-  Update operator()(const KerasSgd& op) const {
-    Update u = momentum(op.momentum, op.nesterov);
+  UpdateFactors operator()(const KerasSgd& op) const {
+    UpdateFactors u = momentum(op.momentum, op.nesterov);
     u.rate = 1;
     u.gain = rate;
     return u;
   }
 
-  Update operator()(const RmsProp& op) const { return mean_square(Update::Rule::rmsprop, op); }
+  UpdateFactors operator()(const RmsProp& op) const { return mean_square(UpdateFactors::Rule::rmsprop, op); }
 
-  Update operator()(const Adagrad& op) const {
-    Update u;
-    u.rule = Update::Rule::rmsprop;
+  UpdateFactors operator()(const Adagrad& op) const {
+    UpdateFactors u;
+    u.rule = UpdateFactors::Rule::rmsprop;
     u.rate = rate;
     u.decay = 1;
     u.epsilon = op.epsilon;
@@ -39,40 +39,40 @@ struct Factors {
     return u;
   }
 
-  Update operator()(const Adadelta& op) const { return mean_square(Update::Rule::adadelta, op); }
+  UpdateFactors operator()(const Adadelta& op) const { return mean_square(UpdateFactors::Rule::adadelta, op); }
 
-  Update operator()(const Adam& op) const {
-    Update u = moments(op);
+  UpdateFactors operator()(const Adam& op) const {
+    UpdateFactors u = moments(op);
     u.rate = rate / (1 - std::pow(op.beta1, number));
     u.root_scale = 1 / std::sqrt(1 - std::pow(op.beta2, number));
     u.weight_decay = op.weight_decay;
     return u;
   }
 
-  Update operator()(const AdamW& op) const {
-    Update u = (*this)(Adam{op.beta1, op.beta2, op.epsilon, 0});
+  UpdateFactors operator()(const AdamW& op) const {
+    UpdateFactors u = (*this)(Adam{op.beta1, op.beta2, op.epsilon, 0});
     u.shrink = 1 - rate * op.weight_decay;
     return u;
   }
 
-  Update operator()(const KerasAdam& op) const {
-    Update u = moments(op);
+  UpdateFactors operator()(const KerasAdam& op) const {
+    UpdateFactors u = moments(op);
     u.rate = rate * std::sqrt(1 - std::pow(op.beta2, number)) / (1 - std::pow(op.beta1, number));
     return u;
   }
 
  private:
-  static Update momentum(double momentum, bool nesterov) {
-    Update u;
-    u.rule = Update::Rule::sgd;
+  static UpdateFactors momentum(double momentum, bool nesterov) {
+    UpdateFactors u;
+    u.rule = UpdateFactors::Rule::sgd;
     u.nesterov = nesterov;
     u.decay = momentum;
     return u;
   }
 
   template <class T>
-  Update mean_square(Update::Rule rule, const T& op) const {
-    Update u;
+  UpdateFactors mean_square(UpdateFactors::Rule rule, const T& op) const {
+    UpdateFactors u;
     u.rule = rule;
     u.rate = rate;
     u.decay = op.rho;
@@ -83,9 +83,9 @@ struct Factors {
   }
 
   template <class T>
-  static Update moments(const T& op) {
-    Update u;
-    u.rule = Update::Rule::adam;
+  static UpdateFactors moments(const T& op) {
+    UpdateFactors u;
+    u.rule = UpdateFactors::Rule::adam;
     u.decay = op.beta1;
     u.gain = 1 - op.beta1;
     u.decay2 = op.beta2;
@@ -97,21 +97,8 @@ struct Factors {
 
 }  // namespace
 
-Update update_of(const Optimiser& optimiser, double learning_rate, std::uint64_t number) {
+UpdateFactors update_factors(const Optimiser& optimiser, double learning_rate, std::uint64_t number) {
   return std::visit(Factors{learning_rate, static_cast<double>(number)}, optimiser);
-}
-
-Update placed(const Update& rule, const Update& row) {
-  Update update = rule;
-  update.lazy_row = row.lazy_row;
-  update.dtype = row.dtype;
-  update.count = row.count;
-  update.p = row.p;
-  update.g = row.g;
-  update.first = row.first;
-  update.second = row.second;
-  update.sums = row.sums;
-  return update;
 }
 
 }  // namespace lamina::planner

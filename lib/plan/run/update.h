@@ -1,5 +1,5 @@
 #pragma once
-// An optimiser's update as the numbers that a backend takes.
+// An optimiser's update as the factors that a backend takes.
 
 #include <cstdint>
 
@@ -9,9 +9,6 @@
 namespace lamina::planner {
 
 /// The rule and its factors. `number` is the number of the update, from 1.
-Update update_of(const Optimiser&, double learning_rate, std::uint64_t number);
-
-/// The rule of one update on the numbers of another.
-Update placed(const Update& rule, const Update& row);
+UpdateFactors update_factors(const Optimiser&, double learning_rate, std::uint64_t number);
 
 }  // namespace lamina::planner
