@@ -12,10 +12,10 @@
 
 #include <limits>
 
-#include "fill.h"
 #include "kernels/common/elements.h"
 #include "kernels/common/packs.h"
 #include "kernels/common/whole_numbers.h"
+#include "kernels/moves/fill.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -21,8 +21,8 @@
 #include "conv_results.h"
 #include "kernels/common/divide_up.h"
 #include "kernels/common/fast_divide.h"
-#include "kernels/fill.h"
 #include "kernels/gemm/gemm_bring.h"
+#include "kernels/moves/fill.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
 namespace {

@@ -1,6 +1,6 @@
 // Ops that move elements and compute nothing: a constant border, channels in another order.
 
-#include "kernels/moves.h"
+#include "kernels/moves/moves.h"
 
 #include "gpu_ops.h"
 

@@ -2,7 +2,7 @@
 
 #include "conv_forward.h"
 
-#include "kernels/copy.h"
+#include "kernels/moves/copy.h"
 #include "lib/backends/conv_tail.h"
 #include "lib/support/rounding.h"
 

@@ -1,7 +1,7 @@
 // Batch normalisation, optionally with an Add and a ReLU after it: binds its kernels. Per channel, forward saves
 // the statistics and the exact factors of y.
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 #include <utility>
 #include <variant>

@@ -2,7 +2,7 @@
 // is not copied.
 
 #include "channels.h"
-#include "kernels/copy.h"
+#include "kernels/moves/copy.h"
 #include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/copy.h"
+#include "kernels/moves/copy.h"
 #include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -1,6 +1,6 @@
 // Local response normalisation. Nothing is saved: backward recomputes the scale from x.
 
-#include "kernels/lrn.h"
+#include "kernels/norm/lrn.h"
 
 #include "lib/backends/cuda/common.h"
 

@@ -1,8 +1,8 @@
 // Some channels of x: a copy, or nothing if a plan has placed y inside x. The gradient is dy there and zero elsewhere.
 
 #include "channels.h"
-#include "kernels/copy.h"
-#include "kernels/fill.h"
+#include "kernels/moves/copy.h"
+#include "kernels/moves/fill.h"
 #include "lib/backends/cuda/common.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "exponentials.h"
+#include "lib/backends/eigen/ops/exponentials.h"
 #include "lib/backends/eigen/runtime/labels.h"
 #include "loss.h"
 
