@@ -25,7 +25,7 @@
 // Biases do not count, as in the published figures; an exponential, a power, a logarithm or a tanh counts as one. Of
 // the LSTM's backward products those of weights count in backward_params, those of x and h in backward_data. With ids
 // as input its input product is a choice of rows and counts nothing. Each line is derived beside its number. Bytes are
-// those of an op alone, by what it reads (support/op_reads.h); a plan that fuses or aliases needs fewer.
+// those of an op alone, by what it reads (support/units/op_reads.h); a plan that fuses or aliases needs fewer.
 
 #include <cstdint>
 #include <limits>

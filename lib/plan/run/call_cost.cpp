@@ -1,8 +1,8 @@
 // The least cost of a call of a plan: the arithmetic of its ops, and the bytes that its unit reads and writes.
 //
 // forward     reads the inputs, parameters and state, writes y; recompute: the inputs and y
-// backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what support/op_reads.h says
-//             they are computed from; y for a ReLU at the unit's end only if its backend reads the mask from y
+// backward    reads dy, writes the wanted gradients of inputs and parameters, and reads what they are computed from
+//             (support/units/op_reads.h); y for a ReLU at the unit's end only if its backend reads the mask from y
 
 #include "call_cost.h"
 
