@@ -83,7 +83,8 @@ struct Numbers {
         .unless_default(op.pad == 0, "pad " + text(op.pad))
         .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
         .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
-        .unless_default(op.bias, "no bias");
+        .unless_default(op.bias, "no bias")
+        .unless_default(op.trainable, "not trainable");
   }
   template <class Pool>
   void pool(const Pool& op) const {

@@ -58,6 +58,7 @@ TEST_CASE("an op prints every number that is not the default") {
   CHECK(to_string(Op{Lrn{.size = 11, .alpha = 0.0011, .beta = 0.5, .k = 2}}) ==
         "lrn(size 11, alpha 0.0011, beta 0.5, k 2)");
   CHECK(to_string(Op{Relu{}}) == "relu");
+  CHECK(to_string(Op{Conv{.channels = 4, .kernel = 3, .trainable = false}}) == "conv(4, 3x3, not trainable)");
   CHECK(to_string(Op{FullyConnected{10}}) == "fully_connected(10)");
   CHECK(to_string(Op{FullyConnected{.outputs = 10, .bias = false}}) == "fully_connected(10, no bias)");
   CHECK(to_string(Op{Dropout{}}) == "dropout");

@@ -52,9 +52,9 @@ Case case_of(const fs::path& path) {
   return found;
 }
 
-std::int64_t numbers_of(const onnx::GraphMessage& graph, std::size_t input) {
+std::int64_t numbers_of(const onnx::ValueMessage& value) {
   std::int64_t count = 1;
-  for (const onnx::DimMessage& dim : graph.inputs.at(input).shape.value()) count *= dim.value.value_or(1);
+  for (const onnx::DimMessage& dim : value.shape.value()) count *= dim.value.value_or(1);
   return count;
 }
 
@@ -64,7 +64,8 @@ bool is_constant(const onnx::GraphMessage& graph, std::size_t input) {
   if (graph.nodes.size() != 1) return input > 0;
   const std::string_view op = graph.nodes[0].op_type;
   if (op == "Gather") return input == 0;
-  if ((op == "Add" || op == "Mul") && input == 1) return numbers_of(graph, 1) < numbers_of(graph, 0);
+  if ((op == "Add" || op == "Mul") && input == 1) return numbers_of(graph.inputs[1]) < numbers_of(graph.inputs[0]);
+  if (op == "Gemm" && input == 2) return numbers_of(graph.inputs[2]) < numbers_of(graph.outputs.at(0));
   return input > 0 && !of_values.contains(op);
 }
 

@@ -15,6 +15,7 @@
 
 using namespace lamina;
 using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -134,9 +135,21 @@ TEST_CASE("a Pad that no convolution or pool takes over is an op") {
       read(of_nodes({node("Pad", {"x", "pads", "nine"}, {"p"}, {}, "pad"), node("Conv", {"p", "w"}, {"y"})},
                     {1, 1, 3, 3}, {pads, nine, tensor("w", {1, 1, 1, 1}, {2})}));
   CHECK(conv.graph.node("pad").op == Op(pad));
-  const OnnxModel zeros = read(of_nodes({node("Pad", {"x", "pads"}, {"p"}, {}, "pad"), node("Conv", {"p", "w"}, {"y"})},
-                                        {1, 1, 3, 3}, {pads, tensor("w", {1, 1, 1, 1}, {2})}));
-  CHECK(zeros.graph.nodes().size() == 2);
+  const auto zeros = [](const Extents& its) {
+    return read(of_nodes({node("Pad", {"x", "pads"}, {"p"}, {}, "pad"), node("Conv", {"p", "w"}, {"y"})}, {1, 1, 3, 3},
+                         {integers("pads", its), tensor("w", {1, 1, 1, 1}, {2})}));
+  };
+  CHECK(zeros({0, 0, 1, 2, 0, 0, 1, 2}).graph.nodes().size() == 2);
+  CHECK(zeros({0, 0, 1, 0, 0, 0, 0, 2}).graph.node("pad").op == Op(Pad{.before = {1, 0}, .after = {0, 2}}));
+}
+
+TEST_CASE("where the pads of a convolution differ at the two ends, an op pads by what one has more") {
+  const OnnxModel model = read(of_nodes({node("Conv", {"x", "w"}, {"y"}, {{"pads", Extents{1, 0, 2, 3}}}, "conv")},
+                                        {1, 1, 3, 3}, {tensor("w", {1, 1, 3, 3}, std::vector<float>(9, 1))}));
+  REQUIRE(model.graph.nodes().size() == 3);
+  CHECK(model.graph.node("conv.pad").op == Op(Pad{.before = 0, .after = {1, 3}}));
+  CHECK(model.graph.node("conv").op == Op(Conv{.channels = 1, .kernel = 3, .pad = {1, 0}, .bias = false}));
+  CHECK(model.weights.at("conv.weight").values == std::vector<double>(9, 1));
 }
 
 TEST_CASE("pads of a pool that the ops do not express are an op before it") {
@@ -236,6 +249,13 @@ TEST_CASE("a convolution over slices is one over channels and slices, with weigh
   CHECK(output_of(plain) == std::vector<double>{120, 131, 142, 153});
   const OnnxModel padded = conv({{"pads", Extents{1, 0, 0, 1, 0, 0}}, {"strides", Extents{2, 1, 1}}});
   CHECK(output_of(padded) == std::vector<double>{100, 110, 142, 153});
+
+  const auto backend = make_backend("eigen");
+  CHECK_THROWS_AS(Plan(plain.graph, *backend, {.mode = Mode::training}), Unsupported);
+  CHECK_THROWS_AS(predict_memory(plain.graph, *backend, {.mode = Mode::training}), Unsupported);
+  CHECK_THROWS_WITH(Plan(plain.graph, *backend, {.mode = Mode::training}),
+                    ContainsSubstring("node y") && ContainsSubstring("not trainable") &&
+                        ContainsSubstring("Mode::inference"));
 }
 
 TEST_CASE("the mask of a Dropout that drops nothing is a constant") {

@@ -37,7 +37,8 @@ struct Input {
 /// y: N x channels x P x Q    P = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; Q likewise
 ///
 /// A correlation, not a flipped convolution, as in every net of the zoo.
-/// ShapeError: C or channels is not divisible by groups, P or Q below 1, a number out of range.
+/// ShapeError: C or channels is not divisible by groups, P or Q below 1, a number out of range. A plan in training
+/// throws Unsupported if the weights are not `trainable`.
 struct Conv {
   int channels;
   Size kernel;
@@ -46,6 +47,7 @@ struct Conv {
   Size dilation = 1;
   int groups = 1;
   bool bias = true;
+  bool trainable = true;  ///< false: weights with copies and zeros that must stay so, as of a file's third axis
   bool operator==(const Conv&) const = default;
 };
 

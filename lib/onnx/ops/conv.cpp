@@ -1,51 +1,35 @@
-// Conv. Pads that differ at the two ends become zeros in the weights: the larger pad at both ends, and a kernel that is
-// longer by the difference at the end that had less. Over slices, it is a convolution over channels x slices with
-// weights of 0 where a window does not have a slice. The sums are the same.
+// Conv. Where pads differ at the two ends, an op Pad comes before it. Over slices, it is a convolution over channels x
+// slices with weights of 0 where a window does not have a slice: the sums are the same, but it is not trainable.
 
 #include <algorithm>
+#include <array>
 
 #include "windows.h"
 
 namespace lamina::onnx {
 namespace {
 
-/// How many weights of zero go before and after those of the file, along rows or columns.
-struct Longer {
-  std::int64_t before = 0, after = 0;
-};
+/// Whether the pads of the front at both ends make as many windows: the pad of the end is the same, or does not matter.
+bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Rounding::down) == a.count; }
 
-/// Makes the pads equal, and says what the kernel needs for it.
-Longer equal_pads(Windows::Along& a) {
-  if (a.count_with(a.begin, Rounding::down) == a.count) return {};  // the end's pad does not matter, or is the same
-  const std::int64_t longer = std::max(a.begin, a.end) - std::min(a.begin, a.end);
-  if (longer % a.dilation != 0) {
-    throw Refusal{"its pads differ by " + std::to_string(longer) + " at the two ends and its dilation is " +
-                  std::to_string(a.dilation) + ": it would need an op Pad"};
-  }
-  const std::int64_t zeros = longer / a.dilation;
-  const Longer result = a.end > a.begin ? Longer{.before = zeros} : Longer{.after = zeros};
-  a.begin = a.end = std::max(a.begin, a.end);
-  a.kernel += zeros;
-  return result;
+bool have_equal_pads(const Windows& windows) {
+  return std::all_of(windows.along.begin(), windows.along.end(), has_equal_pads);
 }
 
-std::vector<double> with_zeros(const Call& call, const Constant& w, const Windows& windows, const Longer& rows,
-                               const Longer& columns, std::int64_t filters) {
-  const std::int64_t height = windows[0].kernel, width = windows[1].kernel;
-  const std::int64_t own_height = height - rows.before - rows.after, own_width = width - columns.before - columns.after;
-  const std::optional<std::int64_t> count = element_count({filters, height, width});
-  if (!count) call.attributes().invalid("has pads that no memory can hold");
-  call.charge(*count);
-  std::vector<double> longer(static_cast<std::size_t>(*count), 0);
-  for (std::int64_t filter = 0; filter < filters; ++filter) {
-    for (std::int64_t r = 0; r < own_height; ++r) {
-      for (std::int64_t s = 0; s < own_width; ++s) {
-        longer[static_cast<std::size_t>((filter * height + r + rows.before) * width + s + columns.before)] =
-            w.at((filter * own_height + r) * own_width + s);
-      }
-    }
+/// An op pads the end that has more; both have the same then.
+Value with_equal_pads(Call& call, Value image, Windows& windows) {
+  std::array<int, 2> before{}, after{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    Windows::Along& a = windows[i];
+    if (has_equal_pads(a)) continue;
+    const std::int64_t both = std::min(a.begin, a.end);
+    before[i] = narrow(call, a.begin - both, 0, "pad");
+    after[i] = narrow(call, a.end - both, 0, "pad");
+    a.input += before[i] + after[i];
+    a.begin = a.end = both;
   }
-  return longer;
+  return call.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}}, {image},
+                     call.name() + ".pad");
 }
 
 /// The weights of a convolution over channels x slices: those of {filters, channels, own slices, plane}, and 0 where a
@@ -77,15 +61,17 @@ std::vector<double> over_slices(const Call& call, const std::vector<double>& w, 
 void import_conv(Call& call) {
   const Attributes& node = call.attributes();
   const bool own = call.padded(0).padding && call.padded(0).padding->number == 0 && !pads_itself(node);
-  const Running& x = own ? call.padded(0) : call.running(0);
   const Constant& w = call.constant(1, "its weights");
-  if (x.view.size() < 3 || x.view.size() != w.extents.size()) {
-    node.invalid("has an input of " + text(extents(x.view)) + " and weights of " + text(w.extents));
+  const std::size_t rank = (own ? call.padded(0) : call.running(0)).view.size();
+  if (rank < 3 || rank != w.extents.size()) {
+    node.invalid("has an input of " + text(call.extents(0)) + " and weights of " + text(w.extents));
   }
-  if (x.view.size() > 5)
-    throw Refusal{"its input has " + std::to_string(x.view.size()) + " axes: it would need an op for them"};
-  const bool in_space = x.view.size() == 5;
-  const Value image = as_volume(x);
+  if (rank > 5) throw Refusal{"its input has " + std::to_string(rank) + " axes: it would need an op for them"};
+  const Extents kernel(w.extents.begin() + 2, w.extents.end());
+  const bool absorbs = own && have_equal_pads(windows_of(call, call.padded(0), kernel));
+  const Running& x = absorbs ? call.padded(0) : call.running(0);
+  const bool in_space = rank == 5;
+  Value image = as_volume(x);
   const std::int64_t input_slices = in_space ? extent(x.view[2]) : 1;
   const int channels = narrow(call, w.extents[0], 1, "number of channels");
   const int groups = narrow(call, node.integer("group", 1), 1, "group");
@@ -94,12 +80,9 @@ void import_conv(Call& call) {
     node.invalid("has weights of " + text(w.extents) + ", " + std::to_string(groups) + " groups, and an input of " +
                  text(extents(x.view)));
   }
-  Windows windows = windows_of(call, x, Extents(w.extents.begin() + 2, w.extents.end()));
-  const Longer rows = equal_pads(windows[0]), columns = equal_pads(windows[1]);
-  for (const Windows::Along& a : windows.along) {
-    narrow(call, a.kernel, 1, "kernel");
-    narrow(call, a.begin, 0, "pad");
-  }
+  Windows windows = windows_of(call, x, kernel);
+  if (!have_equal_pads(windows)) image = with_equal_pads(call, image, windows);
+  for (const Windows::Along& a : windows.along) narrow(call, a.begin, 0, "pad");
 
   std::vector<double> bias;
   if (call.has(2)) {
@@ -115,9 +98,7 @@ void import_conv(Call& call) {
   if (result.size() > 3) result.back() = windows[1].count;
   if (bias.empty()) bias = call.absorb_affine(result, 1, true).shift;
 
-  const std::int64_t filters = w.extents[0] * w.extents[1] * (in_space ? w.extents[2] : 1);
-  const bool longer = rows.before + rows.after + columns.before + columns.after > 0;
-  std::vector<double> weights = longer ? with_zeros(call, w, windows, rows, columns, filters) : call.numbers(w);
+  std::vector<double> weights = call.numbers(w);
   if (in_space) {
     weights = over_slices(call, weights, w.extents, windows.slices, windows[0].kernel * windows[1].kernel);
     std::vector<double> repeated;
@@ -133,7 +114,8 @@ void import_conv(Call& call) {
                                    .pad = windows.begin(),
                                    .dilation = windows.dilation(),
                                    .groups = groups,
-                                   .bias = !bias.empty()},
+                                   .bias = !bias.empty(),
+                                   .trainable = !in_space},
                               {image}, call.name());
   call.weights(y, "weight", {outputs, w.extents[1] * input_slices, windows[0].kernel, windows[1].kernel},
                std::move(weights), w.type);

@@ -77,7 +77,7 @@ Windows windows_of(const Call& call, const Running& x, const std::optional<Exten
   }
   const Padding padding = x.padding.value_or(Padding{});
   Windows windows;
-  windows.rounding = node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
+  windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
   windows[0].input = shape.h;
   windows[1].input = shape.w;
   const std::size_t planes = axes == 3 ? 1 : 0;  // the file's axes before rows and columns

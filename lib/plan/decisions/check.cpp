@@ -110,6 +110,15 @@ void check_gradients_exist(const Nodes& nodes) {
                        " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
+/// Steps would change copies apart, and zeros: into another network.
+void check_trainable(const Nodes& nodes) {
+  for (const NodeId id : nodes.ids())
+    if (const auto* const conv = std::get_if<Conv>(&nodes[id].op); conv != nullptr && !conv->trainable)
+      throw Unsupported("graph " + nodes.graph().name() + ": node " + nodes[id].name + ", " + to_string(nodes[id].op) +
+                        ", has weights with copies and zeros that must stay so, as those of a convolution over three "
+                        "axes of an ONNX file; plan it with Mode::inference");
+}
+
 /// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
@@ -131,6 +140,7 @@ void check(const Nodes& nodes, const Backend& backend, const Options& options) {
   check_options(nodes, options);
   check_shared(nodes, backend, options);
   if (options.mode == Mode::training) {
+    check_trainable(nodes);
     check_gradients_exist(nodes);
     for (const NodeId id : nodes.ids())
       if (const Node& node = nodes[id];
