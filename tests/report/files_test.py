@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import made
-from page import measured, result_files, training_command, written
+from page import again, measured, result_files, training_command, written
 
 
 class Files(unittest.TestCase):
@@ -214,6 +214,13 @@ class Again(unittest.TestCase):
         words = self.command(part="inference", batch=4, differs={"algorithm": "winograd", "threads": "1"}).split()
         for flag in ("--inference", "--batch=4", "--thread_counts=1"):
             self.assertEqual(words.count(flag), 1, flag)
+
+    def test_limits_of_a_frontier_are_no_flags_of_a_layer(self):
+        key = made.key(differs={"max_measured_error": "1e-07", "image": "64"})
+        words = again.layer_command(key, "conv1", "forward", {}).split()
+        self.assertIn("--image=64", words)
+        self.assertNotIn("max_measured_error", " ".join(words))
+        self.assertIn("--max_measured_error=1e-07", again.found_command("frontier", key, {}).split())
 
     def test_a_training_is_of_the_same_type_tables_and_batch(self):
         its = made.training("net", [{"seconds": 1}])[0]["key"]

@@ -1,4 +1,4 @@
-// The algorithms that each unit is asked for.
+// The algorithms that the caller asks for, by unit. Without one the backend picks (pick(), lib/backends/lowering.cpp).
 
 #include <algorithm>
 #include <set>
