@@ -253,9 +253,9 @@ TEST_CASE("a convolution over slices is one over channels and slices, with weigh
   const auto backend = make_backend("eigen");
   CHECK_THROWS_AS(Plan(plain.graph, *backend, {.mode = Mode::training}), Unsupported);
   CHECK_THROWS_AS(predict_memory(plain.graph, *backend, {.mode = Mode::training}), Unsupported);
-  CHECK_THROWS_WITH(Plan(plain.graph, *backend, {.mode = Mode::training}),
-                    ContainsSubstring("node y") && ContainsSubstring("not trainable") &&
-                        ContainsSubstring("Mode::inference"));
+  CHECK_THROWS_WITH(Plan(plain.graph, *backend, {.mode = Mode::training}), ContainsSubstring("node y") &&
+                                                                               ContainsSubstring("not trainable") &&
+                                                                               ContainsSubstring("Mode::inference"));
 }
 
 TEST_CASE("the mask of a Dropout that drops nothing is a constant") {
