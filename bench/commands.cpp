@@ -315,7 +315,7 @@ constexpr Command all[] = {
      describe},
     {"networks", "The networks there are: names, images, sources", networks},
     {"devices", "Processor and GPUs: what they are, and what they were measured to reach", devices},
-    {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be there",
+    {"engines", "Engines that cuDNN would choose per convolution and pass on --device, which need not be present",
      engines},
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",

@@ -15,7 +15,7 @@
 namespace lamina::bench {
 namespace {
 
-/// By the processor's clock: there is no device yet whose timer could tell.
+/// By the processor's clock: there is no device yet with a timer.
 template <class Work>
 void add_time(Sample& sum, Work&& work) {
   const auto start = std::chrono::steady_clock::now();

@@ -20,7 +20,7 @@ struct Peak {
   std::string description() const;
 };
 
-/// What a processor's clock allows now. It changes within seconds, so that the peak of another moment is none.
+/// What a processor's clock allows now. It changes within seconds, so the peak of another moment does not apply.
 struct Moment {
   double flops_per_second = 0;  ///< of the units; 0: not measured
   double clock_mhz = 0;         ///< of a core

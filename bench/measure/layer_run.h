@@ -1,6 +1,6 @@
 #pragma once
 // One pass of one layer by one algorithm, run again and again: its times, whether its bits stay the same, and how far
-// they lie from the exact result.
+// they are from the exact result.
 
 #include <cstdint>
 #include <functional>

@@ -145,7 +145,7 @@ static void add_plan_without_error(CLI::App& app, PlanningSettings& settings, co
       app.add_option("--keep", plan.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)"),
       {{"all", Keep::all}, {"cheap", Keep::cheap}})
       ->group(what);
-  app.add_flag("!--unfused", plan.fuse, "Every op by itself")->group(what);
+  app.add_flag("!--unfused", plan.fuse, "Every op alone")->group(what);
   add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
                "Compute the image's gradient; default: as published");
   add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,

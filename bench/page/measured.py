@@ -143,7 +143,7 @@ class Measured:
             getattr(self, name).extend(found)
 
     def name_origins(self):
-        """Runs of one machine are told apart by their files."""
+        """Runs of one machine are distinguished by their files."""
         machines = {}
         for origin in self.origins:
             machines.setdefault(origin.machine(), set()).add((origin.source.number, origin.variant))

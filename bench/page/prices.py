@@ -75,7 +75,7 @@ def read_one(path, name):
 
 
 def words(name):
-    """Those that tell one model from another: without its maker, its kind and its memory."""
+    """Those that distinguish models: without its maker, its kind and its memory."""
     return {word for word in re.findall(r"[a-z0-9.]+", name.lower()) if not NO_MODEL.fullmatch(word)}
 
 

@@ -1,4 +1,4 @@
-// Rows layer/...: each distinct layer of a network by itself, per pass and algorithm, as a plan of one node. Parameter
+// Rows layer/...: each distinct layer of a network alone, per pass and algorithm, as a plan of one node. Parameter
 // gradients are overwritten; x and dy are drawn once.
 
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ class GroupRun {
   virtual ~GroupRun() = default;
   virtual std::vector<Sample> pass() = 0;  ///< one pass: a sample for each part
   virtual MemoryReport memory() const = 0;
-  virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls tell
+  virtual std::vector<double> bytes() const { return {}; }               ///< by part, where the plan's calls have them
   virtual std::map<std::string, double> counters() const { return {}; }  ///< beside the time; in place of others' names
   virtual std::optional<Work> work() const { return {}; }  ///< of a pass, where only the measurement knows; of one part
   virtual std::string note() const { return {}; }          ///< what the rows have to say of themselves
@@ -65,7 +65,7 @@ struct Outcome {
   explicit Outcome(std::size_t parts = 0) : samples(parts) {}
 
   std::vector<std::vector<Sample>> samples;  ///< by part, then pass
-  std::vector<double> bytes{};               ///< by part, as the plan's calls tell; empty: as Work has them
+  std::vector<double> bytes{};               ///< by part, as the plan's calls have them; empty: those of Work
   MemoryReport memory{};
   std::optional<Work> work{};                ///< unset: as the group has it
   std::map<std::string, double> counters{};  ///< of the measurement

@@ -49,7 +49,7 @@ struct Frontier {
 /// How long measuring will take at half the peak, or 0 where that is not known. Slow algorithms come on top.
 double guessed_seconds(Session&, const Config&, const TuningRules&);
 
-/// Has every line tuned, each layer by itself: what the tuner measures, with the error against sums in f64 and the bits
+/// Has every line tuned, each layer alone: what the tuner measures, with the error against sums in f64 and the bits
 /// of each algorithm beside it. Limits decide only between what was measured. `progress` is called with each line
 /// before it is measured. Interrupted, the run that has begun is finished, and the lines before are kept.
 Frontier make_frontier(Session&, const Config&, const TuningRules&,

@@ -196,7 +196,7 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
                              Peaks::product_description());
     print(fmt::format(
         "{}{}, {}, {}\n\n{}\nThe whole, timed without stamps: forward {:.3f} ms, "
-        "backward {:.3f} ms. The calls, each timed by itself, sum to {:.1f} % of that.\n{}"
+        "backward {:.3f} ms. The calls, each timed alone, sum to {:.1f} % of that.\n{}"
         "Memory: {:.1f} GB/s, measured; bytes are counted once per tensor and call: what stays in a cache exceeds it.\n"
         "Bytes moved: forward {:.2f} GB, backward {:.2f} GB; by each pass of each op alone {:.2f} GB and {:.2f} GB.\n",
         first ? "" : "\n", to_string(c), to_string(c.dtype), medians_text(ledger.passes, passes), tables.take(),

@@ -1,5 +1,5 @@
 #pragma once
-// Where a network's time goes: every call of its plan timed by itself, and their sum against the whole.
+// Where a network's time goes: every call of its plan timed alone, and their sum against the whole.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

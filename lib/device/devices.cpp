@@ -47,7 +47,7 @@ std::string cudnn_version() {
     if (opened == nullptr) continue;
     using Version = std::size_t();
     auto* const version = reinterpret_cast<Version*>(dlsym(opened, "cudnnGetVersion"));
-    if (version == nullptr) return std::string(name) + " does not tell";
+    if (version == nullptr) return std::string(name) + " without a version";
     const std::size_t number = version();
     const std::size_t major = number >= 10000 ? number / 10000 : number / 1000;
     const std::size_t rest = number >= 10000 ? number % 10000 : number % 1000;

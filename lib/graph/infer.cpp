@@ -322,7 +322,7 @@ class Inference {
     check_geometry("window", op.window, op.stride, op.pad);
     check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
     if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
-      fail("pad is more than half the window, so that a window could lie outside the image");
+      fail("pad is more than half the window, so that a window could be outside the image");
     }
     return result({x.n, x.c, windows("rows", x.h, both_ends(op.window.h, op.stride.h, op.pad.h), op.rounding),
                    windows("columns", x.w, both_ends(op.window.w, op.stride.w, op.pad.w), op.rounding)});

@@ -34,12 +34,12 @@ TEST_CASE("without a name the first alternative is taken that respects every dem
   CHECK(taken({.workspace_limit = 99}).algorithm == "exact");
 }
 
-TEST_CASE("a step tells what its algorithm guarantees") {
+TEST_CASE("a step says what its algorithm guarantees") {
   CHECK(taken({}).max_error == 1e-2);
   CHECK(taken({.algorithm = {"exact", "", ""}}).max_error == 1e-7);
 }
 
-TEST_CASE("a step tells why its algorithm is taken, where there are several") {
+TEST_CASE("a step says why its algorithm is taken, where there are several") {
   CHECK(taken({.algorithm = {"exact", "", ""}}).reason == "named");
   CHECK_THAT(taken({}).reason, ContainsSubstring("rule") && ContainsSubstring("large, exact"));
   CHECK_THAT(taken({.max_error = 1e-4}).reason, ContainsSubstring("limits") && ContainsSubstring("hasty guarantees"));

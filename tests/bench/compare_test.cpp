@@ -62,7 +62,7 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   CHECK(test::run_bench("compare " + a + " " + a + " --fail-if-slower=3").status == 2);
 }
 
-TEST_CASE("the program compares folders of files that it wrote, and its gate has a status of its own") {
+TEST_CASE("the program compares folders of files that it wrote, and its gate has its own status") {
   const Folder folder;
   const std::string one = folder.file("one.json"), before = folder.file("before"), after = folder.file("after"),
                     out = folder.file("compared.json");

@@ -50,7 +50,7 @@ TEST_CASE("nine steady samples on a quiet machine are an A without reasons") {
   CHECK(all.reasons.empty());
 }
 
-TEST_CASE("each condition by itself lowers the grade, and is named") {
+TEST_CASE("each condition alone lowers the grade, and is named") {
   const auto with = [](auto&& change) {
     Conditions conditions = quiet();
     change(conditions);

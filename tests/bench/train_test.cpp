@@ -88,7 +88,7 @@ TEST_CASE("the posts' times and costs relative to the K80 follow from their epoc
   CHECK_THROWS_AS(published_epochs("mnist_mlp", "abacus"), UsageError);
 }
 
-TEST_CASE("the posts' own runs lie in the bands that accept ours, and worse ones do not") {
+TEST_CASE("the posts' own runs are in the bands that accept ours, and worse ones do not") {
   auto runs = published_runs();
   CHECK(runs.size() == 24);
   for (auto& [name, run] : runs) {

@@ -31,7 +31,7 @@ struct Opened {
 
 }  // namespace
 
-TEST_CASE("the backend cuda tells the version of its cuBLAS, or in the same line why it has none") {
+TEST_CASE("the backend cuda reports the version of its cuBLAS, or in the same line why there is none") {
   // The loader is asked for 13 before 12, and what was opened once stays open.
   const Opened lacking(LAMINA_FAKES "/lacking/libcublas.so.12");
   const std::string without = make_backend("cuda")->describe();
@@ -44,7 +44,7 @@ TEST_CASE("the backend cuda tells the version of its cuBLAS, or in the same line
   CHECK_THAT(backend->describe(), ContainsSubstring("CUDA runtime ") && EndsWith(", cuBLAS 12.9.7"));
   CHECK(backend->describe() == backend->describe());
 
-  // What changes cuBLAS's products is told with it, and refused where they would not be strict.
+  // What changes cuBLAS's products is reported with it, and refused where they would not be strict.
   Graph graph("one");
   conv(graph.input({1, 2, 5, 5}), "conv", {.channels = 2, .kernel = 3});
   Options options{.mode = Mode::inference};

@@ -185,7 +185,7 @@ TEST_CASE("cudnn: memory can be predicted without a device, as a bound") {
   CHECK(report.workspace == Choice{}.workspace_limit);
 }
 
-TEST_CASE("cudnn: the name is cudnn, or a directory behind a colon") {
+TEST_CASE("cudnn: the name is cudnn, or a directory after a colon") {
   CHECK_THROWS_AS(make_backend("cudnn:"), Error);
 #if defined(LAMINA_TEST_WITH_CUDA)
   CHECK_THROWS_AS(make_backend("cudnn", {.choice_cache = "/"}), FileError);  // a folder

@@ -197,7 +197,7 @@ TEST_CASE("cudnn: tf32 is asked for by name, takes the answer's math, and never 
   CHECK_THROWS_WITH(forward_of(old, {.math = Math::tf32}), ContainsSubstring("7.6.5 has no tf32"));
 }
 
-TEST_CASE("cudnn: an environment that overrides the math is told, and refused where it belies what is asked for") {
+TEST_CASE("cudnn: an environment that overrides the math is reported, and refused where it contradicts the request") {
   const Variable override("NVIDIA_TF32_OVERRIDE", "1"), emulation("CUBLAS_EMULATE_DOUBLE_PRECISION", "1");
   FakeBackend on;
   CHECK_THAT(on.backend.describe(),

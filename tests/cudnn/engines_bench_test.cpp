@@ -128,7 +128,7 @@ TEST_CASE("layouts and batches are asked apart, and a table, CSV or JSON goes to
   REQUIRE(all["convolutions"].size() == 8);  // two layers, two layouts, two batches
 }
 
-TEST_CASE("what --device cannot be is told with what it can") {
+TEST_CASE("an unknown --device is refused with the known ones") {
   const auto said = [](const std::string& device) {
     const Ended ended = run_or_skip("engines mnist_cnn " + device);
     REQUIRE(ended.status == 2);
@@ -141,7 +141,7 @@ TEST_CASE("what --device cannot be is told with what it can") {
   REQUIRE_THAT(said("--device=" + garbage.path()), ContainsSubstring("does not hold a JSON object"));
 }
 
-TEST_CASE("a file that lacks properties is told with them and with cuDNN's own words") {
+TEST_CASE("a file that lacks properties is refused with their names and with cuDNN's message") {
   const File partial("{\"deviceVer\": 900, \"warpSize\": 32}");
   const Ended ended = run_or_skip("engines mnist_cnn --device=" + partial.path());
   REQUIRE(ended.status == 2);
@@ -150,7 +150,7 @@ TEST_CASE("a file that lacks properties is told with them and with cuDNN's own w
   REQUIRE_THAT(ended.said, !ContainsSubstring("warpSize"));
 }
 
-TEST_CASE("a cuDNN that is not there, or too old, is told with what to do") {
+TEST_CASE("a cuDNN that is absent or too old is reported with what to do") {
   const std::string what = "engines mnist_cnn --device=h200 --cudnn=" LAMINA_TEST_FAKES;
   const Ended missing = run_bench(what + "/nowhere");
   REQUIRE(missing.status == 1);

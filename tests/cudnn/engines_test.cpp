@@ -62,7 +62,7 @@ TEST_CASE("engines are listed in the order of mode A, then of the fallback list,
   REQUIRE(engines[0].knobs == knobs);
 }
 
-TEST_CASE("the library is told the convolution: extents, strides of the layout, windows, and which tensor is which") {
+TEST_CASE("the library gets the convolution: extents, strides of the layout, windows, and which tensor is which") {
   const Layout layout = GENERATE(Layout::nchw, Layout::nhwc);
   const Pass pass = GENERATE(Pass::forward, Pass::backward_data, Pass::backward_params);
   const Api api = test::fake_graph_api();
@@ -127,7 +127,7 @@ TEST_CASE("heuristics that cannot do a convolution propose nothing, which is an 
   REQUIRE(engines.front().fallback == (mode == mode_a));
 }
 
-TEST_CASE("device properties that the library refuses are the caller's mistake, told in its words") {
+TEST_CASE("device properties that the library refuses are the caller's mistake, reported with its message") {
   for (int call = 2; call <= 3; ++call) {  // the one that sets the text, the one that finalizes it
     const Api api = test::fake_graph_api();
     fake_graph().failing_call = call;
@@ -160,7 +160,7 @@ TEST_CASE("a version before 9.8 cannot be asked, nor one that lacks the calls: b
   CHECK_THAT(said_by<LoadError>([&] { make_device(api, "{}"); }), ContainsSubstring("cudnnBackendCreateDescriptor"));
 }
 
-TEST_CASE("every note that has a name has one of its own, and is one that the library is understood by") {
+TEST_CASE("every note has a different name, and the known ones are among them") {
   const std::vector<std::string>& names = cudnn_note_names();
   CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
   for (const char* name : {"tensor_core", "down_convert_inputs", "nondeterministic", "runtime_compilation"})

@@ -160,7 +160,7 @@ TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error th
   CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path.string()));
 }
 
-TEST_CASE("cudnn loader: a library that opens a part of another directory is refused behind that call, both named") {
+TEST_CASE("cudnn loader: a library that opens a part of another directory is refused after that call, both named") {
   const Spec spec = test::spec_of(test::FakeBackend(), plain);
   const auto said = [&](const std::string& name, auto act) {
     const Library mixed(folder(name));

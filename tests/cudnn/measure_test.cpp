@@ -125,7 +125,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cudnn: the passes behind run a forward algorithm that can") {
+TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   FakeBackend on;
   on.fake.fail_status = 4004;
   on.fake.fail_call_of = "ConvolutionForward";

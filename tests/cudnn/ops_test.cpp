@@ -74,7 +74,7 @@ TEST_CASE("cudnn: LRN hands its numbers on as they are, and refuses those that t
   }
 }
 
-TEST_CASE("cudnn: max pooling is the deterministic one, and means are told of the padding's share") {
+TEST_CASE("cudnn: max pooling is the deterministic one, and averages count the padding as asked") {
   FakeBackend on;
   const Case c = {"", MaxPool{.window = {2, 1}, .stride = {1, 2}, .pad = {1, 0}}, {{2, 3, 2, 3}}};
   const std::string x = "f32 2x3x2x3 / 18 6 3 1", y = "f32 2x3x3x2 / 18 6 2 1", pool = "Pooling2dDescriptor ";
@@ -229,7 +229,7 @@ TEST_CASE("cudnn: a sum is one call for two, one more for each further, and its 
   }
 }
 
-TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it lies there") {
+TEST_CASE("cudnn: a concatenation copies each input to its channels, unless it is there") {
   FakeBackend on;
   const Case c = {"", Concat{}, {{2, 1, 2, 2}, {2, 2, 2, 2}}};
   BoundUnit unit(on, spec_of(on, c));

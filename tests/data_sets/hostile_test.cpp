@@ -1,4 +1,4 @@
-// Files of data sets that lie: every one is a FileError that names it, and none takes memory out of proportion.
+// Invalid files of data sets: every one is a FileError that names it, and none takes memory out of proportion.
 
 #include <sys/stat.h>
 
@@ -99,7 +99,7 @@ TEST_CASE("damaged MNIST images are errors that name the file") {
            {"two gzip streams", packed + packed, "after its gzip stream"},
            {"gzip of one image too few", gzip(good.substr(0, 28)), "28"},
            {"gzip with a pixel too many", gzip(good + "x"), "more"},
-           {"gzip whose count lies", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
+           {"gzip with a wrong count", gzip(with(good, 4, be32(0x7FFFFFFF))), "at most"},
            {"gzip that expands", zeros(std::size_t{64} << 20), "2051"},
            {"gzip that keeps its promise of 64 MiB",
             gzip(be32(0x803) + be32(1024) + be32(256) + be32(256) + std::string(std::size_t{64} << 20, '\0')),

@@ -32,7 +32,7 @@ TEST_CASE("a library that lacks entry points is refused with their names") {
                                            !ContainsSubstring("cublasGetStatusName"));
 }
 
-TEST_CASE("a whole library is opened from its folder and tells version and path") {
+TEST_CASE("a whole library is opened from its folder and reports version and path") {
   const BlasLibrary library = open_blas(LAMINA_FAKES "/whole");
   CHECK(library.version == "12.9.7");
   CHECK(library.description() == "cuBLAS 12.9.7");
@@ -50,7 +50,7 @@ TEST_CASE("a process has one cuBLAS, and a second folder is refused with both na
   CHECK_THROWS_WITH(blas_library(LAMINA_FAKES "/lacking"), ContainsSubstring(folder) && ContainsSubstring("/lacking"));
 }
 
-TEST_CASE("the installed cuBLAS tells its version, and without a GPU says by name that it cannot start") {
+TEST_CASE("the installed cuBLAS reports its version, and without a GPU says by name that it cannot start") {
   BlasLibrary library;
   try {
     library = open_blas();

@@ -211,7 +211,7 @@ TEST_CASE("a library that finds no room is out of memory, when a handle is made 
   }
 }
 
-TEST_CASE("a status is told by its number where the library is too old to name it") {
+TEST_CASE("a status is reported by its number where the library is too old to name it") {
   BlasTable table = host_blas();
   table.cublasGetStatusName = nullptr;
   table.cublasGetStatusString = nullptr;

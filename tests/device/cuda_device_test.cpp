@@ -118,7 +118,7 @@ TEST_CASE("memory beyond the limit, or beyond the GPU's, is out of memory with w
   CHECK_NOTHROW(whole.synchronize());  // the refusal leaves no error
 }
 
-TEST_CASE("a timer measures what lies between its marks", "[gpu]") {
+TEST_CASE("a timer measures what is between its marks", "[gpu]") {
   need_gpu();
   CudaDevice device;
   const Buffer block(device, std::size_t{256} << 20);
@@ -135,7 +135,7 @@ TEST_CASE("a timer measures what lies between its marks", "[gpu]") {
   CHECK(seconds(50) > 10 * one);
 }
 
-TEST_CASE("a queue that is held comes to no mark before the delay is over, and then by itself", "[gpu]") {
+TEST_CASE("a queue that is held comes to no mark before the delay is over, and does then", "[gpu]") {
   need_gpu();
   CudaDevice device;
   const auto timer = device.timer();

@@ -38,7 +38,7 @@ struct Bench {
   }
 };
 
-TEST_CASE("behind a delay a time is the device's, and without one it has the host's launches in it") {
+TEST_CASE("after a delay a time is the device's, and without one it has the host's launches in it") {
   Bench bench;
   CHECK(bench.run());
   CHECK(bench.timer->seconds() == Approx(3e-6));

@@ -23,7 +23,7 @@ bool refused(DType dtype, Math math, Products products) {
 
 }  // namespace
 
-TEST_CASE("an environment that changes no product is neither told nor refused") {
+TEST_CASE("an environment that changes no product is neither reported nor refused") {
   for (const char* const value : {static_cast<const char*>(nullptr), ""}) {
     const Variable tf32("NVIDIA_TF32_OVERRIDE", value), single("CUBLAS_EMULATE_SINGLE_PRECISION", value),
         twice("CUBLAS_EMULATE_DOUBLE_PRECISION", value);
@@ -33,7 +33,7 @@ TEST_CASE("an environment that changes no product is neither told nor refused") 
   }
 }
 
-TEST_CASE("an override of TF32 is told, and refused where it belies the math that is asked for") {
+TEST_CASE("an override of TF32 is reported, and refused where it contradicts the math that is asked for") {
   for (const Products products : {Products::of_cudnn, Products::of_cublas}) {
     {
       const Variable on("NVIDIA_TF32_OVERRIDE", "1");
@@ -51,7 +51,7 @@ TEST_CASE("an override of TF32 is told, and refused where it belies the math tha
   }
 }
 
-TEST_CASE("emulation is refused of cuBLAS in the type that it emulates, and how it emulates is only told") {
+TEST_CASE("emulation is refused of cuBLAS in the type that it emulates, and how it emulates is only reported") {
   const Variable single("CUBLAS_EMULATE_SINGLE_PRECISION", "1");
   CHECK(refused(DType::f32, Math::strict, Products::of_cublas));
   CHECK_FALSE(refused(DType::f64, Math::strict, Products::of_cublas));

@@ -93,7 +93,7 @@ TEST_CASE("normal numbers have the moments of the normal distribution") {
   CHECK(std::abs(neighbours / static_cast<double>(values.size())) < error);
 }
 
-TEST_CASE("uniform numbers lie evenly between 0 and 1") {
+TEST_CASE("uniform numbers are spread evenly between 0 and 1") {
   const auto values = uniform(1 << 20, 3);
   CHECK(*std::min_element(values.begin(), values.end()) >= 0);
   CHECK(*std::max_element(values.begin(), values.end()) < 1);

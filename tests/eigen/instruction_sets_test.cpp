@@ -48,7 +48,7 @@ Options in(DType dtype, Mode mode) {
 }
 
 #if defined(__linux__) && defined(__x86_64__)
-/// What the system tells of the first processor.
+/// What the system reports of the first processor.
 std::set<std::string> processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

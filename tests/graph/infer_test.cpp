@@ -210,7 +210,7 @@ TEST_CASE("an error names the op with its numbers, the reason, and every shape")
   CHECK(complaint(Slice{.first = 1, .channels = 3}, {{1, 3, 1, 1}}) ==
         "slice(first 1, channels 3): the input has only 3 channels; x: 1x3x1x1");
   CHECK(complaint(MaxPool{.window = 3, .stride = 1, .pad = 2}, {{1, 1, 9, 9}}) ==
-        "max_pool(3x3, stride 1x1, pad 2x2): pad is more than half the window, so that a window could lie outside the "
+        "max_pool(3x3, stride 1x1, pad 2x2): pad is more than half the window, so that a window could be outside the "
         "image; x: 1x1x9x9");
 }
 

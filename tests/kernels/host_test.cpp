@@ -261,7 +261,7 @@ TEST_CASE("kernels that ran are known by their names") {
 }
 
 #if !defined(LAMINA_SANITIZED)  // the address sanitizer ends the process
-TEST_CASE("a write behind dynamic shared memory is named") {
+TEST_CASE("a write beyond dynamic shared memory is named") {
   std::vector<float> x(32);
   int clean = 0;
   std::string text = "nothing thrown";

@@ -47,7 +47,7 @@ TEST_CASE("the peak's chains go x = x a + b from their own beginnings") {
   CHECK(peak_result<double>(33, 1, 0.5, 0.25) == sum);
 }
 
-TEST_CASE("a delay takes as long as it is told, and none takes no time") {
+TEST_CASE("a delay takes as long as asked, and none takes no time") {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   delay(nullptr, 3'000'000);  // nanoseconds, on the host

@@ -51,7 +51,7 @@ void check(const Growth& growth) {
 
 TEST_CASE("a plan's peak of resident memory is within 1 % of what was predicted") {
   if (!test::resident_bytes() || !test::peak_resident_bytes() || !test::reset_peak()) {
-    std::cout << "skipped: this system does not tell a process's peak of resident memory\n";
+    std::cout << "skipped: this system does not report a process's peak of resident memory\n";
     std::exit(77);
   }
   const auto backend = make_backend("eigen", {.threads = 2});

@@ -23,7 +23,7 @@ std::vector<std::string> cells(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("the table in docs/networks.md tells what the networks are") {
+TEST_CASE("the table in docs/networks.md says what the networks are") {
   std::ifstream page(LAMINA_TEST_DATA "/../../docs/networks.md");
   REQUIRE(page);
   std::vector<std::vector<std::string>> table;

@@ -40,7 +40,7 @@ TEST_CASE("add, by hand") {
                 {{11, 22}, {{3, 4}, {3, 4}}, {}, {}});
 }
 
-TEST_CASE("concat, by hand: image by image, channels behind one another") {
+TEST_CASE("concat, by hand: image by image, channels one after another") {
   check_example(
       {"", Concat{}, {{2, 1, 1, 2}, {2, 2, 1, 2}}},
       {{{1, 2, 3, 4}, {10, 20, 30, 40, 50, 60, 70, 80}}, {}, {}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {}, {}},

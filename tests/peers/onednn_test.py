@@ -37,7 +37,7 @@ class Workers(unittest.TestCase):
             for what in rows.LAYER_PASSES:
                 expected = ours.ask(f"result {what} nchw {conv}")["result"]
                 largest = max(map(abs, expected))
-                self.assertGreater(largest, 10, "numbers that tell nothing")
+                self.assertGreater(largest, 10, "numbers too small to compare")
                 for worker, variant in ((ours, "nhwc"), (theirs, "any"), (theirs, "nchw"), (theirs, "winograd")):
                     try:
                         answer = worker.ask(f"result {what} {variant} {conv}")

@@ -320,7 +320,7 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     plan.backward();
     CHECK_THROWS_WITH(plan.backward(), ContainsSubstring("needs a forward()"));
   }
-  SECTION("backward behind a forward that failed") {
+  SECTION("backward after a forward that failed") {
     plan.forward();
     const auto fail = [](std::size_t) { throw std::runtime_error("half way"); };
     CHECK_THROWS_AS(plan.forward(fail), std::runtime_error);

@@ -183,7 +183,7 @@ TEST_CASE("a Trainer with lazy updates evaluates, and its checkpoint is refused 
   CHECK_THROWS_AS(Trainer(ready.graph, *backend, *ready.training, ready.options), UsageError);
 }
 
-TEST_CASE("lazy updates are refused where they are none, with the reason") {
+TEST_CASE("lazy updates are refused where no row could be skipped, with the reason") {
   const auto backend = make_backend("eigen");
   const auto plan = [&](const Graph& graph, const Options& options) { Plan made(graph, *backend, options); };
   CHECK_THROWS_AS(plan(mean_of_rows(), lazy(Sgd{.momentum = 0.9})), UsageError);

@@ -73,7 +73,7 @@ class LateDevice final : public Device {
   HostDevice memory_{1};
 };
 
-/// A batch's numbers tell its number.
+/// A batch's numbers follow from its number.
 std::vector<float> numbered(int batch, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(32 * batch) + static_cast<float>(i);

@@ -1,4 +1,4 @@
-// Choices by timing, on algorithms that take the time they are told.
+// Choices by timing, on algorithms that take a given time.
 
 #include "lib/tune/measure_in_turns.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A backend whose algorithms take the time that a test tells, by a clock of its own.
+// A backend whose algorithms take the time that a test sets, by its own clock.
 
 #include <functional>
 #include <map>
@@ -29,7 +29,7 @@ class RaceBackend final : public Backend {
 
   std::string_view name() const override { return "race"; }
   std::string available() const override { return {}; }
-  std::string describe() override { return "algorithms that take the time they are told"; }
+  std::string describe() override { return "algorithms that take a given time"; }
   QueuedDevice& device() override { return device_; }
   std::vector<std::string> algorithms(const Spec&, Pass) const override;
   Lowered lower(const Spec&, const Choice&) override;

@@ -64,7 +64,7 @@ def make(model):
 
 def shown(model):
     """Ours by machine and program, and the rows that are shown. Of a network with several batches the published one is;
-    else each by itself."""
+    else each batch alone."""
     rows = [
         one
         for one in model.of("net")

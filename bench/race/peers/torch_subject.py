@@ -11,7 +11,7 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class Subject:
-    """On the processor as PyTorch runs by itself, or in a variant (torch_settings.py) on its device.
+    """On the processor as PyTorch runs by default, or in a variant (torch_settings.py) on its device.
 
     In a variant for a GPU every timed pass comes after one untimed, so that clocks and caches are as passes back to back
     leave them, as on Lamina's side."""

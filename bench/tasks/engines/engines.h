@@ -1,5 +1,5 @@
 #pragma once
-// Which engines cuDNN would choose for the convolutions of networks, on a device that need not be there.
+// Which engines cuDNN would choose for the convolutions of networks, on a device that need not be present.
 
 #include <string>
 #include <vector>

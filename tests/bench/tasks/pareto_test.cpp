@@ -85,7 +85,7 @@ TEST_CASE("the fastest is taken among those within every limit") {
   CHECK(picked(all, {.max_error = 1e-6}).best == std::size_t{2});
   CHECK_FALSE(picked(all, {.max_error = 1e-9}).best.has_value());
   CHECK_FALSE(picked({}, {}).best.has_value());
-  // What lies beyond a limit is no tie.
+  // What is beyond a limit is no tie.
   CHECK(picked({measured(10, 10, 0), measured(10, 20, 0)}, {.workspace_bytes = 10}).ties.empty());
   // Of those that left the race the least median, and only where nobody else is within the limits.
   std::vector<Measurement> left = {measured(90, 0, 1e-9), measured(50, 0, 1e-9), measured(60, 0, 1e-3)};

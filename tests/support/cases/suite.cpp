@@ -160,7 +160,7 @@ void check_sharing(const Case& c, const Feed& feed, const Result& want, CaseBoun
   INFO("the same bits on every run");
   CHECK((first.y == second.y && first.dx == second.dx && first.dw == second.dw && first.state == second.state));
   for (int i = 0; i < static_cast<int>(spec.x.size()); ++i) {
-    INFO("y may lie in x, dx in dy: " << i);
+    INFO("y may share x, dx may share dy: " << i);
     compare(spec, {}, feed, want, bounds, {.y_in_x = i, .dx_in_dy = -1});
     compare(spec, {}, feed, want, bounds, {.y_in_x = -1, .dx_in_dy = i});
   }

@@ -17,7 +17,7 @@ T limit_of(const SigmoidCrossEntropy& op) {
   return op.clip == 0 ? std::numeric_limits<T>::infinity() : static_cast<T>(std::log1p(-op.clip) - std::log(op.clip));
 }
 
-/// One image: chunks of it may lie anywhere in the batch where the tensors are dense.
+/// One image: where the tensors are dense, its chunks may be anywhere in the batch.
 Shape flat(const Args& args, bool with_dx) {
   const Shape& shape = args.x[0].shape;
   const bool dense = args.x[0].dense() && args.x[1].dense() && (!with_dx || args.dx[0].dense());

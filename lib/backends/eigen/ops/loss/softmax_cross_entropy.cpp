@@ -1,5 +1,5 @@
 // Mean of -log softmax(logits)[label], and the share of rows whose largest logit is the label. A row is a pixel. As in
-// softmax: one value per image: the channels lie together and are the vector; maps: chunks of pixels are the vector.
+// softmax: one value per image: the channels are adjacent and are the vector; maps: chunks of pixels are the vector.
 //
 // Saved: 1 / rows; then, per row, its largest logit and a factor: p = exp(logit - largest) * factor. The factor is 0
 // where the gradient is, and NaN where the label is invalid.
@@ -113,7 +113,7 @@ void forward(Pool& pool, const Args& args, const SoftmaxCrossEntropy& op, bool t
   if (saved.rows != nullptr) *saved.inverse_count = inverse_count;
 }
 
-/// dx = scale (p - one-hot), for a row of channels that lie together.
+/// dx = scale (p - one-hot), for a row of adjacent channels.
 template <class T, bool Adds>
 void backward_vector(const T* x, T of_label, T* dx, std::int64_t channels, T scale, const Row<T>& row) {
   const auto place = [&](std::int64_t c, T d) { dx[c] = Adds ? dx[c] + d : d; };
