@@ -74,19 +74,19 @@ Buffer memory_for(Device& device, std::vector<std::size_t> sizes) {
   return {device, 0};
 }
 
-/// A layer and pass that algorithms compete for.
-struct Contested {
+/// A layer and pass whose algorithms are timed.
+struct TunedLayer {
   const Node* node;
   int layers;
   Pass pass;
   Cost work;
 };
 
-std::vector<Contested> contested(Session& session, const Config& c, const Graph& graph) {
+std::vector<TunedLayer> tuned_layers(Session& session, const Config& c, const Graph& graph) {
   const std::vector<bool> wanted =
       wanted_gradients(graph, {.input_gradient = session.plans.protocol(c.network).input_gradient});
   const auto wants_dx = [&](const Node* node) { return wanted[static_cast<std::size_t>(node->inputs.front())]; };
-  std::vector<Contested> lines;
+  std::vector<TunedLayer> lines;
   for (const DistinctLayer& layer : distinct_layers(graph)) {
     const Node& node = layer.first();
     if (!has_reference(node.op)) continue;
@@ -108,7 +108,7 @@ double guessed_seconds(Session& session, const Config& c, const TuningRules& rul
   if (peak <= 0) return 0;
   const Graph graph = session.plans.graph(c);
   double flops = 0;
-  for (const Contested& line : contested(session, c, graph)) {
+  for (const TunedLayer& line : tuned_layers(session, c, graph)) {
     const double algorithms =
         static_cast<double>(algorithms_of(session.backends, c, graph, *line.node, line.pass).size());
     const double passes = line.pass == Pass::forward ? 1 : 3;  // a backward needs a forward, and may do both gradients
@@ -120,7 +120,7 @@ double guessed_seconds(Session& session, const Config& c, const TuningRules& rul
 Frontier make_frontier(Session& session, const Config& c, const TuningRules& rules,
                        const std::function<void(const std::string&)>& progress) {
   const Graph graph = session.plans.graph(c);
-  const std::vector<Contested> lines = contested(session, c, graph);
+  const std::vector<TunedLayer> lines = tuned_layers(session, c, graph);
   Backend& backend = session.backends.at(c.backend);
   const Choice demands = demands_of(session.plans.choice());
   Frontier frontier{c, {}, lines.size()};

@@ -106,7 +106,7 @@ int vector_bytes(const InstructionSet& set) { return set.f32.lanes * static_cast
 
 /// The sets that may be the fastest here, widest first. Those of the narrowest vectors never are if there are wider
 /// ones.
-std::vector<const InstructionSet*> contestants() {
+std::vector<const InstructionSet*> may_be_fastest() {
   std::vector<const InstructionSet*> all;
   for (const InstructionSet* set : sets)
     if (runs_here(*set) && vector_bytes(*set) > narrowest_bytes) all.push_back(set);
@@ -144,7 +144,7 @@ const InstructionSet& instruction_set(const std::string& name) {
 
 const InstructionSet& fastest_instruction_set() {
   static const InstructionSet& fastest = [&]() -> const InstructionSet& {
-    const std::vector<const InstructionSet*> all = contestants();
+    const std::vector<const InstructionSet*> all = may_be_fastest();
     if (all.empty()) {  // the last of all sets runs everywhere
       return **std::find_if(std::begin(sets), std::end(sets),
                             [](const InstructionSet* set) { return runs_here(*set); });
@@ -160,7 +160,7 @@ const InstructionSet& fastest_instruction_set() {
 
 InstructionSetKey instruction_set_key() {
   InstructionSetKey key{.processor = processor_name(), .version = build, .sets = {}};
-  for (const InstructionSet* set : contestants()) key.sets.emplace_back(set->name);
+  for (const InstructionSet* set : may_be_fastest()) key.sets.emplace_back(set->name);
   return key;
 }
 
