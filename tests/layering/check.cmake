@@ -13,7 +13,7 @@ set(public "lamina/[a-z0-9_]+\\.h")
 set(support "lib/support/(units/)?[a-z0-9_]+\\.h")  # lib/support knows nothing but the public headers
 set(device "lib/device/((blas|cuda|host)/)?[a-z0-9_]+\\.h")
 set(tune "lib/tune/[a-z0-9_]+\\.h")
-set(lowering "lib/backends/(conv_tail|lowering|update_numbers)\\.h" ${tune})
+set(lowering "lib/backends/(conv_tail|lowering|unit_checks|update_numbers)\\.h" ${tune})
 set(kernels "kernels/((common|conv|gemm|loss|lstm|moves|norm|pool|winograd)/)?[a-z0-9_]+\\.h")
 set(timing_kernels "kernels/timing/(delay|peak)\\.h")
 set(cuda "cuda_runtime(_api)?\\.h" "cublas_v2\\.h")

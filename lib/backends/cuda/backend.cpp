@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "common.h"
-#include "lib/backends/conv_tail.h"
 #include "lib/backends/lowering.h"
+#include "lib/backends/unit_checks.h"
 #include "lib/tune/measured_choices.h"
 
 namespace lamina::LAMINA_CUDA_SPACE {
@@ -19,35 +19,10 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-void check_tensor(const TensorSpec& tensor, DType dtype) {
-  with_type(tensor.dtype, []<class T>() {});
-  if (tensor.dtype != dtype)
-    throw Unsupported(self + ": one unit has tensors of " + std::string(to_string(dtype)) + " and " +
-                      std::string(to_string(tensor.dtype)) + "; it takes one type");
-  if (tensor.layout != Layout::nchw)
-    throw Unsupported(self + ": no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
-}
-
-/// Whether `next` may follow an op and the first `count` of its tail.
-bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
-  if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
-  if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
-  if (!holds<Relu>(next)) return false;
-  if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
-  return count == 1 && holds<BatchNorm>(op) && holds<Add>(tail[0]);
-}
-
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  if (choice.math != Math::strict)
-    throw Unsupported(self + ": no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
-  for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
-  for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
-  check_tensor(spec.y, spec.y.dtype);
-  for (std::size_t i = 0; i < spec.tail.size(); ++i)
-    if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
-      throw Unsupported(self + ": " + to_string(spec.op) + " cannot be fused with the op after it: " +
-                        std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
+  check_strict_nchw(self, spec, choice, [](DType dtype) { with_type(dtype, []<class T>() {}); });
+  check_tail(self, spec, usual_join);
 }
 
 bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnected>(op) || holds<Lstm>(op); }
@@ -71,7 +46,7 @@ class CudaBackend final : public Backend {
   }
 
   bool fuses(const Spec& spec, const Node& next, int) const override {
-    if (!joins(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
+    if (!usual_join(spec.op, spec.tail, spec.tail.size(), next.op, spec.mode)) return false;
     return !holds<Add>(next.op) || reads_two_values(next);
   }
 

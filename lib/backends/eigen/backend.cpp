@@ -7,10 +7,10 @@
 
 #include <variant>
 
-#include "lib/backends/conv_tail.h"
 #include "lib/backends/eigen/runtime/instruction_set.h"
 #include "lib/backends/eigen/runtime/peak.h"
 #include "lib/backends/lowering.h"
+#include "lib/backends/unit_checks.h"
 
 namespace lamina::eigen {
 namespace {
@@ -20,40 +20,16 @@ bool holds(const Op& op) {
   return std::holds_alternative<T>(op);
 }
 
-void check_tensor(const TensorSpec& tensor, DType dtype) {
-  with_type(tensor.dtype, []<class T>() {});
-  if (tensor.dtype != dtype)
-    throw Unsupported("eigen: one unit has tensors of " + std::string(to_string(dtype)) + " and " +
-                      std::string(to_string(tensor.dtype)) + "; it takes one type");
-  if (tensor.layout != Layout::nchw)
-    throw Unsupported("eigen: no " + std::string(to_string(tensor.layout)) + " layout; it takes nchw");
-}
-
-/// Whether `next` may follow an op and the first `count` of its tail.
+/// An embedding and the mean over its places are one unit, too.
 bool joins(const Op& op, const std::vector<Op>& tail, std::size_t count, const Op& next, Mode mode) {
-  if (mode == Mode::inference && holds<Conv>(op)) return joins_inference(tail, count, next);
   if (holds<GlobalAveragePool>(next)) return count == 0 && holds<Embedding>(op);
-  if (holds<Add>(next)) return count == 0 && holds<BatchNorm>(op);
-  if (!holds<Relu>(next)) return false;
-  if (count == 0) return holds<Conv>(op) || holds<FullyConnected>(op) || holds<BatchNorm>(op) || holds<Add>(op);
-  return count == 1 && holds<BatchNorm>(op) && holds<Add>(tail[0]);
-}
-
-void check_tail(const Spec& spec) {
-  for (std::size_t i = 0; i < spec.tail.size(); ++i)
-    if (!joins(spec.op, spec.tail, i, spec.tail[i], spec.mode))
-      throw Unsupported("eigen: " + to_string(spec.op) + " cannot be fused with the op after it: " +
-                        std::string(op_name(spec.tail[i])) + " as number " + std::to_string(i + 1));
+  return usual_join(op, tail, count, next, mode);
 }
 
 void check_spec(const Spec& spec, const Choice& choice) {
   check_enumerators(spec, choice);
-  if (choice.math != Math::strict)
-    throw Unsupported("eigen: no " + std::string(to_string(choice.math)) + " products; it computes in strict math");
-  for (const TensorSpec& x : spec.x) check_tensor(x, spec.y.dtype);
-  for (const TensorSpec& w : spec.w) check_tensor(w, spec.y.dtype);
-  check_tensor(spec.y, spec.y.dtype);
-  check_tail(spec);
+  check_strict_nchw("eigen", spec, choice, [](DType dtype) { with_type(dtype, []<class T>() {}); });
+  check_tail("eigen", spec, joins);
 }
 
 /// Whether the op has several algorithms.
