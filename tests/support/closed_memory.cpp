@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "kernels/host/device_memory.h"
 #include "lamina/error.h"
+#include "lib/device/host/host_device.h"
 
 namespace lamina::test {
 namespace {
@@ -75,17 +75,6 @@ Room& room() {
   return *one;
 }
 
-class HostTimer final : public Timer {
- public:
-  void start() override { start_ = Clock::now(); }
-  void stop() override { stop_ = Clock::now(); }
-  double seconds() override { return std::chrono::duration<double>(stop_ - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_, stop_;
-};
-
 class ClosedStaging final : public Staging {
  public:
   ClosedStaging(Device& device, std::size_t bytes) : device_(&device), bytes_(bytes, 0xff) {}
@@ -128,7 +117,7 @@ void ClosedDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
   if (bytes > 0) std::memset(to, byte, bytes);
 }
 
-std::unique_ptr<Timer> ClosedDevice::timer() { return std::make_unique<HostTimer>(); }
+std::unique_ptr<Timer> ClosedDevice::timer() { return host_timer(); }
 
 std::unique_ptr<Staging> ClosedDevice::staging(std::size_t bytes) {
   return std::make_unique<ClosedStaging>(*this, bytes);

@@ -115,6 +115,8 @@ void HostDevice::fill(void* to, unsigned char byte, std::size_t bytes) {
   if (bytes > 0) std::memset(to, byte, bytes);
 }
 
-std::unique_ptr<Timer> HostDevice::timer() { return std::make_unique<HostTimer>(); }
+std::unique_ptr<Timer> host_timer() { return std::make_unique<HostTimer>(); }
+
+std::unique_ptr<Timer> HostDevice::timer() { return host_timer(); }
 
 }  // namespace lamina

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,8 @@
 namespace lamina {
 
 std::string processor_name();  ///< "AMD EPYC ...", as the system reports it
+
+std::unique_ptr<Timer> host_timer();  ///< of the calling thread's queue, by the system's clock
 
 /// Work runs when it is enqueued, so nothing ever waits.
 class HostDevice final : public Device {
