@@ -63,10 +63,11 @@ __device__ inline std::int64_t counted(const Space& space, bool count_padding, i
 }
 
 template <class T>
-__global__ void space_max_forward_kernel(Space space, View<const T> x, View<T> y, std::int32_t* winners) {
+__global__ void space_max_forward_kernel(Space space, bool places, View<const T> x, View<T> y, std::int32_t* winners) {
   for_each_pixel(y, [&](int n, int c, int p, int q, std::int64_t i) {
     const int volume = c / space.depth.count, d = c - volume * space.depth.count;
-    const T* from = x.at(n, volume * space.depth.extent);
+    const int slice_0 = volume * space.depth.extent;
+    const T* from = x.at(n, slice_0);
     T largest = -std::numeric_limits<T>::infinity();
     std::int32_t winner = -1;
     for_each_cell(space, d, p, q, [&](int slice, int row, int column) {
@@ -77,6 +78,7 @@ __global__ void space_max_forward_kernel(Space space, View<const T> x, View<T> y
       largest = value;
       winner = place;
     });
+    if (places) largest = static_cast<T>(winner < 0 ? -1 : n * x.image() + slice_0 * x.plane() + winner);
     y.at(n, 0)[i] = largest;
     if (winners != nullptr) winners[n * y.image() + i] = winner;
   });
@@ -131,9 +133,10 @@ __global__ void space_mean_backward_kernel(Space space, bool count_padding, View
 }  // namespace
 
 template <class T>
-void space_max_forward(Stream stream, const Space& space, View<const T> x, View<T> y, std::int32_t* winners) {
-  launch(LAMINA_KERNEL(space_max_forward_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, space, x, y,
-         winners);
+void space_max_forward(Stream stream, const Space& space, bool places, View<const T> x, View<T> y,
+                       std::int32_t* winners) {
+  launch(LAMINA_KERNEL(space_max_forward_kernel<T>), grid_of_elements(y), elements_per_block, 0, stream, space, places,
+         x, y, winners);
 }
 
 template <class T>
@@ -157,7 +160,7 @@ void space_mean_backward(Stream stream, const Space& space, bool count_padding, 
 }
 
 #define LAMINA_SPACE_POOL(T)                                                                                 \
-  template void space_max_forward(Stream, const Space&, View<const T>, View<T>, std::int32_t*);              \
+  template void space_max_forward(Stream, const Space&, bool, View<const T>, View<T>, std::int32_t*);        \
   template void space_max_backward(Stream, const Space&, View<const T>, const std::int32_t*, View<T>, bool); \
   template void space_mean_forward(Stream, const Space&, bool, View<const T>, View<T>);                      \
   template void space_mean_backward(Stream, const Space&, bool, View<const T>, View<T>, bool);

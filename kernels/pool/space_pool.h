@@ -26,9 +26,10 @@ struct Space {
   SpaceAxis depth, rows, columns;
 };
 
-/// `winners`: of each window the place in its volume of the first maximum, -1 without a cell; null: not wanted.
+/// y: the maxima, or with `places` the index in x, as if it were dense, of the first of each. `winners`: of each window
+/// that place in its volume; null: not wanted. Both are -1 without a cell.
 template <class T>
-void space_max_forward(Stream, const Space&, View<const T> x, View<T> y, std::int32_t* winners);
+void space_max_forward(Stream, const Space&, bool places, View<const T> x, View<T> y, std::int32_t* winners);
 template <class T>
 void space_max_backward(Stream, const Space&, View<const T> dy, const std::int32_t* winners, View<T> dx, bool adds);
 

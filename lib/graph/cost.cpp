@@ -156,6 +156,7 @@ struct BackwardData {
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
   double operator()(const SpacePool& op) const {
+    if (op.of == PoolOf::place) return 0;
     return (op.of == PoolOf::maximum ? 1 : Forward::cells(op)) * count(shapes.y);
   }
   double operator()(const GlobalAveragePool&) const { return count(x[0]); }

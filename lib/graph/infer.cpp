@@ -58,7 +58,7 @@ class Inference {
 
   Inferred operator()(const SpacePool& op) const {
     const Shape& x = only_input();
-    check_enumerator(op.of, PoolOf::mean, to_string(op_) + ": of");
+    check_enumerator(op.of, PoolOf::place, to_string(op_) + ": of");
     check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
     at_least("slices", op.slices, 1);
     if (x.c % op.slices != 0) fail(std::to_string(x.c) + " channels do not divide by slices");

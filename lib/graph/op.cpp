@@ -99,7 +99,9 @@ struct Numbers {
     phrase.unless_default(!op.count_padding, "padding counted");
   }
   void operator()(const SpacePool& op) const {
-    phrase.always(op.of == PoolOf::maximum ? "maximum" : "mean")
+    phrase.unless_default(op.of != PoolOf::maximum, "maximum")
+        .unless_default(op.of != PoolOf::mean, "mean")
+        .unless_default(op.of != PoolOf::place, "place")
         .unless_default(op.slices == 1, "slices " + std::to_string(op.slices))
         .unless_default(op.depth == PoolAxis{}, "depth " + text(op.depth))
         .always("rows " + text(op.rows))

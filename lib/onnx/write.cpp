@@ -124,6 +124,7 @@ class Exporter {
   }
   /// Over slices, as a pool of five axes between two Reshapes.
   void operator()(const SpacePool& op) {
+    if (op.of == PoolOf::place) return refuse();
     const std::string name = node_->name, x = image(0);
     const Shape &from = graph_.nodes()[input(0)].shape, &to = node_->shape;
     const bool flat = op.slices == 1 && op.depth == PoolAxis{};

@@ -181,6 +181,17 @@ TEST_CASE("pools that are dilated, over slices, or padded as no other op is, are
   CHECK(output_of(row) == std::vector<double>{3});
 }
 
+TEST_CASE("the indices of a MaxPool are a second pool, of places in the whole input") {
+  Model model =
+      of_nodes({node("MaxPool", {"x"}, {"y", "at"}, {{"kernel_shape", Extents{1, 2}}}, "pool")}, {2, 1, 1, 3});
+  model.outputs.push_back(value("at", {}));
+  const OnnxModel maxima = read(model, {.output = "y"}), places = read(model, {.output = "at"});
+  CHECK(op_of(maxima) == Op(MaxPool{.window = {1, 2}, .stride = 1}));
+  CHECK(places.graph.nodes().size() == 2);
+  CHECK(places.graph.node("at").op == Op(SpacePool{.of = PoolOf::place, .columns = {.size = 2}}));
+  CHECK(output_of(places) == std::vector<double>{1, 2, 4, 5});
+}
+
 TEST_CASE("a Pad by cells of the image is an op") {
   const std::string pads = integers("pads", {0, 0, 0, 1, 0, 0, 0, 2});
   const auto padded = [&](const char* mode) {

@@ -181,7 +181,8 @@ TEST_CASE("everything that is not supported is named at once: node, operator, op
   model.nodes.push_back(node("Cumulate", {"y"}, {"z"}, {}, "first one"));
   model.nodes.push_back(node("Relu", {"z"}, {"u"}));
   model.nodes.push_back(node("Clip", {"x"}, {"v"}, {}, "fine"));
-  model.nodes.push_back(node("MaxPool", {"v"}, {"p", "at"}, {{"kernel_shape", Extents{2, 2}}}, "pool"));
+  model.nodes.push_back(node("MaxPool", {"v"}, {"p", "at"},
+                             {{"kernel_shape", Extents{2, 2}}, {"storage_order", std::int64_t{1}}}, "pool"));
   model.nodes.push_back(node("Einsum", {"u", "p", "at"}, {"end"}, {}, "second one"));
   model.inputs = {value("x", {0, 1, 8, 8})};
   model.initializers[3] = tensor("m", {128, 3}, counted(384));

@@ -45,16 +45,17 @@ std::vector<Geometry> geometries() {
   };
 }
 
-/// Every geometry as maximum and as both means.
+/// Every geometry as maximum, as both means, and as places in inference.
 std::vector<Case> cases(PoolOf of) {
   std::vector<Case> all;
   for (const Geometry& g : geometries())
     for (const bool counts : {false, true}) {
-      if (counts && of == PoolOf::maximum) continue;
+      if (counts && of != PoolOf::mean) continue;
       SpacePool op = g.op;
       op.of = of;
       op.count_padding = counts;
-      for (const Mode mode : {Mode::training, Mode::inference}) all.push_back({g.name, op, {g.x}, {}, mode});
+      for (const Mode mode : {Mode::training, Mode::inference})
+        if (of != PoolOf::place || mode == Mode::inference) all.push_back({g.name, op, {g.x}, {}, mode});
     }
   return all;
 }
@@ -76,7 +77,14 @@ TEST_CASE("space pool, by hand: means over slices count the cells inside, or the
   check_example(counted, {{{2, 4, 8}}, {}, {}, {2, 2, 4}, {}, {}}, {{1, 3, 6}, {{2, 3, 2}}, {}, {}});
 }
 
-TEST_CASE("space pool: a window without a cell is minus infinity, or a mean of 0") {
+TEST_CASE("space pool, by hand: places are indices in the whole of x") {
+  const SpacePool op{
+      .of = PoolOf::place, .depth = {.size = 2}, .columns = {.size = 2, .after = 1, .dilation = 2}, .slices = 2};
+  const Case c{"", op, {{2, 2, 1, 3}}, {}, Mode::inference};
+  check_example(c, {{{3, 9, 3, 1, 4, 2, 0, 0, 0, 7, 0, 8}}, {}, {}, {}, {}, {}}, {{0, 1, 11, 7}, {}, {}, {}});
+}
+
+TEST_CASE("space pool: a window without a cell is minus infinity, a mean of 0 or the place -1") {
   const PoolAxis beyond{.size = 1, .stride = 2, .before = 2};
   SpacePool op{.of = PoolOf::maximum, .columns = beyond};
   for (const DType dtype : element_types()) {
@@ -88,6 +96,8 @@ TEST_CASE("space pool: a window without a cell is minus infinity, or a mean of 0
     CHECK(run() == Values{-std::numeric_limits<double>::infinity(), 5});
     op.of = PoolOf::mean;
     CHECK(run() == Values{0, 5});
+    op.of = PoolOf::place;
+    CHECK(run() == Values{-1, 0});
   }
 }
 
@@ -102,7 +112,7 @@ TEST_CASE("space pool: the first NaN of a window is its maximum") {
 }
 
 TEST_CASE("space pool agrees with the oracle") {
-  for (const PoolOf of : {PoolOf::maximum, PoolOf::mean})
+  for (const PoolOf of : {PoolOf::maximum, PoolOf::mean, PoolOf::place})
     for (const Case& c : cases(of)) CHECK(check_against_oracle(c));
 }
 

@@ -12,17 +12,18 @@ SpaceAxis along(int extent, int count, const PoolAxis& axis) {
 }
 
 template <class T>
-void emit_maxima(Lowered& unit, const Spec& spec, const Space& space, const Launcher& on) {
-  const auto without_winners = [space](Stream stream, const Args& args) {
-    space_max_forward(stream, space, view<const T>(args.x[0]), view<T>(args.y), nullptr);
+void emit_maxima(Lowered& unit, const Spec& spec, const Space& space, bool places, const Launcher& on) {
+  const auto without_winners = [space, places](Stream stream, const Args& args) {
+    space_max_forward(stream, space, places, view<const T>(args.x[0]), view<T>(args.y), nullptr);
   };
-  if (spec.mode == Mode::inference) {
+  if (spec.mode == Mode::inference || places) {
     unit.steps.push_back(launches(on, Pass::forward, without_winners));
     return;
   }
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(std::int32_t);
   unit.steps.push_back(launches(on, Pass::forward, [space](Stream stream, const Args& args) {
-    space_max_forward(stream, space, view<const T>(args.x[0]), view<T>(args.y), static_cast<std::int32_t*>(args.saved));
+    space_max_forward(stream, space, false, view<const T>(args.x[0]), view<T>(args.y),
+                      static_cast<std::int32_t*>(args.saved));
   }));
   unit.steps.push_back(launches(on, Pass::recompute, without_winners));
   const auto backward = [space, adds = adds_dx(spec, 0)](Stream stream, const Args& args) {
@@ -42,7 +43,7 @@ Lowered lower(const SpacePool& op, const Spec& spec, const Launcher& on) {
   Lowered unit = empty_unit(spec);
   unit.recompute_reads_x[0] = true;
   with_type(on.backend, spec.y.dtype, [&]<class T>() {
-    if (op.of == PoolOf::maximum) return emit_maxima<T>(unit, spec, space, on);
+    if (op.of != PoolOf::mean) return emit_maxima<T>(unit, spec, space, op.of == PoolOf::place, on);
     add_launches(
         unit, spec, on,
         [space, counts = op.count_padding](Stream stream, const Args& args) {

@@ -91,8 +91,8 @@ struct PoolAxis {
   bool operator==(const PoolAxis&) const = default;
 };
 
-/// What a SpacePool takes of each window.
-enum class PoolOf : std::uint8_t { maximum, mean };
+/// What a SpacePool takes of each window; `place`: where the maximum is.
+enum class PoolOf : std::uint8_t { maximum, mean, place };
 
 /// A pool for what MaxPool and AveragePool lack: dilated windows, any pads, and a third axis. Channels are C x slices,
 /// slices innermost, and windows extend over slices (`depth`), rows and columns of each of the C volumes.
@@ -101,6 +101,8 @@ enum class PoolOf : std::uint8_t { maximum, mean };
 /// order of slices, rows, columns; a NaN counts as the maximum.
 /// mean: the sum of the cells inside over their number or, with `count_padding`, over that of the cells in the image
 /// with its padding; 0 where no cell counts. Cells beyond the padding, which `Rounding::up` can reach, never count.
+/// place: the index of the first maximum in x as dense n, c, h, w, -1 without a cell. In f32 it is exact below 2^24. It
+/// has no gradient: a plan in training throws Unsupported.
 /// ShapeError: slices do not divide the channels, an axis without a window, a number out of range.
 struct SpacePool {
   PoolOf of;

@@ -29,7 +29,8 @@ Pool pool_of(const Call& call, const Running& x) {
   const bool slices = x.view.size() == 5;
   Extents result = extents(x.view);
   if (slices) pool.slices = static_cast<int>(std::exchange(result[2], pool.windows.slices.count));
-  for (std::size_t i = 2 + slices; i < result.size(); ++i) result[i] = pool.windows[i - 2 - slices].count;
+  const std::size_t rows = slices ? 3 : 2;
+  for (std::size_t i = rows; i < result.size(); ++i) result[i] = pool.windows[i - rows].count;
   pool.view = place(result, slices ? "ncchw" : usual_roles(result.size())).view;
   return pool;
 }
@@ -69,7 +70,7 @@ void append_pad(Call& call, Pool& pool, double number, bool counted) {
 }
 
 /// The pool as a SpacePool, which has any windows.
-void append_space_pool(Call& call, const Pool& pool, PoolOf of, bool counted, ElementType type) {
+Value space_pool_of(Call& call, const Pool& pool, PoolOf of, bool counted, const std::string& name) {
   const Windows& windows = pool.windows;
   const auto axis = [&](const Windows::Along& a) {
     return PoolAxis{.size = narrow(call, a.kernel, 1, "kernel"),
@@ -90,11 +91,26 @@ void append_space_pool(Call& call, const Pool& pool, PoolOf of, bool counted, El
   shape.w = narrow(call, windows[1].count, 1, "number of windows");
   for (const Rounding rounding : {Rounding::down, Rounding::up}) {
     op.rounding = rounding;
-    if (infer(op, {pool.image.shape()}).y != shape) continue;
-    const Value y = call.append(op, {pool.image}, call.name());
-    return call.result({.value = y, .view = pool.view, .type = type});
+    if (infer(op, {pool.image.shape()}).y == shape) return call.append(op, {pool.image}, name);
   }
   throw Refusal{"no rounding expresses the number of its windows: it would need an op for such pools"};
+}
+
+void append_space_pool(Call& call, const Pool& pool, PoolOf of, bool counted, ElementType type) {
+  const Value y = space_pool_of(call, pool, of, counted, call.name());
+  call.result({.value = y, .view = pool.view, .type = type});
+}
+
+/// The second output of a MaxPool: indices in its whole input.
+void append_places(Call& call) {
+  constexpr std::int64_t exact_in_f32 = 1 << 24;
+  const Pool pool = pool_of(call, call.running(0));
+  if (call.attributes().integer("storage_order", 0) != 0)
+    throw Refusal{"its indices count by columns: it would need an op that does"};
+  if (pool.image.shape().count() > exact_in_f32)
+    throw Refusal{"its indices are beyond 2^24, and not exact in f32: it would need whole numbers"};
+  const Value y = space_pool_of(call, pool, PoolOf::place, false, std::string(call.attributes().node().outputs[1]));
+  call.result({.value = y, .view = pool.view, .type = ElementType::i64}, 1);
 }
 
 /// Where a single window reaches beyond the image, one that ends with it has the same mean.
@@ -109,7 +125,9 @@ void shorten_single(Windows::Along& a) {
 
 void import_max_pool(Call& call) {
   constexpr double lowest = -std::numeric_limits<double>::infinity();
-  call.only_output("an op that gives indices");
+  const bool places = call.wanted(1);
+  if (places) append_places(call);
+  if (places && !call.wanted(0)) return;
   const std::optional<Padding> padding = call.padded(0).padding;
   const bool own = padding && padding->number == lowest && !pads_itself(call.attributes());
   const Running& x = own ? call.padded(0) : call.running(0);

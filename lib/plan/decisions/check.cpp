@@ -110,13 +110,21 @@ void check_gradients_exist(const Nodes& nodes) {
                        " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
-/// Steps would change copies apart, and zeros: into another network.
+/// Steps would change copies apart, and zeros: into another network. Places have no gradient.
 void check_trainable(const Nodes& nodes) {
-  for (const NodeId id : nodes.ids())
-    if (const auto* const conv = std::get_if<Conv>(&nodes[id].op); conv != nullptr && !conv->trainable)
-      throw Unsupported("graph " + nodes.graph().name() + ": node " + nodes[id].name + ", " + to_string(nodes[id].op) +
-                        ", has weights with copies and zeros that must stay so, as those of a convolution over three "
-                        "axes of an ONNX file; plan it with Mode::inference");
+  for (const NodeId id : nodes.ids()) {
+    const Op& op = nodes[id].op;
+    const auto fail = [&](const char* why) {
+      throw Unsupported("graph " + nodes.graph().name() + ": node " + nodes[id].name + ", " + to_string(op) + ", " +
+                        why + "; plan it with Mode::inference");
+    };
+    if (const auto* const conv = std::get_if<Conv>(&op); conv != nullptr && !conv->trainable)
+      fail(
+          "has weights with copies and zeros that must stay so, as those of a convolution over three axes of an ONNX "
+          "file");
+    if (const auto* const pool = std::get_if<SpacePool>(&op); pool != nullptr && pool->of == PoolOf::place)
+      fail("gives places, which have no gradient");
+  }
 }
 
 /// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.

@@ -93,9 +93,10 @@ void split_volumes(Pool& pool, const Space& space, const Tensor& x, const Tensor
   });
 }
 
-/// `winners`: of each window the place of its first maximum, -1 without a cell; null: not wanted.
+/// y: the maxima, or the places of the first of each in x. `winners`: of each window that place in its volume, -1
+/// without a cell; null: not wanted.
 template <class T>
-void maxima(Pool& pool, const Args& args, const Space& space, std::int32_t* winners) {
+void maxima(Pool& pool, const Args& args, const Space& space, bool places, std::int32_t* winners) {
   split_volumes<const T, T>(pool, space, args.x[0], args.y, [&](std::int64_t volume, const T* x, T* y) {
     space.each_window([&](std::int64_t i, std::int64_t d, std::int64_t p, std::int64_t q) {
       T largest = -std::numeric_limits<T>::infinity();
@@ -107,6 +108,7 @@ void maxima(Pool& pool, const Args& args, const Space& space, std::int32_t* winn
         winner = place;
       });
       y[i] = largest;
+      if (places) y[i] = static_cast<T>(winner < 0 ? -1 : volume * space.x_cells() + winner);
       if (winners != nullptr) winners[volume * space.windows() + i] = static_cast<std::int32_t>(winner);
     });
   });
@@ -146,15 +148,17 @@ void means_backward(Pool& pool, const Args& args, const Space& space, bool adds)
 }
 
 template <class T>
-void emit_maxima(Lowered& unit, const Spec& spec, const Space& space, Pool& pool) {
-  const auto without_winners = [&pool, space](const Args& args) { maxima<T>(pool, args, space, nullptr); };
-  if (spec.mode == Mode::inference) {
+void emit_maxima(Lowered& unit, const Spec& spec, const Space& space, bool places, Pool& pool) {
+  const auto without_winners = [&pool, space, places](const Args& args) {
+    maxima<T>(pool, args, space, places, nullptr);
+  };
+  if (spec.mode == Mode::inference || places) {
     unit.steps.push_back(step({Pass::forward}, "direct", without_winners));
     return;
   }
   unit.saved_bytes = static_cast<std::size_t>(spec.y.shape.count()) * sizeof(std::int32_t);
   unit.steps.push_back(step({Pass::forward}, "direct", [&pool, space](const Args& args) {
-    maxima<T>(pool, args, space, static_cast<std::int32_t*>(args.saved));
+    maxima<T>(pool, args, space, false, static_cast<std::int32_t*>(args.saved));
   }));
   unit.steps.push_back(step({Pass::recompute}, "direct", without_winners));
   unit.steps.push_back(step({Pass::backward_data}, "direct", [&pool, space, adds = adds_dx(spec, 0)](const Args& args) {
@@ -169,7 +173,7 @@ Lowered lower(const SpacePool& op, const Spec& spec, const Choice&, const Contex
   unit.recompute_reads_x[0] = true;
   const Space space(op, spec.x[0].shape, spec.y.shape);
   with_type(spec.y.dtype, [&]<class T>() {
-    if (op.of == PoolOf::maximum) return emit_maxima<T>(unit, spec, space, context.pool);
+    if (op.of != PoolOf::mean) return emit_maxima<T>(unit, spec, space, op.of == PoolOf::place, context.pool);
     add_steps(
         unit, spec, [&pool = context.pool, space](const Args& args) { means<T>(pool, args, space); },
         [&pool = context.pool, space, adds = adds_dx(spec, 0)](const Args& args) {
