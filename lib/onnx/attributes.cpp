@@ -76,6 +76,15 @@ std::optional<GraphMessage> Attributes::graph(std::string_view name) const {
   return value ? std::move(value->graph) : std::nullopt;
 }
 
+Extents Attributes::list(const Constant& constant) const {
+  constexpr std::int64_t longest = 4096;  // of equal numbers that the file does not hold
+  const std::int64_t count = constant.count();
+  if (constant.uniform && count > longest) invalid("takes a list of " + std::to_string(count) + " equal numbers");
+  Extents all;
+  for (std::int64_t i = 0; i < count; ++i) all.push_back(to_integer(constant.at(i)));
+  return all;
+}
+
 double as_written(float number) {
   if (!std::isfinite(number)) return double{number};
   std::array<char, 32> digits{};

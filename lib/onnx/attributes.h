@@ -35,6 +35,8 @@ class Attributes {
   std::vector<double> numbers(std::string_view name) const;
   std::optional<TensorMessage> tensor(std::string_view name) const;
   std::optional<GraphMessage> graph(std::string_view name) const;
+  /// An operand that is a list by axis or by output, as whole numbers.
+  Extents list(const Constant&) const;
 
   /// Throws FileError that begins with where().
   [[noreturn]] void invalid(const std::string& what) const;

@@ -174,13 +174,6 @@ std::int64_t to_integer(double value) {
   return static_cast<std::int64_t>(std::clamp(std::nearbyint(value), -0x1p62, 0x1p62));
 }
 
-Extents integers(const Constant& constant) {
-  Extents all;
-  const std::int64_t count = constant.count();
-  for (std::int64_t i = 0; i < count; ++i) all.push_back(to_integer(constant.at(i)));
-  return all;
-}
-
 Constant read_constant(const TensorMessage& tensor, const fs::path& folder, const std::string& what) {
   const std::int64_t size = element_bytes(tensor.type);
   if (size == 0) throw FileError(what + " is of " + text(tensor.type) + ", which has no numbers");

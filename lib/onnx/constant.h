@@ -38,8 +38,6 @@ std::string text(ElementType);
 
 /// The nearest whole number, limited to +-2^62; 0 for a NaN.
 std::int64_t to_integer(double);
-/// A tensor of rank 1 or 0 as whole numbers.
-Extents integers(const Constant&);
 
 /// The numbers of a tensor of the file. External data is looked for in `folder` and nowhere else. `what` begins the
 /// messages. Throws FileError: a type without numbers, extents that do not match the data, data outside its file,

@@ -29,7 +29,7 @@ struct Folding {
     return in(i).at(0);
   }
   std::optional<Extents> whole(std::size_t i) const {
-    return has(i) ? std::optional(integers(*inputs[i])) : std::nullopt;
+    return has(i) ? std::optional(node.list(*inputs[i])) : std::nullopt;
   }
   /// An attribute up to some opset, an input from then on.
   std::optional<Extents> attribute_or_input(const char* name, std::size_t i) const {
@@ -129,7 +129,7 @@ Constant constant_of_shape(const Folding& f) {
     value = read_constant(*tensor, f.folder, f.node.where());
     if (value.values.size() != 1) f.node.invalid("has a value of " + text(value.extents) + " instead of one number");
   }
-  value.extents = integers(f.in(0));
+  value.extents = f.node.list(f.in(0));
   counted(f, value.extents);
   value.uniform = true;
   return value;
@@ -170,7 +170,7 @@ Constant transpose(const Folding& f) {
 
 Constant expand(const Folding& f) {
   const Constant& x = f.in(0);
-  Extents wanted = integers(f.in(1));
+  Extents wanted = f.node.list(f.in(1));
   if (!element_count(wanted)) f.node.invalid("expands to " + text(wanted));
   wanted = broadcast(f.node, x.extents, wanted);
   return stepped(f, x, wanted, broadcast_strides(x.extents, wanted), 0);

@@ -39,6 +39,14 @@ Model with_nodes(std::vector<std::string> nodes, std::vector<std::string> initia
           .outputs = {value("y", {})}};
 }
 
+/// A node that reads x, of those extents, and w, equal numbers of extents that the file does not hold.
+Model of_equal_numbers(const std::string& reader, const Extents& x, const Extents& w) {
+  return {.nodes = {node("ConstantOfShape", {"extents"}, {"w"}), reader},
+          .initializers = {integers("extents", w)},
+          .inputs = {value("x", x)},
+          .outputs = {value("y", {})}};
+}
+
 struct Hostile {
   const char* what;
   std::string bytes;
@@ -89,6 +97,14 @@ std::vector<Hostile> hostile_files() {
                             node("Mul", {"t", "w"}, {"d"}), node("Add", {"x", "d"}, {"y"})},
                            {integers("s", {1 << 20, 1 << 20}), tensor("w", {1}, {1})})),
        "limit"},
+      {"a product of more columns than the limit",
+       bytes_of(of_equal_numbers(node("Gemm", {"x", "w"}, {"y"}), {1, 1 << 30}, {1 << 30, 1})), "limit"},
+      {"slices beyond the limit",
+       bytes_of(of_equal_numbers(node("Conv", {"x", "w"}, {"y"}, {{"pads", Extents{1 << 28, 0, 0, 1 << 28, 0, 0}}}),
+                                 {1, 1, 4, 1, 1}, {1, 1, 1, 1, 1})),
+       "limit"},
+      {"a list that the file does not hold",
+       bytes_of(of_equal_numbers(node("Reshape", {"x", "w"}, {"y"}), {1, 2, 3, 3}, {huge})), "equal numbers"},
       {"data in a parent folder", bytes_of(conv(external("w", {1, 1, 1, 1}, "../data.bin"))), "folder"},
       {"data in a parent of a folder", bytes_of(conv(external("w", {1, 1, 1, 1}, "a/../../data.bin"))), "folder"},
       {"data at an absolute path", bytes_of(conv(external("w", {1, 1, 1, 1}, "/etc/hostname"))), "folder"},
@@ -154,6 +170,15 @@ TEST_CASE("a model of many names that are equal is read in reasonable time") {
   const Folder folder;
   write(folder / "net.onnx", bytes_of(model));
   CHECK(read_onnx(folder / "net.onnx").graph.nodes().size() == 20001);
+}
+
+TEST_CASE("a kernel that is longer than any number of slices is read in reasonable time") {
+  const std::int64_t kernel = 1 << 18, pad = kernel - 1;
+  const Folder folder;
+  write(folder / "net.onnx",
+        bytes_of(of_equal_numbers(node("Conv", {"x", "w"}, {"y"}, {{"pads", Extents{pad, 0, 0, pad, 0, 0}}}),
+                                  {1, 1, 4, 1, 1}, {1, 1, kernel, 1, 1})));
+  CHECK(read_onnx(folder / "net.onnx").output.extents == Extents{1, 1, kernel + 3, 1, 1});
 }
 
 TEST_CASE("a model that is cut or has other bytes is read, or is one of the library's errors") {

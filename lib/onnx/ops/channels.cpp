@@ -58,7 +58,7 @@ void import_split(Call& call) {
   if (const std::optional<Extents> split = node.integers("split")) {
     parts = *split;
   } else if (call.has(1)) {
-    parts = integers(call.constant(1, "its parts"));
+    parts = node.list(call.constant(1, "its parts"));
   } else {
     const std::int64_t each = (whole + outputs - 1) / outputs;
     for (std::int64_t left = whole; left > 0; left -= each) parts.push_back(std::min(each, left));
@@ -89,7 +89,7 @@ void import_slice(Call& call) {
   const Running x = call.running(0);
   const auto list = [&](const char* name, std::size_t input) {
     std::optional<Extents> found = node.integers(name);
-    if (!found && call.has(input)) found = integers(call.constant(input, std::string("its ") + name));
+    if (!found && call.has(input)) found = node.list(call.constant(input, std::string("its ") + name));
     return found;
   };
   const Extents own = extents(x.view);

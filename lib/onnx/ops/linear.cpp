@@ -60,6 +60,7 @@ Running append_product(Call& call, const Running& x, const Product& product, std
   }
   result[last] = product.outputs;
   const int outputs = narrow(call, product.outputs, 1, "number of outputs");
+  call.charge(product.inputs);  // where each is in the image
   if (bias.empty() && product.absorbs) bias = call.absorb_affine(result, last, true).shift;
 
   const bool rows_are_images = x.view.size() == 2 && x.view[0] == axis(shape.n, shape.image()) &&

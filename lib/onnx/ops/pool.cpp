@@ -212,7 +212,7 @@ void import_reduce_mean(Call& call) {
   const Attributes& node = call.attributes();
   const Running& x = call.running(0);
   std::optional<Extents> axes = node.integers("axes");
-  if (!axes && call.has(1)) axes = integers(call.constant(1, "its axes"));
+  if (!axes && call.has(1)) axes = node.list(call.constant(1, "its axes"));
   std::vector<char> over(x.view.size(), 0);
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
   const Value image = as_image(x);

@@ -66,7 +66,7 @@ void import_lstm(Call& call) {
   }
   if (call.has(4)) {
     const Constant& lengths = call.constant(4, "the lengths of its sequences");
-    for (std::int64_t i = 0; i < lengths.count(); ++i) {
+    for (std::int64_t i = 0; i < (lengths.uniform ? 1 : lengths.count()); ++i) {
       if (to_integer(lengths.at(i)) != own[steps])
         throw Refusal{"its sequences differ in length: it would need an op that takes lengths"};
     }

@@ -13,7 +13,7 @@ namespace {
 /// An attribute up to some opset, an input from then on.
 std::optional<Extents> attribute_or_input(const Call& call, const char* name, std::size_t input) {
   std::optional<Extents> found = call.attributes().integers(name);
-  if (!found && call.has(input)) found = integers(call.constant(input, name));
+  if (!found && call.has(input)) found = call.attributes().list(call.constant(input, name));
   return found;
 }
 
@@ -168,7 +168,7 @@ void import_pad(Call& call) {
   for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
   if (call.has(3)) {
     axes.clear();
-    for (const std::int64_t axis : integers(call.constant(3, "its axes"))) axes.push_back(axis_of(node, axis, rank));
+    for (const std::int64_t axis : node.list(call.constant(3, "its axes"))) axes.push_back(axis_of(node, axis, rank));
   }
   if (pads.size() != 2 * axes.size()) {
     node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");
