@@ -142,8 +142,8 @@ class Exporter {
     };
     std::vector<std::int64_t> pads = each([](const PoolAxis& axis) { return axis.before; });
     std::ranges::copy(each([](const PoolAxis& axis) { return axis.after; }), std::back_inserter(pads));
-    const std::string pool = flat ? name : name + ".pool";
-    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", pool, {flat ? x : name + ".volumes"}, pool);
+    const std::string pooled = flat ? name : name + ".pool";
+    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", name, {flat ? x : name + ".volumes"}, pooled);
     node.integers("kernel_shape", each([](const PoolAxis& axis) { return axis.size; }))
         .integers("strides", each([](const PoolAxis& axis) { return axis.stride; }))
         .integers("pads", pads)
@@ -153,7 +153,7 @@ class Exporter {
     emit(node);
     if (flat) return;
     add_integers(name + ".shape", {0, to.c, to.h, to.w});
-    emit(NodeOut("Reshape", name, {pool, name + ".shape"}, name));
+    emit(NodeOut("Reshape", name + ".images", {pooled, name + ".shape"}, name));
   }
   void operator()(const GlobalAveragePool&) {
     emit(NodeOut("GlobalAveragePool", node_->name, {image(0)}, node_->name));

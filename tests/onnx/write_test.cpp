@@ -107,6 +107,7 @@ TEST_CASE("pools in space and pads by cells are read back as they were") {
   REQUIRE(back.graph.nodes().size() == graph.nodes().size());
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     CAPTURE(to_string(back.graph.nodes()[i].op));
+    CHECK(back.graph.nodes()[i].name == graph.nodes()[i].name);
     CHECK(back.graph.nodes()[i].op == graph.nodes()[i].op);
     CHECK(back.graph.nodes()[i].shape == graph.nodes()[i].shape);
   }

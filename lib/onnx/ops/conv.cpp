@@ -43,9 +43,10 @@ std::vector<double> over_slices(const Call& call, const std::vector<double>& w, 
   std::vector<double> all(static_cast<std::size_t>(*count), 0);
   for (std::int64_t filter = 0; filter < filters; ++filter) {
     for (std::int64_t window = 0; window < slices.count; ++window) {
-      for (std::int64_t k = 0; k < kernel; ++k) {
-        const std::int64_t slice = window * slices.stride - slices.begin + k * slices.dilation;
-        if (slice < 0 || slice >= slices.input) continue;
+      const std::int64_t first = window * slices.stride - slices.begin;
+      for (std::int64_t k = first < 0 ? (slices.dilation - 1 - first) / slices.dilation : 0; k < kernel; ++k) {
+        const std::int64_t slice = first + k * slices.dilation;
+        if (slice >= slices.input) break;  // a kernel may be longer than any number of slices
         for (std::int64_t c = 0; c < channels; ++c) {
           const std::int64_t to = ((filter * slices.count + window) * channels + c) * slices.input + slice;
           std::copy_n(w.begin() + ((filter * channels + c) * kernel + k) * plane, plane, all.begin() + to * plane);
