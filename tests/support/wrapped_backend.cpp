@@ -62,15 +62,15 @@ Lowered WrappedBackend::lower(const Spec& spec, const Choice& choice) {
           nothing);
     }
     lowered.prepared_bytes = behind + bytes;
-    lowered.steps.push_back({{{Pass::prepare}, "copy"},
-                             around(
-                                 nullptr,
-                                 [this, bytes, behind](const Args& args) {
-                                   ++prepared;
-                                   device().upload(static_cast<std::byte*>(args.prepared) + behind,
-                                                   bytes_at(device(), args.w[0].data, bytes).data(), bytes);
-                                 },
-                                 nothing)});
+    const auto copy = around(
+        nullptr,
+        [this, bytes, behind](const Args& args) {
+          ++prepared;
+          device().upload(static_cast<std::byte*>(args.prepared) + behind,
+                          bytes_at(device(), args.w[0].data, bytes).data(), bytes);
+        },
+        nothing);
+    lowered.steps.push_back({{{Pass::prepare}, "copy"}, copy});
   }
   return lowered;
 }
