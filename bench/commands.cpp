@@ -14,7 +14,6 @@
 #include "bench/compare/compare.h"
 #include "bench/context/devices.h"
 #include "bench/io/interrupt.h"
-#include "bench/measure/networks.h"
 #include "bench/options/flags.h"
 #include "bench/race/serve/serve.h"
 #include "bench/sweep/sweep.h"
@@ -22,7 +21,6 @@
 #include "bench/tasks/engines/engines.h"
 #include "bench/tasks/frontier.h"
 #include "bench/tasks/ledger.h"
-#include "bench/train/train.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -155,6 +153,7 @@ Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options);
   add_choices(app, options->plan);
+  add_optimiser(app, options->optimiser, "Of training, as of `train`, whose state is counted; default: none");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);
@@ -213,80 +212,6 @@ Action engines(CLI::App& app) {
   return [options](const MakeBackend&) { return printed(cudnn_engines(*options)); };
 }
 
-Action train(CLI::App& app) {
-  auto options = std::make_shared<TrainOptions>();
-  app.add_option(
-         "names", options->names,
-         "mnist_mlp, mnist_cnn, cifar10_cnn, imdb_fasttext, imdb_bilstm, lstm_text; with --data any network that "
-         "`lamina_bench networks` prints")
-      ->delimiter(',')
-      ->type_name("NAME ...");
-  app.add_option("--onnx", options->onnx,
-                 "ONNX files: networks that are called by the names of their files, and start from their weights")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE[,...]");
-  app.parse_complete_callback([options] {
-    for (const std::filesystem::path& file : options->onnx) options->names.push_back(network_name(file));
-    if (options->names.empty()) throw CLI::RequiredError("names, or --onnx");
-  });
-  constexpr const char* run = "The run";
-  app.add_option("--backend", options->backend, "Default: eigen")->group(run);
-  app.add_option("--epochs", options->epochs, "Default: as published")->check(CLI::Range(1, 100000))->group(run);
-  app.add_option("--data", options->data, "Folder of the real files (docs/data.md); default: a synthetic set")
-      ->check(CLI::ExistingDirectory)
-      ->group(run);
-  app.add_option("--share", options->share,
-                 "Samples of the synthetic set for each of the published ones; 0.1: a tenth, at most 16")
-      ->group(run);
-  app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout")->group(run);
-  app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
-      ->check(CLI::Range(1, 1000))
-      ->group(run);
-  auto* dtype = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
-      "--dtype", [options](int number) { options->dtype = static_cast<DType>(number); }, "Element type; default: f32");
-  choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
-  auto* tables = app.add_option_function<int>(
-      "--table_updates", [options](int number) { options->table_updates = static_cast<TableUpdates>(number); },
-      "Of embeddings: dense, as published, or lazy, of the rows with a gradient only; default: dense");
-  choose<TableUpdates>(tables, {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}})->group(run);
-  app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
-      ->check(CLI::Range(0, 256))
-      ->group(run);
-  app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
-  app.add_option("--out", options->out, "File for epoch,elapsed,loss,acc,val_loss,val_acc")->group(run);
-  app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
-  constexpr const char* zoo = "Networks other than the six workloads";
-  app.add_option("--batch", options->batch, "Default: 32")->check(CLI::Range(1, 1 << 20))->group(zoo);
-  app.add_option("--optimiser", options->optimiser, "Default: adam")
-      ->check(CLI::IsMember(optimiser_names()))
-      ->group(zoo);
-  app.add_option("--learning_rate", options->learning_rate, "Default: the optimiser's own")
-      ->check(CLI::PositiveNumber)
-      ->group(zoo);
-  add_processor(app, options->backends);
-  add_cudnn(app, options->backends.cudnn);
-  constexpr const char* cost = "What it costs, and whether it is right";
-  auto* price = app.add_option("--usd_per_hour", options->usd_per_hour, "Price of this machine");
-  price->check(CLI::PositiveNumber)->group(cost);
-  app.add_option("--prices", options->prices, "File of prices, as bench/published/prices.csv; with --configuration")
-      ->check(CLI::ExistingFile)
-      ->excludes(price)
-      ->group(cost);
-  app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
-  app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
-      ->group(cost);
-  app.add_flag("--accept", options->accept,
-               "Exit status 1 unless the published results are met, with --seeds by two thirds of them; needs --data")
-      ->group(cost);
-  return [options](const MakeBackend& make) {
-    catch_interrupts();
-    check(options->backends);
-    return train_all(*options, make, print_now);
-  };
-}
-
 Action serve(CLI::App& app) {
   auto config = std::make_shared<std::string>();
   app.add_option("config", *config, "JSON, as bench/race/serve/serve.h has it")->required();
@@ -319,7 +244,7 @@ constexpr Command all[] = {
      engines},
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
-     train},
+     train_command},
     {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Command {
 
 std::span<const Command> commands();
 
-Action run_command(CLI::App&);  ///< of `run`, in run_command.cpp
+Action run_command(CLI::App&);    ///< of `run`, in run_command.cpp
+Action train_command(CLI::App&);  ///< of `train`, in train_command.cpp
 
 }  // namespace lamina::bench

@@ -14,9 +14,16 @@ constexpr int largest_batch_tried = 1 << 16;
 
 }  // namespace
 
-MemoryReport MemoryPredictor::at(int batch) {
+Options MemoryPredictor::options(int batch) {
   config_.batch = batch;
-  return predict_memory(plans_->graph(config_), backends_->at(config_.backend), plans_->options(config_, mode_));
+  Options options = plans_->options(config_, mode_);
+  if (mode_ == Mode::training) options.optimiser = optimiser_;
+  return options;
+}
+
+MemoryReport MemoryPredictor::at(int batch) {
+  const Options its = options(batch);
+  return predict_memory(plans_->graph(config_), backends_->at(config_.backend), its);
 }
 
 LargestBatch MemoryPredictor::largest_under(std::size_t limit) {

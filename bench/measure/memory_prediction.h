@@ -2,10 +2,12 @@
 // The memory that a network would take at any batch, and the largest batch that fits.
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "bench/machine/backends.h"
 #include "config.h"
+#include "lamina/optimiser.h"
 #include "plans.h"
 
 namespace lamina::bench {
@@ -18,18 +20,22 @@ struct LargestBatch {
 
 class MemoryPredictor {
  public:
-  MemoryPredictor(Plans& plans, Backends& backends, Config config, Mode mode)
-      : plans_(&plans), backends_(&backends), config_(std::move(config)), mode_(mode) {}
+  /// `optimiser`: of training, whose state is counted; none: parameters are not updated.
+  MemoryPredictor(Plans& plans, Backends& backends, Config config, Mode mode, std::optional<Optimiser> optimiser = {})
+      : plans_(&plans), backends_(&backends), config_(std::move(config)), mode_(mode), optimiser_(optimiser) {}
 
   /// Throws what predict_memory throws.
   MemoryReport at(int batch);
   LargestBatch largest_under(std::size_t limit);
+  /// Of the plan that is predicted.
+  Options options(int batch);
 
  private:
   Plans* plans_;
   Backends* backends_;
   Config config_;
   Mode mode_;
+  std::optional<Optimiser> optimiser_;
 };
 
 }  // namespace lamina::bench

@@ -9,6 +9,7 @@
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
+#include "lamina/optimiser.h"
 
 namespace lamina::bench {
 namespace {
@@ -181,6 +182,10 @@ void add_choices(CLI::App& app, PlanSettings& plan) {
       app.add_option("--choices", plan.choices, "A file that `frontier --choices_out` wrote: algorithms by layer");
   measure->group(algorithms)->excludes(choices);
   choices->check(CLI::ExistingFile)->group(algorithms);
+}
+
+CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* text) {
+  return app.add_option("--optimiser", optimiser, text)->check(CLI::IsMember(optimiser_names()));
 }
 
 void check_cudnn_exists(const std::string& directory) {

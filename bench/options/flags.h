@@ -48,6 +48,8 @@ void add_processor(CLI::App&, BackendSettings&);
 void add_plan(CLI::App&, PlanningSettings&, const char* backends = every_backend);
 /// add_plan() with --max_measured_error, for `error`, in place of --max_error.
 void add_measured_plan(CLI::App&, PlanningSettings&, double& error);
+/// --optimiser, a name of optimiser_names().
+CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 /// --measure and --choices, which exclude each other.
 void add_choices(CLI::App&, PlanSettings&);
 

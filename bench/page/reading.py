@@ -214,7 +214,7 @@ def take_memory(fields, origin):
                 "by_kind": {kind: by_kind.number(kind) for kind in by_kind.value},
             }
         )
-    parts = ("parameters", "state", "inputs", "arena", "prepared", "total")
+    parts = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
     its = {name: fields.number(name, None) for name in (*parts, "largest_batch", "limit_bytes")}
     return Found(origin, its | {"steps": steps}, key_of(fields, ("network", "backend", "batch")))
 

@@ -17,6 +17,7 @@ struct DescribeOptions : PlanningSettings {
 
 struct MemoryOptions : PlanningSettings {
   std::vector<std::string> networks{};
+  std::string optimiser{};  ///< of named_optimiser, whose state training has; empty: none
   Format format = Format::text;
   std::filesystem::path out{};  ///< of the predictions as JSON, with the memory over the plan's time; empty: none
 };
@@ -33,7 +34,7 @@ std::string describe(const DescribeOptions&);
 std::string describe_algorithms(Session&, const DescribeOptions&);
 
 /// Memory that training and inference take, by kind, and the largest batch that fits under the memory limit. Writes the
-/// file of the options, if there is one.
+/// file of the options, if there is one. Throws UsageError for an unknown network or optimiser.
 std::string describe_memory(Session&, const MemoryOptions&);
 
 }  // namespace lamina::bench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "bench/context/results.h"
@@ -12,6 +13,7 @@
 #include "bench/measure/row_key.h"
 #include "describe.h"
 #include "lamina/live_memory.h"
+#include "lamina/optimiser.h"
 
 namespace lamina::bench {
 namespace {
@@ -29,8 +31,11 @@ std::string text_of(const LargestBatch& largest, std::size_t limit) {
 Json memory_json(Session& session, const Config& c, const MemoryOptions& options, Mode mode, MemoryPredictor& predictor,
                  std::size_t limit, bool limited) {
   const MemoryReport report = predictor.at(c.batch);
-  const char* const part = mode == Mode::training ? "training" : "inference";
-  Json json = {{"key", fields_of(plan_key("memory", c, part, options))},
+  const bool training = mode == Mode::training;
+  const char* const part = training ? "training" : "inference";
+  RowKey key = plan_key("memory", c, part, options);
+  if (training && !options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
+  Json json = {{"key", fields_of(key)},
                {"mode", part},
                {"parameters", report.parameters},
                {"state", report.state},
@@ -54,8 +59,7 @@ Json memory_json(Session& session, const Config& c, const MemoryOptions& options
   }
   const Graph graph = session.plans.graph(c);
   json["steps"] = Json::array();
-  for (const LiveMemory& step :
-       predict_live_memory(graph, session.backends.at(c.backend), session.plans.options(c, mode)))
+  for (const LiveMemory& step : predict_live_memory(graph, session.backends.at(c.backend), predictor.options(c.batch)))
     json["steps"].push_back({{"step", json["steps"].size()},
                              {"layers", layers_text(graph, step.nodes)},
                              {"pass", step.backward ? "backward" : "forward"},
@@ -75,6 +79,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
   using Report = MemoryReport;
   static constexpr std::pair<const char*, std::size_t Report::*> kinds[] = {{"parameters", &Report::parameters},
                                                                             {"state", &Report::state},
+                                                                            {"optimiser", &Report::optimiser},
                                                                             {"inputs", &Report::inputs},
                                                                             {"arena", &Report::arena},
                                                                             {"arena: values", &Report::values},
@@ -84,6 +89,8 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
                                                                             {"arena: workspace", &Report::workspace},
                                                                             {"prepared", &Report::prepared}};
   const bool text = options.format == Format::text;
+  std::optional<Optimiser> optimiser;
+  if (!options.optimiser.empty()) optimiser = named_optimiser(options.optimiser).optimiser;
   const std::size_t limit = options.backends.memory_limit;
   const bool limited = limit != std::numeric_limits<std::size_t>::max();
   Results results(session.backends, options.out, "memories");
@@ -91,7 +98,7 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
                     {{"MiB"}, {"training", true}, {"inference", true}});
   std::string all;
   for (const Config& c : configs(session.backends, options.configs, options.net, options.networks)) {
-    MemoryPredictor training(session.plans, session.backends, c, Mode::training);
+    MemoryPredictor training(session.plans, session.backends, c, Mode::training, optimiser);
     MemoryPredictor inference(session.plans, session.backends, c, Mode::inference);
     const Report a = training.at(c.batch), b = inference.at(c.batch);
     const auto add = [&](const char* kind, std::string of_training, std::string of_inference) {
@@ -108,9 +115,9 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
       add("largest batch", fmt::format("{}", training.largest_under(limit).batch),
           fmt::format("{}", inference.largest_under(limit).batch));
     if (!text) continue;
-    all +=
-        fmt::format("{}{}, {}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
-                    options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "", tables.take());
+    all += fmt::format("{}{}, {}{}{}\n\n{}\n", all.empty() ? "" : "\n", to_string(c), to_string(c.dtype),
+                       options.plan.keep == Keep::cheap ? ", keeping what is expensive to make again" : "",
+                       optimiser ? ", training by " + to_string(*optimiser) : "", tables.take());
     all += "Blocks in the arena share its memory where their lives do not overlap: they sum to more than it.\n";
     if (!a.workspace_exact || !b.workspace_exact) all += "The workspace is an upper bound.\n";
     if (limited)

@@ -179,6 +179,15 @@ class Others(unittest.TestCase):
         self.assertIn("4.00", texts(its.tables[0])[0])
         self.assertIn("the plan takes 4.00 MiB.", its.answers[0])
 
+    def test_memory_of_a_training_by_an_optimiser_has_its_state_and_its_flag(self):
+        from page.sections import memory
+
+        key = KEY | {"differs": {"optimiser": "adam"}}
+        of_adam = {"key": key, "total": 2**22, "optimiser": 3 * 2**20, "steps": made.memory_steps()}
+        its = memory.make(model_of({"context": made.context(), "memories": [of_adam]}))
+        self.assertIn("3.00", texts(its.tables[0])[0])
+        self.assertIn("--optimiser=adam", its.tables[0].rows[0].command)
+
     def test_a_memory_of_no_bytes_has_no_chart(self):
         from page.sections import memory
 

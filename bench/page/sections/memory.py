@@ -6,7 +6,7 @@ from page import again, charts
 from page.parts import Cell, Chart, Head, Row, Table
 from page.text import mebibytes, size
 
-PARTS = ("parameters", "state", "inputs", "arena", "prepared", "total")
+PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
 
 
 HEAD = Head(

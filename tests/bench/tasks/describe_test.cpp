@@ -9,6 +9,7 @@
 
 #include "bench/io/quantities.h"
 #include "lamina/error.h"
+#include "tests/bench/ended.h"
 #include "tests/support/catch.h"
 #include "tests/support/csv.h"
 
@@ -116,6 +117,43 @@ TEST_CASE("described memory is what the planner predicts, and the largest batch 
     REQUIRE(predicted(session, largest, mode).total() <= options.backends.memory_limit);
     REQUIRE(predicted(session, largest + 1, mode).total() > options.backends.memory_limit);
   }
+}
+
+TEST_CASE("described memory of a training by an optimiser has its state, and inference does not") {
+  // Bytes of state for each of the parameters.
+  const std::map<std::string, double> bytes_of_one = {{"", 0}, {"sgd", 0}, {"keras_rmsprop", 4}, {"adam", 8}};
+  std::map<std::string, int> largest;
+  for (const auto& [optimiser, bytes] : bytes_of_one) {
+    CAPTURE(optimiser);
+    auto options = csv_of<MemoryOptions>({"mnist_cnn"});
+    options.backends.memory_limit = 64 << 20;
+    options.optimiser = optimiser;
+    Session session(options);
+    std::map<std::string, CsvRow> by_kind;
+    for (const CsvRow& row : rows_of(describe_memory(session, options))) by_kind[row.at("MiB")] = row;
+    const auto mib = [&](const char* kind, const char* mode) { return std::stod(by_kind.at(kind).at(mode)); };
+    const double state = bytes * 1199882 / mebibyte;                     // parameters of mnist_cnn
+    CHECK(mib("optimiser", "training") == Approx(state).margin(0.012));  // each tensor begins at a boundary
+    CHECK(mib("optimiser", "inference") == 0);
+    CHECK(mib("total", "training") ==
+          Approx(static_cast<double>(predicted(session, 16, Mode::training).total()) / mebibyte + state).margin(0.02));
+    largest[optimiser] = std::stoi(by_kind.at("largest batch").at("training"));
+  }
+  CHECK(largest["sgd"] == largest[""]);
+  CHECK(largest["adam"] < largest["keras_rmsprop"]);
+  auto options = csv_of<MemoryOptions>({"mnist_cnn"});
+  options.optimiser = "adamm";
+  Session session(options);
+  REQUIRE_THROWS_WITH(describe_memory(session, options), ContainsSubstring("adam"));
+}
+
+TEST_CASE("memory takes the optimisers of train by name, and says which it was") {
+  const auto ended = test::run_bench("memory mnist_mlp --backend=eigen --optimiser=keras_adam");
+  CHECK(ended.status == 0);
+  CHECK_THAT(ended.said, ContainsSubstring("training by keras_adam"));
+  const auto refused = test::run_bench("memory mnist_mlp --backend=eigen --optimiser=adamm");
+  CHECK(refused.status != 0);
+  CHECK_THAT(refused.said, ContainsSubstring("keras_adam"));
 }
 
 TEST_CASE("a limit below one image is reported as too small for one image") {
