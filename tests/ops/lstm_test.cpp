@@ -49,13 +49,14 @@ const std::vector<Case>& cases() {
 }
 
 /// Too many numbers for differences: several images for a block of threads, weights beyond its registers, hidden values
-/// beyond one block.
+/// beyond one block, more ids than a block has threads.
 std::vector<Case> large_cases() {
   std::vector<Case> all = cases();
   all.push_back({"two images for a block", Lstm{.hidden = 3}, {{135, 2, 3, 1}}});
   all.push_back({"four images for a block", Lstm{.hidden = 5, .steps = last, .reverse = true}, {{270, 1, 3, 1}}});
   all.push_back({"70 hidden values", Lstm{.hidden = 70}, {{2, 3, 3, 1}}});
   all.push_back({"130 hidden values", Lstm{.hidden = 130, .reverse = true}, {{2, 2, 3, 1}}});
+  all.push_back({"180 ids", Lstm{.hidden = 3, .vocabulary = 4}, {{30, 1, 6, 1}}});
   return all;
 }
 
