@@ -70,6 +70,8 @@ Action train_command(CLI::App& app) {
   app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
   app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
       ->group(cost);
+  app.add_flag("--energy", options->energy, "Joules of each epoch and of the run, or the reason why there are none")
+      ->group(cost);
   app.add_flag("--accept", options->accept,
                "Exit status 1 unless the published results are met, with --seeds by two thirds of them; needs --data")
       ->group(cost);

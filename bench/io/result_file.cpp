@@ -51,8 +51,11 @@ void ResultFile::save() const {
 }
 
 void ResultFile::save_now_and_then() {
-  const auto now = std::chrono::steady_clock::now();
-  if (path_.empty() || now - saved_ < std::chrono::seconds(1)) return;
+  if (std::chrono::steady_clock::now() - saved_ >= std::chrono::seconds(1)) try_to_save();
+}
+
+void ResultFile::try_to_save() {
+  if (path_.empty()) return;
   try {
     save();
     saved_ = std::chrono::steady_clock::now();

@@ -26,9 +26,10 @@ class ResultFile {
   nlohmann::ordered_json document = {{"context", nlohmann::ordered_json::object()},
                                      {"benchmarks", nlohmann::ordered_json::array()}};
 
-  /// Writes the file unless that was done within the last second. A failure is reported on standard error, once, and
-  /// remembered.
+  /// Writes the file unless that was done within the last second.
   void save_now_and_then();
+  /// Writes the file. A failure is reported on standard error, once.
+  void try_to_save();
   /// Writes the file. Throws FileError.
   void save() const;
   const std::filesystem::path& path() const { return path_; }

@@ -242,6 +242,7 @@ def take_trainings(root, its):
         name, said = fields.text("name"), {}
         said["optimiser"] = fields.text("optimiser", "")
         said["seed"] = fields.number("seed", None)
+        said["onnx"] = fields.text("onnx", "")
         said["is_network"] = fields.has("published") and fields.value["published"] is None  # no workload of the posts
         if fields.has("best_possible"):
             best = fields.object("best_possible")

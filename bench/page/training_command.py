@@ -2,6 +2,8 @@
 
 from page import again, measured
 
+OPTIONS = ("seed", "table_updates", "instruction_set", "optimiser", "learning_rate")
+
 
 def of(training):
     key, differs = training.key, training.key.get("differs", {})
@@ -11,12 +13,14 @@ def of(training):
     return again.line(
         again.PROGRAM,
         "train",
-        key["network"],
+        f"--onnx={training['onnx']}" if training.get("onnx") else key["network"],
         f"--backend={key['backend']}",
         f"--epochs={len(training['epochs'])}",
         *([f"--dtype={key['type']}"] if key["type"] == "f64" else []),
-        *(f"--{what}={differs[what]}" for what in ("seed", "table_updates", "instruction_set") if what in differs),
+        *(f"--{what}={differs[what]}" for what in OPTIONS if what in differs),
         *([f"--batch={key['batch']}"] if training.get("is_network") else []),
         f"--share={differs['synthetic']}" if differs.get("synthetic") else "--data=DIR",
+        *([f"--threads={training.origin.threads}"] if training.origin.threads.isdigit() else []),
+        *(["--energy"] if any(epoch.get("joules") for epoch in training["epochs"]) else []),
         "--benchmark_out=training.json",
     )

@@ -25,8 +25,18 @@ std::map<std::string, double> epoch_fields(const EpochResult& epoch, std::int64_
   return fields;
 }
 
-nlohmann::ordered_json epoch_row(const RowKey& key, const EpochResult& epoch, double cpu_seconds, std::int64_t samples,
-                                 int epochs, const std::string& data) {
+void add_joules(nlohmann::ordered_json& to, const std::optional<MeasuredEnergy>& energy) {
+  if (!energy) return;
+  if (!energy->missing.empty()) {
+    to["joules_missing"] = energy->missing;
+    return;
+  }
+  to["joules"] = energy->joules;
+  to["joules_window_s"] = energy->window_seconds;
+}
+
+nlohmann::ordered_json epoch_row(const RowKey& key, const EpochResult& epoch, const EpochFacts& facts,
+                                 std::int64_t samples, int epochs, const std::string& data) {
   const std::string name = to_string(key);
   nlohmann::ordered_json row = {{"name", name},
                                 {"family_index", 0},
@@ -38,9 +48,10 @@ nlohmann::ordered_json epoch_row(const RowKey& key, const EpochResult& epoch, do
                                 {"threads", 1},
                                 {"iterations", 1},
                                 {"real_time", epoch.seconds},
-                                {"cpu_time", cpu_seconds},
+                                {"cpu_time", facts.cpu_seconds},
                                 {"time_unit", "s"}};
   for (const auto& [field, value] : epoch_fields(epoch, samples)) row[field] = value;
+  add_joules(row, facts.energy);
   row["label"] = data;
   row["key"] = fields_of(key);
   return row;

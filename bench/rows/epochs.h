@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
+#include "bench/machine/energy.h"
 #include "bench/measure/row_key.h"
 #include "lamina/workloads.h"
 
@@ -18,8 +20,17 @@ std::int64_t samples_of(const PreparedWorkload&);
 /// accuracy, validation_loss, validation_accuracy, validation_seconds. What was not measured is left out.
 std::map<std::string, double> epoch_fields(const EpochResult&, std::int64_t samples);
 
+/// Adds "joules" and "joules_window_s", or "joules_missing", the reason; nothing of what was not asked for.
+void add_joules(nlohmann::ordered_json&, const std::optional<MeasuredEnergy>&);
+
+/// What is known of an epoch besides its result.
+struct EpochFacts {
+  double cpu_seconds = 0;                  ///< 0: not known
+  std::optional<MeasuredEnergy> energy{};  ///< none: not asked for
+};
+
 /// An epoch as a row of the result file.
-nlohmann::ordered_json epoch_row(const RowKey&, const EpochResult&, double cpu_seconds, std::int64_t samples,
-                                 int epochs, const std::string& data);
+nlohmann::ordered_json epoch_row(const RowKey&, const EpochResult&, const EpochFacts&, std::int64_t samples, int epochs,
+                                 const std::string& data);
 
 }  // namespace lamina::bench

@@ -56,7 +56,7 @@ class NetGroupRun final : public GroupRun {
 
  private:
   NetRun run_;
-  PassEnergy energy_;
+  MeasuredEnergy energy_;
 };
 
 std::vector<Row> rows_of_mode(Session& session, const RunOptions& options, const Config& c, Mode mode,

@@ -105,11 +105,7 @@ int measure_rows(Session& session, const RunOptions& options) {
   Json& context = file.document["context"];
   context = start_context(session.backends);
   add_peaks(context, session.peaks);
-  for (const std::string& backend : session.backends.names()) {
-    if (!options.energy) break;
-    context["energy_" + backend] = energy_text(backend);
-    context["idle_power_w_" + backend] = idle_power_text(backend);
-  }
+  if (options.energy) add_energy(context, session.backends.names());
   for (const auto& [key, value] : options.context) context[key] = value;
 
   runner.run(report);

@@ -56,11 +56,7 @@ Points::Points(const SweepOptions& options, const MakeBackend& make)
   context = start_context(base_->session.backends);
   context["sweep"] = settings();
   context["sweep_memory_limit"] = limit_;
-  for (const std::string& backend : base_->session.backends.names()) {
-    if (!options.energy) break;
-    context["energy_" + backend] = energy_text(backend);
-    context["idle_power_w_" + backend] = idle_power_text(backend);
-  }
+  if (options.energy) add_energy(context, base_->session.backends.names());
   if (again) go_on(before);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/machine/energy.h"
 #include "cost.h"
 #include "lamina/workloads.h"
 #include "train.h"
@@ -21,11 +22,13 @@ struct Trained {
   std::vector<EpochResult> epochs{};
 };
 
-/// `data_note` ends every line.
-std::string epoch_line(const EpochResult&, int epochs, const std::string& data_note);
+/// With joules, where there are any. `data_note` ends every line.
+std::string epoch_line(const EpochResult&, int epochs, const std::optional<MeasuredEnergy>&,
+                       const std::string& data_note);
 
-/// Seconds and dollars, to the last epoch and to the target.
-std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&, const std::string& data_note);
+/// Seconds and dollars, to the last epoch and to the target, and joules of this run.
+std::string summary(const TrainOptions&, const std::vector<EpochResult>&, const Price&,
+                    const std::optional<MeasuredEnergy>&, const std::string& data_note);
 
 /// How an interrupted training goes on, or that it does not.
 std::string stopped_line(const TrainOptions&, std::size_t done, int epochs, const std::string& data_note);

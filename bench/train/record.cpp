@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// As `run` names the row of the same training.
+/// As `run` names the row of the same training; with what the user set for a network that is no workload.
 RowKey key_of(const std::string& name, const PreparedWorkload& ready, const TrainOptions& options, std::uint64_t seed) {
   RunOptions rows;
   rows.backends = options.backends;
@@ -21,6 +21,8 @@ RowKey key_of(const std::string& name, const PreparedWorkload& ready, const Trai
   RowKey key =
       train_key({name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n}, rows);
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");
+  if (!options.optimiser.empty()) key.differs.emplace_back("optimiser", options.optimiser);
+  if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
   if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
   return key;
 }
@@ -39,14 +41,17 @@ Json published(const Workload* known) {
 
 }  // namespace
 
-Record::Record(const TrainOptions& options, Backends& backends) : backends_(&backends), file_(options.json) {
+Record::Record(const TrainOptions& options, Backends& backends, const MakeEnergyCounter& counter)
+    : backends_(&backends), file_(options.json) {
   if (!wanted()) return;
-  file_.document["context"] = start_context(backends);
+  Json& context = file_.document["context"];
+  context = start_context(backends);
+  if (options.energy) add_energy(context, {options.backend}, counter);
   file_.document["trainings"] = Json::array();
 }
 
-void Record::begin(const std::string& name, const Workload* known, const PreparedWorkload& ready,
-                   const TrainOptions& options, std::uint64_t seed, int epochs,
+void Record::begin(const std::string& name, const Workload* known, const std::filesystem::path* onnx,
+                   const PreparedWorkload& ready, const TrainOptions& options, std::uint64_t seed, int epochs,
                    const std::vector<EpochResult>& before) {
   if (!wanted()) return;
   key_ = key_of(name, ready, options, seed);
@@ -66,19 +71,28 @@ void Record::begin(const std::string& name, const Workload* known, const Prepare
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
                    {"published", published(known)}};
+  if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));
-  for (const EpochResult& epoch : before) add(epoch, 0);
+  EpochFacts unknown;
+  if (options.energy) unknown.energy = MeasuredEnergy{.missing = "energy: an epoch before the checkpoint"};
+  for (const EpochResult& epoch : before) add(epoch, unknown);
 }
 
-void Record::add(const EpochResult& epoch, double cpu_seconds) {
-  file_.document["benchmarks"].push_back(epoch_row(key_, epoch, cpu_seconds, samples_, epochs_, data_));
+void Record::add(const EpochResult& epoch, const EpochFacts& facts) {
+  file_.document["benchmarks"].push_back(epoch_row(key_, epoch, facts, samples_, epochs_, data_));
 }
 
-void Record::epoch_done(const EpochResult& epoch, double cpu_seconds) {
+void Record::epoch_done(const EpochResult& epoch, const EpochFacts& facts) {
   if (!wanted()) return;
-  add(epoch, cpu_seconds);
+  add(epoch, facts);
   file_.save_now_and_then();
+}
+
+void Record::trained(const std::optional<MeasuredEnergy>& energy) {
+  if (!wanted()) return;
+  add_joules(file_.document["trainings"].back(), energy);
+  file_.try_to_save();
 }
 
 void Record::end() {

@@ -3,6 +3,7 @@
 // once a second, after an epoch, and at the end.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,20 +16,23 @@ namespace lamina::bench {
 
 class Record {
  public:
-  /// Does nothing without options.json.
-  Record(const TrainOptions&, Backends&);
+  /// Does nothing without options.json. `counter`: of the energy that the options ask for.
+  Record(const TrainOptions&, Backends&, const MakeEnergyCounter& counter);
 
   /// `known`: null for a network that is no workload. `before`: epochs of the checkpoint that the training goes on
-  /// from, whose processor time is not known.
-  void begin(const std::string& name, const Workload* known, const PreparedWorkload&, const TrainOptions&,
-             std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
-  void epoch_done(const EpochResult&, double cpu_seconds);
+  /// from, whose processor time and energy are not known.
+  /// `onnx`: the file of the network; null: none.
+  void begin(const std::string& name, const Workload* known, const std::filesystem::path* onnx, const PreparedWorkload&,
+             const TrainOptions&, std::uint64_t seed, int epochs, const std::vector<EpochResult>& before);
+  void epoch_done(const EpochResult&, const EpochFacts&);
+  /// The training has ended, or was interrupted. `energy`: of this run of it.
+  void trained(const std::optional<MeasuredEnergy>& energy);
   /// Throws FileError.
   void end();
 
  private:
   bool wanted() const { return !file_.path().empty(); }
-  void add(const EpochResult&, double cpu_seconds);
+  void add(const EpochResult&, const EpochFacts&);
 
   Backends* backends_;
   ResultFile file_;

@@ -16,6 +16,9 @@ std::string progress_line(const lamina::Progress&, std::uint64_t epochs, double 
 class TrainingScreen {
  public:
   explicit TrainingScreen(std::uint64_t epochs);
+  ~TrainingScreen() { clear(); }
+  TrainingScreen(const TrainingScreen&) = delete;  // two would clear one line
+  TrainingScreen& operator=(const TrainingScreen&) = delete;
   void batch_done(const lamina::Progress&);
   void clear();  ///< before other text is written
 

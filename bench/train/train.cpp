@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "bench/io/interrupt.h"
@@ -13,7 +15,9 @@
 #include "bench/timing/stopwatch.h"
 #include "cost.h"
 #include "lamina/error.h"
+#include "lamina/nets.h"
 #include "lamina/workloads.h"
+#include "lib/support/near.h"
 #include "lines.h"
 #include "network.h"
 #include "record.h"
@@ -55,6 +59,17 @@ void check_share(const TrainOptions& options) {
     throw UsageError("--share is for synthetic sets; leave it out with --data");
 }
 
+/// Of what is neither a workload nor of a file.
+void check_name(const std::string& name, const TrainOptions& options) {
+  std::vector<std::string> names;
+  for (const Workload& each : workloads()) names.emplace_back(each.name);
+  for (const nets::Info& each : nets::list())
+    if (std::ranges::find(names, each.name) == names.end()) names.emplace_back(each.name);
+  if (std::ranges::find(names, name) == names.end())
+    throw UsageError(fmt::format("there is no training of \"{}\"; {}", name, near_names(name, names)));
+  check_network(name, options.data);
+}
+
 void check(const TrainOptions& options) {
   check_share(options);
   std::vector<std::string> names = options.names;
@@ -72,7 +87,7 @@ void check(const TrainOptions& options) {
     throw UsageError("--accept: the published runs updated tables densely; leave out --table_updates lazy");
   for (const std::string& name : options.names) {
     const Workload* known = workload_of(name, options);
-    if (known == nullptr && file_of(name, options) == nullptr) check_network(name, options.data);
+    if (known == nullptr && file_of(name, options) == nullptr) check_name(name, options);
     if (known != nullptr && options.accept && options.epochs > 0 && options.epochs != known->epochs)
       throw UsageError(fmt::format("--accept: the published results of {} are of {} epochs; leave out --epochs", name,
                                    known->epochs));
@@ -99,14 +114,37 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
   return {prepare_network(name, its), {}};
 }
 
+/// Writes the file of --out after an epoch. Where that fails, the training goes on; at its end it is an error.
+void keep_csv(const TrainOptions& options, const std::vector<EpochResult>& epochs) {
+  if (options.out.empty()) return;
+  try {
+    replace_file(options.out, run_csv(epochs));
+  } catch (const FileError& error) {
+    fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+  }
+}
+
+/// What every training has.
+struct Run {
+  const TrainOptions& options;
+  Backend& backend;
+  Record& record;
+  Price price;
+  const Print& print;
+  const MakeEnergyCounter& counter;
+};
+
 /// Trains once, as far as no interrupt comes.
-Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptions& options, Backend& backend,
-                   Record& record, const Price& price, const Print& print) {
+Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) {
+  const TrainOptions& options = run.options;
+  const Print& print = run.print;
   const Workload* known = workload_of(name, options);
   const int epochs = options.epochs > 0 ? options.epochs : known != nullptr ? known->epochs : 10;
   auto [ready, weights] = prepared(name, options, seed);
   const std::string data_note = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
+  std::optional<EnergyMeter> meter;
+  if (options.energy) meter.emplace(options.backend, run.counter);
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
@@ -115,39 +153,50 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
   how.threads = options.loader_threads;
   how.after_batch = [&](const lamina::Progress& at) {
     screen.batch_done(at);
+    if (meter) meter->look();
     if (interrupted() != 0) throw Stopped();
   };
+  std::vector<EpochResult> done;
   how.after_epoch = [&](const EpochResult& e) {
+    EpochFacts facts{.cpu_seconds = cpu_seconds() - cpu};
+    if (meter) facts.energy = meter->end_part();
     screen.clear();
-    print(epoch_line(e, epochs, data_note));
-    record.epoch_done(e, cpu_seconds() - cpu);
+    print(epoch_line(e, epochs, facts.energy, data_note));
+    run.record.epoch_done(e, facts);
+    done.push_back(e);
+    keep_csv(options, done);
     cpu = cpu_seconds();
-    if (interrupted() != 0) throw Stopped();
+    if (interrupted() != 0 && done.size() < static_cast<std::size_t>(epochs)) throw Stopped();
   };
-  Trainer trainer(ready.graph, backend, *ready.training, how);
+  Trainer trainer(ready.graph, run.backend, *ready.training, how);
   const bool lazy = options.table_updates == TableUpdates::lazy;
   print(fmt::format("{}: {} parameters, {}{}, batch {}, {} samples, seed {}, on {} ({}){}\n", name,
                     ready.graph.parameter_count(), to_string(how.optimiser), lazy ? " with lazy updates of tables" : "",
                     ready.graph.node("labels").shape.n, ready.training->count(), seed, options.backend,
-                    backend.describe(), data_note));
+                    run.backend.describe(), data_note));
   if (!weights.empty() && !trainer.resumed()) load_weights(trainer.plan(), weights);
   if (trainer.resumed()) {
-    const std::size_t done = trainer.epochs().size();
-    print(static_cast<int>(done) < epochs
-              ? fmt::format("goes on after {} of {} epochs{}\n", done, epochs, data_note)
-              : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done, data_note));
+    done = trainer.epochs();
+    print(static_cast<int>(done.size()) < epochs
+              ? fmt::format("goes on after {} of {} epochs{}\n", done.size(), epochs, data_note)
+              : fmt::format("{} has {} epochs already{}\n", how.checkpoint.string(), done.size(), data_note));
   }
-  record.begin(name, known, ready, options, seed, epochs, trainer.epochs());
+  if (meter) print(fmt::format("energy: {}{}\n", meter->describe(), data_note));
+  run.record.begin(name, known, file_of(name, options), ready, options, seed, epochs, done);
   cpu = cpu_seconds();
+  if (meter) meter->begin();
   try {
     trainer.train(epochs);
   } catch (const Stopped&) {
     screen.clear();
     print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
   }
+  std::optional<MeasuredEnergy> energy;
+  if (meter) energy = meter->whole();
+  run.record.trained(energy);
   Trained trained{name, ready.data, seed, samples_of(ready), ready.optimum, trainer.epochs()};
   if (trained.epochs.empty()) return trained;
-  print(summary(options, trained.epochs, price, data_note));
+  print(summary(options, trained.epochs, run.price, energy, data_note));
   if (ready.optimum)
     print(fmt::format("the best possible classifier of this set: loss {:.4f}, accuracy {:.4f}{}\n", ready.optimum->loss,
                       ready.optimum->accuracy, data_note));
@@ -155,41 +204,43 @@ Trained train_once(const std::string& name, std::uint64_t seed, const TrainOptio
 }
 
 /// Every seed of a network; prints what is published of it, and whether ours meets it.
-bool train_seeds(const std::string& name, const TrainOptions& options, Backend& backend, Record& record,
-                 const Price& price, const Print& print, std::vector<Trained>& all) {
+bool train_seeds(const std::string& name, const Run& run, std::vector<Trained>& all) {
+  const TrainOptions& options = run.options;
   std::vector<std::vector<EpochResult>> runs;
   for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
-    all.push_back(
-        train_once(name, options.seed + static_cast<std::uint64_t>(i), options, backend, record, price, print));
+    all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
     runs.push_back(all.back().epochs);
-    if (!options.out.empty()) replace_file(options.out, run_csv(all.back().epochs));
+    if (!options.out.empty() && !runs.back().empty()) replace_file(options.out, run_csv(runs.back()));
   }
   const Workload* known = workload_of(name, options);
   if (known == nullptr || runs.empty() || runs.back().empty()) return true;
-  print("\n" + published_table(name).text());
+  run.print("\n" + published_table(name).text());
   if (!options.accept || interrupted() != 0) return true;
   const SeedsVerdict verdict = judge_seeds(*known, runs);
-  for (const std::string& line : verdict.lines) print(line + "\n");
+  for (const std::string& line : verdict.lines) run.print(line + "\n");
   return verdict.accepted;
 }
 
 }  // namespace
 
-int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print) {
+int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print,
+              const MakeEnergyCounter& counter) {
   check(options);
   const Price price = price_in(options);
   if (!options.out.empty()) check_writable(options.out);
   if (!options.json.empty()) check_writable(options.json);
+  if (!options.checkpoint.empty()) check_writable(options.checkpoint);
   BackendSettings settings = options.backends;
   settings.names = {options.backend};
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
-  Record record(options, backends);
+  Record record(options, backends, counter);
+  const Run run{options, backend, record, price, print, counter};
   std::vector<Trained> all;
   bool accepted = true;
   for (const std::string& name : options.names) {
     if (interrupted() != 0) break;
-    accepted = train_seeds(name, options, backend, record, price, print, all) && accepted;
+    accepted = train_seeds(name, run, all) && accepted;
   }
   record.end();
   if (all.size() > 1) print("\n" + trained_table(all).text());

@@ -8,6 +8,7 @@
 
 #include "bench/io/print.h"
 #include "bench/machine/backends.h"
+#include "bench/machine/energy.h"
 #include "bench/options/settings.h"
 
 namespace lamina::bench {
@@ -35,6 +36,7 @@ struct TrainOptions {
   std::filesystem::path prices{};      ///< file of prices; empty: none
   std::string configuration{};         ///< the line of it that holds
   double target = 0;                   ///< accuracy to which seconds and dollars are given as well; 0: none
+  bool energy = false;                 ///< joules of each epoch and of each run
   bool accept = false;                 ///< compare with the published bands
 };
 
@@ -43,6 +45,6 @@ struct TrainOptions {
 /// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
 /// together. At an interrupt it ends after the batch.
 /// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143.
-int train_all(const TrainOptions&, const MakeBackend&, const Print&);
+int train_all(const TrainOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& = energy_counter);
 
 }  // namespace lamina::bench

@@ -123,6 +123,20 @@ class Cost(unittest.TestCase):
             {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"},
         )
 
+    def test_joules_of_epochs_cost_where_every_epoch_has_them(self):
+        def of(*epochs):
+            rows = made.training("mnist_mlp", epochs)
+            (item,) = [
+                item for item, *_ in self.ranking(prices.read([]), made.document(rows))["mnist_mlp, training"] if item.ours
+            ]
+            return item
+
+        item = of({"seconds": 5, "joules": 7.2e6}, {"seconds": 3, "joules": 3.6e6})
+        self.assertEqual(item.joules, 5.4e6)
+        self.assertEqual(cost.usd(item, 0, 2), 3)  # 1.5 kWh
+        missing = {"seconds": 3, "joules_missing": "energy: the counter stood still (RAPL package-0)"}
+        self.assertIsNone(of({"seconds": 5, "joules": 7.2e6}, missing).joules)
+
     def test_an_epoch_on_a_part_of_the_samples_is_not_one_of_the_posts(self):
         found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", [{"seconds": 5}], "0.1")))
         self.assertEqual([item.ours for item, *_ in found["mnist_mlp, training on 0.1 of the samples"]], [True])

@@ -156,6 +156,22 @@ class Files(unittest.TestCase):
         self.assertEqual(problems, [])
         self.assertEqual([(one["optimiser"], one["is_network"]) for one in model.trainings], [("adam", True)])
 
+    def test_a_training_with_an_optimiser_a_rate_threads_or_joules_has_their_flags(self):
+        rows = made.training("net", [{"seconds": 1, "joules": 30}])
+        rows[0]["key"]["differs"] = {"synthetic": "0.1", "optimiser": "sgd", "learning_rate": "0.05"}
+        rows[0]["name"] = rows[0]["run_name"] = made.rows.name_of(rows[0]["key"])
+        said = [{"name": rows[0]["name"], "published": None, "onnx": "nets/net.onnx"}]
+        model, problems = self.read(made.document(rows, {"threads": "3", "energy_eigen": "RAPL"}, trainings=said))
+        self.assertEqual(problems, [])
+        words = training_command.of(model.trainings[0]).split()
+        flags = ["--onnx=nets/net.onnx", "--optimiser=sgd", "--learning_rate=0.05", "--share=0.1", "--threads=3"]
+        for flag in (*flags, "--energy", "--batch=128"):
+            self.assertEqual(words.count(flag), 1, flag)
+        self.assertNotIn("net", words)
+        plain = training_command.of(self.read(made.document(made.training("net", [{"seconds": 1}])))[0].trainings[0])
+        for flag in ("--onnx", "--optimiser", "--learning_rate", "--threads", "--energy"):
+            self.assertNotIn(flag, plain)
+
     def test_a_file_that_cannot_be_written_leaves_nothing(self):
         with self.assertRaises(UnicodeEncodeError):
             written.write(os.path.join(self.folder, "page.html"), "\ud800")

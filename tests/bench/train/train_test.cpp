@@ -18,10 +18,10 @@
 #include "bench/train/screen.h"
 #include "bench/train/seeds.h"
 #include "bench/train/train.h"
-#include "ended.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
+#include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/support/catch.h"
 

@@ -65,6 +65,7 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   options.share = 0.004;
   options.epochs = 1;
   options.batch = 20;
+  options.optimiser = "sgd";
   options.learning_rate = 1e-9;  // the weights stay those of the file
   options.json = folder / "run.json";
   options.checkpoint = folder / "run.safetensors";
@@ -72,7 +73,11 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   const auto run = nlohmann::json::parse(std::ifstream(options.json));
   CHECK(run["benchmarks"][0]["samples"] == 200);
   CHECK(run["benchmarks"][0]["label"] == "synthetic glyphs");
-  CHECK(run["trainings"][0]["name"].get<std::string>().starts_with("train/small/epoch/eigen/f32/nchw/batch:20"));
+  CHECK(run["trainings"][0]["name"] ==
+        "train/small/epoch/eigen/f32/nchw/batch:20/synthetic:0.004/optimiser:sgd/learning_rate:1e-09");
+  CHECK(run["benchmarks"][0]["key"]["differs"]["optimiser"] == "sgd");
+  CHECK(run["benchmarks"][0]["key"]["differs"]["learning_rate"] == "1e-09");
+  CHECK(run["trainings"][0]["onnx"] == file.string());
   const TensorFile before = save_weights(plan), after = read_safetensors(options.checkpoint);
   for (const auto& [name, tensor] : before) {
     CAPTURE(name);
@@ -120,7 +125,9 @@ TEST_CASE("the network of an ONNX file that is called as a workload has nothing 
   write_onnx(options.onnx.front(), graph, save_weights(plan));
   std::string printed;
   CHECK(train_all(options, make_backend, [&](const std::string& text) { printed += text; }) == 0);
-  CHECK(nlohmann::json::parse(std::ifstream(options.json))["trainings"][0]["published"].is_null());
+  const auto run = nlohmann::json::parse(std::ifstream(options.json));
+  CHECK(run["trainings"][0]["published"].is_null());
+  CHECK(!run["benchmarks"][0]["key"]["differs"].contains("optimiser"));
   CHECK(printed.find("published") == std::string::npos);
 }
 
