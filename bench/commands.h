@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "bench/machine/backends.h"
 
@@ -20,6 +21,9 @@ struct Command {
 };
 
 std::span<const Command> commands();
+
+/// To standard output. Throws FileError.
+void print_now(const std::string&);
 
 Action run_command(CLI::App&);    ///< of `run`, in run_command.cpp
 Action train_command(CLI::App&);  ///< of `train`, in train_command.cpp
