@@ -85,7 +85,7 @@ Lowered in_place_unit(const Spec& spec) {
 
 Lowered product_unit(const Spec& spec) {
   Lowered unit = empty_unit(spec);
-  for (const std::size_t i : {0, 1}) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     if (spec.x[i].shape == spec.y.shape) allow_in_place(unit, spec, i);
     unit.recompute_reads_x[i] = true;
     unit.backward_reads_x[i] = spec.mode == Mode::training && spec.wants_dx[1 - i];

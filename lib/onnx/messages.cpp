@@ -295,12 +295,12 @@ auto checked(const std::string& file, const std::string& what, Decode decode) {
 
 }  // namespace
 
-ModelMessage decode_model(std::string_view text, const std::string& file) {
-  return checked(file, "the model", [&] { return Decoder(room(text, 192 << 10)).model_of(reader_of(text)); });
+ModelMessage decode_model(std::string_view bytes, const std::string& file) {
+  return checked(file, "the model", [&] { return Decoder(room(bytes, 192 << 10)).model_of(reader_of(bytes)); });
 }
 
-TensorMessage decode_tensor(std::string_view text, const std::string& file) {
-  return checked(file, "a tensor", [&] { return Decoder(room(text, 192 << 10)).tensor_of(reader_of(text)); });
+TensorMessage decode_tensor(std::string_view bytes, const std::string& file) {
+  return checked(file, "a tensor", [&] { return Decoder(room(bytes, 192 << 10)).tensor_of(reader_of(bytes)); });
 }
 
 AttributeValue decode_attribute(const AttributeMessage& attribute, const std::string& file) {
