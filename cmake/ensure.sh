@@ -15,7 +15,7 @@ needs_bench="libbenchmark-dev:/usr/include/benchmark/benchmark.h libcli11-dev:/u
              libfmt-dev:/usr/include/fmt/format.h"
 needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config"
 needs_format="clang-format-14:clang-format-14"
-needs_tidy="clang-tidy:clang-tidy"
+needs_tidy="clang-tidy-16:clang-tidy-16"
 
 # Whether any of the comma-separated commands or files is there.
 present() {
