@@ -14,7 +14,7 @@ namespace {
 __device__ inline int shown(BorderOf of, int position, int extent) {
   if (position >= 0 && position < extent) return position;
   if (of == BorderOf::edge) return position < 0 ? 0 : extent - 1;
-  if (of == BorderOf::reflect) return position < 0 ? -position : 2 * (extent - 1) - position;
+  if (of == BorderOf::reflect) return position < 0 ? -position : extent - 1 - (position - (extent - 1));
   if (of == BorderOf::wrap) return position < 0 ? position + extent : position - extent;
   return position;
 }

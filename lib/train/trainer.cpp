@@ -72,7 +72,8 @@ TrainerOptions checked(TrainerOptions given) {
 /// A checkpoint that cannot be written would end a run after its first epoch.
 void check_folder(const std::filesystem::path& checkpoint) {
   const std::filesystem::path folder = checkpoint.parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder))
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
     throw FileError("Trainer: checkpoint " + checkpoint.string() + ": there is no folder " + folder.string() +
                     "; make it first");
 }

@@ -166,6 +166,30 @@ TEST_CASE("pads of a pool that the ops do not express are an op before it") {
   CHECK(output_of(read(pool("AveragePool", {1, 2}, {0, 0, 0, 1}, 0))) == std::vector<double>{0.5, 1.5, 2});
 }
 
+TEST_CASE("windows that are rounded up are those of the format, with pads and without") {
+  const auto pool = [](const char* op, const Extents& x, std::vector<Attribute> attributes) {
+    attributes.emplace_back("ceil_mode", std::int64_t{1});
+    return output_of(read(of_nodes({node(op, {"x"}, {"y"}, attributes)}, x)));
+  };
+  CHECK(pool("MaxPool", {1, 1, 1, 1}, {{"kernel_shape", Extents{2, 2}}, {"strides", Extents{2, 2}}}) ==
+        std::vector<double>{0});
+  CHECK(pool("AveragePool", {1, 1, 3, 2},
+             {{"kernel_shape", Extents{2, 2}},
+              {"strides", Extents{3, 2}},
+              {"pads", Extents{0, 1, 1, 0}},
+              {"count_include_pad", std::int64_t{1}}}) == std::vector<double>{0.5, 2});
+  // A window may start in the result of a Pad, but not in a pool's own pad.
+  const std::string pads = integers("pads", {0, 0, 0, 0, 0, 0, 0, 1}), zero = tensor("zero", {}, {0});
+  const std::vector<Attribute> rounded_up = {
+      {"kernel_shape", Extents{1, 2}}, {"strides", Extents{1, 2}}, {"ceil_mode", std::int64_t{1}}};
+  for (const char* op : {"AveragePool", "MaxPool"}) {
+    CAPTURE(op);
+    const OnnxModel model = read(of_nodes(
+        {node("Pad", {"x", "pads", "zero"}, {"p"}), node(op, {"p"}, {"y"}, rounded_up)}, {1, 1, 1, 2}, {pads, zero}));
+    CHECK(output_of(model) == std::vector<double>{op[0] == 'A' ? 0.5 : 1.0, 0});
+  }
+}
+
 TEST_CASE("pools that are dilated, over slices, or padded as no other op is, are a SpacePool") {
   const auto pool = [](const char* op, const Extents& x, const std::vector<Attribute>& attributes) {
     return read(of_nodes({node(op, {"x"}, {"y"}, attributes)}, x));
@@ -177,6 +201,11 @@ TEST_CASE("pools that are dilated, over slices, or padded as no other op is, are
   const OnnxModel space = pool("AveragePool", {1, 1, 2, 1, 2}, {{"kernel_shape", Extents{2, 1, 2}}});
   CHECK(space.output.extents == Extents{1, 1, 1, 1, 1});
   CHECK(output_of(space) == std::vector<double>{1.5});
+  const OnnxModel before =
+      pool("MaxPool", {1, 1, 1, 1, 2},
+           {{"kernel_shape", Extents{1, 1, 2}}, {"strides", Extents{2, 1, 1}}, {"pads", Extents{1, 0, 0, 0, 0, 0}}});
+  CHECK(op_of(before) ==
+        Op(SpacePool{.of = PoolOf::maximum, .depth = {.stride = 2, .before = 1}, .columns = {.size = 2}}));
   const OnnxModel row = pool("MaxPool", {1, 1, 4}, {{"kernel_shape", Extents{2}}, {"dilations", Extents{3}}});
   CHECK(output_of(row) == std::vector<double>{3});
 }
@@ -190,6 +219,10 @@ TEST_CASE("the indices of a MaxPool are a second pool, of places in the whole in
   CHECK(places.graph.nodes().size() == 2);
   CHECK(places.graph.node("at").op == Op(SpacePool{.of = PoolOf::place, .columns = {.size = 2}}));
   CHECK(output_of(places) == std::vector<double>{1, 2, 4, 5});
+  const Model halved = of_nodes(
+      {node("MaxPool", {"x"}, {"m", "at"}, {{"kernel_shape", Extents{1, 2}}}), node("Div", {"at", "two"}, {"y"})},
+      {2, 1, 1, 3}, {integers("two", {2})});
+  CHECK_THROWS_AS(read(halved), Unsupported);  // 1 / 2 is 0
 }
 
 TEST_CASE("a Pad by cells of the image is an op") {

@@ -1,4 +1,4 @@
-// Ops that move elements and compute nothing: a constant border, channels in another order.
+// Ops that move elements: a border of a number or of cells, channels in another order.
 
 #include "kernels/moves/moves.h"
 
@@ -6,8 +6,10 @@
 
 namespace lamina::LAMINA_CUDA_SPACE {
 
-static_assert(static_cast<int>(BorderOf::wrap) == static_cast<int>(PadBy::wrap) &&
-              static_cast<int>(BorderOf::edge) == static_cast<int>(PadBy::edge));
+static_assert(static_cast<int>(BorderOf::value) == static_cast<int>(PadBy::value) &&
+              static_cast<int>(BorderOf::edge) == static_cast<int>(PadBy::edge) &&
+              static_cast<int>(BorderOf::reflect) == static_cast<int>(PadBy::reflect) &&
+              static_cast<int>(BorderOf::wrap) == static_cast<int>(PadBy::wrap));
 
 Lowered lower(const Pad& op, const Spec& spec, const Launcher& on) {
   const Border border{op.before.h, op.before.w, static_cast<BorderOf>(op.by)};

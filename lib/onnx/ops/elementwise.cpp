@@ -180,12 +180,14 @@ void import_affine(Call& call) {
   if (!call.is_constant(at) && op == "Mul") return multiply(call);
   if (!call.is_constant(at)) throw Refusal{"both operands are computed: it would need an op " + std::string(op)};
   const Running& x = call.running(1 - at);
+  if (op == "Div" && !is_floating(x.type))
+    throw Refusal{"it divides whole numbers: it would need an op that rounds towards zero"};
   const Constant& constant = call.constant(at, "its operand");
   if (at == 0 && op == "Div") throw Refusal{"it divides a constant by a value: it would need an op Div"};
   Call::Affine affine = affine_of(call, x, at, constant);
   const Shape shape = x.value.shape();
   const auto channels = std::find(x.view.begin(), x.view.end(), axis(shape.c, shape.plane()));
-  if (shape.c > 1 && channels != x.view.end()) {
+  if (is_floating(x.type) && shape.c > 1 && channels != x.view.end()) {
     const Call::Affine more =
         call.absorb_affine(extents(x.view), static_cast<std::size_t>(channels - x.view.begin()), false);
     for (std::size_t c = 0; c < more.scale.size(); ++c) {

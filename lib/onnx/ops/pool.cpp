@@ -39,7 +39,7 @@ Pool pool_of(const Call& call, const Running& x) {
 bool in_space(const Pool& pool) {
   const auto dilated = [](const Windows::Along& a) { return a.dilation != 1; };
   return pool.slices > 1 || pool.windows.slices.kernel > 1 || pool.windows.slices.count > 1 ||
-         std::any_of(pool.windows.along.begin(), pool.windows.along.end(), dilated);
+         pool.windows.slices.begin > 0 || std::any_of(pool.windows.along.begin(), pool.windows.along.end(), dilated);
 }
 
 /// A rounding with which equal pads, those of the front, make as many windows; nothing if none does, or a pad is too
@@ -101,6 +101,10 @@ void append_space_pool(Call& call, const Pool& pool, PoolOf of, bool counted, El
   call.result({.value = y, .view = pool.view, .type = type});
 }
 
+/// Whether a Pad before the pool can be its own pads. Rounded up, windows that start in a pad are not there, but in the
+/// result of a Pad they are.
+bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
+
 /// The second output of a MaxPool: indices in its whole input.
 void append_places(Call& call) {
   constexpr std::int64_t exact_in_f32 = 1 << 24;
@@ -129,7 +133,7 @@ void import_max_pool(Call& call) {
   if (places) append_places(call);
   if (places && !call.wanted(0)) return;
   const std::optional<Padding> padding = call.padded(0).padding;
-  const bool own = padding && padding->number == lowest && !pads_itself(call.attributes());
+  const bool own = padding && padding->number == lowest && takes_over_pads(call.attributes());
   const Running& x = own ? call.padded(0) : call.running(0);
   Pool pool = pool_of(call, x);
   if (in_space(pool)) return append_space_pool(call, pool, PoolOf::maximum, false, x.type);
@@ -155,7 +159,7 @@ void import_average_pool(Call& call) {
   const Extents own = node.integers("pads").value_or(Extents{});
   const bool pads = std::any_of(own.begin(), own.end(), [](std::int64_t pad) { return pad != 0; });
   const std::optional<Padding> padding = call.padded(0).padding;
-  const bool absorbs = padding && padding->number == 0 && (!pads || counted) && !pads_itself(node);
+  const bool absorbs = padding && padding->number == 0 && (!pads || counted) && takes_over_pads(node);
   const Running& x = absorbs ? call.padded(0) : call.running(0);
   counted = counted || absorbs;
   Pool pool = pool_of(call, x);
@@ -168,8 +172,13 @@ void import_average_pool(Call& call) {
   }
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (counted && (!rounding || uneven)) {
-    append_pad(call, pool, 0, true);
-    rounding = equal_pads(pool.windows);
+    Windows padded = pool.windows;  // as an op Pad would leave them
+    for (Windows::Along& a : padded.along) {
+      a.input += a.begin + a.end;
+      a.begin = a.end = 0;
+    }
+    rounding = equal_pads(padded);
+    if (rounding) append_pad(call, pool, 0, true);
   }
   if (!rounding) return append_space_pool(call, pool, PoolOf::mean, counted, x.type);
   const Value y = call.append(AveragePool{.window = pool.windows.kernel(),

@@ -10,8 +10,8 @@ namespace {
 constexpr std::int64_t most = 1 << 30;
 
 std::int64_t windows_in(std::int64_t room, std::int64_t stride, Rounding rounding) {
-  if (room < 0) return 0;
-  return (rounding == Rounding::up ? room + stride - 1 : room) / stride + 1;
+  if (rounding == Rounding::up) room += stride - 1;
+  return room < 0 ? 0 : room / stride + 1;
 }
 
 void auto_pad(Windows::Along& a, bool same, bool lower) {
