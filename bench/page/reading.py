@@ -71,7 +71,7 @@ def take_rows(root, source, its):
             )
         variant = row.text("variant", "")
         if variant not in origins:
-            in_turns = source.context.get("executable") == "compare"  # bench/race/compare
+            in_turns = os.path.basename(source.context.get("executable", "")) == "compare"  # bench/race/compare
             origins[variant] = Origin(source, variants.get(variant) or source.context, variant, in_turns=in_turns)
         name = row.text("run_name", "") or row.text("name")
         timing = found.get((variant, name))

@@ -222,6 +222,22 @@ class Networks(unittest.TestCase):
         self.assertEqual(ends, {torch["id"]: [1.5] * 3})
         self.assertIn("×1.50", its.answers[1])
 
+    def test_rows_of_a_race_are_compared_round_by_round(self):
+        from page.sections import networks
+
+        noise = (1, 3, 1, 2, 1, 1.5)
+        rows = [
+            row
+            for backend, ms in (("eigen", 100), ("torch-2.15.0", 150))
+            for row in made.row(made.key(backend=backend), ms, factors=noise)
+        ]
+        for executable in ("bench/race/compare", "/x/bench/race/compare", "compare", "lamina_bench"):
+            with self.subTest(executable=executable):
+                its = networks.make(model_of(made.document(rows, {"executable": executable})))
+                rounds = its.data["machines"][0]["times"]["resnet50"]["total"].get("rounds", {})
+                ends = {other: [round(end, 9) for end in its.values()] for other, its in rounds.items()}
+                self.assertEqual(ends, {} if executable == "lamina_bench" else {1: [1.5] * 3})
+
     def test_what_the_table_says_is_said_in_words(self):
         from page.sections import networks
 

@@ -22,7 +22,7 @@ class Turns(unittest.TestCase):
     def test_trainings_that_took_turns_are_compared_epoch_by_epoch(self):
         from page.sections import training
 
-        its = training.make(model_of(made.document(self.rows(), {"executable": "compare"})))
+        its = training.make(model_of(made.document(self.rows(), {"executable": "/x/bench/race/compare"})))
         rows = texts(its.tables[0])
         self.assertEqual(
             [(row[1], row[3]) for row in rows],
