@@ -17,8 +17,8 @@ class Origin:
     source: object
     context: dict
     variant: str = ""
-    suffix: str = ""  # tells two runs on one machine apart, by their files
-    in_turns: bool = False  # its programs took turns: samples of one index are a round
+    suffix: str = ""  # distinguishes two runs on one machine, by their files
+    in_turns: object = None  # what its programs took turns in, a file or a race: samples of one index are a round
 
     def machine(self, backend=""):
         """Of the backend: the GPU, or the processor."""

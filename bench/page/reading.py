@@ -71,8 +71,10 @@ def take_rows(root, source, its):
             )
         variant = row.text("variant", "")
         if variant not in origins:
-            in_turns = os.path.basename(source.context.get("executable", "")) == "compare"  # bench/race/compare
-            origins[variant] = Origin(source, variants.get(variant) or source.context, variant, in_turns=in_turns)
+            is_race = os.path.basename(source.context.get("executable", "")) == "compare"  # bench/race/compare
+            origins[variant] = Origin(
+                source, variants.get(variant) or source.context, variant, in_turns=source if is_race else None
+            )
         name = row.text("run_name", "") or row.text("name")
         timing = found.get((variant, name))
         if timing is None:
@@ -126,7 +128,8 @@ def take_race(race, source, its):
         facts["peers"] = ", ".join(peers.value)
         if peers.has("lamina"):
             facts["backend_eigen"] = peers.object("lamina").text("backend", "")
-    origin = Origin(source, source.context | facts, in_turns=True)
+    origin = Origin(source, source.context | facts)
+    origin.in_turns = origin
     its.origins.append(origin)
     found = []
     for row in race.objects("rows"):

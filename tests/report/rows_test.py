@@ -238,6 +238,31 @@ class Networks(unittest.TestCase):
                 ends = {other: [round(end, 9) for end in its.values()] for other, its in rounds.items()}
                 self.assertEqual(ends, {} if executable == "lamina_bench" else {1: [1.5] * 3})
 
+    def test_a_race_on_a_gpu_has_turns_across_variants_and_within_a_precision(self):
+        from page.sections import networks
+
+        noise = (1, 3, 1, 2, 1, 1.5)
+        rows = [
+            row
+            for type_ in ("f32", "tf32")
+            for backend, variant, ms in (("cuda", "plain", 100), ("torch-2.15.0", "compiled", 150))
+            for row in made.row(
+                made.key(backend=backend) | {"type": type_, "differs": {} if variant == "plain" else {variant: ""}},
+                ms if type_ == "f32" else ms / 2,
+                factors=noise,
+                variant=variant,
+            )
+        ]
+        its = networks.make(model_of(made.document(rows, {"executable": "bench/race/compare"})))
+        machines = [one for one in its.data["machines"] if one["measured"]]
+        self.assertEqual(len(machines), 4)
+        for one in machines:
+            same = [its for its in machines if its is not one and ("tf32" in its["label"]) == ("tf32" in one["label"])]
+            rounds = one["times"]["resnet50"]["total"]["rounds"]
+            self.assertEqual(list(rounds), [its["id"] for its in same])
+            for ends in rounds.values():
+                self.assertEqual({round(end, 6) for end in ends.values()}, {1.5 if one["ours"] else round(1 / 1.5, 6)})
+
     def test_what_the_table_says_is_said_in_words(self):
         from page.sections import networks
 

@@ -36,8 +36,20 @@ class Turns(unittest.TestCase):
         self.assertIn("PyTorch eager ×1.50 (1.50 – 1.50), Keras ×4.00", its.answers[0])
         self.assertTrue(its.tables[0].rows[2].command.startswith("bench/race/compare --trainings=mnist_mlp"))
 
+    def test_trainings_of_two_variants_of_a_race_are_compared(self):
+        from page.sections import training
+
+        rows = self.rows()
+        for row in rows:
+            row["variant"] = "plain" if row["key"]["backend"] == "eigen" else "compiled"
+        its = training.make(model_of(made.document(rows, {"executable": "compare"})))
+        self.assertEqual([row[3] for row in texts(its.tables[0])], ["", "×1.50", "×4.00"])
+
     def test_trainings_of_other_files_are_not_compared(self):
         from page.sections import training
+
+        race = made.document(self.rows(), {"executable": "compare"})
+        self.assertEqual(len(training.make(model_of(race, race)).tables[0].rows), 6)
 
         self.assertEqual(training.make(model_of(made.document(self.rows()))).tables, [])
 

@@ -95,12 +95,14 @@ def shown(model):
 
 
 def add_rounds(timings):
-    """Of rows that were measured in turns: by how much the other took longer, round by round, by the other's id."""
+    """Of rows that were measured in turns: by how much the other took longer, round by round, by the other's id. A race
+    on a GPU has each precision by itself."""
     together = {}
     for machine, one in timings:
         if one.origin.in_turns:
-            together.setdefault((one.origin, one.key["network"], one.key["part"]), []).append((machine, one))
-    for (_, network, part), its in together.items():
+            turns = (id(one.origin.in_turns), one.key["network"], one.key["part"], one.key["type"])
+            together.setdefault(turns, []).append((machine, one))
+    for (_, network, part, _), its in together.items():
         for (machine, one), (other, beside) in itertools.permutations(its, 2):
             if len(one.seconds) == len(beside.seconds) and one.key["batch"] == beside.key["batch"]:
                 ratio = intervals.of_ratio(one.seconds, beside.seconds)
@@ -246,7 +248,7 @@ def speedups(first):
 
 
 def static(machines, networks):
-    """What stands in the table before its script has run: totals, by their mean."""
+    """What the table has before its script has run: totals, by their mean."""
 
     def place(machine):
         times = [parts["total"]["ms"] for parts in machine["times"].values() if "total" in parts]

@@ -13,7 +13,7 @@ def pairs(trainings):
         if not ours.origin.in_turns or ours.key["backend"] not in measured.OURS:
             continue
         for other in trainings:
-            if other.origin is ours.origin and other is not ours and alike(ours, other):
+            if other.origin.in_turns is ours.origin.in_turns and other is not ours and alike(ours, other):
                 found.append((ours, other, intervals.of_ratio(seconds_of(ours), seconds_of(other))))
     return found
 
