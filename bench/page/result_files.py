@@ -11,6 +11,7 @@ from page.fields import Damaged, Fields
 
 FORMAT = 1  # of lamina_bench's files; those from before it was written have none
 LISTS = ("benchmarks", "races", "ledgers", "frontiers", "memories", "trainings", "comparisons", "answers")
+TABLE = ".table.json"  # how the table ends that `run` writes beside its rows, which has nothing more than they
 LARGEST = 256 * 2**20
 
 
@@ -109,6 +110,8 @@ def read(paths):
     """(everything measured in the files that can be used, the problems of the others)."""
     found, problems = measured.Measured(), []
     for path in paths:
+        if path.endswith(TABLE):
+            continue
         try:
             if os.path.getsize(path) > LARGEST:
                 raise Damaged(f"larger than {LARGEST // 2**20} MiB")

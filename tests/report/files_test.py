@@ -81,6 +81,13 @@ class Files(unittest.TestCase):
         model, _ = self.read(made.document(made.network()), made.document(made.network()))
         self.assertEqual(len({one.who for one in model.timings}), 2)
 
+    def test_the_table_beside_the_rows_is_passed_over(self):
+        rows = made.write(self.folder, "2026.json", made.document(made.network()))
+        table = made.write(self.folder, "2026.table.json", [{"network": "resnet50", "total_ms": 3}])
+        model, problems = result_files.read([rows, table])
+        self.assertEqual(problems, [])
+        self.assertEqual([source.name for source in model.sources], ["2026.json"])
+
     def test_a_file_that_is_not_there_is_named(self):
         _, problems = result_files.read([os.path.join(self.folder, "none.json")])
         self.assertIn("none.json", problems[0].file)
