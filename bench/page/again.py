@@ -14,9 +14,13 @@ FLAGS = {
     "choices": "--choices=FILE",
 }
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends; others are peers of bench/race
+VALUES = {"synthetic": "share"}  # of a row train/...; `run` calls it otherwise
 SWITCHES = ("softmax", "input_gradient", "accumulate")  # a flag, and one with no_ before it
 PROGRAM = "lamina_bench"
 FRONTIER_ALONE = ("max_measured_error",)  # what `run` takes no flag for
+TRAIN_ALONE = ("table_updates", "optimiser", "learning_rate", "seed")  # likewise
+RACED = "no_validation"  # an epoch of bench/race
+ON_DEVICE = "no_readings"  # what a race on a GPU has in its context
 
 
 def exactly(name):
@@ -38,7 +42,8 @@ def settings(key, context):
         if what in SWITCHES:
             flags.append(f"--{what}" if value == "1" else f"--no_{what}")
         else:
-            flags.append(FLAGS.get(what) or (f"--{what}={value}" if value else f"--{what}"))
+            name = VALUES.get(what, what)
+            flags.append(FLAGS.get(what) or (f"--{name}={value}" if value else f"--{name}"))
     if context.get("threads", "").isdigit() and "threads" not in key.get("differs", {}):
         flags.append(f"--threads={context['threads']}")
     return flags
@@ -54,34 +59,62 @@ def filter_of(key):
     return f"--benchmark_filter={exactly(rows.name_of(key | {'differs': differs}))}"
 
 
+def is_of_race(key):
+    """Whether `run` has no such row, and bench/race/compare has."""
+    return key["backend"] not in OURS or RACED in key.get("differs", {})
+
+
 def row_command(key, samples, context):
-    if key["backend"] not in OURS:
-        return peer_command(key)
+    if is_of_race(key):
+        return peer_command(key, context)
     if "algorithm" in key.get("differs", {}):  # of every layer that has it: a sweep alone does that
         return sweep_command(key, samples, context)
     return line(PROGRAM, "run", filter_of(key), *settings(key, context), f"--passes={max(samples, 6)}")
 
 
-def peer_command(key):
-    """Of a row that is not Lamina's: the race that it was in."""
+def peer_command(key, context):
+    """Of a row of a race: that race. A peer's variant is what its key has beyond the defaults."""
+    words = ["bench/race/compare", *(["--device=cuda"] if ON_DEVICE in context else [])]
+    differs = key.get("differs", {})
+    if key["what"] == "train":
+        share = [f"--share={differs['synthetic']}"] if differs.get("synthetic") else []
+        return line(*words, f"--trainings={key['network']}", *share)
     batch = [f"--batch={key['batch']}"] if key["batch"] != 16 else []
     if key["what"] == "layer":
-        return line("bench/race/compare", "--layers", "--nets", key["network"], *batch)
-    peer = key["backend"].partition("-")[0]
-    peers = [] if peer == "torch" else ["--peers", peer]
+        return line(*words, "--layers", "--nets", key["network"], *batch)
+    if ON_DEVICE in context:
+        variant = [f"--torch={variant}@{key['layout']}" for variant in differs]
+        words += [f"--precision={key['type']}", *variant]
+    else:
+        peer = "+".join([key["backend"].partition("-")[0], *differs])
+        words += [] if peer == "torch" else ["--peers", peer]
     mode = "inference" if key["part"] == "inference" else "training"
-    return line("bench/race/compare", *peers, "--nets", key["network"], "--modes", mode, *batch)
+    return line(*words, "--nets", key["network"], "--modes", mode, *batch)
 
 
 def versions_command(name, key, context):
     """Of a row that two versions have: both in turns, or of a call of a ledger the ledger of each."""
     if not {"what", "network", "part", "backend", "type", "layout", "batch"} <= key.keys():
         return line("bench/race/versions", "--programs=BEFORE,AFTER", f"--benchmark_filter={exactly(name)}")
+    if is_of_race(key):
+        return peer_command(key, context)
     if key["what"] == "ledger":
         return found_command("ledger", key, context)
     if "algorithm" in key.get("differs", {}):
         return sweep_command(key, 0, context)
+    if key["what"] == "train":
+        return train_command(key, context)
     return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *settings(key, context))
+
+
+def train_command(key, context):
+    """Of a row train/...: of both versions in turns, or of each by `train`, where `run` has no such row."""
+    differs = key.get("differs", {})
+    data = [] if differs.get("synthetic") else ["--data=DIR"]
+    flags = [*settings(key, context), *data]
+    if differs.keys() & set(TRAIN_ALONE):
+        return line(PROGRAM, "train", key["network"], *(flag for flag in flags if not flag.startswith("--batch=")))
+    return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *flags)
 
 
 def sweep_command(key, samples, context):

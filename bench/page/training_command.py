@@ -1,15 +1,14 @@
 """The command that trains the same again."""
 
-from page import again, measured
+from page import again
 
 OPTIONS = ("seed", "table_updates", "instruction_set", "optimiser", "learning_rate")
 
 
 def of(training):
     key, differs = training.key, training.key.get("differs", {})
-    if key["backend"] not in measured.OURS:
-        share = [f"--share={differs['synthetic']}"] if differs.get("synthetic") else []
-        return again.line("bench/race/compare", f"--trainings={key['network']}", *share)
+    if again.is_of_race(key):
+        return again.peer_command(key, training.origin.context)
     return again.line(
         again.PROGRAM,
         "train",

@@ -211,6 +211,38 @@ class Again(unittest.TestCase):
             "bench/race/compare --layers --nets resnet50",
         )
 
+    def test_a_variant_of_another_program_is_raced_again(self):
+        self.assertEqual(
+            self.command(backend="torch-2.15.0", differs={"compiled+hugepages": ""}),
+            "bench/race/compare --peers torch+compiled+hugepages --nets resnet50 --modes training",
+        )
+        key = made.key(backend="torch", differs={"eager+benchmark": ""}) | {"type": "tf32", "layout": "nhwc"}
+        self.assertEqual(
+            again.row_command(key, 9, {"no_readings": ""}),
+            "bench/race/compare --device=cuda --precision=tf32 --torch=eager+benchmark@nhwc --nets resnet50 "
+            "--modes training",
+        )
+
+    def test_a_row_of_two_versions_has_a_command_that_there_is(self):
+        def command(**key):
+            return again.versions_command("", made.key(**key), {})
+
+        self.assertEqual(command(backend="torch-2.15.0"), "bench/race/compare --nets resnet50 --modes training")
+        train = {"part": "epoch", "network": "mnist_mlp", "what": "train", "batch": 128}
+        race = "bench/race/compare --trainings=mnist_mlp --share=0.1"
+        raced = {"synthetic": "0.1", "no_validation": ""}
+        for backend in ("eigen", "torch-compiled"):
+            self.assertEqual(command(**train, backend=backend, differs=raced), race)
+        words = command(**train, differs={"synthetic": "0.1"}).split()
+        self.assertEqual(words[:2], ["bench/race/versions", "--programs=BEFORE,AFTER"])
+        self.assertLessEqual({"--share=0.1", "--backend=eigen"}, set(words))
+        self.assertNotIn("--synthetic=0.1", words)
+        self.assertIn("--data=DIR", command(**train).split())
+        self.assertEqual(
+            command(**train, differs={"synthetic": "0.1", "seed": "3"}),
+            "lamina_bench train mnist_mlp --backend=eigen --share=0.1 --seed=3",
+        )
+
     def test_what_differs_becomes_flags(self):
         command = self.command(differs={"image": "64", "graph": "", "softmax": "0", "threads": "4"})
         for flag in ("--image=64", "--cuda_graph", "--no_softmax", "--threads=4"):
@@ -258,6 +290,9 @@ class Again(unittest.TestCase):
         its = made.training("mnist_mlp", [{"seconds": 1}], "0.5")[0]["key"] | {"backend": "keras"}
         command = training_command.of(measured.Found(measured.Origin(None, {}), {"epochs": [{}]}, its))
         self.assertEqual(command, "bench/race/compare --trainings=mnist_mlp --share=0.5")
+        its |= {"backend": "eigen", "differs": {"synthetic": "0.5", "no_validation": ""}}  # ours beside it
+        ours = training_command.of(measured.Found(measured.Origin(None, {}), {"epochs": [{}]}, its))
+        self.assertEqual(ours, command)
 
     def test_a_name_with_signs_of_expressions_and_shells_is_quoted(self):
         command = self.command(network="a.b+c'; rm -rf $HOME")
