@@ -235,7 +235,8 @@ def take_epoch(row, timing, trainings):
         training = trainings[timing] = Found(timing.origin, {"epochs": [], "data": row.text("label", "")}, timing.key)
     place = row.whole("epoch", row.whole("repetition_index", len(training["epochs"])))
     training["epochs"].append(
-        {"epoch": int(place) + 1, "seconds": timing.seconds[-1]} | {name: row.number(name, None) for name in EPOCH}
+        {"epoch": int(place) + 1, "seconds": timing.seconds[-1], "joules_missing": row.text("joules_missing", "")}
+        | {name: row.number(name, None) for name in EPOCH}
     )
 
 

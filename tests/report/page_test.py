@@ -130,7 +130,13 @@ class Page(unittest.TestCase):
     def test_files_without_joules_say_why_and_those_with_them_have_a_price_of_electricity(self):
         why = "not available: no counter here"
         text = "".join(Reader(self.make(made.document(made.network(), {"energy_eigen": why}))).text)
-        self.assertIn("No joules in these files: " + why, text)
+        self.assertIn("No joules of whole trainings or passes in these files: " + why, text)
+        # Of a training one epoch has none.
+        short = "energy: it took 0.9 s"
+        epochs = [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}]
+        its = made.document(made.training("mnist_mlp", epochs), {"energy_eigen": "RAPL package-0"})
+        text = "".join(Reader(self.make(its)).text)
+        self.assertIn(f"No joules of whole trainings or passes in these files: {short}. Costs", text)
         with_joules = made.document(made.row(made.key(), 5, joules=2.5))
         its = json.loads(Reader(self.make(with_joules)).scripts["data-cost"])
         self.assertTrue(its["energy"])

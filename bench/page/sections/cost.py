@@ -96,11 +96,16 @@ def short(what, file, ranking, several):
 
 
 def no_joules(model):
-    """With the reasons that the files have."""
-    reasons = dict.fromkeys(
-        reason for origin in model.origins for name, reason in origin.context.items() if name.startswith("energy_")
-    )
-    return ": ".join(["No joules in these files", *list(reasons)[:3]]) + ". Costs are of hours alone."
+    """With the reasons that the files have: of a whole run, then of epochs."""
+    reasons = [
+        reason
+        for origin in model.origins
+        for name, reason in origin.context.items()
+        if name.startswith("energy_") and reason.startswith("not available")
+    ]
+    reasons += [epoch["joules_missing"] for its in model.trainings for epoch in its["epochs"] if epoch["joules_missing"]]
+    said = list(dict.fromkeys(reasons))[:3]
+    return ": ".join(["No joules of whole trainings or passes in these files", *said]) + ". Costs are of hours alone."
 
 
 def drawn():
