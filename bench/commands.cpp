@@ -154,7 +154,8 @@ Action memory(CLI::App& app) {
   auto options = with_networks<MemoryOptions>(app);
   add_plan(app, *options);
   add_choices(app, options->plan);
-  add_optimiser(app, options->optimiser, "Of training, as of `train`, whose state is counted; default: none");
+  add_optimiser(app, options->optimiser,
+                "Optimiser of the training, by its name in `train`: its state counts as memory; default: none");
   add_out(app, options->out);
   return [options](const MakeBackend& make) {
     check(*options);

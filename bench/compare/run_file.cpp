@@ -54,7 +54,7 @@ void add_passes(RunFile& file, const Json& entries) {
       const auto seconds = entry["real_times"].get<std::vector<double>>();
       const auto cpu_seconds = entry.value("cpu_times", std::vector<double>(seconds.size()));
       if (seconds.empty() || cpu_seconds.size() != seconds.size())
-        throw Wrong{name + " has not as many cpu_times as real_times"};
+        throw Wrong{name + " has no real_times, or not as many cpu_times"};
       for (std::size_t i = 0; i < (row.field("what") == "setup" ? std::size_t{1} : seconds.size()); ++i)
         passes[name][static_cast<std::int64_t>(i)] = {unit * seconds[i], unit * cpu_seconds[i]};
       continue;

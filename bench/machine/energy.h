@@ -31,7 +31,7 @@ class EnergyMeter {
   EnergyMeter(const std::string& backend, const MakeEnergyCounter& make, std::function<double()> now = {});
 
   void begin();  ///< the run, and its first part
-  /// Reads the counter, at most once a second: during a long part, so that none of its wrap-arounds is missed.
+  /// Reads the counter, at most once a second, so that a wrap-around is not missed while batches run.
   void look();
   /// Since begin() or the end of the part before. A part of less than a second has no joules.
   MeasuredEnergy end_part();
