@@ -6,6 +6,7 @@ import json
 import os
 
 from page import reading, result_files, written
+from page.fields import Damaged, Fields
 
 KEPT = {
     *("name", "run_name", "run_type", "repetitions", "variant", "round", "key", "label", "algorithm"),
@@ -26,13 +27,15 @@ def write(paths, folder):
     for source in model.sources:
         out = os.path.join(folder, source.name)
         document = json.loads(source.content)
-        if "benchmarks" in document:
-            document["benchmarks"] = rows(document["benchmarks"])
-        text = text_of(document)
         try:
+            if "benchmarks" in document:
+                document["benchmarks"] = rows(Fields(document).objects("benchmarks"))
+            text = text_of(document)
             if os.path.exists(out):
                 raise FileExistsError(errno.EEXIST, "it exists; give another folder with --small")
             written.write(out, text)
+        except Damaged as error:
+            problems.append(result_files.Problem(source.name, str(error)))
         except OSError as error:
             problems.append(result_files.Problem(out, error.strerror))
         else:
@@ -41,11 +44,13 @@ def write(paths, folder):
 
 
 def rows(entries):
-    """The entries of a file, in their order: passes together, aggregates left out."""
+    """The entries of a file, in their order: passes together, aggregates left out. Raises Damaged."""
     groups, found = {}, []
-    for entry in entries:
+    for fields in entries:
+        entry = fields.value
         if entry.get("run_type", "iteration") != "iteration":
             continue
+        check(fields)
         failed = entry.get("error_occurred") or entry.get("skipped")
         if failed or "real_times" in entry or entry["key"]["what"] == EPOCHS:
             found.append([entry])
@@ -58,8 +63,16 @@ def rows(entries):
     return [one(passes) for passes in found]
 
 
+def check(fields):
+    """What the page does not read. Raises Damaged."""
+    fields.text("name")
+    for name in ("round", "repetition_index", "cpu_time"):
+        fields.number(name, None)
+
+
 def one(passes):
-    """The entry of the pass in the middle by time, with the times of all. An entry by itself stays, epochs whole."""
+    """The entry of the pass in the middle by time, with the times of all passes. A single entry keeps the times that it
+    has, and an epoch everything."""
     if passes[0]["key"]["what"] == EPOCHS:
         return passes[0]
     passes = sorted(passes, key=lambda entry: entry.get("repetition_index", 0))
@@ -69,10 +82,10 @@ def one(passes):
         del entry["run_name"]
     if len(passes) == 1:
         return entry
-    # Clocks have nanoseconds, and a row's unit is a millisecond or a microsecond.
-    entry["real_times"] = [round(its["real_time"], 6) for its in passes]
+    # Clocks have nanoseconds: nine digits of a second, and more than enough of a smaller unit.
+    entry["real_times"] = [round(its["real_time"], 9) for its in passes]
     if all("cpu_time" in its for its in passes):
-        entry["cpu_times"] = [round(its["cpu_time"], 6) for its in passes]
+        entry["cpu_times"] = [round(its["cpu_time"], 9) for its in passes]
     return entry
 
 

@@ -72,6 +72,33 @@ class Small(unittest.TestCase):
         with open(os.path.join(again, "a.json"), "rb") as file:
             self.assertEqual(file.read(), first)
 
+    def test_what_only_a_small_file_reads_is_named_where_it_is_damaged_and_other_files_are_written(self):
+        good = made.write(self.folder, "good.json", made.document(made.network()))
+        for number, odd in enumerate(
+            ({"name": None}, {"round": [1]}, {"round": "x"}, {"repetition_index": "first"}, {"cpu_time": "2"})
+        ):
+            with self.subTest(odd=odd):
+                rows = made.network()
+                rows[1].update(odd)
+                if rows[1]["name"] is None:
+                    del rows[1]["name"]  # its run_name stays
+                bad = made.write(self.folder, f"bad{number}.json", made.document(rows))
+                kept = os.path.join(self.folder, f"kept{number}")
+                said = io.StringIO()
+                with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(command.run([bad, good, "--small", kept]), 1)
+                self.assertIn(f"bad{number}.json is left out: benchmarks[1]", said.getvalue())
+                self.assertIn(next(iter(odd)), said.getvalue())
+                self.assertEqual(os.listdir(kept), ["good.json"])
+
+    def test_a_very_short_time_does_not_become_none(self):
+        rows = made.row(made.key(), 1e-8, factors=[1, 2, 3], cpu_time=1e-8)
+        whole, small = self.small(made.document(rows))
+        self.assertEqual([round(1e12 * one) for one in small.timings[0].seconds], [10, 20, 30])
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["benchmarks"][0]["cpu_times"], [1e-8] * 3)
+        self.assertEqual(len(whole.timings[0].seconds), 3)
+
     def test_a_file_that_is_there_and_one_that_is_damaged_are_named(self):
         self.small(made.document(made.network()))
         bad = made.write(self.folder, "bad.json", "{")
