@@ -62,6 +62,43 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   CHECK(test::run_bench("compare " + a + " " + a + " --fail-if-slower=3").status == 2);
 }
 
+TEST_CASE("a row's times are the same from an entry for each pass and from one entry with all of them") {
+  const Folder folder;
+  const auto entry = [](const char* what, int pass, double real, double cpu) {
+    return json{{"name", std::string(what) + "/a"},
+                {"run_type", "iteration"},
+                {"repetition_index", pass},
+                {"real_time", real},
+                {"cpu_time", cpu},
+                {"time_unit", "ms"},
+                {"key", {{"what", what}}}};
+  };
+  const auto rows_of = [&](const char* name, const json& entries) {
+    std::ofstream(folder.file(name)) << json{{"context", {{"lamina_format", 1}}}, {"benchmarks", entries}};
+    return read_run_file(folder.file(name)).rows;
+  };
+  json each = json::array(), together = json::array();
+  for (const char* what : {"net", "setup"}) {
+    for (int pass = 0; pass < 3; ++pass) each.push_back(entry(what, pass, 3.0 + pass, 5.0 + pass));
+    together.push_back(entry(what, 0, 4, 6));
+    together.back().update({{"real_times", {3.0, 4.0, 5.0}}, {"cpu_times", {5.0, 6.0, 7.0}}});
+  }
+  const auto apart = rows_of("each.json", each), joined = rows_of("together.json", together);
+  for (const char* name : {"net/a", "setup/a"}) {
+    CAPTURE(name);
+    CHECK(apart.at(name).seconds == joined.at(name).seconds);
+    CHECK(apart.at(name).cpu_seconds == joined.at(name).cpu_seconds);
+  }
+  CHECK(joined.at("net/a").seconds == std::vector{1e-3 * 3.0, 1e-3 * 4.0, 1e-3 * 5.0});
+  CHECK(joined.at("net/a").cpu_seconds == std::vector{1e-3 * 5.0, 1e-3 * 6.0, 1e-3 * 7.0});
+  CHECK(joined.at("setup/a").seconds == std::vector{1e-3 * 3.0});
+  CHECK(joined.at("setup/a").cpu_seconds == std::vector{1e-3 * 5.0});
+
+  json empty = json::array({together[0]});
+  empty[0]["real_times"] = json::array();
+  CHECK_THROWS_WITH(rows_of("empty.json", empty), ContainsSubstring("net/a has no real_times"));
+}
+
 TEST_CASE("the program compares folders of files that it wrote, and its gate has its own status") {
   const Folder folder;
   const std::string one = folder.file("one.json"), before = folder.file("before"), after = folder.file("after"),
