@@ -132,6 +132,7 @@ struct Run {
   Price price;
   const Print& print;
   const MakeEnergyCounter& counter;
+  const std::function<double()>& now;
 };
 
 /// Trains once, as far as no interrupt comes.
@@ -144,7 +145,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   const std::string data_note = fmt::format("  ({})", ready.data);
   TrainingScreen screen(static_cast<std::uint64_t>(epochs));
   std::optional<EnergyMeter> meter;
-  if (options.energy) meter.emplace(options.backend, run.counter);
+  if (options.energy) meter.emplace(options.backend, run.counter, run.now);
   double cpu = 0;
   TrainerOptions& how = ready.options;
   how.plan.dtype = options.dtype;
@@ -224,7 +225,7 @@ bool train_seeds(const std::string& name, const Run& run, std::vector<Trained>& 
 }  // namespace
 
 int train_all(const TrainOptions& options, const MakeBackend& make, const Print& print,
-              const MakeEnergyCounter& counter) {
+              const MakeEnergyCounter& counter, const std::function<double()>& now) {
   check(options);
   const Price price = price_in(options);
   if (!options.out.empty()) check_writable(options.out);
@@ -235,7 +236,7 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends, counter);
-  const Run run{options, backend, record, price, print, counter};
+  const Run run{options, backend, record, price, print, counter, now};
   std::vector<Trained> all;
   bool accepted = true;
   for (const std::string& name : options.names) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ struct TrainOptions {
 /// end. Progress goes to standard error: a line that is written over on a terminal, nothing elsewhere. Writes the files
 /// that the options ask for. Throws what Trainer, prepare and files throw, UsageError for options that do not go
 /// together. At an interrupt it ends after the batch.
-/// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143.
-int train_all(const TrainOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& = energy_counter);
+/// Gives the exit status: 0, 1 if `accept` is set and the bands were missed, 130 or 143. `now`: as of EnergyMeter.
+int train_all(const TrainOptions&, const MakeBackend&, const Print&, const MakeEnergyCounter& = energy_counter,
+              const std::function<double()>& now = {});
 
 }  // namespace lamina::bench
