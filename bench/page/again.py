@@ -142,6 +142,7 @@ def found_command(subcommand, key, context):
 
 def layer_command(key, node, pass_, context):
     """Of one layer of a ledger or frontier, whose limits on what it picks change no row."""
-    key = key | {"differs": {what: value for what, value in key.get("differs", {}).items() if what not in FRONTIER_ALONE}}
+    differs = {what: value for what, value in key.get("differs", {}).items() if what not in FRONTIER_ALONE}
+    key = key | {"differs": differs}
     name = f"layer/{key['network']}/{node}/{pass_}"
     return line(PROGRAM, "run", f"--benchmark_filter=^{exactly(name)[1:-1]}", *settings(key, context), "--passes=6")

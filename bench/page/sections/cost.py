@@ -103,8 +103,8 @@ def no_joules(model):
         for name, reason in origin.context.items()
         if name.startswith("energy_") and reason.startswith("not available")
     ]
-    reasons += [epoch["joules_missing"] for its in model.trainings for epoch in its["epochs"] if epoch["joules_missing"]]
-    said = list(dict.fromkeys(reasons))[:3]
+    reasons += [epoch["joules_missing"] for its in model.trainings for epoch in its["epochs"]]
+    said = list(dict.fromkeys(filter(None, reasons)))[:3]
     return ": ".join(["No joules of whole trainings or passes in these files", *said]) + ". Costs are of hours alone."
 
 
