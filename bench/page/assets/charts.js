@@ -26,6 +26,8 @@ const CONFIG = (() => {
       orient: "bottom",
       direction: "horizontal",
       columns: {expr: "width > 560 ? 3 : 1"},
+      symbolBaseFillColor: "var(--muted)",  // of symbols without a colour of their own
+      symbolBaseStrokeColor: "var(--muted)",
       symbolStrokeWidth: 2
     },
     title: {color: "var(--ink)", fontSize: 13},
