@@ -55,3 +55,13 @@ def choice(name, label, values, field):
     values = list(dict.fromkeys(values))
     selected = altair.param(name=name, value=values[0], bind=altair.binding_select(options=values, name=f"{label} "))
     return selected, altair.FilterTransform(f"datum.{field} == {name}")
+
+
+def batches(points):
+    """The axis of batches, by powers of two, with a mark at each that is drawn."""
+    return altair.X(
+        "batch:Q",
+        title="batch",
+        scale=altair.Scale(type="log", base=2, nice=False, padding=16),
+        axis=altair.Axis(values=sorted({one["batch"] for one in points}), format="d", labelOverlap="greedy"),
+    )

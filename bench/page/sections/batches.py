@@ -141,12 +141,7 @@ def drawn(points, ends):
     drawing = charts.Drawing()
     selected, only = charts.choice("batch_what", "Network", [one["what"] for one in points], "what")
     series = charts.series(name="batch_series")
-    x = altair.X(
-        "batch:Q",
-        title="batch",
-        scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-        axis=altair.Axis(values=sorted({one["batch"] for one in points + ends}), format="d", labelOverlap="greedy"),
-    )
+    x = charts.batches(points + ends)
     y = altair.Y("ms:Q", title="ms per image", scale=altair.Scale(type="log", nice=False, padding=12))
     base = drawing.chart(points).transform_filter(only.filter)
     color = altair.Color("series:N", title=None)

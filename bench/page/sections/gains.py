@@ -43,12 +43,7 @@ def drawn(points):
     drawing = charts.Drawing()
     selected, only = charts.choice("gains_of", "Machine", [one["of"] for one in points], "of")
     series = charts.series(name="gains_series")
-    x = altair.X(
-        "batch:Q",
-        title="batch",
-        scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-        axis=altair.Axis(values=sorted({one["batch"] for one in points}), format="d", labelOverlap="greedy"),
-    )
+    x = charts.batches(points)
     y = altair.Y("share:Q", title="% of the best", scale=altair.Scale(zero=False, nice=False, padding=12))
     color, lit = altair.Color("series:N", title=None, sort=None), charts.chosen(series)
     base = drawing.chart(points).transform_filter(only.filter)
