@@ -239,6 +239,22 @@ class Ratios(unittest.TestCase):
         for row in rows:
             self.assertIn(row, [cells[:6] + cells[7:] for cells in readme])  # which has peaks of memory besides
 
+    def test_the_table_of_peers_in_inference_is_that_of_the_samples(self):
+        done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"),
+                               os.path.join(RACE, "../results/epyc_avx2_2_cores_inference.json")], capture_output=True,
+                              text=True, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 13)
+        with open(os.path.join(HERE, "../../docs/peers.md")) as file:
+            self.assertIn(done.stdout, file.read())
+
+    def test_a_file_without_a_race_is_refused_by_its_name(self):
+        for path in os.path.join(RACE, "../results/epyc_avx2_2_cores_train.json"), os.path.join(HERE, "race_test.py"):
+            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"), path], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(path, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
