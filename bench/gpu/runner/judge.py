@@ -29,7 +29,10 @@ def load(path):
 def judge(step, ended, log, folder):
     """`log`: all that the step printed; `folder`: where it left its files."""
     by_kind = {"tests": of_tests, "bench": of_bench, "peers": of_peers, "sanitizer": of_sanitizer, "text": of_text}
-    return by_kind[step.kind](ended, log, folder)
+    try:
+        return by_kind[step.kind](ended, log, folder)
+    except text.OTHER_FORM as error:  # the steps after it are not to be lost as well
+        return verdict("failed", f"{ended.text()}, and its results have another form: {type(error).__name__}: {error}")
 
 
 def of_text(ended, log, _folder):

@@ -68,6 +68,16 @@ def count_rows(chosen, records):
     return rows
 
 
+def section(title, rows_of, records, *more, nothing=""):
+    """The lines of a table under its title; where a step's results have another form, the lines say so."""
+    try:
+        head, rows = rows_of(records, *more)
+        its = table(head, rows) if rows else [nothing] if nothing else []
+    except text.OTHER_FORM as error:
+        its = [f"Cannot be made: {type(error).__name__}: {error}. results.json has the numbers."]
+    return ["", title, "", *its] if its else []
+
+
 def libraries(machine):
     """What was found, and what was not."""
     return (f"cuDNN in {', '.join(machine.get('cudnn') or []) or 'no folder'}; cuBLAS in "
@@ -107,16 +117,10 @@ def page(chosen, results):
         lines.extend(entry(step, record) for step, record in found)
 
     listing("Failed", ("failed", "crashed"))
-    head, rows = ratio_rows(records)
-    lines += ["", "## Beside PyTorch", ""]
-    lines += ["ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster", ""]
-    lines += table(head, rows) if rows else ["No network was raced."]
-    head, rows = ratio_rows(records, EPOCHS)
-    if rows:
-        lines += ["", "## Trainings beside PyTorch", "", *table(head, rows)]
-    head, rows = median_rows(records)
-    if rows:
-        lines += ["", "## Training passes by lamina_bench, median ms", "", *table(head, rows)]
+    ratios = "ms of Lamina / ms of the peer: ratio (95 % interval); below 1 Lamina is faster"
+    lines += section(f"## Beside PyTorch\n\n{ratios}", ratio_rows, records, nothing="No network was raced.")
+    lines += section("## Trainings beside PyTorch", ratio_rows, records, EPOCHS)
+    lines += section("## Training passes by lamina_bench, median ms", median_rows, records)
     listing("Passed", ("passed",))
     listing("Not available here", ("not available",))
     waiting = [step for step in chosen if records.get(step.name, {}).get("state", "left out") in

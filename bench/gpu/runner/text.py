@@ -8,6 +8,8 @@ WRONG = re.compile(r"\berror\b|\bfail(s|ed|ure)?\b|exception|terminate called|\b
                    r"out of memory|^lamina_bench: |^compare: |^skipped: |Traceback|Unsupported|refused", re.IGNORECASE)
 NOTHING_WRONG = re.compile(r"\b0 (errors?|failures?|failed)\b", re.IGNORECASE)
 
+OTHER_FORM = (KeyError, IndexError, TypeError, ValueError, AttributeError)  # of JSON that is not as it is expected
+
 
 def one_line(text, most=LINE):
     """Text with its white space made single, cut at `most` characters."""
