@@ -67,36 +67,40 @@ def study(answers):
 
 
 SHORT = {
-    "batch_flat": ("A larger batch gains less than 5 % per image from batch", "none of those tried"),
-    "largest_batch": ("Largest batch that fits in memory", "none"),
-    "odd_batches": ("Odd batches beside 16", ""),
+    "batch_flat": "A larger batch gains less than 5 % per image from batch",
+    "largest_batch": "Largest batch that fits in memory",
+    "odd_batches": "Odd batches beside 16",
 }
 
 
 def short_study(answers):
-    """Each question with the answers of all networks in a sentence."""
+    """Each question in a sentence: the answers, each with the networks that have it."""
     found = []
-    for what, (head, without) in SHORT.items():
-        its = {key: one for key, said in answers.items() for one in said if one["what"] == what}
-        of = collections.Counter((network, part) for network, part, _ in its)
-        parts = {part for _, part, _ in its}
-        texts = []
-        for (network, part, who), one in its.items():
+    for what, head in SHORT.items():
+        its = [(key, one) for key, said in answers.items() for one in said if one["what"] == what]
+        of = collections.Counter((network, part) for network, part, _ in {key for key, _ in its})
+        parts = {part for (_, part, _), _ in its}
+        alike = {}  # networks by their answer
+        for (network, part, who), one in its:
             words = [network, part if len(parts) > 1 else "", f"({who})" if of[network, part] > 1 else ""]
-            words.append(f"{one['value']:.0f}" if one["value"] is not None else without or odd_word(one["text"]))
-            texts.append(" ".join(filter(None, words)))
+            alike.setdefault(in_few_words(what, one), []).append(" ".join(filter(None, words)))
+        texts = [f"{answer} ({', '.join(nets)})" for answer, nets in alike.items()]
         if texts:
-            found.append(f"{head}: {', '.join(texts)}.")
+            found.append(f"{head}: {'; '.join(texts)}.")
     return found
 
 
-def odd_word(text):
-    """In a word, what a sweep says of odd batches."""
-    words = {"Odd batches pay": "pay", "Odd batches do not": "cost", "Odd batches make": "alike or open"}
-    for begin, word in words.items():
-        if text.startswith(begin):
-            return word
-    return short({"value": None, "text": text})
+def in_few_words(what, answer):
+    if answer["value"] is not None:
+        return f"{answer['value']:.0f}"
+    if what != "odd_batches":
+        return "none of those tried" if what == "batch_flat" else "none"
+    words = {
+        "Odd batches pay": "faster",
+        "Odd batches do not": "slower",
+        "Odd batches make": "no difference that is decided",
+    }
+    return next((word for begin, word in words.items() if answer["text"].startswith(begin)), short(answer))
 
 
 def short(answer):
