@@ -1,6 +1,7 @@
 """bench/report: from words to a page."""
 
 import argparse
+import os
 import sys
 
 import wheels
@@ -42,6 +43,8 @@ def run(words):
     arguments = parser().parse_args(words)
     if not arguments.files and not arguments.bring:
         parser().error("no result file; lamina_bench run --benchmark_out=FILE writes one")
+    if any(os.path.realpath(file) == os.path.realpath(arguments.out) for file in arguments.files):
+        parser().error(f"-o {arguments.out} is one of the result files; give the page another name")
     try:
         if arguments.bring:
             packages.bring()

@@ -96,3 +96,20 @@ def kind_of(value):
         if isinstance(value, kind):
             return name
     return "null" if value is None else f'the text "{str(value)[:40]}"'
+
+
+def key_of(fields, needed):
+    """A row's key, checked: texts, but a whole number of images and texts by name of what differs."""
+    key = fields.object("key")
+    found = {}
+    for name in ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout", "mode"):
+        if key.has(name) or name in needed:
+            found[name] = key.text(name)
+    if key.has("batch") or "batch" in needed:
+        found["batch"] = key.whole("batch")
+        if found["batch"] < 1:
+            raise Damaged(f"{key.where('batch')} is below 1")
+    if key.has("differs"):
+        differs = key.object("differs")
+        found["differs"] = {name: str(value) for name, value in differs.value.items()}
+    return found

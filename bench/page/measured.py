@@ -46,7 +46,8 @@ class Timing:
     key: dict
     seconds: list = dataclasses.field(default_factory=list)
     joules: list = dataclasses.field(default_factory=list)
-    counters: dict = dataclasses.field(default_factory=dict)
+    readings: dict = dataclasses.field(default_factory=dict)  # of each counter, pass by pass
+    counters: dict = dataclasses.field(default_factory=dict)  # their medians
     algorithm: str = ""
     failure: str = ""  # why there is no time
     out_of_memory: bool = False

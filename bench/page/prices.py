@@ -27,7 +27,7 @@ class Price:
 
     @property
     def preemptible(self):
-        return "preemptible" in self.note
+        return bool(re.search(r"(?<!non-)(?<!not )preemptible", self.note.lower()))
 
     @property
     def label(self):

@@ -1,31 +1,16 @@
 """Reading what a result file says. What is not as it must be is Damaged, with the path of the field."""
 
 import os
+import statistics
 
 import rows
-from page.fields import Damaged
-from page.measured import Comparison, Found, Measured, Origin, Timing
+from page import comparisons
+from page.fields import Damaged, key_of
+from page.measured import Found, Measured, Origin, Timing
 
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 COUNTERS = ("plan_MiB", "peak_flops_per_second")
 AMOUNTS = {"flops": "flops_per_second", "bytes": "bytes_per_second"}  # of a pass, from the rate of one
-
-
-def key_of(fields, needed):
-    """A row's key, checked: texts, but a whole number of images and texts by name of what differs."""
-    key = fields.object("key")
-    found = {}
-    for name in ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout", "mode"):
-        if key.has(name) or name in needed:
-            found[name] = key.text(name)
-    if key.has("batch") or "batch" in needed:
-        found["batch"] = key.whole("batch")
-        if found["batch"] < 1:
-            raise Damaged(f"{key.where('batch')} is below 1")
-    if key.has("differs"):
-        differs = key.object("differs")
-        found["differs"] = {name: str(value) for name, value in differs.value.items()}
-    return found
 
 
 ROW = ("what", "network", "part", "backend", "type", "layout", "batch")
@@ -50,12 +35,12 @@ def measured_in(root, source):
     for fields in root.objects("answers"):
         said = {"what": fields.text("what"), "text": fields.text("text"), "value": fields.number("value", None)}
         its.answers.append(Found(origin, said, key_of(fields, ("network", "part", "backend"))))
-    take_comparisons(root, origin, its)
+    comparisons.take(root, origin, its)
     return its
 
 
 def take_rows(root, source, its):
-    origins, found, variants, trainings = {}, {}, {}, {}
+    origins, found, variants, trainings, rounds = {}, {}, {}, {}, {}
     context = root.object("context") if root.has("context") else root
     for one in context.objects("variants"):
         facts = one.object("context").value if one.has("context") else {}
@@ -81,15 +66,19 @@ def take_rows(root, source, its):
             timing = found[variant, name] = Timing(origins[variant], name, key_of(row, ROW))
         elif key_of(row, ROW) != timing.key:
             raise Damaged(f"{row.where('key')} is another one than that of the same row before")
-        take_sample(row, timing)
+        take_sample(row, timing, rounds.setdefault((variant, name), {}))
         if timing.key["what"] == "train" and not timing.failure:
             take_epoch(row, timing, trainings)
+    for whose, by_round in rounds.items():
+        if by_round:  # passes of a process resemble each other, so that the process is the sample
+            found[whose].seconds = [statistics.median(seconds) for seconds in by_round.values()]
     its.trainings += trainings.values()
     its.origins += origins.values() or [Origin(source, source.context)]
     its.timings += found.values()
 
 
-def take_sample(row, timing):
+def take_sample(row, timing, rounds):
+    """Into the timing, and what bench/race/versions ran in rounds by these, too."""
     if row.flag("error_occurred", False) or row.flag("skipped", False):
         timing.failure = row.text("error_message", "") or row.text("skip_message", "failed")
         timing.out_of_memory = row.text("failure", "") == "out_of_memory" or timing.failure.startswith("OutOfMemory")
@@ -104,11 +93,14 @@ def take_sample(row, timing):
         timing.seconds += [UNITS[unit] * one for one in row.times("real_times")]
     else:
         timing.seconds.append(seconds)
+        if row.has("round"):
+            rounds.setdefault(row.number("round"), []).append(seconds)
     if row.has("joules"):
         timing.joules.append(row.positive("joules"))
     for name in COUNTERS:
         if row.has(name):
-            timing.counters[name] = row.number(name)
+            timing.readings.setdefault(name, []).append(row.number(name))
+            timing.counters[name] = statistics.median(timing.readings[name])
     for name, rate in AMOUNTS.items():
         if row.has(rate):
             timing.counters[name] = row.number(rate) * seconds
@@ -183,6 +175,7 @@ def take_ledger(fields, origin):
             "peak_flops_per_second",
             "product_flops_per_second",
             "memory_bytes_per_second",
+            "passes_asked",
         )
     }
     return Found(origin, its | {"calls": calls, "peak_is": fields.text("peak_is", "")}, key_of(fields, FOUND))
@@ -255,31 +248,3 @@ def take_trainings(root, its):
         for training in its.trainings:
             if any(training.key is key for key in keys):
                 training.fields.update(said)
-
-
-def take_comparisons(root, origin, its):
-    files = root.texts("files", [])
-    first, second = (
-        (os.path.basename(file).removesuffix(".json") for file in files)
-        if len(files) == 2
-        else ("the first", "the second")
-    )
-    for one in root.objects("comparisons"):
-        numbers = {
-            name: one.positive(name, None) if one.value.get(name) else None
-            for name in ("ratio", "low", "high", "first_seconds", "seconds")
-        }
-        key = key_of(one, ()) if one.has("key") and one.value["key"] else {}
-        why = one.text("reason", "") or one.text("evidence", "")
-        its.comparisons.append(
-            Comparison(
-                origin,
-                one.text("name"),
-                key,
-                one.text("verdict"),
-                one.text("against", first),
-                one.text("variant", second),
-                **numbers,
-                why=why,
-            )
-        )

@@ -117,6 +117,9 @@ def read(paths):
                 raise Damaged(f"larger than {LARGEST // 2**20} MiB")
             with open(path, "rb") as file:
                 content = file.read()
+            same = [source.name for source in found.sources if source.content == content]
+            if same:
+                raise Damaged(f"the same as {same[0]}, which is in the page")
             root = parse(content)
             source = Source(
                 len(found.sources),

@@ -104,6 +104,11 @@ class Cost(unittest.TestCase):
             {item.machine: price.usd_per_hour for item, price, _, _ in found}, {"Slow One": 0.5, "Quick Two": 0.2}
         )
 
+    def test_a_note_that_denies_it_makes_no_price_preemptible(self):
+        notes = ("preemptible", "Preemptible GPU", "spot, preemptible", "non-preemptible", "not preemptible", "")
+        found = [prices.Price("s", "2026-01", "X", 1, note, "f").preemptible for note in notes]
+        self.assertEqual(found, [True, True, True, False, False, False])
+
     def test_the_batch_with_the_least_time_for_an_image_counts(self):
         rows = made.row(made.key(network="net", batch=1), 10) + made.row(made.key(network="net", batch=4), 20)
         found = self.ranking(self.listed("s,2026-01,x,1,"), made.document(rows))["net, training pass"]

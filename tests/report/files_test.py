@@ -1,12 +1,14 @@
 """What is read from result files, and what is said of those that cannot be used."""
 
+import contextlib
+import io
 import json
 import os
 import tempfile
 import unittest
 
 import made
-from page import again, measured, result_files, training_command, written
+from page import again, command, measured, result_files, training_command, written
 
 
 class Files(unittest.TestCase):
@@ -78,7 +80,7 @@ class Files(unittest.TestCase):
         )
 
     def test_two_runs_of_one_machine_are_told_apart(self):
-        model, _ = self.read(made.document(made.network()), made.document(made.network()))
+        model, _ = self.read(made.document(made.network()), made.document(made.network(forward=90)))
         self.assertEqual(len({one.who for one in model.timings}), 2)
 
     def test_the_table_beside_the_rows_is_passed_over(self):
@@ -87,6 +89,44 @@ class Files(unittest.TestCase):
         model, problems = result_files.read([rows, table])
         self.assertEqual(problems, [])
         self.assertEqual([source.name for source in model.sources], ["2026.json"])
+
+    def test_a_file_that_is_there_twice_counts_once(self):
+        one = made.document(made.network())
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [made.write(folder, name, one) for name in ("a.json", "copy.json")]
+            model, problems = result_files.read([paths[0], *paths])
+        self.assertEqual(len(model.sources), 1)
+        self.assertEqual([os.path.basename(one.file) for one in problems], ["a.json", "copy.json"])
+        self.assertEqual({one.what for one in problems}, {"the same as a.json, which is in the page"})
+
+    def test_a_result_file_is_not_overwritten_by_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = made.write(folder, "a.json", made.document(made.network()))
+            with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+                command.run([path, "-o", os.path.join(folder, ".", "a.json")])
+            self.assertEqual(ended.exception.code, 2)
+            self.assertIn("one of the result files", said.getvalue())
+            with open(path) as file:
+                self.assertIn("benchmarks", json.load(file))
+
+    def test_a_round_of_two_versions_is_one_sample(self):
+        rows = [
+            row | {"variant": name, "round": place}
+            for place, ms in ((0, 10), (1, 20))
+            for name in ("old", "new")
+            for row in made.row(made.key(), ms, factors=(1, 1.5, 5))
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            model, _ = result_files.read([made.write(folder, "a.json", made.document(rows))])
+        self.assertEqual([[round(1e3 * one, 6) for one in its.seconds] for its in model.timings], [[15, 30]] * 2)
+
+    def test_a_reading_of_a_row_is_the_median_of_its_passes(self):
+        rows = made.row(made.key(), 10)
+        for row, peak in zip(rows, (9, 1, 2, 3, 4, 5)):
+            row["peak_flops_per_second"] = peak
+        with tempfile.TemporaryDirectory() as folder:
+            model, _ = result_files.read([made.write(folder, "a.json", made.document(rows))])
+        self.assertEqual(model.timings[0].counters["peak_flops_per_second"], 3.5)
 
     def test_a_file_that_is_not_there_is_named(self):
         _, problems = result_files.read([os.path.join(self.folder, "none.json")])

@@ -123,7 +123,8 @@ class Page(unittest.TestCase):
 
     def test_many_runs_are_summed_up_by_machine(self):
         one, other = (made.document(made.network(), {"processor": name}) for name in ("Test CPU", "Other CPU"))
-        text = "".join(Reader(self.make(one, one, one, other)).text)
+        two, three = (one | {"context": one["context"] | {"commit": commit}} for commit in "23")
+        text = "".join(Reader(self.make(one, two, three, other)).text)
         self.assertIn("Test CPU, 2 cores: 3 runs; load average 0.1 to 0.1", text)
         self.assertIn("Other CPU, 2 cores: 1 run;", text)
 
@@ -200,8 +201,10 @@ class Page(unittest.TestCase):
             )
         ]
         documents = [
-            made.document([row for batch in (1, 2, 4, 16) for row in made.network(batch=batch)] + layers)
-            for _ in range(20)
+            made.document(
+                [row for batch in (1, 2, 4, 16) for row in made.network(batch=batch)] + layers, {"commit": f"{number}"}
+            )
+            for number in range(20)
         ]
         start = time.process_time()  # which other programs change little
         page = self.make(*documents)

@@ -107,6 +107,12 @@ class Ledgers(unittest.TestCase):
         found = values(roofline.make(model_of(made.document(rows))))
         self.assertEqual([round(one["gflops"], 6) for one in found if one.get("name") == "a"], [100])
 
+    def test_an_interrupted_ledger_says_so(self):
+        from page.sections import kinds
+
+        its = ledger() | {"passes": 2, "passes_asked": 9}
+        self.assertIn("interrupted after 2 of 9 passes", kinds.make(model_of(made.document(ledgers=[its]))).notes[-1])
+
     def test_a_ledger_is_said_in_words(self):
         from page.sections import kinds, roofline
 

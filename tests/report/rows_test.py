@@ -155,6 +155,23 @@ class Threads(unittest.TestCase):
             {("Test CPU, Lamina eigen", 1), ("Test CPU, Lamina eigen", 2)},
         )
 
+    def test_a_line_of_threads_is_of_one_commit(self):
+        from page.sections import threads as section
+
+        old, new, newer = (
+            made.document(
+                [row for ms, count in its for row in made.row(made.key(differs={"threads": count}), ms, factors=[1] * 6)],
+                {"commit": commit},
+            )
+            for commit, its in (("a", ((160, "1"), (100, "2"))), ("b", ((80, "1"), (50, "2"))), ("c", ((10, "2"),)))
+        )
+        its = section.make(model_of(old, new, newer))
+        self.assertEqual(
+            {(one["series"], one["threads"], round(one["rate"])) for one in values(its) if "of_ideal" in one},
+            {(f"Test CPU, Lamina eigen ({commit})", count, rate)
+             for commit, count, rate in (("a", 1, 100), ("a", 2, 160), ("b", 1, 200), ("b", 2, 320))},
+        )
+
     def test_rows_of_threads_are_not_in_the_table_of_networks(self):
         from page.sections import networks
 

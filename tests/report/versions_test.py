@@ -48,8 +48,8 @@ class Turns(unittest.TestCase):
     def test_trainings_of_other_files_are_not_compared(self):
         from page.sections import training
 
-        race = made.document(self.rows(), {"executable": "compare"})
-        self.assertEqual(len(training.make(model_of(race, race)).tables[0].rows), 6)
+        races = [made.document(self.rows(), {"executable": "compare", "date": day}) for day in ("1", "2")]
+        self.assertEqual(len(training.make(model_of(*races)).tables[0].rows), 6)
 
         self.assertEqual(training.make(model_of(made.document(self.rows()))).tables, [])
 
@@ -79,7 +79,48 @@ class Versions(unittest.TestCase):
 
         one, two = (made.document(made.network(), {"threads": count}) for count in "12")
         self.assertTrue(versions.make(model_of(one, two)).empty)
-        self.assertFalse(versions.make(model_of(one, one)).empty)
+        two["context"]["threads"] = "1"
+        self.assertFalse(versions.make(model_of(one, two | {"answers": []})).empty)
+
+    def test_runs_of_two_machines_are_named_with_them(self):
+        from page.sections import versions
+
+        here, there = (made.document(made.network(), {"processor": name}) for name in ("A", "B"))
+        self.assertIn("file1 (0123456) on B against file0 (0123456) on A: 3 rows", versions.make(model_of(here, there)).notes[0])
+
+    def test_what_fails_or_is_missing_is_counted_and_comes_first_without_a_ratio(self):
+        from page.sections import versions
+
+        found = [
+            {"name": "a", "key": made.key(), "ratio": 1, "low": 0.9, "high": 1.1, "verdict": "equal"},
+            {"name": "b", "key": made.key(), "verdict": "fails", "reason": "OutOfMemory: 1 GiB"},
+            {"name": "c", "key": made.key(), "verdict": "missing", "reason": "not in the second"},
+            # As bench/race/versions wrote a row without a time.
+            {"name": "d", "verdict": "fails", "ratio": 1, "low": 1, "high": 1, "seconds": 0, "first_seconds": 1},
+        ]
+        its = versions.make(model_of({"context": made.context(), "comparisons": found}))
+        self.assertEqual([(row[1], row[2], row[3]) for row in texts(its.charts[0].table)],
+                         [("b", "fails", ""), ("c", "missing", ""), ("d", "fails", ""), ("a", "equal", "1.000")])
+        self.assertEqual({one["row"] for one in values(its) if "row" in one}, {"a"})
+        self.assertEqual(its.answers, ["the second against the first: 4 rows, 1 equal, 2 fails, 1 missing."])
+        none = versions.make(model_of({"context": made.context(), "comparisons": found[1:2]}))
+        self.assertEqual((none.charts, texts(none.tables[0])[0][6]), ([], "OutOfMemory: 1 GiB"))
+
+    def test_rows_of_a_file_with_verdicts_are_not_compared_once_more(self):
+        from page.sections import versions
+
+        rows = [row | {"variant": name} for name in ("old", "new") for row in made.network()]
+        judged = {"name": "a", "ratio": 1, "low": 0.9, "high": 1.1, "verdict": "equal", "variant": "new", "against": "old"}
+        its = versions.make(model_of(made.document(rows, comparisons=[judged])))
+        self.assertEqual([row[0] for row in texts(its.charts[0].table)], ["new against old"])
+        self.assertEqual(len(versions.make(model_of(made.document(rows))).charts[0].table.rows), 3)
+
+    def test_folders_of_one_name_are_called_by_more_of_their_paths(self):
+        from page.sections import versions
+
+        one = {"name": "a", "ratio": 1, "low": 0.9, "high": 1.1, "verdict": "equal"}
+        its = versions.make(model_of({"context": made.context(), "files": ["x/runs/", "y/runs"], "comparisons": [one]}))
+        self.assertEqual(texts(its.charts[0].table)[0][0], "y/runs against x/runs")
 
     def test_a_call_of_a_ledger_is_measured_again_by_a_ledger_and_a_row_with_its_flags(self):
         from page.sections import versions

@@ -22,12 +22,14 @@
                                    item.seconds / 3600 * price + (item.joules || 0) / 3.6e6 * (Number(kwh.value) || 0);
     };
 
-    /// The price by the hour at which a machine costs what the cheapest other one does.
+    /// The price by the hour at which a machine costs what the cheapest other one does; none, where its electricity
+    /// alone costs more.
     const breakEven = (item, all) => {
       const others =
           all.filter((other) => other.machine !== item.machine).map(dollars).filter((cost) => cost !== undefined);
       if (!others.length) return undefined;
-      return (Math.min(...others) - (item.joules || 0) / 3.6e6 * (Number(kwh.value) || 0)) / (item.seconds / 3600);
+      const left = Math.min(...others) - (item.joules || 0) / 3.6e6 * (Number(kwh.value) || 0);
+      return left > 0 ? left / (item.seconds / 3600) : undefined;
     };
 
     const number = (value) =>

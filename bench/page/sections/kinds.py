@@ -47,6 +47,11 @@ def make(model):
             section.folded.append(table(one, calls, f"All calls of {one.title}"))
     section.folded_title = "All calls"
     section.notes = [adds_up(one) for one in ledgers if one["forward_seconds"]]
+    section.notes += [
+        f"{one.title}: interrupted after {one['passes']:.0f} of {one['passes_asked']:.0f} passes."
+        for one in ledgers
+        if (one["passes"] or 0) < (one["passes_asked"] or 0)
+    ]
     section.answers = [most(one) for one in ledgers]
     return section
 

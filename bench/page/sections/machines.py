@@ -138,8 +138,13 @@ def grade(timings):
 def notes(model):
     few = sum(1 for one in model.timings if 0 < len(one.seconds) < 6)
     found = [
-        "Times are medians. The interval below each holds the true median with 95 % or more, whatever the noise."
+        "Times are medians. The interval below each holds the median of such passes with 95 % or more, whatever the "
+        "distribution of their noise, if they are independent. It is of one process: another one may differ by more, "
+        "which lamina_bench compare takes into account."
     ]
+    interrupted = [title(origin) for origin in model.origins if origin.context.get("interrupted") == "True"]
+    if interrupted:
+        found.append(f"Interrupted, so with fewer rows or passes than were asked for: {', '.join(interrupted)}.")
     if few:
         found.append(
             f"{few} of the rows {'has' if few == 1 else 'have'} fewer than six samples: the least and the greatest are "

@@ -149,7 +149,7 @@ def answers(mine, machines):
     beside = [one for one in machines if is_peer(one, mine) and ratios[one["id"]]]
     if beside:
         peers = ", ".join(f"{one['program']} ×{span(ratios[one['id']])}" for one in beside)
-        said.append(f"{mine['label']}, speed-up of total, mean of the networks and range: against {peers}.")
+        said.append(f"{mine['label']}, speed-up of total, geometric mean of the networks and range: against {peers}.")
     whole = [one for one in machines if not one["measured"] and len(ratios[one["id"]]) == len(times)]
     if whole:
         near = min(whole, key=lambda one: abs(math.log(geometric_mean(ratios[one["id"]]))))
@@ -165,7 +165,7 @@ def is_peer(one, mine):
 
 
 def span(ratios):
-    """Their mean, and where they are several from the least to the most."""
+    """Their geometric mean, and where they are several from the least to the most."""
     middle = digits(geometric_mean(ratios))
     return middle if len(ratios) == 1 else f"{middle} ({digits(min(ratios))} to {digits(max(ratios))})"
 

@@ -20,12 +20,21 @@ HEAD = Head(
 
 
 def make(model):
+    rows = [
+        one
+        for one in model.of("net")
+        if one.key["part"] in ("total", "inference") and threads_of(one) and one.seconds
+    ]
+    commits = {}
+    for one in rows:
+        commits.setdefault(machine(one), set()).add(one.origin.commit)
     series = {}
-    for one in model.of("net"):
-        threads = threads_of(one)
-        if one.key["part"] in ("total", "inference") and threads and one.seconds:
-            what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
-            series.setdefault((what, machine(one)), {})[threads] = one
+    for one in rows:
+        what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
+        who = machine(one)
+        if len(commits[who]) > 1:  # a line is of one program
+            who += f" ({one.origin.commit or 'no commit'})"
+        series.setdefault((what, who), {})[threads_of(one)] = one
     swept = {key: its for key, its in series.items() if len(its) > 1}
     section = HEAD.section(swept)
     if not swept:

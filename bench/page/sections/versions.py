@@ -1,6 +1,8 @@
 """Two versions, builds or machines: the ratio of each row, sorted, with its interval. The verdicts are those of
 `lamina_bench compare` and of bench/race/versions, as their files have them; nothing is judged here."""
 
+import math
+
 import altair
 
 from page import again, charts
@@ -9,7 +11,7 @@ from page.parts import Cell, Chart, Head, Row, Table
 from page.text import milliseconds
 
 UNJUDGED = "not judged"
-MARKS = {"slower": "slower", "faster": "faster"}
+MARKS = {"slower": "slower", "faster": "faster", "fails": "failed", "missing": "failed"}
 COLORS = {
     "faster": "var(--good)",
     "slower": "var(--bad)",
@@ -30,13 +32,17 @@ HEAD = Head(
 
 
 def make(model):
-    found = [one for one in [*model.comparisons, *across(model)] if one.ratio]
+    found = [*model.comparisons, *across(model)]
     section = HEAD.section(found)
     if not found:
         return section
-    section.charts = [
-        Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(found), table(found))
-    ]
+    timed = [one for one in found if one.ratio]
+    if timed:
+        section.charts = [
+            Chart("versions", "Ratio of each row", "Sorted; bars are the intervals.", drawn(timed), table(found))
+        ]
+    else:
+        section.tables = [table(found)]
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
     section.answers = [
         verdicts(pair, its) for pair, its in by_pair(found).items() if its[0].verdict != UNJUDGED
@@ -76,7 +82,7 @@ def verdicts(pair, its):
     """The counts, with the greatest changes that were found."""
     text = counted(pair, its).removesuffix(".")
     for verdict, end, greatest in (("slower", max, "slowdown"), ("faster", min, "gain")):
-        changed = [one for one in its if one.verdict == verdict]
+        changed = [one for one in its if one.verdict == verdict and one.ratio]
         if changed:
             one = end(changed, key=lambda one: one.ratio)
             text += f"; the greatest {greatest}: {one.name}, {one.ratio:.3f} times"
@@ -84,10 +90,10 @@ def verdicts(pair, its):
 
 
 def across(model):
-    """Rows of every run against the run before it that has most of them."""
-    runs = {}
+    """Rows of every run against the run before it that has most of them; of no file that has verdicts of its own."""
+    runs, judged = {}, {id(one.origin.source) for one in model.comparisons}
     for one in model.timings:
-        if one.key["what"] in ("net", "layer") and one.seconds:
+        if one.key["what"] in ("net", "layer") and one.seconds and id(one.origin.source) not in judged:
             runs.setdefault((one.origin.source.number, one.origin.variant), {})[one.name] = one
     runs, found = list(runs.values()), []
     for place, its in enumerate(runs):
@@ -111,14 +117,17 @@ def pair(first, other, shared):
     found = []
     for name in shared:
         before, after = (its[name].interval.middle for its in (first, other))
+        labels = [label(its[name].origin) for its in (first, other)]
+        machines = [its[name].origin.machine(its[name].key["backend"]) for its in (first, other)]
+        if machines[0] != machines[1]:
+            labels = [f"{text} on {machine}" for text, machine in zip(labels, machines)]
         found.append(
             Comparison(
                 other[name].origin,
                 name,
                 first[name].key,
                 UNJUDGED,
-                label(first[name].origin),
-                label(other[name].origin),
+                *labels,
                 after / before,
                 first_seconds=before,
                 seconds=after,
@@ -195,7 +204,7 @@ def drawn(found):
 def table(found):
     rows = []
     for pair_name, its in by_pair(found).items():
-        for one in sorted(its, key=lambda one: -one.ratio):
+        for one in sorted(its, key=lambda one: -(one.ratio or math.inf)):  # first what has no time, with the reason
             ends = f"{one.low:.3f} – {one.high:.3f}" if one.low and one.high else ""
             rows.append(
                 Row(
@@ -203,7 +212,7 @@ def table(found):
                         pair_name,
                         one.name,
                         Cell(one.verdict, mark=MARKS.get(one.verdict, "tie")),
-                        Cell(f"{one.ratio:.3f}", one.ratio, ends),
+                        Cell(f"{one.ratio:.3f}", one.ratio, ends) if one.ratio else "",
                         Cell(milliseconds(one.first_seconds), one.first_seconds) if one.first_seconds else "",
                         Cell(milliseconds(one.seconds), one.seconds) if one.seconds else "",
                         one.why,
