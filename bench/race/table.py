@@ -74,7 +74,8 @@ def show_versions(first, other, found):
     head = ("row", "first ms", "ms", "ratio", "95 % interval", "verdict", "regression", "evidence")
     lines = [head]
     for one in found:
-        if one.is_layer and one.verdict in ("equal", "fails in both") and not one.regression:
+        if one.is_layer and not one.regression and (one.verdict in ("equal", "fails in both") or
+                                                 one.verdict == "undecided" and one.seconds > 0):
             continue
         timed = (f"{1e3 * one.first_seconds:.3f}", f"{1e3 * one.seconds:.3f}", f"{one.ratio:.3f}",
                  f"{one.low:.3f} to {one.high:.3f}") if one.seconds > 0 else ("",) * 4

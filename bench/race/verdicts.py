@@ -7,6 +7,7 @@ import statistics
 import intervals
 
 LEAST = 0.02  # a ratio counts as a difference only beyond this, however narrow its interval
+EQUAL = 0.05  # rows are equal only where the whole interval is within this of 1, however near the ratio is
 MORE_MEMORY = 1.01
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 BACKWARD = ("backward_params", "backward_data")  # of layers
@@ -105,7 +106,12 @@ def judge(name, first, other):
         found.low, found.ratio, found.high = intervals.of_ratio(*zip(*pairs))
     if len(pairs) >= intervals.FEWEST:
         found.verdict = ("slower" if found.low > 1 and found.ratio > 1 + LEAST
-                         else "faster" if found.high < 1 and found.ratio < 1 / (1 + LEAST) else "equal")
+                         else "faster" if found.high < 1 and found.ratio < 1 / (1 + LEAST)
+                         else "equal" if found.low > 1 / (1 + EQUAL) and found.high < 1 + EQUAL else "undecided")
+        if found.verdict == "undecided":
+            found.evidence = "the rounds differ too much: more of them, or a quieter machine"
+    elif pairs:
+        found.evidence = f"{len(pairs)} rounds have both; {intervals.FEWEST - len(pairs)} more needed"
     return found
 
 
@@ -172,6 +178,12 @@ def explain(row, every):
         row.regression = ", ".join(filter(None, (row.regression, "memory")))
         row.evidence = "; ".join(filter(None, (row.evidence,
                                                f"{row.first_memory_MiB:.1f} -> {row.memory_MiB:.1f} MiB")))
+
+
+def fields_of(row):
+    """What the file has of a Difference: no ratio, where a side has no time."""
+    fields = dataclasses.asdict(row)
+    return fields if row.seconds > 0 else {name: fields[name] for name in fields if name not in ("ratio", "low", "high")}
 
 
 def compare(first, other):

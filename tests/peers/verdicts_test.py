@@ -68,7 +68,11 @@ class Times(unittest.TestCase):
         self.assertLessEqual(slower.ratio, slower.high)
         noisy = around(1.1)
         noisy[2].seconds = 0.8
-        self.assertEqual(one(around(1), noisy).verdict, "equal")
+        undecided = one(around(1), noisy)  # from 0.8 to 1.1 nothing can be said, and least of all that they are equal
+        self.assertEqual((undecided.verdict, "more of them" in undecided.evidence), ("undecided", True))
+        wide = around(1)
+        wide[2].seconds = 1.06
+        self.assertEqual(one(around(1), wide).verdict, "undecided")
         self.assertEqual(one(around(1), around(0.95)).regression, "")
 
     def test_a_round_lost_or_failed_leaves_too_few_and_decides_nothing(self):
@@ -78,6 +82,7 @@ class Times(unittest.TestCase):
             found = one(around(1), few)
             self.assertEqual(found.verdict, "undecided")
             self.assertAlmostEqual(found.ratio, 2)
+            self.assertIn("1 more needed", found.evidence)
             more = [*around(1), Observation(1, 10)], [*few, Observation(2, 10)]
             self.assertEqual(one(*more).verdict, "slower")
 
@@ -91,6 +96,8 @@ class Times(unittest.TestCase):
         self.assertEqual((fails.verdict, fails.regression, fails.evidence), ("fails", "", "Unsupported: no such thing"))
         self.assertEqual(one(around(1), failing("3 GiB wanted", "out_of_memory")).regression, "memory")
         self.assertEqual(one(failing("a"), around(1)).verdict, "no longer fails")
+        self.assertFalse({"ratio", "low", "high"} & verdicts.fields_of(fails).keys())
+        self.assertEqual(verdicts.fields_of(one(around(1), around(2)))["ratio"], 2)
         self.assertEqual(one(failing("a"), failing("b")).verdict, "fails in both")
 
     def disturbed(self, chance, seconds, of_passes):
