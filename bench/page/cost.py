@@ -202,4 +202,10 @@ def text(found):
             ),
             "",
         ]
-    return "\n".join(lines) if lines else "No times of networks or trainings in these files.\n"
+    if not lines:
+        return "No times of networks or trainings in these files.\n"
+    if not any(item.ours and price for its in found.values() for item, price, *_ in its):
+        lines.append(
+            "None of the prices is for a machine of these files; --prices FILE has others (docs/report.md, Cost).\n"
+        )
+    return "\n".join(lines)

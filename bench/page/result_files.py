@@ -1,5 +1,6 @@
 """Reading result files. A file that cannot be used is named with the reason, and the others are read."""
 
+import collections
 import dataclasses
 import hashlib
 import json
@@ -98,6 +99,12 @@ def context_of(root):
     return {name: str(value) for name, value in facts.items() if not isinstance(value, (list, dict))}
 
 
+def name_of(path, names):
+    """Of a name that several files have, the folder goes before it: "before-1.json"."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return name if names[name] < 2 else f"{os.path.basename(folder)}-{name}"
+
+
 def distinct(name, taken):
     stem, suffix = os.path.splitext(name)
     count = 2
@@ -109,6 +116,7 @@ def distinct(name, taken):
 def read(paths):
     """(everything measured in the files that can be used, the problems of the others)."""
     found, problems = measured.Measured(), []
+    names = collections.Counter(map(os.path.basename, {os.path.abspath(path) for path in paths}))
     for path in paths:
         if path.endswith(TABLE):
             continue
@@ -123,7 +131,7 @@ def read(paths):
             root = parse(content)
             source = Source(
                 len(found.sources),
-                distinct(os.path.basename(path), {s.name for s in found.sources}),
+                distinct(name_of(path, names), {s.name for s in found.sources}),
                 content,
                 context_of(root),
                 {name: len(root.objects(name)) for name in LISTS if root.has(name)},

@@ -63,6 +63,12 @@ class Cost(unittest.TestCase):
         self.assertLess(second.index("Quick Two"), second.index("Slow One"))
         self.assertEqual(model.prices, prices.read(paths))
 
+    def test_where_no_price_fits_the_terminal_says_so(self):
+        found = cost.text(self.ranking(self.listed("s,2026-01,Another,1,"), *self.two_machines()))
+        self.assertIn("None of the prices is for a machine of these files", found)
+        found = cost.text(self.ranking(self.listed("s,2026-01,Slow One,1,"), *self.two_machines()))
+        self.assertNotIn("None of the prices", found)
+
     def test_a_machine_breaks_even_where_it_costs_what_the_cheapest_other_does(self):
         found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
             "net, training pass"

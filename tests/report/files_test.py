@@ -83,6 +83,16 @@ class Files(unittest.TestCase):
         model, _ = self.read(made.document(made.network()), made.document(made.network(forward=90)))
         self.assertEqual(len({one.who for one in model.timings}), 2)
 
+    def test_files_of_one_name_are_called_by_their_folders_too(self):
+        paths = []
+        for folder, ms in (("before", 1), ("after", 2)):
+            path = os.path.join(self.folder, folder)
+            os.mkdir(path)
+            paths.append(made.write(path, "1.json", made.document(made.network(forward=ms))))
+        names = [source.name for source in result_files.read(paths)[0].sources]
+        self.assertEqual(names, ["before-1.json", "after-1.json"])
+        self.assertEqual(result_files.read(paths[:1])[0].sources[0].name, "1.json")
+
     def test_the_table_beside_the_rows_is_passed_over(self):
         rows = made.write(self.folder, "2026.json", made.document(made.network()))
         table = made.write(self.folder, "2026.table.json", [{"network": "resnet50", "total_ms": 3}])
