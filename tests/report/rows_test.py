@@ -75,12 +75,14 @@ class Batches(unittest.TestCase):
             answers += [
                 common | {"what": "batch_flat", "text": "x"} | ({"value": value} if value else {}),
                 common | {"what": "odd_batches", "text": "Odd batches pay here: beside 16 ..."},
+                common | {"what": "largest_batch", "text": "... Not sure: of 3 passes ...", "value": 9},
             ]
         its = batches.make(model_of(made.document(rows, answers=answers)))
         self.assertEqual(
             its.answers,
             [
                 "A larger batch gains less than 5 % per image from batch: 8 (vgg16); none of those tried (alexnet).",
+                "Largest batch within the sweep's limit of memory: 9, not sure (vgg16, alexnet).",
                 "Odd batches beside 16: faster (vgg16, alexnet).",
             ],
         )

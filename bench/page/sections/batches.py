@@ -68,9 +68,12 @@ def study(answers):
 
 SHORT = {
     "batch_flat": "A larger batch gains less than 5 % per image from batch",
-    "largest_batch": "Largest batch that fits in memory",
+    "largest_batch": "Largest batch within the sweep's limit of memory",
     "odd_batches": "Odd batches beside 16",
 }
+
+
+DOUBT = "Not sure: "  # begins what a sweep says of points that other programs disturbed, or of few passes
 
 
 def short_study(answers):
@@ -83,7 +86,8 @@ def short_study(answers):
         alike = {}  # networks by their answer
         for (network, part, who), one in its:
             words = [network, part if len(parts) > 1 else "", f"({who})" if of[network, part] > 1 else ""]
-            alike.setdefault(in_few_words(what, one), []).append(" ".join(filter(None, words)))
+            said = in_few_words(what, one) + (", not sure" if DOUBT in one["text"] else "")
+            alike.setdefault(said, []).append(" ".join(filter(None, words)))
         texts = [f"{answer} ({', '.join(nets)})" for answer, nets in alike.items()]
         if texts:
             found.append(f"{head}: {'; '.join(texts)}.")
