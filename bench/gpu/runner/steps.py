@@ -23,7 +23,7 @@ SUITES = (  # (name, pattern of files of tests, rank, seconds): what every backe
     ("plans", "[#plan_test],[#choices_test],[#pack_test]", 1, 15),
     ("small networks", "[#tiny_nets_test],[#random_graph_test]", 1, 20),
     ("measured choices", "[#measured_test]", 1, 10),
-    ("training", "[#lazy_test],[#optimiser_test],[#share_test],[#trainer_test]", 2, 20),
+    ("training", "[#checkpoint_test],[#lazy_test],[#optimiser_test],[#share_test],[#trainer_test]", 2, 20),
 )
 # Of the kernels as the host runs them, of the processor, or steps of their own.
 NOT_THE_REST = ("bias", "conv_1x1", "conv_fold", "conv_winograd", "im2col", "lstm_rows", "networks", "orders",

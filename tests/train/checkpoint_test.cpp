@@ -1,0 +1,190 @@
+// Checkpoints: runs that stop and go on; files that are of another run, damaged, or cannot be written.
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "lamina/error.h"
+#include "lamina/weights.h"
+#include "tests/io/files.h"
+#include "tests/support/backend.h"
+#include "tests/support/catch.h"
+#include "tests/train/backends.h"
+#include "tests/train/networks.h"
+#include "tests/train/runs.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
+  for (const std::string& name : training_backends())
+    for (const bool with_batch_norm : {false, true}) {
+      const auto backend = make_or_skip(name);
+      const auto source = digits(40, 1), unseen = digits(10, 2);
+      const Folder folder;
+      TrainerOptions options{.optimiser = Adam{}, .accumulate = 2, .seed = 9, .validation = unseen.get()};
+      Trainer straight(small_network(8, with_batch_norm), *backend, *source, options);
+      straight.train(3);
+
+      options.checkpoint = folder.path() / "run.safetensors";
+      options.checkpoint_updates = 2;
+      int resumed = 0;
+      for (int stop : {0, 1, 3, 4, 5, 2, 4, 1, 1000}) {
+        options.after_batch = [&](const Progress&) {
+          if (stop-- == 0) throw Interrupted("stopped");
+        };
+        Trainer trainer(small_network(8, with_batch_norm), *backend, *source, options);
+        resumed += trainer.resumed() ? 1 : 0;
+        try {
+          trainer.train(3);
+        } catch (const Interrupted&) {
+          continue;
+        }
+        INFO(name);
+        CHECK(resumed > 3);
+        CHECK(everything(trainer.plan()) == everything(straight.plan()));
+        REQUIRE(trainer.epochs().size() == 3);
+        for (std::size_t e = 0; e < 3; ++e) CHECK(same(trainer.epochs()[e], straight.epochs()[e]));
+      }
+      // A run that is complete goes on with nothing to do.
+      options.after_batch = nullptr;
+      Trainer complete(small_network(8, with_batch_norm), *backend, *source, options);
+      CHECK(complete.train(3).size() == 3);
+      CHECK(everything(complete.plan()) == everything(straight.plan()));
+    }
+}
+
+TEST_CASE("a run that stops goes on at the rate of its update, under every schedule") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(40, 1);
+  const std::pair<const char*, Schedule> schedules[] = {{"constant", constant_rate(1e-2)},
+                                                        {"inverse time", inverse_time(1e-2, 0.1)},
+                                                        {"steps", step_decay(1e-2, 0.5, 3)},
+                                                        {"cosine", cosine(1e-2, 1e-4, 9)},
+                                                        {"warm-up", warm_up(4, cosine(1e-2, 1e-4, 9))}};
+  std::vector<std::vector<Values>> ends;
+  for (const auto& [name, schedule] : schedules) {
+    INFO(name);
+    const Folder folder;
+    TrainerOptions options{.optimiser = Sgd{.momentum = 0.9}, .learning_rate = schedule, .seed = 4};
+    Trainer straight(small_network(8), *backend, *source, options);
+    straight.train(2);
+    options.checkpoint = folder / "run.safetensors";
+    options.checkpoint_updates = 1;
+    bool done = false;
+    for (int trainers = 0; !done; ++trainers) {
+      int left = 3;  // updates, before the next one is the last of this trainer
+      options.after_batch = [&](const Progress&) {
+        if (left-- == 0) throw Interrupted("stopped");
+      };
+      Trainer trainer(small_network(8), *backend, *source, options);
+      CHECK(trainer.resumed() == (trainers > 0));
+      try {
+        trainer.train(2);
+        done = true;
+        CHECK(trainers >= 2);
+        CHECK(everything(trainer.plan()) == everything(straight.plan()));
+      } catch (const Interrupted&) {
+      }
+    }
+    ends.push_back(everything(straight.plan()));
+    TrainerOptions other = options;
+    other.learning_rate = step_decay(1e-2, 0.5, 4);
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, other), UsageError);
+  }
+  for (std::size_t i = 1; i < ends.size(); ++i) CHECK(ends[i] != ends[i - 1]);
+}
+
+TEST_CASE("a trainer goes on after an exception of a callback") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(40, 1), unseen = digits(10, 2);
+  TrainerOptions options{.validation = unseen.get()};
+  Trainer straight(small_network(8), *backend, *source, options);
+  straight.train(2);
+  int left = 3;
+  options.after_batch = [&](const Progress&) {
+    if (left-- == 0) throw Interrupted("stopped");
+  };
+  Trainer trainer(small_network(8), *backend, *source, options);
+  CHECK_THROWS_AS(trainer.train(2), Interrupted);
+  trainer.train(2);
+  CHECK(everything(trainer.plan()) == everything(straight.plan()));
+  CHECK(same(trainer.epochs()[0], straight.epochs()[0]));
+}
+
+TEST_CASE("after a checkpoint that ended an epoch there are no scores of batches until one is done") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+  Trainer first(small_network(8), *backend, *source, options);
+  CHECK(first.batch_scores().empty());
+  first.train(1);
+  CHECK(first.batch_scores().size() == 2);
+  Trainer second(small_network(8), *backend, *source, options);
+  CHECK(second.resumed());
+  CHECK(second.batch_scores().empty());
+  second.train(2);
+  REQUIRE(second.batch_scores().size() == 2);
+  for (const Score& score : second.batch_scores()) CHECK(score.loss > 0);
+}
+
+TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and changes nothing") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  TrainerOptions options{.checkpoint = folder.path() / "run.safetensors"};
+  Trainer(small_network(8), *backend, *source, options).train(1);
+  TrainerOptions other = options;
+  other.optimiser = RmsProp{};
+  CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, other), UsageError);
+  other = options;
+  other.seed = 1;
+  CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, other), UsageError);
+  CHECK_THROWS_AS(Trainer(small_network(4), *backend, *source, options), UsageError);
+
+  const TensorFile whole = read_safetensors(options.checkpoint);
+  for (const auto& [name, tensor] : whole) {
+    TensorFile lacking = whole;
+    lacking.erase(name);
+    write_safetensors(options.checkpoint, lacking);
+    INFO("without " << name);
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
+  }
+  for (const char* name : {"trainer/counters", "trainer/steps/drop.step", "trainer/optimiser/fc.weight.mean"}) {
+    TensorFile shorter = whole;
+    shorter[name] = {DType::f64, {1}, {0.5}};
+    write_safetensors(options.checkpoint, shorter);
+    INFO("wrong " << name);
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
+  }
+  std::ofstream(options.checkpoint) << "no tensors";
+  CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
+}
+
+TEST_CASE("a checkpoint of as many samples of other data is of another run") {
+  const auto backend = make_backend("eigen");
+  const Folder folder;
+  const TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+  const auto source = [](std::uint64_t seed, const ImageOptions& how = {}) {
+    return image_source(Glyphs(Glyphs::mnist()).draw(16, seed), how);
+  };
+  const auto first = source(1);
+  Trainer(small_network(8), *backend, *first, options).train(1);
+  CHECK(Trainer(small_network(8), *backend, *source(1), options).resumed());
+  for (const auto& other : {source(2), source(1, {.scale = 1}), source(1, {.flip = true})})
+    CHECK_THROWS_AS(Trainer(small_network(8), *backend, *other, options), UsageError);
+  const auto one = digits(1, 1);
+  const TrainerOptions of_one{.checkpoint = folder / "one.safetensors"};
+  Trainer(small_network(1), *backend, *one, of_one).train(1);
+  CHECK(Trainer(small_network(1), *backend, *one, of_one).resumed());
+}
+
+TEST_CASE("a checkpoint in a folder that is not there is an error before the first epoch") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, {.checkpoint = folder / "none/run.safetensors"}),
+                  FileError);
+}
