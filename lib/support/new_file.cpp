@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 #include "lamina/error.h"
@@ -27,6 +29,15 @@ bool is_ours(int descriptor) {
   (void)::flock(descriptor, LOCK_EX);
   struct stat now {};
   return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
+}
+
+/// Whether a name may end so after `neighbours`: a process, a minus, a count. A user's "file.new-plan" may not.
+bool is_numbered(std::string_view end) {
+  const auto minus = end.find('-');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return minus != end.npos && is_number(end.substr(0, minus)) && is_number(end.substr(minus + 1));
 }
 
 }  // namespace
@@ -96,7 +107,8 @@ void NewFile::remove_left_behind() const {
   const std::string prefix = target_.filename().string() + neighbours;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !is_numbered(std::string_view(name).substr(prefix.size()))) continue;
     const int left = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (left < 0) continue;
     if (::flock(left, LOCK_EX | LOCK_NB) == 0) ::unlink(entry.path().c_str());
@@ -107,7 +119,11 @@ void NewFile::remove_left_behind() const {
 fs::path NewFile::folder() const { return target_.has_parent_path() ? target_.parent_path() : fs::path("."); }
 
 void NewFile::fail(const char* what, int error) const {
-  const char* const advice = error == ENOSPC ? "make room on the disk" : "give another file, or the right to write";
+  std::string advice = "give another file, or the right to write";
+  if (error == ENOSPC) advice = "make room on the disk";
+  std::error_code ignored;
+  if (error == ENOENT && !fs::is_directory(folder(), ignored))
+    advice = "make the folder " + folder().string() + " first, or give another file";
   throw FileError(name_ + ": " + what + ": " + std::generic_category().message(error) + "; " + advice);
 }
 

@@ -252,12 +252,28 @@ TEST_CASE("what a killed writer left is removed by the next one, and what a livi
   CHECK(contents(folder / "file") == "one");
 }
 
+TEST_CASE("a writer removes what writers left, and no other file whose name begins so") {
+  const Folder folder;
+  const char* others[] = {"file.new-plan", "file.new-",      "file.new-12",     "file.new-12-",
+                          "file.new--3",   "file.new-1-2-3", "file.new-1-2.bak"};
+  for (const char* name : others) write(folder / name, "kept");
+  write(folder / "file.new-12-0", "left");
+  write_safetensors(folder / "file", {});
+  for (const char* name : others) {
+    CAPTURE(name);
+    CHECK(fs::exists(folder / name));
+  }
+  CHECK_FALSE(fs::exists(folder / "file.new-12-0"));
+}
+
 TEST_CASE("what cannot be replaced is named") {
   const Folder folder;
   fs::create_directory(folder / "directory");
   CHECK_THROWS_WITH(write_safetensors(folder / "directory", {}), ContainsSubstring("directory: not a regular file"));
   CHECK_THROWS_AS(write_safetensors(folder / "no such folder" / "file", {}), FileError);
-  CHECK_THROWS_WITH(write_safetensors(folder / "no such folder" / "file", {}), ContainsSubstring("cannot be written"));
+  CHECK_THROWS_WITH(write_safetensors(folder / "no such folder" / "file", {}),
+                    ContainsSubstring("cannot be written") &&
+                        ContainsSubstring("make the folder " + folder.file("no such folder") + " first"));
   CHECK_THROWS_AS(write_safetensors("/dev/null", {}), FileError);
   CHECK_THROWS_AS(write_safetensors("", {}), FileError);
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
