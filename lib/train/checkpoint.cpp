@@ -15,6 +15,7 @@
 #include <span>
 #include <utility>
 
+#include "description.h"
 #include "lamina/error.h"
 #include "lamina/weights.h"
 
@@ -109,8 +110,8 @@ RunState load_checkpoint(const std::filesystem::path& path, Plan& plan, const st
   for (const double byte : entries.take(prefix + "description", 1, false))
     run.description += byte >= 0 && byte < 128 ? static_cast<char>(byte) : '?';
   if (run.description != description)
-    throw UsageError(path.string() + " is the checkpoint of another run; give another file, or remove it.\nIt has: " +
-                     run.description + "\nThis run: " + description);
+    throw UsageError(path.string() + " is the checkpoint of another run: " + difference(run.description, description) +
+                     "; give another file, or remove it");
   const auto counters = entries.take_whole(prefix + "counters", 3);
   run.epoch = counters[0];
   run.batch = static_cast<std::int64_t>(counters[1]);

@@ -33,6 +33,7 @@ Schedule cosine(double rate, double last, std::uint64_t over) {
 }
 
 Schedule warm_up(std::uint64_t over, Schedule then) {
+  if (!then) throw UsageError("warm_up: then is empty; give a schedule, as constant_rate(0.001)");
   return [over, then = std::move(then)](std::uint64_t updates) {
     const double rate = then(updates);
     return updates >= over ? rate : rate * static_cast<double>(updates + 1) / static_cast<double>(over + 1);

@@ -3,19 +3,18 @@
 #include "lamina/train.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "checkpoint.h"
+#include "description.h"
 #include "feed.h"
 #include "initial.h"
 #include "lamina/error.h"
-#include "lamina/random.h"
 
 namespace lamina {
 namespace {
@@ -88,47 +87,11 @@ void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
                        " takes statistics of whole batches; set drop_last, or another batch size");
 }
 
-/// A number that differs between two schedules, unless they agree at 0 and at every power of two.
-std::uint64_t fingerprint(const Schedule& rate) {
-  constexpr std::uint64_t last = std::uint64_t{1} << 40;
-  std::string bits;
-  for (std::uint64_t updates = 0; updates <= last; updates = std::max<std::uint64_t>(2 * updates, 1))
-    bits += std::to_string(std::bit_cast<std::uint64_t>(rate(updates))) + ' ';
-  return hash(bits);
-}
-
-/// A number that differs between two sources, unless they agree in up to eight samples from the first to the last.
-std::uint64_t fingerprint(const Source& source, std::uint64_t seed) {
-  constexpr std::int64_t most = 8;
-  std::vector<float> values(static_cast<std::size_t>(source.shape().count()) + 1);  // of x, then the label
-  std::string bytes;
-  const std::int64_t count = std::min(source.count(), most);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t sample = count == 1 ? 0 : i * (source.count() - 1) / (count - 1);
-    source.write(sample, {.seed = seed, .epoch = 0}, std::span(values).first(values.size() - 1), values.back());
-    for (const float value : values) bytes += std::to_string(std::bit_cast<std::uint32_t>(value)) + ' ';
-    bytes = std::to_string(hash(bytes)) + ' ';
-  }
-  return hash(bytes);
-}
-
-/// What must be the same in a run that goes on from a checkpoint. Calls the schedule up to 2^40.
-std::string describe(const Plan& plan, const TrainerOptions& options, const Loader& loader, const Source& source,
-                     int batch) {
-  std::string nodes;
-  for (const Node& node : plan.graph().nodes()) {
-    nodes += node.name + ' ' + to_string(node.op) + ' ' + to_string(node.shape);
-    for (const int input : node.inputs) nodes += ' ' + std::to_string(input);
-    nodes += '\n';
-  }
-  std::ostringstream text;
-  text << "graph " << hash(nodes) << " of " << plan.graph().parameter_count() << " parameters in "
-       << to_string(plan.options().dtype) << ", " << to_string(options.optimiser) << " by learning rates "
-       << fingerprint(options.learning_rate) << ", norm up to " << options.clip_norm << ", batch " << batch << " x "
-       << options.accumulate << " of " << loader.samples() << " samples of data " << fingerprint(source, options.seed)
-       << ", " << (options.shuffle ? "shuffled" : "in order") << ", seed " << options.seed;
-  if (options.plan.table_updates == TableUpdates::lazy) text << ", lazy updates of tables";
-  return text.str();
+/// What a trainer has; throws UsageError where it was moved from.
+template <class Body>
+Body& live(const std::unique_ptr<Body>& body) {
+  if (body == nullptr) throw UsageError("this trainer was moved from; use the one it was moved to");
+  return *body;
 }
 
 }  // namespace
@@ -175,7 +138,7 @@ struct Trainer::Body {
     fill_parameters(plan, options);
     if (!options.checkpoint.empty()) {
       check_folder(options.checkpoint);
-      description = describe(plan, options, loader, source, feed.batch());
+      description = describe_run(plan, options, source, loader.samples(), feed.batch());
       if (std::filesystem::exists(options.checkpoint)) resume();
     }
     if (options.validation == nullptr) return;
@@ -198,6 +161,19 @@ struct Trainer::Body {
     run.description = description;
     run.scores = scores.read(backend.device(), run.batch);
     save_checkpoint(options.checkpoint, plan, run);
+  }
+
+  /// What was done is reported even where the checkpoint cannot be written.
+  template <class What>
+  void save_and_report(bool saves, const std::function<void(const What&)>& report, const What& what) {
+    std::exception_ptr unsaved;
+    try {
+      if (saves) save();
+    } catch (const FileError&) {
+      unsaved = std::current_exception();
+    }
+    if (report) report(what);
+    if (unsaved) std::rethrow_exception(unsaved);
   }
 
   /// Sets the gradient of the mean loss. A batch that is not full counts by its samples when batches are added up.
@@ -240,14 +216,14 @@ struct Trainer::Body {
     while (const Batch* batch = loader.next()) {
       step(*batch);
       run.seconds += since(std::exchange(start, Clock::now()));
-      if (wants_checkpoint()) save();
-      if (options.after_batch)
-        options.after_batch({run.epoch, run.batch, loader.batches(), batch->shape.n, plan.updates()});
+      save_and_report(wants_checkpoint(), options.after_batch,
+                      Progress{run.epoch, run.batch, loader.batches(), batch->shape.n, plan.updates()});
     }
   }
 
   Score evaluate(Evaluation& with, Validation& on) {
     with.plan.parameters_changed();
+    on.scores.clear(backend.device());  // a copy onto a NaN would be one
     on.loader.start(0);
     while (const Batch* batch = on.loader.next()) {
       with.feed.give(*batch);
@@ -278,8 +254,7 @@ struct Trainer::Body {
     run.batch = 0;
     run.seconds = 0;
     scores_of_epoch = true;
-    save();
-    if (options.after_epoch) options.after_epoch(result);
+    save_and_report(true, options.after_epoch, result);
   }
 
   std::unique_ptr<Validation> validation;  // last: its threads read the source
@@ -292,24 +267,25 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 const std::vector<EpochResult>& Trainer::train(int epochs) {
-  while (body_->run.epoch < static_cast<std::uint64_t>(std::max(epochs, 0))) body_->epoch();
-  return body_->run.complete;
+  Body& body = live(body_);
+  while (body.run.epoch < static_cast<std::uint64_t>(std::max(epochs, 0))) body.epoch();
+  return body.run.complete;
 }
 
-const std::vector<EpochResult>& Trainer::epochs() const { return body_->run.complete; }
-bool Trainer::resumed() const { return body_->resumed; }
-Plan& Trainer::plan() { return body_->plan; }
+const std::vector<EpochResult>& Trainer::epochs() const { return live(body_).run.complete; }
+bool Trainer::resumed() const { return live(body_).resumed; }
+Plan& Trainer::plan() { return live(body_).plan; }
 
 Score Trainer::evaluate(const Source& source) {
-  Body& body = *body_;
+  Body& body = live(body_);
   check_fits(body.plan, body.inputs, source);
   if (!body.evaluation) body.evaluation.emplace(body.plan.graph(), body.plan, body.inputs);
   return body.evaluate(*body.evaluation, *body.validation_of(source));
 }
 
 std::vector<Score> Trainer::batch_scores() const {
-  const std::int64_t batches = body_->scores_of_epoch ? body_->loader.batches() : body_->run.batch;
-  return body_->scores.read(body_->backend.device(), batches);
+  const Body& body = live(body_);
+  return body.scores.read(body.backend.device(), body.scores_of_epoch ? body.loader.batches() : body.run.batch);
 }
 
 }  // namespace lamina

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 
 using namespace lamina;
 using namespace lamina::test;
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a run that stops anywhere goes on from its checkpoint, and ends with the same bits") {
   for (const std::string& name : training_backends())
@@ -161,6 +163,62 @@ TEST_CASE("a checkpoint of another run, or a damaged one, is an error, and chang
   }
   std::ofstream(options.checkpoint) << "no tensors";
   CHECK_THROWS_AS(Trainer(small_network(8), *backend, *source, options), FileError);
+}
+
+TEST_CASE("a checkpoint of another run says in what it differs") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  const Folder folder;
+  TrainerOptions options{.checkpoint = folder / "run.safetensors"};
+  Trainer(small_network(8), *backend, *source, options).train(1);
+  TrainerOptions other = options;
+  other.seed = 1;
+  other.shuffle = false;
+  CHECK_THROWS_WITH(Trainer(small_network(8), *backend, *source, other),
+                    ContainsSubstring("in order, seed 1; give another file, or remove it") &&
+                        ContainsSubstring("shuffled, seed 0, and this run") && !ContainsSubstring("graph"));
+  TensorFile strange = read_safetensors(options.checkpoint);
+  strange["trainer/description"] = {DType::f64, {2}, {'h', 'i'}};
+  write_safetensors(options.checkpoint, strange);
+  CHECK_THROWS_WITH(Trainer(small_network(8), *backend, *source, options),
+                    ContainsSubstring("it has: hi; and this run: graph"));
+}
+
+TEST_CASE("a batch or an epoch whose checkpoint cannot be written is reported, and the run goes on") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(40, 1);
+  TrainerOptions options{.seed = 3};
+  Trainer straight(small_network(8), *backend, *source, options);
+  straight.train(2);
+  for (const std::int64_t every : {0, 2}) {
+    const Folder folder;
+    const auto runs = folder / "runs";
+    std::filesystem::create_directory(runs);
+    options.checkpoint = runs / "run.safetensors";
+    options.checkpoint_updates = every;
+    int batches = 0, epochs = 0, failures = 0;
+    options.after_batch = [&](const Progress&) {
+      if (++batches == 1) std::filesystem::remove_all(runs);
+    };
+    options.after_epoch = [&](const EpochResult&) { ++epochs; };
+    Trainer trainer(small_network(8), *backend, *source, options);
+    while (trainer.epochs().size() < 2) try {
+        trainer.train(2);
+      } catch (const FileError& error) {
+        INFO(error.what());
+        CHECK(std::string(error.what()).find("make the folder " + runs.string()) != std::string::npos);
+        CHECK(batches == (every == 0 ? 5 : 2));
+        CHECK(epochs == (every == 0 ? 1 : 0));
+        ++failures;
+        std::filesystem::create_directory(runs);
+      }
+    CHECK(failures == 1);
+    CHECK(batches == 10);
+    CHECK(epochs == 2);
+    CHECK(everything(trainer.plan()) == everything(straight.plan()));
+    Trainer again(small_network(8), *backend, *source, options);
+    CHECK(again.epochs().size() == 2);
+  }
 }
 
 TEST_CASE("a checkpoint of as many samples of other data is of another run") {

@@ -334,6 +334,7 @@ TEST_CASE("learning rates change as documented") {
   CHECK(cosine(3, 1, 10)(0) == 3);
   CHECK(std::abs(cosine(3, 1, 10)(5) - 2) < 1e-15);
   CHECK(cosine(3, 1, 10)(99) == 1);
+  CHECK_THROWS_AS(warm_up(3, nullptr), UsageError);
   CHECK(warm_up(3, constant_rate(1))(0) == 0.25);
   CHECK(warm_up(3, constant_rate(1))(3) == 1);
 }

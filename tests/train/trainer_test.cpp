@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <limits>
+#include <utility>
 
 #include "lamina/error.h"
 #include "tests/support/backend.h"
@@ -143,6 +144,49 @@ TEST_CASE("without a checkpoint a schedule is asked for the updates of the run o
   CHECK(trainer.train(1).size() == 1);
   CHECK(trainer.plan().updates() == 2);
   CHECK_THROWS_AS(trainer.train(2), Interrupted);
+}
+
+TEST_CASE("a validation that is not a number does not make the next one so") {
+  for (const std::string& name : training_backends()) {
+    const auto backend = make_or_skip(name);
+    Device& device = backend->device();
+    const auto source = digits(16, 1), unseen = digits(10, 2);
+    Plan* plan = nullptr;
+    Values sound;
+    TrainerOptions options{.validation = unseen.get()};
+    options.after_batch = [&](const Progress& at) {
+      if (at.epoch > 0 || at.batch < at.batches) return;
+      sound = read(device, plan->parameter("fc.bias"));
+      write(device, plan->parameter("fc.bias"), Values(sound.size(), std::numeric_limits<double>::quiet_NaN()));
+    };
+    options.after_epoch = [&](const EpochResult& e) {
+      if (e.epoch == 0) write(device, plan->parameter("fc.bias"), sound);
+    };
+    Trainer trainer(small_network(8), *backend, *source, options);
+    plan = &trainer.plan();
+    const auto& epochs = trainer.train(2);
+    INFO(name);
+    CHECK(std::isnan(epochs[0].validation.loss));
+    CHECK(epochs[0].validation.accuracy == 0);
+    CHECK(std::isfinite(epochs[1].validation.loss));
+  }
+}
+
+TEST_CASE("a trainer that was moved from says so, and the one that it was moved to goes on") {
+  const auto backend = make_backend("eigen");
+  const auto source = digits(16, 1);
+  Trainer first(small_network(8), *backend, *source);
+  first.train(1);
+  Trainer second = std::move(first);
+  CHECK_THROWS_AS(first.train(2), UsageError);
+  CHECK_THROWS_AS(first.epochs(), UsageError);
+  CHECK_THROWS_AS(first.resumed(), UsageError);
+  CHECK_THROWS_AS(first.evaluate(*source), UsageError);
+  CHECK_THROWS_AS(first.batch_scores(), UsageError);
+  CHECK_THROWS_AS(first.plan(), UsageError);
+  CHECK(second.train(2).size() == 2);
+  first = std::move(second);
+  CHECK(first.train(3).size() == 3);
 }
 
 TEST_CASE("initialisers are Keras', or those that are named") {

@@ -54,7 +54,7 @@ struct Progress {
 };
 
 struct TrainerOptions {
-  Optimiser optimiser = Adam{};
+  Optimiser optimiser = Adam{};  ///< named_optimiser() has the usual learning rate of each
   Schedule learning_rate = constant_rate(1e-3);
   double clip_norm = 0;    ///< as Options::clip_norm
   int accumulate = 1;      ///< batches that are added up for an update; at the end of an epoch it may be fewer
@@ -65,7 +65,7 @@ struct TrainerOptions {
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
   bool drop_last = false;  ///< drop the last batch if it is not full; otherwise its missing rows count nothing
-  int threads = 1;         ///< that prepare batches
+  int threads = 1;         ///< that prepare batches; 0: train() does
 
   /// Of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. The others start as in
   /// Keras: biases 0, a batch norm's scale 1, embeddings "uniform", of an LSTM "glorot_uniform" for inputs,
@@ -86,8 +86,8 @@ struct TrainerOptions {
 /// labels are an Input; there is one other Input, of the samples. The batch size is the graph's.
 ///
 /// A run is a function of graph, backend, source and options: it has the same bits with any number of loader threads,
-/// and whether or not it was interrupted and went on from a checkpoint, as long as the backend's algorithms are
-/// deterministic. Losses stay on the device until an epoch ends.
+/// and whether or not it went on from a checkpoint, as long as the backend's algorithms are deterministic. Losses stay
+/// on the device until an epoch ends. On a moved-from trainer every function but assignment throws UsageError.
 class LAMINA_API Trainer {
  public:
   /// Source and backend must outlive it. Throws UsageError (a graph of another form, a source that does not fit it,
@@ -98,8 +98,8 @@ class LAMINA_API Trainer {
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  /// Trains until so many epochs are complete, those before a checkpoint included, and gives all of them. Throws what
-  /// sources, callbacks, files and the device throw. After an exception of a callback, train() goes on.
+  /// Trains until so many epochs are complete, those before a checkpoint included, and gives all. Throws what device,
+  /// sources, callbacks and checkpoints throw, the last after the callback. Unless it was the device, train() goes on.
   const std::vector<EpochResult>& train(int epochs);
 
   const std::vector<EpochResult>& epochs() const;  ///< complete ones
