@@ -23,7 +23,7 @@ void read_records(const fs::path& path, ImageSet& set) {
   const std::vector<std::uint8_t> bytes = source.rest();
   const std::size_t count = bytes.size() / record_bytes;
   if (bytes.empty() || bytes.size() % record_bytes != 0) {
-    source.fail("has " + std::to_string(bytes.size()) + " bytes, which is not a whole number of records of " +
+    source.fail("has " + std::to_string(bytes.size()) + " bytes; it should have one or more whole records of " +
                 std::to_string(record_bytes));
   }
   for (std::size_t i = 0; i < count; ++i) {
