@@ -119,6 +119,11 @@ class Converter(unittest.TestCase):
         (vocabulary, lists, _), _ = words
         self.assertEqual(read_ids(os.path.join(self.folder, "imdb-train.ids"))[:2], (vocabulary, lists))
 
+    def test_the_folder_is_made(self):
+        path = self.save(**self.good())
+        self.assertEqual(self.run_script(path, "--out", os.path.join(self.folder, "a/b")).returncode, 0)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "a/b/imdb-train.ids")))
+
     def test_one_state_shuffles_both_parts_as_numpy_does(self):
         # numpy.random.RandomState(113), two arrays of ten shuffled one after the other.
         state = imdb_to_ids.RandomState(113)
@@ -215,6 +220,20 @@ class Converter(unittest.TestCase):
             self.assertEqual(done.returncode, 1, change)
             self.assertIn(path, done.stderr)
             self.assertNotIn("Traceback", done.stderr)
+        for changed in (6, 20):  # a byte of a compressed array
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, data in good.items():
+                    archive.writestr(name + ".npy", data)
+            with open(path, "r+b") as file:
+                file.seek(30 + len("x_train.npy") + changed)
+                byte = file.read(1)[0]
+                file.seek(-1, os.SEEK_CUR)
+                file.write(bytes([byte ^ 0xff]))
+            done = self.run_script(path)
+            self.assertEqual(done.returncode, 1)
+            self.assertNotIn("Traceback", done.stderr)
+        long = self.save(**good | {"x_train": object_array([[1] * 70000] + TRAIN[1:])})
+        self.assertIn("65535 fit", self.run_script(long).stderr)
         for missing in good:
             path = self.save(**{name: data for name, data in good.items() if name != missing})
             self.assertIn(missing, self.run_script(path).stderr)
