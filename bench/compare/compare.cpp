@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -85,6 +88,10 @@ std::string summary(const Comparison& comparison, const CompareRules& rules) {
       "Equal: the whole interval is within {3} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
       "differs from 1 by more than half of {3}.\n",
       fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
+  if (std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const auto& row) { return row.disturbed > 0; }))
+    text +=
+        "Disturbed processes do not count. --any_load counts them; --cpu_time compares processor time, which other "
+        "programs change less.\n";
   return text + processes_text(comparison, rules.smallest);
 }
 
@@ -136,11 +143,22 @@ void check_machine(const RunFile& first, const RunFile& second, const CompareOpt
                                  first.path.string(), second.path.string(), fmt::join(differences, "; ")));
 }
 
-/// Throws UsageError unless all processes of a side ran one program on one machine.
+bool have_the_same_times(const RunFile& a, const RunFile& b) {
+  return std::equal(a.rows.begin(), a.rows.end(), b.rows.begin(), b.rows.end(), [](const auto& one, const auto& other) {
+    return one.first == other.first && one.second.seconds == other.second.seconds;
+  });
+}
+
+/// Throws UsageError unless all processes of a side ran one program on one machine, each with its own file.
 void check_alike(const Processes& side, const CompareOptions& options) {
-  for (const RunFile& file : side) {
+  for (std::size_t i = 0; i < side.size(); ++i) {
+    const RunFile& file = side[i];
+    for (std::size_t before = i; before-- > 0 && side[before].fact("time_start") == file.fact("time_start");)
+      if (have_the_same_times(side[before], file))
+        throw UsageError(fmt::format("{} and {} are of one process, which counts once; remove one of them",
+                                     side[before].path.string(), file.path.string()));
     check_machine(side.front(), file, options);
-    for (const char* fact : {"commit", "build_type", "compiler", "compiler_flags"})
+    for (const char* fact : program_facts)
       if (file.fact(fact) != side.front().fact(fact))
         throw UsageError(fmt::format("{} and {} are of different programs ({}: {} and {}); give each a folder",
                                      side.front().path.string(), file.path.string(), fact, side.front().fact(fact),
@@ -151,6 +169,12 @@ void check_alike(const Processes& side, const CompareOptions& options) {
 }  // namespace
 
 int compare_files(const CompareOptions& options, const Print& print) {
+  for (const std::filesystem::path& side : {options.first, options.second}) {
+    std::error_code error;  // of a file that is not there
+    if (!options.out.empty() && std::filesystem::equivalent(options.out, side, error))
+      throw UsageError(
+          fmt::format("--benchmark_out={} is one of the files to compare; give another", options.out.string()));
+  }
   if (!options.out.empty()) check_writable(options.out);
   const Processes first = read_processes(options.first), second = read_processes(options.second);
   check_alike(first, options);

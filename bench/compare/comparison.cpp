@@ -19,13 +19,6 @@ namespace {
 constexpr double most_by_others = 0.15;  // of all processors: beyond, the load decides and not the program
 constexpr double sure_factor = 50;       // a gate fails wrongly in one of so many of what is called slower wrongly
 
-/// Widens an interval as if there were so many times fewer samples.
-Interval widened(const Interval& ratio, double times) {
-  const double factor = std::sqrt(times);
-  return {ratio.middle * std::pow(ratio.low / ratio.middle, factor), ratio.middle,
-          ratio.middle * std::pow(ratio.high / ratio.middle, factor)};
-}
-
 /// The row of one side, by process.
 struct SideRow {
   std::vector<double> seconds;  ///< of each process whose times count: its median
@@ -84,6 +77,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   row.first_processes = first.seconds.size();
   row.processes = second.seconds.size();
   row.fewest_processes = fewest;
+  row.disturbed = first.disturbed + second.disturbed;
   const std::size_t least = std::min(row.first_processes, row.processes);
   if (least > 0) {
     row.first_seconds = median_interval(first.seconds).middle;
@@ -100,12 +94,15 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   }
   if (least < fewest) {
     row.reason = fmt::format("{} and {} processes; {} more needed", row.first_processes, row.processes, fewest - least);
-    if (const std::size_t disturbed = first.disturbed + second.disturbed; disturbed > 0)
-      row.reason += fmt::format(" ({} disturbed: other programs took up to {:.0f} % of the processors)", disturbed,
+    if (row.disturbed > 0)
+      row.reason += fmt::format(" ({} disturbed: other programs took up to {:.0f} % of the processors)", row.disturbed,
                                 100 * std::max(first.others_share, second.others_share));
     return;
   }
   row.verdict = judge(row.ratio, rules.smallest);
+  // A gate may be for less than the smallest change that is looked for.
+  if (rules.fail_if_slower && row.surely_slower && row.ratio.middle > 1 + *rules.fail_if_slower)
+    row.verdict = Verdict::slower;
 }
 
 ComparedRow compare_row(const std::string& name, const SideRow& first, const SideRow& second, const CompareRules& rules,
@@ -238,15 +235,6 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
     return std::abs(std::log(a.ratio.middle)) > std::abs(std::log(b.ratio.middle));
   });
   return all;
-}
-
-std::vector<std::string> other_machine(const RunFile& first, const RunFile& second) {
-  std::vector<std::string> differences;
-  for (const char* fact : {"processor", "num_cpus", "memory", "gpu_0", "threads", "cpu_quota"}) {
-    const std::string a = first.fact(fact), b = second.fact(fact);
-    if (!a.empty() && !b.empty() && a != b) differences.push_back(fmt::format("{}: {} and {}", fact, a, b));
-  }
-  return differences;
 }
 
 }  // namespace lamina::bench

@@ -35,6 +35,7 @@ struct ComparedRow {
   double first_seconds = 0, seconds = 0;           ///< medians of the processes' medians; 0: there are none
   std::size_t first_processes = 0, processes = 0;  ///< whose times count
   std::size_t fewest_processes = 0;                ///< of each side, below which nothing is decided
+  std::size_t disturbed = 0;                       ///< of both sides, by other programs: they do not count
   double scatter = 0;    ///< of the processes: their deviation as a share of the median; 0: not known
   std::string grades{};  ///< the worst of each side: "A B"
   std::string reason{};  ///< what the verdict rests on, where that is not the interval
@@ -61,8 +62,5 @@ struct Comparison {
 
 /// Throws UsageError if no row is in both. Neither side may be empty.
 Comparison compare(const Processes& first, const Processes& second, const CompareRules&);
-
-/// What of machine and threads differs, one line each: rows of two machines differ for that reason alone.
-std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
 }  // namespace lamina::bench

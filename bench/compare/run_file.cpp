@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <utility>
@@ -17,6 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int newest_format = 1;  // that this program reads
+
+constexpr const char* table_end = ".table.json";  // of the table that `run` writes beside its rows
 
 /// What is wrong in a file that is JSON.
 struct Wrong {
@@ -36,6 +39,11 @@ void add_passes(RunFile& file, const Json& entries) {
     double seconds, cpu_seconds;
   };
   std::map<std::string, std::map<std::int64_t, Pass>> passes;
+  const auto add = [&](const std::string& name, std::int64_t pass, double seconds, double cpu_seconds) {
+    if (!(seconds > 0) || !std::isfinite(seconds)) throw Wrong{fmt::format("{} has the time {}", name, seconds)};
+    if (!passes[name].emplace(pass, Pass{seconds, cpu_seconds}).second)
+      throw Wrong{name + " has a pass twice, as in the files of bench/race/versions, which have verdicts of their own"};
+  };
   for (const Json& entry : entries) {
     if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
     const std::string name = entry.at("name").get<std::string>();
@@ -56,10 +64,10 @@ void add_passes(RunFile& file, const Json& entries) {
       if (seconds.empty() || cpu_seconds.size() != seconds.size())
         throw Wrong{name + " has no real_times, or not as many cpu_times"};
       for (std::size_t i = 0; i < (row.field("what") == "setup" ? std::size_t{1} : seconds.size()); ++i)
-        passes[name][static_cast<std::int64_t>(i)] = {unit * seconds[i], unit * cpu_seconds[i]};
+        add(name, static_cast<std::int64_t>(i), unit * seconds[i], unit * cpu_seconds[i]);
       continue;
     }
-    passes[name][pass] = {unit * entry.at("real_time").get<double>(), unit * entry.value("cpu_time", 0.0)};
+    add(name, pass, unit * entry.at("real_time").get<double>(), unit * entry.value("cpu_time", 0.0));
   }
   for (const auto& [name, by_pass] : passes)
     for (const auto& [number, pass] : by_pass) {
@@ -90,6 +98,9 @@ void add_ledger(RunFile& file, const Json& ledger) {
     RunRow& row = file.rows[name];
     row.key = std::move(key);
     row.seconds = samples.get<std::vector<double>>();
+    // A call whose median is 0 is shorter than the device's clock can tell, and has no ratio.
+    const auto zeros = std::count_if(row.seconds.begin(), row.seconds.end(), [](double each) { return !(each > 0); });
+    if (2 * static_cast<std::size_t>(zeros) >= row.seconds.size()) file.rows.erase(name);
   };
   add("", "forward", ledger.at("forward_samples"));
   add("", "backward", ledger.at("backward_samples"));
@@ -102,6 +113,15 @@ std::string RunFile::fact(const char* name) const {
   const auto found = context.find(name);
   if (found == context.end()) return {};
   return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::vector<std::string> other_machine(const RunFile& first, const RunFile& second) {
+  std::vector<std::string> differences;
+  for (const char* fact : {"processor", "num_cpus", "memory", "gpu_0", "threads", "cpu_quota"}) {
+    const std::string a = first.fact(fact), b = second.fact(fact);
+    if (!a.empty() && !b.empty() && a != b) differences.push_back(fmt::format("{}: {} and {}", fact, a, b));
+  }
+  return differences;
 }
 
 RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
@@ -138,7 +158,8 @@ std::vector<RunFile> read_processes(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return {read_run_file(path)};
   std::vector<RunFile> all;
   for (const auto& entry : std::filesystem::directory_iterator(path))
-    if (entry.path().extension() == ".json") all.push_back(read_run_file(entry.path()));
+    if (entry.path().extension() == ".json" && !entry.path().string().ends_with(table_end))
+      all.push_back(read_run_file(entry.path()));
   if (all.empty())
     throw FileError(fmt::format("{} holds no file *.json; give each process a file there", path.string()));
   const auto order = [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); };

@@ -1,6 +1,7 @@
 #pragma once
 // A file of results as rows with their samples, whoever wrote it: rows of `run` and `sweep`, and calls of a ledger.
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -28,6 +29,12 @@ struct RunFile {
 
   std::string fact(const char* name) const;  ///< of the context, as text; empty: it has none
 };
+
+/// The facts that are the same in all files of one program.
+inline constexpr std::array program_facts = {"commit", "build_type", "compiler", "compiler_flags"};
+
+/// What of machine and threads differs, one line each: rows of two machines differ for that reason alone.
+std::vector<std::string> other_machine(const RunFile& first, const RunFile& second);
 
 /// Throws FileError: what is wrong with the file, and what to do.
 RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);

@@ -21,10 +21,13 @@ std::vector<double> per_image(const SweepPoint& point) {
   return seconds;
 }
 
-/// Of the time per image.
-Interval change(const SweepPoint& from, const SweepPoint& to) {
-  return unpaired_ratio_interval(per_image(from), per_image(to));
+/// Passes of one process resemble their predecessors, as processes do in a comparison.
+Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to) {
+  return widened(unpaired_ratio_interval(from, to), std::max(repetition_of(from), repetition_of(to)));
 }
+
+/// Of the time per image.
+Interval change(const SweepPoint& from, const SweepPoint& to) { return ratio_of(per_image(from), per_image(to)); }
 
 std::string ratio_text(const Interval& ratio) {
   return fmt::format("{:.3f} times ({:.3f} .. {:.3f})", ratio.middle, ratio.low, ratio.high);
@@ -48,7 +51,10 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   bool sure = true;
   while (from > 0) {
     const Interval ratio = change(*points[from - 1], *points[from]);
-    if (ratio.middle <= 1 - gain_that_counts) break;
+    if (ratio.middle <= 1 - gain_that_counts) {
+      sure = sure && ratio.high <= 1 - gain_that_counts;
+      break;
+    }
     sure = sure && ratio.low > 1 - gain_that_counts;
     --from;
   }
@@ -76,14 +82,13 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
       *std::min_element(points.begin(), points.end(), [&](auto* a, auto* b) { return median(a) < median(b); });
   std::vector<int> equal;
   for (const SweepPoint* point : points)
-    if (point != best && unpaired_ratio_interval(best->seconds, point->seconds).low <= 1)
-      equal.push_back(point->threads);
+    if (point != best && ratio_of(best->seconds, point->seconds).low <= 1) equal.push_back(point->threads);
   const auto by_threads = [](auto* a, auto* b) { return a->threads < b->threads; };
   const auto [fewest, most] = std::minmax_element(points.begin(), points.end(), by_threads);
   const SweepPoint* other = *fewest != best ? *fewest : *most;
   std::string text = fmt::format("{} the fastest: with {} a pass takes {}",
                                  best->threads == 1 ? "1 thread is" : fmt::format("{} threads are", best->threads),
-                                 other->threads, ratio_text(unpaired_ratio_interval(best->seconds, other->seconds)));
+                                 other->threads, ratio_text(ratio_of(best->seconds, other->seconds)));
   if (!equal.empty()) text += fmt::format("; as good within noise: {}", fmt::join(equal, ", "));
   return Answer{"best_threads", best->threads, text + "."};
 }
@@ -109,6 +114,16 @@ std::string load_text(const std::vector<SweepPoint>& points) {
   if (most <= most_by_others) return {};
   return fmt::format(" Not sure: other programs took up to {:.0f} % of the processors during these points.",
                      100 * most);
+}
+
+std::string passes_text(const std::vector<SweepPoint>& points) {
+  for (const SweepPoint& point : points)
+    if (const std::size_t passes = point.seconds.size(); passes > 0 && unpaired_rank(passes, passes) == 0)
+      return fmt::format(
+          " Not sure: of {} pass{} an interval is from the least to the greatest ratio, and not one of 95 %; take "
+          "--passes=9.",
+          passes, passes == 1 ? "" : "es");
+  return {};
 }
 
 Answer largest_batch(const LargestRun& found) {

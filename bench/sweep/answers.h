@@ -36,6 +36,9 @@ std::optional<Answer> odd_batches(const std::vector<SweepPoint>&, int batch);
 /// What an answer from such points is worth where other programs ran; empty: none did, or few.
 std::string load_text(const std::vector<SweepPoint>&);
 
+/// What it is worth where points have too few passes for an interval of 95 %; empty: they have enough.
+std::string passes_text(const std::vector<SweepPoint>&);
+
 struct LargestRun {
   int predicted = 0;          ///< 0: not even one image fits
   bool at_least = false;      ///< larger ones were not predicted

@@ -86,10 +86,16 @@ std::string Points::settings() const {
 
 void Points::go_on(const RunFile& before) {
   const RunFile now{options_.out, file_.document["context"], {}};
-  for (const char* fact : {"sweep", "commit", "processor", "num_cpus", "threads"})
+  const auto refuse = [&](const std::string& difference) {
+    throw UsageError(
+        fmt::format("{} is of another sweep ({}); give another --benchmark_out", options_.out.string(), difference));
+  };
+  std::vector<const char*> facts(program_facts.begin(), program_facts.end());
+  facts.insert(facts.begin(), {"sweep", "processor", "num_cpus", "threads", "backend_cudnn"});
+  for (const char* fact : facts)
     if (before.fact(fact) != now.fact(fact))
-      throw UsageError(fmt::format("{} is of another sweep ({}: {}, and now {}); give another --benchmark_out",
-                                   options_.out.string(), fact, before.fact(fact), now.fact(fact)));
+      refuse(fmt::format("{}: {}, and now {}", fact, before.fact(fact), now.fact(fact)));
+  if (const auto differences = other_machine(before, now); !differences.empty()) refuse(differences.front());
   std::ifstream stream(options_.out);
   file_.document["benchmarks"] = Json::parse(stream)["benchmarks"];
   known_ = before.rows;
@@ -143,8 +149,9 @@ void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {
     if (point.threads > 0) key.differs.emplace_back("threads", fmt::format("{}", point.threads));
     const double times = point.threads > 0 ? static_cast<double>(all_threads()) / point.threads : 1;
     const double work = times * point.batch * one.group->flops_per_pass;
-    if (const std::string name = to_string(key); !known_.contains(name))
-      left_.plan(name, work * (1 + passes), 1 + passes);
+    // Of threads every point is measured, however long its passes take.
+    const double all = 1 + passes, as_one = point.threads > 0 ? std::numeric_limits<double>::infinity() : all;
+    if (const std::string name = to_string(key); !known_.contains(name)) left_.plan(name, work * all, as_one);
   }
 }
 

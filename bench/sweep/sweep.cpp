@@ -194,7 +194,7 @@ class Sweep {
   void add_answer(const Series& series, const Answer& answer, const std::vector<SweepPoint>& from) {
     Json json = {{"network", series.network}, {"backend", series.backend}, {"what", answer.what}};
     if (answer.value) json["value"] = *answer.value;
-    json["text"] = answer.text + load_text(from);
+    json["text"] = answer.text + load_text(from) + passes_text(from);
     json["key"] = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total",
                                      points_.bench_of(series).options));
     json["key"].erase("batch");

@@ -105,6 +105,12 @@ Interval unpaired_ratio_interval(const std::vector<double>& first, const std::ve
   return {ratios.at(rank - 1), middle, ratios.at(count - rank)};
 }
 
+Interval widened(const Interval& ratio, double times) {
+  const double factor = std::sqrt(times);
+  return {ratio.middle * std::pow(ratio.low / ratio.middle, factor), ratio.middle,
+          ratio.middle * std::pow(ratio.high / ratio.middle, factor)};
+}
+
 double repetition_of(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
@@ -113,12 +119,17 @@ double repetition_of(const std::vector<double>& samples) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return samples[a] < samples[b]; });
   std::vector<double> places(n);
-  for (std::size_t i = 0; i < n; ++i) places[order[i]] = static_cast<double>(i) - static_cast<double>(n - 1) / 2;
+  for (std::size_t first = 0, end = 1; first < n; first = end++) {  // equal samples share the middle of their places
+    while (end < n && samples[order[end]] == samples[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i)
+      places[order[i]] = static_cast<double>(first + end - 1) / 2 - static_cast<double>(n - 1) / 2;
+  }
   double squares = 0, neighbours = 0;
   for (std::size_t i = 0; i < n; ++i) {
     squares += places[i] * places[i];
     if (i > 0) neighbours += places[i] * places[i - 1];
   }
+  if (squares == 0) return 1;
   // Less what independent samples easily show.
   const double correlation = std::clamp(neighbours / squares - 1 / std::sqrt(static_cast<double>(n)), 0.0, 0.9);
   return (1 + correlation) / (1 - correlation);

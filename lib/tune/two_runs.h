@@ -19,6 +19,9 @@ LAMINA_API std::size_t unpaired_rank(std::size_t first, std::size_t second, doub
 LAMINA_API Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                             double level = interval_level);
 
+/// An interval as wide as so many times fewer samples would make it.
+LAMINA_API Interval widened(const Interval& ratio, double times);
+
 /// How often the same information comes twice in samples that resemble their predecessors: 1 for independent ones. Of
 /// so many times as many samples an interval is as wide as that of independent ones.
 LAMINA_API double repetition_of(const std::vector<double>& samples);

@@ -49,6 +49,14 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   other["benchmarks"][0].update({{"real_times", {1.0, 2.0}}, {"cpu_times", {1.0}}});
   refused(write("uneven.json", other.dump()), 1, "uneven.json is damaged");
   other = good;
+  other["benchmarks"][0]["real_time"] = 0.0;
+  refused(write("zero.json", other.dump()), 1, "net/a has the time 0");
+  other["benchmarks"][0]["real_time"] = nullptr;  // what NaN becomes
+  refused(write("nan.json", other.dump()), 1, "nan.json is damaged");
+  other = good;
+  other["benchmarks"].push_back(row);
+  refused(write("versions.json", other.dump()), 1, "net/a has a pass twice");
+  other = good;
   other["benchmarks"] = json::array();
   refused(write("empty.json", other.dump()), 1, "holds no row");
   other = good;
@@ -60,6 +68,10 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   refused(write("others.json", other.dump()), 2, "no row in common");
   CHECK(test::run_bench("compare " + a + " " + elsewhere + " --other_machine").status == 0);
   CHECK(test::run_bench("compare " + a + " " + a + " --fail-if-slower=3").status == 2);
+  const test::Ended over = test::run_bench("compare " + a + " " + elsewhere + " --other_machine --benchmark_out=" + a);
+  CHECK(over.status == 2);
+  CHECK_THAT(over.said, ContainsSubstring("a.json is one of the files"));
+  CHECK(test::read(a) == good);
 }
 
 TEST_CASE("a row's times are the same from an entry for each pass and from one entry with all of them") {
@@ -117,7 +129,8 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
     write(before, std::to_string(i) + ".json", 1 + 1e-3 * i);
     write(after, std::to_string(i) + ".json", 2 + 1e-3 * i);
   }
-  write(after, "notes.txt", 1);  // no file of results
+  write(after, "notes.txt", 1);                    // no file of results
+  std::ofstream(after + "/0.table.json") << "{}";  // the table of a run with --table
   const std::string gated = " --any_load --fail-if-slower=3%";
   const test::Ended gate = test::run_bench("compare " + before + " " + after + gated + " --benchmark_out=" + out);
   CAPTURE(gate.said);
@@ -136,6 +149,13 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
     CHECK(row["first_processes"] == 12);
     CHECK(row["processes"] == 12);
   }
+
+  std::filesystem::copy_file(after + "/3.json", after + "/30.json");
+  const test::Ended twice = test::run_bench("compare " + before + " " + after);
+  CHECK(twice.status == 2);
+  CHECK_THAT(twice.said,
+             ContainsSubstring("3.json") && ContainsSubstring("30.json") && ContainsSubstring("one process"));
+  std::filesystem::remove(after + "/30.json");
 
   json other = measured;
   other["context"]["commit"] = "another";

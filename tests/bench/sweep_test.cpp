@@ -86,6 +86,16 @@ TEST_CASE("a sweep finds the largest batch by prediction and proves it by runnin
     CHECK_THAT(other.said, ContainsSubstring("another sweep"));
   }
   CHECK(run_bench("compare " + out + " " + out).status == 0);
+
+  for (const char* fact : {"build_type", "compiler_flags", "memory"}) {
+    CAPTURE(fact);
+    json elsewhere = whole;
+    elsewhere["context"][fact] = "another";
+    std::ofstream(out) << elsewhere;
+    const Ended other = run_bench(sweep_of(out));
+    CHECK(other.status == 2);
+    CHECK_THAT(other.said, ContainsSubstring("another sweep (" + std::string(fact) + ": another"));
+  }
 }
 
 TEST_CASE("a sweep with energy has joules of each point, or says why not") {

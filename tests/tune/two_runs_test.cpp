@@ -96,6 +96,18 @@ TEST_CASE("samples that resemble their predecessors count as fewer, and independ
   CHECK(repetition_of(slow) > 8);
   CHECK(repetition_of(alternating) == 1);
   CHECK(repetition_of({1, 2, 3}) == 1);
+  CHECK(repetition_of(std::vector<double>(9, 1)) == 1);  // of a clock that tells them not apart
+  std::vector<double> coarse(1000);
+  for (double& each : coarse) each = std::round(draw(engine) * 10);
+  CHECK(repetition_of(coarse) < 1.15);
+}
+
+TEST_CASE("an interval of fewer samples is wider on both sides by the root of how many fewer") {
+  const Interval found = widened({0.9, 1, 1.1}, 4);
+  CHECK(found.low == Approx(0.81));
+  CHECK(found.middle == 1);
+  CHECK(found.high == Approx(1.21));
+  CHECK(widened({0.9, 1, 1.1}, 1).low == Approx(0.9));
 }
 
 TEST_CASE("the samples asked for give an interval of the width asked for") {

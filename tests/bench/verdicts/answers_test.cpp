@@ -49,6 +49,30 @@ TEST_CASE("the best number of threads is the fastest, with those that are as goo
   CHECK_FALSE(best_threads({point(16, 1, 1)}));
 }
 
+TEST_CASE("passes that resemble their predecessors decide less than as many independent ones") {
+  // The same times: once in any order, once as a machine that gets slower from pass to pass.
+  const std::vector<double> noise = {1.00, 1.02, 1.04, 1.06, 1.08, 1.10, 1.12, 1.14, 1.16, 1.18};
+  const auto of = [&](int batch, double seconds, bool drifts) {
+    SweepPoint made{batch};
+    for (std::size_t i = 0; i < noise.size(); ++i)
+      made.seconds.push_back(batch * seconds * noise[drifts ? i : i * 3 % noise.size()]);
+    return made;
+  };
+  for (const bool drifts : {false, true})
+    CHECK_THAT(odd_batches({of(15, 0.93, drifts), of(16, 1, drifts), of(17, 1, drifts)}, 16)->text,
+               ContainsSubstring(drifts ? "make no difference" : "Odd batches pay"));
+}
+
+TEST_CASE("a batch from which on nothing is gained is not sure where the doubling before it may have gained nothing") {
+  SweepPoint wide{1};  // its median is 1.08
+  for (int i = 0; i < 9; ++i) wide.seconds.push_back(1 + 0.02 * ((i * 4) % 9));
+  const Answer open = *batch_flat({wide, point(2, 2 * 1.015), point(4, 4 * 1.015)});
+  CHECK(open.value == 2);
+  CHECK_THAT(open.text, ContainsSubstring("by the medians"));
+  CHECK_THAT(batch_flat({point(1, 1), point(2, 2 * 0.9), point(4, 4 * 0.9)})->text,
+             !ContainsSubstring("by the medians"));
+}
+
 TEST_CASE("odd batches pay where an image is cheaper beside an even batch, and do not where it is dearer") {
   CHECK_THAT(odd_batches({point(15, 15), point(16, 20), point(17, 17)}, 16)->text,
              ContainsSubstring("Odd batches pay"));
@@ -66,6 +90,13 @@ TEST_CASE("answers from points during which other programs ran say so") {
   CHECK(load_text(points).empty());
   points[1].others_share = 0.42;
   CHECK_THAT(load_text(points), ContainsSubstring("42 %"));
+}
+
+TEST_CASE("answers from points of fewer passes than an interval of 95 % needs say so") {
+  CHECK(passes_text({point(1, 1)}).empty());
+  CHECK(passes_text({SweepPoint{1, 0, {1, 1, 1, 1}}, SweepPoint{2}}).empty());
+  CHECK_THAT(passes_text({point(1, 1), SweepPoint{2, 0, {1, 2, 3}}}), ContainsSubstring("of 3 passes"));
+  CHECK_THAT(passes_text({SweepPoint{2, 0, {1}}}), ContainsSubstring("of 1 pass an"));
 }
 
 TEST_CASE("the largest batch says whether it was predicted, ran, and was the last one that could") {

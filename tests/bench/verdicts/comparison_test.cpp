@@ -171,6 +171,16 @@ TEST_CASE("one process of each side decides nothing, however far apart they are,
   CHECK(row_of(compare(sides), "net/resnet18").verdict == Verdict::undecided);
 }
 
+TEST_CASE("a gate finds what is slower by more than its limit, however large the change is that rows are judged by") {
+  Machine machine(219);
+  const Sides sides = networks(machine, 60, 1.06);
+  CHECK(row_of(compare(sides, {.smallest = 0.2}), "net/resnet18").verdict == Verdict::equal);
+  const Comparison found = compare(sides, {.smallest = 0.2, .fail_if_slower = 0.03});
+  CHECK(row_of(found, "net/resnet18").verdict == Verdict::slower);
+  CHECK(found.failed(0.03).size() == 1);
+  CHECK(compare(sides, {.smallest = 0.2, .fail_if_slower = 0.1}).failed(0.1).empty());
+}
+
 TEST_CASE("processes with the same times are equal, and processor time can take the place of duration") {
   const auto file = [](double seconds, double cpu_seconds) {
     RunFile one{"a.json", {}, {}};
@@ -199,6 +209,7 @@ TEST_CASE("a process that other programs disturbed does not count unless that is
   const ComparedRow row = row_of(compare(sides), "net/resnet18");
   CHECK(row.verdict == Verdict::undecided);
   CHECK(row.processes == 5);
+  CHECK(row.disturbed == 15);
   CHECK_THAT(row.reason, ContainsSubstring("30 %"));
   CHECK(row_of(compare(sides, {.any_load = true}), "net/resnet18").verdict == Verdict::slower);
 }
