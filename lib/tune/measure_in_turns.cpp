@@ -50,8 +50,11 @@ MeasuredChoice measure_in_turns(Backend& backend, const Spec& spec, const Choice
     TuningRules with;
     with.rule = rule->algorithm;
     LayerTuning tuning = tune(backend, spec, pass, others, lent, lent_bytes, with);
-    if (!tuning.picked.best)
-      throw Unsupported(unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(tuning));
+    if (!tuning.picked.best) {
+      const std::string why = unit + std::string(to_string(pass)) + ": nothing could be measured: " + reasons(tuning);
+      if (std::ranges::any_of(tuning.candidates, &LayerTuning::Candidate::failed)) throw DeviceError(why);
+      throw Unsupported(why);
+    }
     name = tuning.candidates[*tuning.picked.best].algorithm;
     for (const std::size_t i : tuning.picked.ties) taken.tied[index_of(pass)].push_back(tuning.candidates[i].algorithm);
     // The other passes run this one as well, so it has to be one that can run.

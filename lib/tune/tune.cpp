@@ -73,7 +73,7 @@ class PassTuner {
  private:
   /// Calls work() and returns true, or notes why the candidate cannot run.
   template <class Work>
-  static bool attempt(Candidate& one, Work&& work) {
+  bool attempt(Candidate& one, Work&& work) {
     try {
       work();
       return true;
@@ -82,6 +82,9 @@ class PassTuner {
       one.unsupported = true;
     } catch (const OutOfMemory& error) {
       one.refused = error.what();
+    } catch (const DeviceError& error) {
+      device_.synchronize();  // throws if the device has failed, not the algorithm
+      one.refused = error.what(), one.failed = true;
     } catch (const UsageError& error) {  // unknown here, or the environment changes how it computes
       one.refused = error.what();
       one.unsupported = true;
@@ -284,12 +287,10 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     named.algorithm[index_of(pass)] = name;
     try {
       bytes.insert(lend_unit(spec, backend.lower(spec, named), nullptr).bytes);
-    } catch (const Unsupported&) {
-      // Needs none.
-    } catch (const OutOfMemory&) {
-      // Likewise.
-    } catch (const UsageError&) {
-      // Likewise.
+    } catch (const Unsupported&) {     // needs none
+    } catch (const UsageError&) {      // likewise
+    } catch (const DeviceError&) {     // OutOfMemory among them
+      backend.device().synchronize();  // throws if the device has failed, not the algorithm
     }
   }
   return {bytes.begin(), bytes.end()};

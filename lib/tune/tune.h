@@ -34,6 +34,7 @@ struct LayerTuning {
     bool by_rule = false;      ///< it would be taken without a measurement
     std::string refused{};     ///< why it cannot run here, or nothing
     bool unsupported = false;  ///< it can never do the unit under these limits
+    bool failed = false;       ///< by an error of the device's library, after which the device still works
     Measurement measured{};
 
     bool ran() const { return !measured.seconds.empty(); }
@@ -70,8 +71,9 @@ struct TuningRules {
 /// Times every algorithm that the backend knows for the pass of the unit and does not refuse under the choice's limits:
 /// in lent memory, on the same numbers, with the betas of the unit, between two marks of the device's timer. The other
 /// passes run as the choice says: by rule, or by name. An algorithm that does not fit into the memory takes no part;
-/// one that throws Unsupported or OutOfMemory while it runs is out. For a batch, each runs on one image first. One that
-/// is ten times as slow there, and would take longer than the rules allow, does not run on the batch.
+/// one that throws Unsupported or OutOfMemory while it runs is out, and so is one that throws DeviceError and leaves a
+/// device that works. For a batch, each runs on one image first. One that is ten times as slow there, and would take
+/// longer than the rules allow, does not run on the batch.
 LAMINA_API LayerTuning tune(Backend&, const Spec&, Pass, const Choice&, void* lent, std::size_t lent_bytes,
                             const TuningRules& = {});
 

@@ -101,9 +101,8 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   CHECK(on.backend.measured().at(0).picked.ties.empty());
 }
 
-TEST_CASE(
-    "cudnn: an algorithm that finds no room or refuses while it runs is out, be it the rule's, and the race goes on") {
-  for (const cudnn::Status status : {4004, 3000}) {
+TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it the rule's, and the race goes on") {
+  for (const cudnn::Status status : {4004, 3000, 5000}) {
     FakeBackend on;
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
@@ -119,10 +118,27 @@ TEST_CASE(
     CHECK_THAT(refusal(seen, "implicit_gemm"), Catch::Matchers::ContainsSubstring(std::to_string(status)));
 
     on.fake.status["ConvolutionForward"] = status;  // of all
-    CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
+    if (status == 5000)
+      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), DeviceError);
+    else
+      CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
     CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
                       Catch::Matchers::ContainsSubstring("nothing could be measured: implicit_gemm: "));
   }
+}
+
+TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
+  FakeBackend on;
+  on.fake.fail_status = 5000;
+  on.fake.fail_call_of = "ConvolutionForward";
+  on.fake.fail_algorithm = 3;
+  const Spec spec = spec_of(on, plain);
+  std::vector<char> lent(1 << 20);
+  CHECK_NOTHROW(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()));
+  on.log.device.lost = true;
+  CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), DeviceError);
+  CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
+                    Catch::Matchers::ContainsSubstring("the device is lost"));
 }
 
 TEST_CASE("cudnn: the later passes run a forward algorithm that can") {

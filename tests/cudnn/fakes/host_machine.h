@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lamina/error.h"
 #include "lib/backends/cudnn/backend.h"
 #include "lib/device/blas/blas.h"
 #include "lib/device/blas/host_blas.h"
@@ -18,6 +19,7 @@ namespace lamina::test {
 class CountingDevice final : public Device {
  public:
   int allocations = 0, waits = 0, copies = 0;
+  bool lost = false;            ///< synchronize() throws
   std::vector<double> seconds;  ///< what the next timings show, from the front; then 1
 
   std::string describe() override { return host_.describe(); }
@@ -26,7 +28,10 @@ class CountingDevice final : public Device {
   void upload(void* to, const void* from, std::size_t bytes) override { ++copies, host_.upload(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { ++copies, host_.download(to, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes) override { ++copies, host_.fill(to, byte, bytes); }
-  void synchronize() override { ++waits; }
+  void synchronize() override {
+    ++waits;
+    if (lost) throw DeviceError("the device is lost");
+  }
   std::unique_ptr<Timer> timer() override { return std::make_unique<ToldTimer>(*this); }
 
  private:
