@@ -78,3 +78,31 @@ TEST_CASE("the installed cuDNN takes our descriptors, and refuses one that makes
   CHECK_THROWS_WITH(describe(api, {0, 3, 4, 5}, DType::f32, Layout::nchw, 60),
                     Catch::Matchers::ContainsSubstring("cudnnSetTensor4dDescriptorEx gave CUDNN_STATUS_"));
 }
+
+TEST_CASE("the installed cuDNN takes the descriptors of an LSTM by every algorithm, with both biases alone") {
+  const Api& api = library().api();
+  if (api.major() < 9) return;
+  const DropoutDescriptor no_dropout(api);
+  const auto set = [&](int algorithm, int biases, int type, int math) {
+    const RnnDescriptor network(api);
+    return api.SetRNNDescriptor_v8(network.get(), algorithm, rnn::lstm, biases, rnn::one_direction, rnn::linear_input,
+                                   type, type, math, 4, 3, 3, 1, no_dropout.get(), rnn::takes_padding);
+  };
+  const int persistent[] = {rnn::persist_small_h, rnn::persist_static, rnn::persist_dynamic};
+  for (const int math : {math_type::fma, math_type::standard}) {
+    CHECK(set(rnn::standard, rnn::both_biases, data_type::f32, math) == ok);
+    for (const int algorithm : persistent) CHECK(set(algorithm, rnn::both_biases, data_type::f32, math) == ok);
+  }
+  CHECK(set(rnn::standard, rnn::both_biases, data_type::f64, math_type::standard) == ok);
+  constexpr int bias_of_x = 1;
+  for (const int algorithm : persistent)
+    CHECK(meaning(api, set(algorithm, bias_of_x, data_type::f32, math_type::fma)) == Meaning::not_supported);
+
+  const auto rows_of = [&](int steps) {
+    const RnnDataDescriptor rows(api);
+    const int lengths[] = {steps, steps};
+    return api.SetRNNDataDescriptor(rows.get(), data_type::f32, rnn::steps_first, steps, 2, 4, lengths, nullptr);
+  };
+  CHECK(rows_of(5) == ok);
+  CHECK(meaning(api, rows_of(1 << 16)) == Meaning::not_supported);  // its most is one less
+}

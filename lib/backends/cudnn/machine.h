@@ -2,6 +2,7 @@
 // What the backend needs of the machine besides cuDNN: a device with a stream, matrix products, the mask of dropout,
 // the fold of a batch norm, sequences as rows, ops that cuDNN lacks.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -44,6 +45,9 @@ class Machine {
   virtual Blas& blas(int cuda_major, const std::string& cudnn_directory) = 0;
   /// "cuBLAS 13.1.0", of the same, or in one line why there is none. Touches no device.
   virtual std::string describe_blas(int cuda_major, const std::string& cudnn_directory) = 0;
+
+  /// Bytes within the device. Enqueues.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
   /// Takes the step for a training pass: now = next, next += 1. Enqueues.
   virtual void advance_dropout(std::uint64_t* next, std::uint64_t* now) = 0;

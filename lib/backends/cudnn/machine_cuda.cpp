@@ -57,6 +57,8 @@ class CudaMachine final : public Machine {
     return "without cuBLAS: " + why_no_library_.substr(0, why_no_library_.find('\n'));
   }
 
+  void copy(void* to, const void* from, std::size_t bytes) override { device_.copy(to, from, bytes); }
+
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
     launch([&] { cuda::dropout_advance(device_.stream(), next, now); });
   }

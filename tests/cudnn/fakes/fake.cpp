@@ -73,6 +73,29 @@ struct Entry<Tag, R(P...)> {
   };
 LAMINA_CUDNN_ENTRY_POINTS(LAMINA_TEST_TAG)
 
+template <class T>
+int number_of([[maybe_unused]] T argument) {
+  if constexpr (std::is_same_v<T, int>)
+    return argument;
+  else
+    return -1;
+}
+
+template <class T>
+bool is_null([[maybe_unused]] T argument) {
+  if constexpr (std::is_pointer_v<T>)
+    return argument == nullptr;
+  else
+    return false;
+}
+
+/// Of the arguments of SetRNNDescriptor_v8: what 9.19 and 9.26 take.
+bool takes_network(const std::vector<int>& arguments) {
+  const int algorithm = arguments[1], biases = arguments[3], type = arguments[6];
+  const bool is_static = algorithm == rnn::persist_static || algorithm == rnn::persist_small_h;
+  return algorithm == rnn::standard || (biases == rnn::both_biases && !(is_static && type == data_type::f64));
+}
+
 const char* name_of(Status status) {
   const bool old = current->api.version < 90000;
   switch (status) {
@@ -137,6 +160,8 @@ Status Fake::answer(const std::string& call, P... p) {
   (note(p), ...);
   if (call == fail_call_of && number == fail_algorithm) return fail_status;
   if (const auto told = status.find(call); told != status.end()) return told->second;
+  if (call == "SetRNNDescriptor_v8" && !takes_network({number_of(p)...})) return 3000;
+  if (call == "GetRNNWeightParams" && (is_null(p) || ...)) return 2000;
 
   Status outcome = ok;
   const Pass pass = pass_of(call);

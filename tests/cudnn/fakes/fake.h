@@ -43,7 +43,7 @@ class Fake {
   std::map<int, cudnn::Status> workspace_status;                ///< by algorithm
   std::string last_error;
   std::size_t rnn_weight_bytes = 4096, rnn_work_bytes = 512, rnn_reserve_bytes = 768;
-  std::size_t rnn_place_step = 256;  ///< bytes from one place of GetRNNWeightParams to the next: 8 matrices, 4 biases
+  std::size_t rnn_place_step = 256;  ///< bytes from one place of GetRNNWeightParams to the next: 8 matrices, 8 biases
 
   int made = 0, living = 0;  ///< objects
   int count = 0;             ///< calls that could fail, since construction

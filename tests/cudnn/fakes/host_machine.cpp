@@ -2,6 +2,7 @@
 
 #include "tests/cudnn/fakes/host_machine.h"
 
+#include <cstring>
 #include <optional>
 
 #include "lamina/error.h"
@@ -61,6 +62,10 @@ class HostMachine final : public cudnn::Machine {
   }
   std::string describe_blas(int cuda_major, const std::string&) override {
     return "cuBLAS " + std::to_string(cuda_major) + " of the host";
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    log_.calls.push_back("copy " + std::to_string(bytes) + " bytes");
+    std::memcpy(to, from, bytes);
   }
   void advance_dropout(std::uint64_t* next, std::uint64_t* now) override {
     log_.calls.emplace_back("advance");

@@ -54,7 +54,7 @@ class CountingDevice final : public Device {
 struct MachineLog {
   CountingDevice device;
   std::string unavailable;
-  std::vector<std::string> calls;  ///< of dropout, cuBLAS and sequences
+  std::vector<std::string> calls;  ///< of dropout, cuBLAS, sequences and copies
   struct Folded {
     cudnn::Fold fold;
     void *w_to, *bias_to;

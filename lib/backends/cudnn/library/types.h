@@ -84,7 +84,7 @@ constexpr int add = 0;
 namespace rnn {
 constexpr int standard = 0, persist_static = 1, persist_dynamic = 2, persist_small_h = 3;  ///< algorithms
 constexpr int lstm = 2;                                                                    ///< cell
-constexpr int bias_of_input = 1;
+constexpr int both_biases = 2;  ///< of the products with x and with h
 constexpr int one_direction = 0;
 constexpr int linear_input = 0;
 constexpr int steps_first = 0;         ///< layout: steps, images, features; every sequence of the same length

@@ -6,7 +6,8 @@
 // Ids become one-hot vectors: the library takes no ids. It reads and writes sequences by steps, then images; ours are
 // turned by our kernels, in reverse where the op is. One descriptor has one algorithm for all passes, as the reserve
 // space of forward is read by backward. The weights are copied to where the library wants them, in every pass: places
-// that it answers, never offsets of ours.
+// that it answers, never offsets of ours. The persist_ algorithms take no descriptor with one bias, so there are two:
+// ours, and zeros beside the recurrent weights.
 
 #include <array>
 
@@ -85,8 +86,10 @@ class Sequence {
     HandleObject* const handle = session.handle();
     LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
     const Algorithm& algorithm = taken(op, spec, choice);
-    const int math = choice.math == Math::tf32 ? math_type::standard : math_type::fma;
-    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::bias_of_input,
+    // For f64 the manual has the standard alone.
+    const bool standard = choice.math == Math::tf32 || dtype_ == DType::f64;
+    const int math = standard ? math_type::standard : math_type::fma;
+    LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::both_biases,
                  rnn::one_direction, rnn::linear_input, data_type_of(dtype_), data_type_of(dtype_), math, channels_,
                  op.hidden, op.hidden, 1, dropout_.get(), rnn::takes_padding);
     if (algorithm.number == rnn::persist_dynamic) LAMINA_CUDNN(api_, BuildRNNDynamic, handle, rnn_.get(), images_);
@@ -121,7 +124,7 @@ class Sequence {
     HandleObject* const handle = session_.handle();
     write_weights(args, memory.weights);
     // The first of the two calls changes the reserve, and a pass may be repeated.
-    copy(kept.reserve, reserve_bytes_, memory.reserve);
+    copy(memory.reserve, kept.reserve, reserve_bytes_);
     write_rows_of_x(args, memory.x);
     const bool last = op_.steps == Steps::last;
     if (last) {
@@ -197,16 +200,9 @@ class Sequence {
     return describe(api_, shape, dtype_, Layout::nchw, count);
   }
 
-  /// Bytes are whole numbers of this type.
-  void copy(const void* from, std::size_t bytes, void* to) const {
-    if (bytes == 0) return;
-    const TensorDescriptor all = describe_numbers(static_cast<std::int64_t>(bytes / size_of(dtype_)));
-    LAMINA_CUDNN(api_, TransformTensor, session_.handle(), one(dtype_), all.get(), from, zero(dtype_), all.get(), to);
-  }
-  void fill_with_zeros(void* to, std::size_t bytes) const {
-    const TensorDescriptor all = describe_numbers(static_cast<std::int64_t>(bytes / size_of(dtype_)));
-    LAMINA_CUDNN(api_, SetTensor, session_.handle(), all.get(), to, zero(dtype_));
-  }
+  /// Bytes as they are: a product with 1 would change some, and the reserve need not hold numbers.
+  void copy(void* to, const void* from, std::size_t bytes) const { session_.machine().copy(to, from, bytes); }
+  void fill_with_zeros(void* to, std::size_t bytes) const { session_.machine().device().fill(to, 0, bytes); }
 
   /// Calls work(parameter, first element, elements, its place) for each run of weights that the library keeps together.
   template <class Work>
@@ -229,13 +225,11 @@ class Sequence {
     }
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
-    const TensorDescriptor ignored(api_);
-    void* place = nullptr;
-    void** const matrix = parameter == 2 ? nullptr : &place;
-    void** const bias = parameter == 2 ? &place : nullptr;
+    const TensorDescriptor of_matrix(api_), of_bias(api_);  // not read; no user of the call is known to leave one out
+    void *matrix = nullptr, *bias = nullptr;
     LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
-                 parameter == 1 ? gate + 4 : gate, matrix == nullptr ? nullptr : ignored.get(), matrix,
-                 bias == nullptr ? nullptr : ignored.get(), bias);
+                 parameter == 1 ? gate + 4 : gate, of_matrix.get(), &matrix, of_bias.get(), &bias);
+    void* const place = parameter == 2 ? bias : matrix;
     if (place == nullptr)
       throw DeviceError("cudnn: " + to_string(Op(op_)) + ": cudnnGetRNNWeightParams knows no place for " +
                         std::string(parameter_names(op_)[parameter]) + ", gate " + std::to_string(gate));
@@ -247,9 +241,10 @@ class Sequence {
     session_.machine().to_rows(args.x[0], op_.reverse, rows);
   }
   void write_weights(const Args& args, void* weights) const {
+    fill_with_zeros(weights, weight_bytes_);  // the second bias among them
     for_each_place(weights, [&](std::size_t parameter, std::int64_t first, std::int64_t count, void* place) {
-      copy(static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_),
-           static_cast<std::size_t>(count) * size_of(dtype_), place);
+      copy(place, static_cast<const char*>(args.w[parameter].data) + static_cast<std::size_t>(first) * size_of(dtype_),
+           static_cast<std::size_t>(count) * size_of(dtype_));
     });
   }
   void read_gradients(const Args& args, const void* dweights) const {
