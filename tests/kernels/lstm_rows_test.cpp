@@ -1,9 +1,11 @@
-// Ids of a sequence as one-hot rows, on the host.
+// Sequences as rows, on the host: ids become one-hot rows; more rows than a grid has are refused.
 
 #include <cmath>
 #include <vector>
 
 #include "kernels/lstm/lstm.h"
+#include "lamina/error.h"
+#include "lamina/plan.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -31,4 +33,16 @@ TEST_CASE("kernels: ids become one-hot rows, by images or by steps, in either di
   CHECK(rows(false, true) == std::vector<int>{0, 1, 2, -1, 1, 0});
   CHECK(rows(true, false) == std::vector<int>{1, 2, 0, 0, -1, 1});
   CHECK(rows(true, true) == std::vector<int>{1, 0, 2, -1, 0, 1});
+}
+
+TEST_CASE("kernels: an LSTM of more rows than the grid of its product has is refused") {
+  const auto backend = make_backend("cuda-host");
+  const auto plan = [&](int images) {
+    Graph graph("long");
+    lstm(graph.input({images, 1, 1024, 1}), "lstm", {.hidden = 1});
+    return predict_memory(graph, *backend, {.mode = Mode::inference});
+  };
+  CHECK_NOTHROW(plan(4095));
+  CHECK_THROWS_AS(plan(4096), Unsupported);
+  CHECK_THROWS_WITH(plan(4096), Catch::Matchers::ContainsSubstring("up to 4194240 steps of all images, not 4194304"));
 }

@@ -194,6 +194,10 @@ std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
 Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
+  constexpr std::int64_t most_rows = 65535 * 64;  // grid y of gemm(), in tiles of the fewest columns
+  if (const std::int64_t rows = std::int64_t{x.n} * x.h; rows > most_rows)
+    throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +
+                      std::to_string(rows));
   Layer l{};
   l.extent = {x.n, x.h, op.hidden, op.reverse, op.gates == Gates::hard_sigmoid, op.steps == Steps::last};
   l.channels = op.vocabulary == 0 ? x.c : op.vocabulary;
