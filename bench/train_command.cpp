@@ -28,14 +28,17 @@ Action train_command(CLI::App& app) {
   });
   constexpr const char* run = "The run";
   app.add_option("--backend", options->backend, "Default: eigen")->group(run);
-  app.add_option("--epochs", options->epochs, "Default: as published")->check(CLI::Range(1, 100000))->group(run);
+  app.add_option("--epochs", options->epochs, "Default: as published; of other networks 10")
+      ->check(CLI::Range(1, 100000))
+      ->group(run);
   app.add_option("--data", options->data, "Folder of the real files (docs/data.md); default: a synthetic set")
       ->check(CLI::ExistingDirectory)
       ->group(run);
   app.add_option("--share", options->share,
-                 "Samples of the synthetic set for each of the published ones; 0.1: a tenth, at most 16")
+                 "Samples of the synthetic set for each of the published ones, up to 16; 0.1: a tenth; default: 1")
       ->group(run);
-  app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout")->group(run);
+  app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout; default: 0")
+      ->group(run);
   app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
       ->check(CLI::Range(1, 1000))
       ->group(run);
@@ -49,8 +52,16 @@ Action train_command(CLI::App& app) {
   app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
       ->check(CLI::Range(0, 256))
       ->group(run);
-  app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
-  app.add_option("--out", options->out, "File for epoch,elapsed,loss,acc,val_loss,val_acc")->group(run);
+  auto* checkpoint =
+      app.add_option("--checkpoint", options->checkpoint, "File to go on from, written after every epoch")->group(run);
+  app.add_option("--checkpoint_updates", options->checkpoint_updates,
+                 "Updates after which --checkpoint is written, too, for long epochs")
+      ->check(CLI::Range(1, 1 << 30))
+      ->needs(checkpoint)
+      ->group(run);
+  app.add_option("--out", options->out,
+                 "File for epoch,elapsed,loss,acc,val_loss,val_acc, written anew after every epoch")
+      ->group(run);
   app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
   constexpr const char* zoo = "Networks other than the six workloads";
   app.add_option("--batch", options->batch, "Default: 32")->check(CLI::Range(1, 1 << 20))->group(zoo);
@@ -67,7 +78,9 @@ Action train_command(CLI::App& app) {
       ->check(CLI::ExistingFile)
       ->excludes(price)
       ->group(cost);
-  app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")->group(cost);
+  app.add_option("--configuration", options->configuration, "Line of --prices that is this machine's")
+      ->excludes(price)
+      ->group(cost);
   app.add_option("--target", options->target, "Accuracy, 0.98 for 98 %: seconds and dollars to it as well")
       ->group(cost);
   app.add_flag("--energy", options->energy, "Joules of each epoch and of the run, or the reason why there are none")

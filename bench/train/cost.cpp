@@ -47,8 +47,10 @@ Price price_of(const std::filesystem::path& path, const std::string& configurati
   std::vector<std::string> known;
   while (std::getline(file, line)) {
     const auto cell = cells(line);
+    if (cell == std::vector<std::string>{""}) continue;
     const double price = cell.size() < 4 ? -1 : number(cell[3]);
-    if (price < 0) throw FileError(fmt::format("{}: a line has no price: \"{}\"", path.string(), line));
+    if (!(price >= 0 && std::isfinite(price)))
+      throw FileError(fmt::format("{}: a line has no price: \"{}\"", path.string(), line));
     if (std::ranges::find(known, cell[2]) == known.end()) known.push_back(cell[2]);
     if (cell[2] == configuration && cell[1] >= newest.date) newest = {cell[1], cell[2], price};
   }

@@ -45,8 +45,9 @@ std::string summary(const TrainOptions& options, const std::vector<EpochResult>&
 std::string stopped_line(const TrainOptions& options, std::size_t done, int epochs, const std::string& data_note) {
   std::string how = "; without --checkpoint the next run begins anew";
   if (!options.checkpoint.empty())
-    how = done == 0 ? "; the first checkpoint is written after the first epoch"
-                    : "; the same command goes on from " + options.checkpoint.string();
+    how = done == 0 && !std::filesystem::exists(options.checkpoint)
+              ? "; the first checkpoint is written after the first epoch, or by --checkpoint_updates"
+              : "; the same command goes on from " + options.checkpoint.string();
   return fmt::format("stopped after {} of {} epochs{}{}\n", done, epochs, how, data_note);
 }
 

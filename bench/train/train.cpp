@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/io/interrupt.h"
@@ -70,6 +72,15 @@ void check_name(const std::string& name, const TrainOptions& options) {
   check_network(name, options.data);
 }
 
+void check_files(const TrainOptions& options) {
+  const std::pair<std::string_view, const std::filesystem::path&> files[] = {
+      {"--checkpoint", options.checkpoint}, {"--json", options.json}, {"--out", options.out}};
+  for (const auto& [flag, file] : files)
+    for (const auto& [other_flag, other] : files)
+      if (flag < other_flag && !file.empty() && file.lexically_normal() == other.lexically_normal())
+        throw UsageError(fmt::format("{} and {} name one file, {}; give two", flag, other_flag, file.string()));
+}
+
 void check(const TrainOptions& options) {
   check_share(options);
   std::vector<std::string> names = options.names;
@@ -78,9 +89,10 @@ void check(const TrainOptions& options) {
     throw UsageError(fmt::format("train names {} twice; --seeds trains it several times", *twice));
   if ((options.names.size() > 1 || options.seeds > 1) && !(options.out.empty() && options.checkpoint.empty()))
     throw UsageError("--out and --checkpoint are of one training; --json takes several");
-  if (options.target > 1)
-    throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1; for per cent say {}",
-                                 options.target, options.target / 100));
+  check_files(options);
+  if (!(options.target >= 0 && options.target <= 1))
+    throw UsageError(fmt::format("--target {}: an accuracy is a share, from 0 to 1{}", options.target,
+                                 options.target > 1 ? fmt::format("; for per cent say {}", options.target / 100) : ""));
   if (options.accept && options.data.empty())
     throw UsageError("--accept compares with the published runs, which were on real files; give --data");
   if (options.accept && options.table_updates == TableUpdates::lazy)
@@ -114,15 +126,21 @@ PreparedFile prepared(const std::string& name, const TrainOptions& options, std:
   return {prepare_network(name, its), {}};
 }
 
-/// Writes the file of --out after an epoch. Where that fails, the training goes on; at its end it is an error.
-void keep_csv(const TrainOptions& options, const std::vector<EpochResult>& epochs) {
-  if (options.out.empty()) return;
-  try {
-    replace_file(options.out, run_csv(epochs));
-  } catch (const FileError& error) {
-    fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+/// Why a file could not be written: the training goes on, the next epoch tries again, and what is left is an error.
+struct Unwritten {
+  std::string why{};
+
+  template <class Write>
+  void attempt(Write&& write) {
+    try {
+      write();
+      why.clear();
+    } catch (const FileError& error) {
+      if (why.empty()) fmt::print(stderr, "lamina_bench: {}; going on, and trying again\n", error.what());
+      why = error.what();
+    }
   }
-}
+};
 
 /// What every training has.
 struct Run {
@@ -133,7 +151,23 @@ struct Run {
   const Print& print;
   const MakeEnergyCounter& counter;
   const std::function<double()>& now;
+  Unwritten &out, &checkpoint;
 };
+
+/// Writes the file of --out.
+void keep_csv(const Run& run, const std::vector<EpochResult>& epochs) {
+  if (run.options.out.empty() || epochs.empty()) return;
+  run.out.attempt([&] { replace_file(run.options.out, run_csv(epochs)); });
+}
+
+/// Trains until an interrupt comes. An epoch whose checkpoint cannot be written is complete.
+void train_epochs(Trainer& trainer, std::size_t epochs, const Run& run) {
+  for (std::size_t done = trainer.epochs().size(); done < epochs && interrupted() == 0;) {
+    run.checkpoint.attempt([&] { trainer.train(static_cast<int>(done) + 1); });
+    if (trainer.epochs().size() == done) throw FileError(run.checkpoint.why);
+    done = trainer.epochs().size();
+  }
+}
 
 /// Trains once, as far as no interrupt comes.
 Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) {
@@ -151,6 +185,7 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   how.plan.dtype = options.dtype;
   how.plan.table_updates = options.table_updates;
   how.checkpoint = options.checkpoint;
+  how.checkpoint_updates = options.checkpoint_updates;
   how.threads = options.loader_threads;
   how.after_batch = [&](const lamina::Progress& at) {
     screen.batch_done(at);
@@ -162,12 +197,11 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
     EpochFacts facts{.cpu_seconds = cpu_seconds() - cpu};
     if (meter) facts.energy = meter->end_part();
     screen.clear();
-    print(epoch_line(e, epochs, facts.energy, data_note));
     run.record.epoch_done(e, facts);
     done.push_back(e);
-    keep_csv(options, done);
+    keep_csv(run, done);
+    print(epoch_line(e, epochs, facts.energy, data_note));
     cpu = cpu_seconds();
-    if (interrupted() != 0 && done.size() < static_cast<std::size_t>(epochs)) throw Stopped();
   };
   Trainer trainer(ready.graph, run.backend, *ready.training, how);
   const bool lazy = options.table_updates == TableUpdates::lazy;
@@ -187,11 +221,12 @@ Trained train_once(const std::string& name, std::uint64_t seed, const Run& run) 
   cpu = cpu_seconds();
   if (meter) meter->begin();
   try {
-    trainer.train(epochs);
+    train_epochs(trainer, static_cast<std::size_t>(epochs), run);
   } catch (const Stopped&) {
     screen.clear();
-    print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
   }
+  if (trainer.epochs().size() < static_cast<std::size_t>(epochs))
+    print(stopped_line(options, trainer.epochs().size(), epochs, data_note));
   std::optional<MeasuredEnergy> energy;
   if (meter) energy = meter->whole();
   run.record.trained(energy);
@@ -211,7 +246,7 @@ bool train_seeds(const std::string& name, const Run& run, std::vector<Trained>& 
   for (int i = 0; i < options.seeds && interrupted() == 0; ++i) {
     all.push_back(train_once(name, options.seed + static_cast<std::uint64_t>(i), run));
     runs.push_back(all.back().epochs);
-    if (!options.out.empty() && !runs.back().empty()) replace_file(options.out, run_csv(runs.back()));
+    keep_csv(run, runs.back());
   }
   const Workload* known = workload_of(name, options);
   if (known == nullptr || runs.empty() || runs.back().empty()) return true;
@@ -236,15 +271,18 @@ int train_all(const TrainOptions& options, const MakeBackend& make, const Print&
   Backends backends(settings, make);
   Backend& backend = backends.usable(options.backend);
   Record record(options, backends, counter);
-  const Run run{options, backend, record, price, print, counter, now};
+  Unwritten out, checkpoint;
+  const Run run{options, backend, record, price, print, counter, now, out, checkpoint};
   std::vector<Trained> all;
   bool accepted = true;
   for (const std::string& name : options.names) {
     if (interrupted() != 0) break;
     accepted = train_seeds(name, run, all) && accepted;
   }
-  record.end();
   if (all.size() > 1) print("\n" + trained_table(all).text());
+  record.end();
+  for (const Unwritten* left : {&out, &checkpoint})
+    if (!left->why.empty()) throw FileError(left->why);
   if (interrupted() != 0) return 128 + interrupted();
   return accepted ? 0 : 1;
 }

@@ -30,15 +30,16 @@ struct TrainOptions {
   double learning_rate = 0;  ///< of a network that is no workload; 0: the optimiser's own
   TableUpdates table_updates = TableUpdates::dense;
   int loader_threads = 1;
-  std::filesystem::path out{};         ///< of the run as CSV; empty: none
-  std::filesystem::path json{};        ///< of the epochs as rows; empty: none
-  std::filesystem::path checkpoint{};  ///< empty: none
-  double usd_per_hour = 0;             ///< 0: see prices
-  std::filesystem::path prices{};      ///< file of prices; empty: none
-  std::string configuration{};         ///< the line of it that holds
-  double target = 0;                   ///< accuracy to which seconds and dollars are given as well; 0: none
-  bool energy = false;                 ///< joules of each epoch and of each run
-  bool accept = false;                 ///< compare with the published bands
+  std::filesystem::path out{};          ///< of the run as CSV; empty: none
+  std::filesystem::path json{};         ///< of the epochs as rows; empty: none
+  std::filesystem::path checkpoint{};   ///< empty: none
+  std::int64_t checkpoint_updates = 0;  ///< between two checkpoints, besides those after epochs; 0: none
+  double usd_per_hour = 0;              ///< 0: see prices
+  std::filesystem::path prices{};       ///< file of prices; empty: none
+  std::string configuration{};          ///< the line of it that holds
+  double target = 0;                    ///< accuracy to which seconds and dollars are given as well; 0: none
+  bool energy = false;                  ///< joules of each epoch and of each run
+  bool accept = false;                  ///< compare with the published bands
 };
 
 /// Trains one after another and prints a line for each epoch, then what it took; of several trainings a table at the

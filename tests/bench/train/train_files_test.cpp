@@ -1,8 +1,10 @@
 // What a training writes while it runs, and what is refused before it begins.
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 
 using namespace lamina;
 using namespace lamina::bench;
+using Catch::Matchers::ContainsSubstring;
 
 TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earlier run's until there is one") {
   const test::Folder folder;
@@ -28,7 +31,7 @@ TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earl
     if (text.starts_with("epoch ")) before.push_back(lines());
   };
   CHECK(train_all(options, make_backend, print) == 0);
-  CHECK(before == std::vector<std::ptrdiff_t>{0, 2, 3});
+  CHECK(before == std::vector<std::ptrdiff_t>{2, 3, 4});
   CHECK(lines() == 4);
 
   const auto ended = test::run_program("timeout --preserve-status --signal=TERM 0.5 " LAMINA_BENCH,
@@ -36,6 +39,78 @@ TEST_CASE("a run's file has every epoch as soon as it is done, and keeps an earl
   INFO(ended.said);
   CHECK(ended.status == 143);
   CHECK(lines() == 4);
+}
+
+TEST_CASE("a checkpoint that cannot be written costs no epoch, and is an error unless a later one could") {
+  for (const bool comes_back : {true, false}) {
+    const test::Folder folder;
+    const auto runs = folder / "runs";
+    const TrainOptions options{.names = {"mnist_mlp"},
+                               .epochs = 3,
+                               .share = 0.002,
+                               .out = folder / "run.csv",
+                               .json = folder / "run.json",
+                               .checkpoint = runs / "run.safetensors"};
+    std::string printed;
+    const auto print = [&](const std::string& text) {
+      printed += text;
+      if (text.starts_with("epoch 1/")) std::filesystem::remove_all(runs);
+      if (text.starts_with("epoch 2/") && comes_back) std::filesystem::create_directory(runs);
+    };
+    if (comes_back)
+      CHECK(train_all(options, make_backend, print) == 0);
+    else
+      CHECK_THROWS_WITH(train_all(options, make_backend, print), ContainsSubstring("make the folder " + runs.string()));
+    CHECK(std::filesystem::exists(options.checkpoint) == comes_back);
+    CHECK_THAT(printed, ContainsSubstring("epoch 3/3") && ContainsSubstring("3 epochs: "));
+    const std::string csv = test::contents(options.out);
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);
+    const nlohmann::json file = test::read(options.json.string());
+    CHECK(file["benchmarks"].size() == 3);
+    CHECK(file["context"]["interrupted"] == false);
+  }
+}
+
+TEST_CASE("a file of rows that cannot be written costs no epoch, and is an error at the end") {
+  const test::Folder folder;
+  const auto runs = folder / "runs";
+  const TrainOptions options{.names = {"mnist_mlp"}, .epochs = 2, .share = 0.002, .out = runs / "run.csv"};
+  std::string printed;
+  const auto print = [&](const std::string& text) {
+    printed += text;
+    if (text.starts_with("epoch 1/")) std::filesystem::remove_all(runs);
+  };
+  CHECK_THROWS_WITH(train_all(options, make_backend, print), ContainsSubstring("run.csv: cannot be written"));
+  CHECK_THAT(printed, ContainsSubstring("epoch 2/2") && ContainsSubstring("20 epochs, published"));
+}
+
+TEST_CASE("a training that was stopped within an epoch goes on from there, if updates have checkpoints") {
+  const test::Folder folder;
+  const std::string training = "train mnist_cnn --share=0.05 --epochs=1", file = folder.file("run.safetensors");
+  const std::string kept = training + " --checkpoint_updates=2 --checkpoint=" + file;
+  const std::string until_written = "while [ ! -e " + file + " ] && kill -0 $!; do sleep 0.05; done; ";
+  const auto stopped =
+      test::run_program("{ " LAMINA_BENCH " " + kept + " & " + until_written, "kill -TERM $!; wait $!; }");
+  INFO(stopped.said);
+  CHECK(stopped.status == 143);
+  CHECK_THAT(stopped.said, ContainsSubstring("stopped after 0 of 1 epochs; the same command goes on from " + file));
+  const auto went_on = test::run_bench(kept), whole = test::run_bench(training);
+  INFO(went_on.said);
+  CHECK(went_on.status == 0);
+  CHECK_THAT(went_on.said, ContainsSubstring("goes on after 0 of 1 epochs"));
+  const auto numbers = [](const std::string& said) {
+    const std::size_t at = said.find("  loss ", said.find("epoch 1/1"));
+    return said.substr(at, said.find('\n', at) - at);
+  };
+  CHECK(numbers(went_on.said) == numbers(whole.said));
+  CHECK(numbers(whole.said).find("accuracy") != std::string::npos);
+  CHECK(test::run_bench(training + " --checkpoint_updates=2").status == 2);  // of no checkpoint
+}
+
+TEST_CASE("one price is asked for, not two") {
+  const auto said = test::run_bench("train mnist_mlp --usd_per_hour=1 --configuration=K80");
+  CHECK(said.status == 2);
+  CHECK_THAT(said.said, ContainsSubstring("--configuration") && ContainsSubstring("--usd_per_hour"));
 }
 
 TEST_CASE("files that cannot be written are errors before anything is trained") {
