@@ -46,7 +46,8 @@ struct Loader::Work {
     samples = options.drop_last ? count - count % options.batch : count;
     if (samples == 0) {
       throw UsageError("Loader: " + std::to_string(count) + " samples do not fill a batch of " +
-                       std::to_string(options.batch) + ", and drop_last leaves incomplete batches out");
+                       std::to_string(options.batch) +
+                       ", and drop_last leaves incomplete batches out; give more samples, or a smaller batch");
     }
     batches = divide_up(samples, options.batch);
     slots.resize(options.threads == 0 ? 1 : static_cast<std::size_t>(options.ahead) + 1);

@@ -19,7 +19,8 @@ class TextSource final : public Source {
     const auto length = static_cast<std::int64_t>(text_.ids.size());
     if (length <= options_.window) {
       throw UsageError("text_source: a text of " + std::to_string(length) + " characters is shorter than a window of " +
-                       std::to_string(options_.window) + " and the character after it");
+                       std::to_string(options_.window) +
+                       " and the character after it; give a longer text, or a smaller window");
     }
     for (const std::uint32_t id : text_.ids) {
       if (id >= text_.alphabet.size()) {
