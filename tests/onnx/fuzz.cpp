@@ -1,12 +1,15 @@
 // libFuzzer's target: any bytes as a model. Read, or one of the library's errors; anything else is a find, and so is
-// memory above 10 times the bytes and 256 KiB.
+// memory above 10 times the bytes and 256 KiB, or more than a second of processor time. What took the most is printed
+// when it is surpassed. The program ends after LAMINA_FUZZ_SECONDS of its own processor time.
 
 #include <sanitizer/allocator_interface.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 
 #include "lamina/error.h"
@@ -24,6 +27,24 @@ void count_allocation(const volatile void*, std::size_t size) {
 
 void count_release(const volatile void* data) { live_bytes -= __sanitizer_get_allocated_size(const_cast<void*>(data)); }
 
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Prints a number that is above all before it by a tenth.
+void surpass(double& record, double number, const char* what, std::size_t size) {
+  if (number < 1.1 * record) return;
+  record = number;
+  std::fprintf(stderr, "most so far: %.3g %s, a model of %zu bytes\n", number, what, size);
+}
+
+double last_second() {
+  const char* text = std::getenv("LAMINA_FUZZ_SECONDS");
+  return text == nullptr ? 1e9 : std::atof(text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
@@ -32,18 +53,27 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lamina;
+  static const double end = last_second();
+  static double slowest = 1e-3, largest = 1e-2;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const OnnxOptions options{.most_computed_numbers = static_cast<std::int64_t>(size) / 8 + 4096};
+  // Odd sizes ask for another batch than the file's.
+  const OnnxOptions options{.batch = size % 2 == 1 ? 3 : 0,
+                            .most_computed_numbers = static_cast<std::int64_t>(size) / 8 + 4096};
+  const double start = processor_seconds();
   const std::size_t before = most_bytes = live_bytes;
   try {
     const onnx::ModelMessage model = onnx::decode_model(bytes, "fuzz");
     if (model.graph) onnx::Importer(model, options, "/nonexistent/fuzz.onnx").run();
   } catch (const Error&) {
   }
-  constexpr std::size_t some = 1 << 18;
-  if (most_bytes - before > 10 * size + some) {
-    std::fprintf(stderr, "a model of %zu bytes took %zu\n", size, most_bytes - before);
+  const std::size_t limit = 10 * size + (1 << 18), took = most_bytes - before;
+  const double now = processor_seconds();
+  surpass(largest, static_cast<double>(took) / static_cast<double>(limit), "of the memory that it may take", size);
+  surpass(slowest, now - start, "s of processor time", size);
+  if (took > limit || now - start > 1) {
+    std::fprintf(stderr, "a model of %zu bytes took %zu bytes and %.2f s\n", size, took, now - start);
     std::abort();
   }
+  if (now > end) std::raise(SIGUSR1);  // libFuzzer ends, and prints its statistics
   return 0;
 }
