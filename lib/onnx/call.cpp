@@ -11,6 +11,12 @@
 #include "lib/onnx/ops/operators.h"
 
 namespace lamina::onnx {
+namespace {
+
+/// Another domain's Add or Mul may be anything.
+bool is_of_onnx(const NodeMessage& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
+
+}  // namespace
 
 Call::Call(Importer& importer, std::size_t index)
     : importer_(&importer), index_(index), output_of_(index), attributes_(*importer.nodes_[index], importer.name_) {}
@@ -142,7 +148,9 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
     const NodeMessage& next = *importer_->nodes_[readers.front()];
     const std::string_view op = next.op_type;
     const bool adds = op == "Add" || op == "Sub", multiplies = !add_only && (op == "Mul" || op == "Div");
-    if ((!adds && !multiplies) || next.inputs.size() != 2 || next.outputs.size() != 1) return affine;
+    if ((!adds && !multiplies) || next.inputs.size() != 2 || next.outputs.size() != 1 || !is_of_onnx(next)) {
+      return affine;
+    }
     const bool second = next.inputs[0] == output;  // whether the constant is the second operand
     if (next.inputs[0] == next.inputs[1] || (!second && (op == "Sub" || op == "Div"))) return affine;
     const Constant* constant = importer_->constant_of(next.inputs[second ? 1 : 0]);
@@ -181,7 +189,7 @@ bool Call::absorb_product() {
   if (readers.size() != 1 || importer_->done_[readers.front()]) return false;
   const NodeMessage& next = *importer_->nodes_[readers.front()];
   const std::string_view input = attributes_.node().inputs.front();
-  if (next.op_type != "Mul" || next.inputs.size() != 2 || next.outputs.size() != 1 ||
+  if (next.op_type != "Mul" || !is_of_onnx(next) || next.inputs.size() != 2 || next.outputs.size() != 1 ||
       !((next.inputs[0] == input && next.inputs[1] == outputs.front()) ||
         (next.inputs[1] == input && next.inputs[0] == outputs.front()))) {
     return false;

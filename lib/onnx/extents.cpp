@@ -98,6 +98,7 @@ std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const
     const std::size_t at = axes ? axis_of(node, (*axes)[i], of.size()) : i;
     const std::int64_t step = steps ? (*steps)[i] : 1, extent = of[at];
     if (step == 0) node.invalid("has a step of 0");
+    if (extent == 0) continue;
     const auto place = [&](std::int64_t position, std::int64_t least, std::int64_t most) {
       return std::clamp(position < 0 ? position + extent : position, least, most);
     };
@@ -105,7 +106,8 @@ std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const
     const std::int64_t last = step > 0 ? place(ends[i], 0, extent) : place(ends[i], -1, extent - 1);
     const std::int64_t span = step > 0 ? last - first : first - last;
     const std::int64_t size = step > 0 ? step : -step;
-    ranges[at] = {first, span > 0 ? (span - 1) / size + 1 : 0, step};
+    const std::int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
+    ranges[at] = {first, count, count > 1 ? step : 1};  // a step that is not taken may be of any size
   }
   return ranges;
 }

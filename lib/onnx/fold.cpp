@@ -263,8 +263,8 @@ Constant cast(const Folding& f) {
 
 Constant range(const Folding& f) {
   const double start = f.scalar(0), limit = f.scalar(1), step = f.scalar(2);
-  const double count = step == 0 ? -1 : std::ceil((limit - start) / step);
-  if (!(count >= 0) || count > 0x1p40) f.node.invalid("has a range without end");
+  const double count = std::max(std::ceil((limit - start) / step), 0.0);
+  if (step == 0 || !(count <= 0x1p40)) f.node.invalid("has a range without end");
   Constant y = blank(f, f.in(0).type, {static_cast<std::int64_t>(count)});
   for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] = start + static_cast<double>(i) * step;
   return y;
@@ -280,8 +280,12 @@ Constant pairwise(const Folding& f, double (*of)(double, double)) {
   const Constant &a = f.in(0), &b = f.in(1);
   const Extents extents = broadcast(f.node, a.extents, b.extents);
   counted(f, extents);
+  const auto result = [&](double left, double right) {
+    const double value = of(left, right);
+    return is_floating(a.type) ? value : std::trunc(value);
+  };
   if (a.uniform && b.uniform) {
-    return {.type = a.type, .extents = extents, .values = {of(a.values[0], b.values[0])}, .uniform = true};
+    return {.type = a.type, .extents = extents, .values = {result(a.values[0], b.values[0])}, .uniform = true};
   }
   Constant y = stepped(f, a, extents, broadcast_strides(a.extents, extents), 0);
   const Constant other = stepped(f, b, extents, broadcast_strides(b.extents, extents), 0);
@@ -291,9 +295,7 @@ Constant pairwise(const Folding& f, double (*of)(double, double)) {
          .values = std::vector<double>(other.values.size(), y.values[0]),
          .uniform = false};
   for (std::size_t i = 0; i < y.values.size(); ++i) {
-    double value = of(y.values[i], other.at(static_cast<std::int64_t>(i)));
-    if (!is_floating(y.type)) value = std::trunc(value);
-    y.values[i] = value;
+    y.values[i] = result(y.values[i], other.at(static_cast<std::int64_t>(i)));
   }
   return y;
 }

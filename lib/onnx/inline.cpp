@@ -1,5 +1,7 @@
 // Graphs inside of nodes: the branch of an If whose condition is known takes the place of the node.
 
+#include <algorithm>
+
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/io/safetensors_header.h"
@@ -48,15 +50,28 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
       if (!made_.contains(input) && node.op_type != "If") {
         attributes.invalid("reads " + in_quotes(input) + " in a branch, which nothing before makes");
       }
-      readers_[input].push_back(nodes_.size());
     }
     for (const std::string_view output : node.outputs) make(output);
     nodes_.push_back(&node);
-    live_.push_back(1);
+    live_.push_back(0);
     done_.push_back(0);
   }
-  for (const ValueMessage& output : own.outputs) inlined_.insert(output.name);
-  for (std::size_t i = first; i < first + own.nodes.size(); ++i) import_node(i);
+  std::set<std::string_view> wanted;
+  for (const ValueMessage& output : own.outputs) wanted.insert(output.name);
+  inlined_.insert(wanted.begin(), wanted.end());
+  for (std::size_t i = nodes_.size(); i-- > first;) {
+    const NodeMessage& node = *nodes_[i];
+    live_[i] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                           [&](std::string_view output) { return !output.empty() && wanted.contains(output); });
+    if (!live_[i]) continue;
+    for (const std::string_view input : reads(node)) {
+      readers_[input].push_back(i);
+      wanted.insert(input);
+    }
+  }
+  for (std::size_t i = first; i < first + own.nodes.size(); ++i) {
+    if (live_[i]) import_node(i);
+  }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Known* found = known(own.outputs[i].name);
     if (found != nullptr && !outputs[i].empty()) values_[outputs[i]] = Known(*found);

@@ -90,7 +90,11 @@ Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::siz
                            op == "HardSwish";
   if (elementwise && !node.outputs.empty()) return roles_of(node.outputs.front(), rank, depth + 1);
   const bool over_slices = op == "Conv" || op == "MaxPool" || op == "AveragePool";
-  if (over_slices && rank == 5) return "ncchw";
+  if ((over_slices || op == "GlobalAveragePool" || op == "GlobalMaxPool") && rank == 5) return "ncchw";
+  if (op == "BatchNormalization" && rank == 5 && !node.outputs.empty()) {
+    const Roles after = roles_of(node.outputs.front(), rank, depth + 1);
+    if (!after.empty()) return after;
+  }
   return over_slices || op == "BatchNormalization" ? usual_roles(rank) : "";
 }
 

@@ -13,6 +13,13 @@ Running channels_of(Call& call, const Running& x, std::int64_t first, std::int64
   return {.value = y, .view = with_channels(x.view, x.value.shape(), y.shape()), .type = x.type};
 }
 
+/// The view of a value whose axis `along` is the channels, with other channels: one channel leaves no trace in a view.
+View along_channels(const Running& x, std::size_t along, const Shape& after) {
+  View view = with_channels(x.view, x.value.shape(), after);
+  view[along] = axis(after.c, after.plane());
+  return view;
+}
+
 void demand_channels(const Running& x, std::size_t along) {
   if (x.view[along] != axis(x.value.shape().c, x.value.shape().plane())) {
     throw Refusal{"axis " + std::to_string(along) + " of " + text(extents(x.view)) + " is not the channel axis of " +
@@ -35,7 +42,7 @@ void import_concat(Call& call) {
     if (x.view.size() != first.view.size()) node.invalid("joins values of different rank");
     demand_channels(x, along);
     const Shape &a = x.value.shape(), &b = first.value.shape();
-    if (a.n != b.n || a.h != b.h || a.w != b.w || with_channels(x.view, a, b) != first.view) {
+    if (a.n != b.n || a.h != b.h || a.w != b.w || along_channels(x, along, b) != first.view) {
       Extents others = extents(x.view), firsts = extents(first.view);
       others[along] = firsts[along] = 0;
       if (others != firsts) node.invalid("joins " + text(extents(first.view)) + " and " + text(extents(x.view)));
@@ -45,7 +52,7 @@ void import_concat(Call& call) {
   }
   if (operands.size() == 1) return call.result(first);
   const Value y = call.append(Concat{}, operands, call.name());
-  call.result({.value = y, .view = with_channels(first.view, first.value.shape(), y.shape()), .type = first.type});
+  call.result({.value = y, .view = along_channels(first, along, y.shape()), .type = first.type});
 }
 
 void import_split(Call& call) {

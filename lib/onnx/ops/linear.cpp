@@ -85,7 +85,9 @@ Running append_product(Call& call, const Running& x, const Product& product, std
   call.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(call, product, channels),
                product.w.type);
   if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
-  return {.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
+  Running product_of_rows{.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
+  product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // one channel leaves no trace in a view
+  return product_of_rows;
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ bool along_channels(const Running& x, std::size_t axis) {
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
 }
 
+/// Nothing of an LRN but the product has been read: it can still be an op.
+bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.after == 0; }
+
 }  // namespace
 
 void import_lrn(Call& call) {
@@ -66,6 +69,7 @@ bool squares_and_number(Call& call, std::size_t at) {
   if (call.is_constant(operand) || !call.pending(operand).squares) return false;
   Running y = call.pending(operand);
   Squares& s = *y.squares;
+  if (is_product_alone(s)) return false;
   const Constant& constant = call.constant(at, "its operand");
   const std::string_view op = call.attributes().node().op_type;
   if (constant.count() != 1 || constant.extents.size() > y.view.size() || s.exponent || s.size == 0) refuse();
@@ -88,6 +92,9 @@ bool padded_squares(Call& call, const Extents& before, const Extents& after, dou
   if (!call.pending(0).squares) return false;
   Running y = call.pending(0);
   Squares& s = *y.squares;
+  for (std::size_t i = 0; i < before.size() && is_product_alone(s); ++i) {
+    if ((before[i] != 0 || after[i] != 0) && !along_channels(y, i)) return false;
+  }
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i] == 0 && after[i] == 0) continue;
     if (!along_channels(y, i) || number != 0 || s.before + s.after + s.size > 0) refuse();
@@ -102,6 +109,7 @@ bool mean_of_squares(Call& call) {
   if (!call.pending(0).squares) return false;
   Running y = call.pending(0);
   Squares& s = *y.squares;
+  if (is_product_alone(s)) return false;
   const Attributes& node = call.attributes();
   const auto all = [&](const char* name, std::int64_t number) {
     const Extents list = node.integers(name).value_or(Extents{});

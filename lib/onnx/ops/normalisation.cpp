@@ -7,19 +7,33 @@
 #include "operators.h"
 
 namespace lamina::onnx {
+namespace {
+
+/// How each opset says that a BatchNormalization normalises by the batch: from 7 to 13 by its outputs.
+bool is_by_batch(const Call& call) {
+  const NodeMessage& node = call.attributes().node();
+  if (call.opset() >= 14) return call.attributes().integer("training_mode", 0) != 0;
+  if (call.opset() < 7) return call.attributes().integer("is_test", 0) == 0;
+  return std::any_of(node.outputs.begin() + 1, node.outputs.end(),
+                     [](std::string_view output) { return !output.empty(); });
+}
+
+}  // namespace
 
 /// ONNX's momentum is what remains of the running statistics; ours is what comes in. In training ONNX's running
 /// variance is that of the whole batch, ours the unbiased one. What multiplies and adds by channel afterwards goes into
-/// scale and shift.
+/// scale and shift. Where slices are among the channels, it is a scale and a shift, and not trainable.
 void import_batch_norm(Call& call) {
   const Attributes& node = call.attributes();
   const Running& x = call.running(0);
-  if (x.view.size() < 2 || x.view[1] != axis(x.value.shape().c, x.value.shape().plane())) {
+  const Shape shape = x.value.shape();
+  const std::int64_t slices = x.view.size() == 5 ? extent(x.view[2]) : 1;  // among the channels after a Conv over them
+  const bool over_slices = slices > 1 && x.view[1] == axis(shape.c / slices, slices * shape.plane());
+  if (x.view.size() < 2 || (!over_slices && x.view[1] != axis(shape.c, shape.plane()))) {
     throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
-                  to_string(x.value.shape()) + ": it would need an op that moves numbers"};
+                  to_string(shape) + ": it would need an op that moves numbers"};
   }
-  const bool training = node.integer("training_mode", 0) != 0 || (call.opset() < 7 && node.integer("is_test", 0) == 0);
-  if (training) throw Refusal{"it normalises by the batch also in inference: it would need an op that does"};
+  if (is_by_batch(call)) throw Refusal{"it normalises by the batch also in inference: it would need an op that does"};
   if (call.opset() < 9 && node.integer("spatial", 1) == 0) {
     throw Refusal{"it normalises each pixel (spatial 0): it would need an op that does"};
   }
@@ -42,9 +56,23 @@ void import_batch_norm(Call& call) {
     numbers[0][c] *= affine.scale[c];
     numbers[1][c] = numbers[1][c] * affine.scale[c] + affine.shift[c];
   }
+  const double epsilon = node.number("epsilon", 1e-5);
+  if (over_slices) {
+    Call::Affine all;
+    call.charge(2 * shape.c);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+      const double scale = numbers[0][c] / std::sqrt(numbers[3][c] + epsilon);
+      all.scale.insert(all.scale.end(), static_cast<std::size_t>(slices), scale);
+      all.shift.insert(all.shift.end(), static_cast<std::size_t>(slices), numbers[1][c] - scale * numbers[2][c]);
+    }
+    const Value y = call.append(Conv{.channels = shape.c, .kernel = 1, .groups = shape.c, .trainable = false},
+                                {x.value}, call.name());
+    call.weights(y, "weight", {shape.c, 1, 1, 1}, std::move(all.scale), type);
+    call.weights(y, "bias", {shape.c}, std::move(all.shift), type);
+    return call.result({.value = y, .view = x.view, .type = x.type});
+  }
   const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
-  const Value y =
-      call.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value}, call.name());
+  const Value y = call.append(BatchNorm{.epsilon = epsilon, .momentum = momentum}, {x.value}, call.name());
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i) call.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
   call.result({.value = y, .view = x.view, .type = x.type});

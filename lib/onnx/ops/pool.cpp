@@ -140,9 +140,8 @@ void import_max_pool(Call& call) {
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     append_pad(call, pool, lowest, false);
-    rounding = equal_pads(pool.windows);
+    rounding = equal_pads(pool.windows);  // there is one: the Pad ends where the last window does
   }
-  if (!rounding) return append_space_pool(call, pool, PoolOf::maximum, false, x.type);
   const Value y = call.append(MaxPool{.window = pool.windows.kernel(),
                                       .stride = pool.windows.stride(),
                                       .pad = pool.windows.begin(),
@@ -201,20 +200,28 @@ View of_channels(const Shape& shape, std::size_t rank) {
 
 }  // namespace
 
-void import_global_average_pool(Call& call) {
+namespace {
+
+/// One window over all pixels, and slices: the result has axes of extent 1 for them, or none.
+void global_pool(Call& call, PoolOf of, bool keeps_axes) {
   const Running& x = call.running(0);
-  const Value image = as_image(x);
-  const Value y = call.append(GlobalAveragePool{}, {image}, call.name());
-  call.result({.value = y, .view = of_channels(image.shape(), x.view.size()), .type = x.type});
+  const std::size_t rank = x.view.size();
+  const Shape shape = x.value.shape();
+  Op op = GlobalAveragePool{};
+  if (of == PoolOf::maximum) op = MaxPool{.window = {shape.h, shape.w}, .stride = {shape.h, shape.w}};
+  if (rank == 5) {
+    const int slices = narrow(call, extent(x.view[2]), 1, "number of slices");
+    const auto all = [](int size) { return PoolAxis{.size = size, .stride = size}; };
+    op = SpacePool{.of = of, .depth = all(slices), .rows = all(shape.h), .columns = all(shape.w), .slices = slices};
+  }
+  const Value y = call.append(op, {as_volume(x)}, call.name());
+  call.result({.value = y, .view = of_channels(y.shape(), keeps_axes ? rank : 2), .type = x.type});
 }
 
-void import_global_max_pool(Call& call) {
-  const Running& x = call.running(0);
-  const Value image = as_image(x);
-  const Size all = {image.shape().h, image.shape().w};
-  const Value y = call.append(MaxPool{.window = all, .stride = all}, {image}, call.name());
-  call.result({.value = y, .view = of_channels(image.shape(), x.view.size()), .type = x.type});
-}
+}  // namespace
+
+void import_global_average_pool(Call& call) { global_pool(call, PoolOf::mean, true); }
+void import_global_max_pool(Call& call) { global_pool(call, PoolOf::maximum, true); }
 
 /// ReduceMean over all pixels.
 void import_reduce_mean(Call& call) {
@@ -224,14 +231,11 @@ void import_reduce_mean(Call& call) {
   if (!axes && call.has(1)) axes = node.list(call.constant(1, "its axes"));
   std::vector<char> over(x.view.size(), 0);
   for (const std::int64_t axis : axes.value_or(Extents{})) over[axis_of(node, axis, over.size())] = 1;
-  const Value image = as_image(x);
   bool pixels = over.size() > 2 && !over[0] && !over[1];
   for (std::size_t i = 2; i < over.size(); ++i) pixels = pixels && over[i];
   if (!pixels)
     throw Refusal{"it takes the mean over other axes than all rows and columns: it would need an op ReduceMean"};
-  const Value y = call.append(GlobalAveragePool{}, {image}, call.name());
-  const bool keeps = node.integer("keepdims", 1) != 0;
-  call.result({.value = y, .view = of_channels(image.shape(), keeps ? x.view.size() : 2), .type = x.type});
+  global_pool(call, PoolOf::mean, node.integer("keepdims", 1) != 0);
 }
 
 }  // namespace lamina::onnx

@@ -33,6 +33,12 @@ void shuffle_channels(Call& call, Running& x) {
   x = std::move(y);
 }
 
+/// The extents of the input. A Pad before it is an op then, as they are those after it.
+Extents settled_extents(Call& call) {
+  if (!call.pending(0).squares) call.running(0);
+  return call.extents(0);
+}
+
 void result_as(Call& call, const Extents& wanted) {
   Running x = call.pending(0).squares ? call.pending(0) : call.running(0);
   const std::optional<View> view = reshaped(x.view, wanted);
@@ -108,26 +114,28 @@ void import_size(Call& call) {
 
 void import_reshape(Call& call) {
   if (call.is_constant(0)) return fold_or_refuse(call);
+  const Extents own = settled_extents(call);
   Extents wanted = attribute_or_input(call, "shape", 1).value_or(Extents{});
   const bool of_file = !call.has(1) || !call.constant(1, "shape").of_extents;
   if (of_file) wanted = call.with_batch(call.pending(0), wanted);
-  result_as(call, reshape_extents(call.attributes(), call.extents(0), wanted));
+  result_as(call, reshape_extents(call.attributes(), own, wanted));
 }
 
 void import_flatten(Call& call) {
   if (call.is_constant(0)) return fold_or_refuse(call);
-  result_as(call, flatten_extents(call.attributes(), call.extents(0)));
+  result_as(call, flatten_extents(call.attributes(), settled_extents(call)));
 }
 
 void import_squeeze(Call& call) {
   if (call.is_constant(0)) return fold_or_refuse(call);
-  result_as(call, squeeze_extents(call.attributes(), call.extents(0), attribute_or_input(call, "axes", 1)));
+  const Extents own = settled_extents(call);
+  result_as(call, squeeze_extents(call.attributes(), own, attribute_or_input(call, "axes", 1)));
 }
 
 void import_unsqueeze(Call& call) {
   if (call.is_constant(0)) return fold_or_refuse(call);
   const Extents axes = attribute_or_input(call, "axes", 1).value_or(Extents{});
-  result_as(call, unsqueeze_extents(call.attributes(), call.extents(0), axes));
+  result_as(call, unsqueeze_extents(call.attributes(), settled_extents(call), axes));
 }
 
 void import_transpose(Call& call) {
@@ -159,10 +167,8 @@ void pad_by_cells(Call& call, Running x, const std::string& mode) {
 void import_pad(Call& call) {
   const Attributes& node = call.attributes();
   if (call.is_constant(0)) throw Refusal{"it pads a constant: it would need to be folded"};
-  if (!call.pending(0).squares) call.running(0);  // an earlier Pad is an op then
-  Running x = call.pending(0);
+  const std::size_t rank = settled_extents(call).size();
   const std::string mode = node.text("mode", "constant");
-  const std::size_t rank = x.view.size();
   const Extents pads = attribute_or_input(call, "pads", 1).value_or(Extents{});
   std::vector<std::size_t> axes(rank);
   for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
@@ -188,6 +194,7 @@ void import_pad(Call& call) {
     after[axes[i]] = pads[axes.size() + i];
   }
   if (mode == "constant" && padded_squares(call, before, after, padding.number)) return;
+  Running x = call.running(0);
   bool any = false;
   for (std::size_t i = 0; i < rank; ++i) {
     if (before[i] == 0 && after[i] == 0) continue;
@@ -198,7 +205,6 @@ void import_pad(Call& call) {
     (i == 2 ? padding.bottom : padding.right) = after[i];
   }
   if (any) {
-    if (x.squares) throw Refusal{"it pads a product other than that of an LRN: it would need an op Pad"};
     padding.name = call.name();
     x.padding = padding;
     if (mode != "constant") return pad_by_cells(call, std::move(x), mode);

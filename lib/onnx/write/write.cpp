@@ -6,80 +6,31 @@
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <span>
+#include <unordered_set>
 #include <variant>
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "lib/io/elements.h"
+#include "lib/onnx/messages.h"
 #include "lib/support/new_file.h"
-#include "messages.h"
+#include "node_out.h"
 
 namespace lamina {
 namespace {
 
+using onnx::NodeOut;
 using Writer = protozero::pbf_writer;
 
 constexpr std::int64_t opset = 19, ir_version = 9;
 constexpr std::size_t longest = std::numeric_limits<std::int32_t>::max();
 
-/// The attributes and operands of one node of the file.
-class NodeOut {
- public:
-  NodeOut(std::string_view op_type, const std::string& name, const std::vector<std::string>& inputs,
-          const std::string& output) {
-    Writer node(bytes_);
-    for (const std::string& input : inputs) node.add_string(1, input);
-    node.add_string(2, output);
-    node.add_string(3, name);
-    node.add_string(4, op_type.data(), op_type.size());
-  }
-
-  NodeOut& integer(const char* name, std::int64_t value) {
-    constexpr std::int32_t kind = 2;
-    return add(name, kind, [&](Writer& attribute) { attribute.add_int64(3, value); });
-  }
-  NodeOut& number(const char* name, double value) {
-    constexpr std::int32_t kind = 1;
-    return add(name, kind, [&](Writer& attribute) { attribute.add_float(2, static_cast<float>(value)); });
-  }
-  NodeOut& text(const char* name, const std::string& value) {
-    constexpr std::int32_t kind = 3;
-    return add(name, kind, [&](Writer& attribute) { attribute.add_string(4, value); });
-  }
-  NodeOut& integers(const char* name, const std::vector<std::int64_t>& values) {
-    constexpr std::int32_t kind = 7;
-    return add(name, kind, [&](Writer& attribute) {
-      for (const std::int64_t value : values) attribute.add_int64(8, value);
-    });
-  }
-  NodeOut& size(const char* name, Size size) { return integers(name, {size.h, size.w}); }
-  NodeOut& pads(Size pad) { return integers("pads", {pad.h, pad.w, pad.h, pad.w}); }
-
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  template <class Fill>
-  NodeOut& add(const char* name, std::int32_t kind, Fill fill) {
-    std::string body;
-    Writer attribute(body);
-    attribute.add_string(1, name);
-    fill(attribute);
-    attribute.add_int32(20, kind);
-    Writer(bytes_).add_message(5, body);
-    return *this;
-  }
-
-  std::string bytes_;
-};
-
 class Exporter {
  public:
   Exporter(std::string file, const Graph& graph, const TensorFile& weights)
-      : file_(std::move(file)),
-        graph_(graph),
-        weights_(weights),
-        matrix_(graph.nodes().size(), false),
-        out_(message_) {}
+      : file_(std::move(file)), graph_(graph), weights_(weights), matrix_(graph.nodes().size(), false), out_(message_) {
+    for (const Node& node : graph.nodes()) taken_.insert(node.name);
+  }
 
   std::string message() {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -109,7 +60,7 @@ class Exporter {
     const std::size_t x = input(0);
     std::string from = graph_.nodes()[x].name;
     if (!matrix_[x]) {
-      from = node_->name + ".flat";
+      from = beside(".flat");
       emit(NodeOut("Flatten", from, {graph_.nodes()[x].name}, from));
     }
     std::vector<std::string> operands = {from, parameter("weight", {op.outputs, node_->params[0].image()})};
@@ -125,15 +76,14 @@ class Exporter {
   /// Over slices, as a pool of five axes between two Reshapes.
   void operator()(const SpacePool& op) {
     if (op.of == PoolOf::place) return refuse();
-    const std::string name = node_->name, x = image(0);
+    const std::string name = node_->name, x = image(0), volumes = beside(".volumes");
     const Shape &from = graph_.nodes()[input(0)].shape, &to = node_->shape;
     const bool flat = op.slices == 1 && op.depth == PoolAxis{};
-    const int volumes = from.c / op.slices;
     std::vector<PoolAxis> axes = {op.rows, op.columns};
     if (!flat) {
       axes.insert(axes.begin(), op.depth);
-      add_integers(name + ".volumes.shape", {0, volumes, op.slices, from.h, from.w});
-      emit(NodeOut("Reshape", name + ".volumes", {x, name + ".volumes.shape"}, name + ".volumes"));
+      const std::string shape = add_integers(".volumes.shape", {0, from.c / op.slices, op.slices, from.h, from.w});
+      emit(NodeOut("Reshape", volumes, {x, shape}, volumes));
     }
     const auto each = [&](const auto& number) {
       std::vector<std::int64_t> numbers;
@@ -142,8 +92,8 @@ class Exporter {
     };
     std::vector<std::int64_t> pads = each([](const PoolAxis& axis) { return axis.before; });
     std::ranges::copy(each([](const PoolAxis& axis) { return axis.after; }), std::back_inserter(pads));
-    const std::string pooled = flat ? name : name + ".pool";
-    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", name, {flat ? x : name + ".volumes"}, pooled);
+    const std::string pooled = flat ? name : beside(".pool");
+    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", name, {flat ? x : volumes}, pooled);
     node.integers("kernel_shape", each([](const PoolAxis& axis) { return axis.size; }))
         .integers("strides", each([](const PoolAxis& axis) { return axis.stride; }))
         .integers("pads", pads)
@@ -152,8 +102,8 @@ class Exporter {
     if (op.of == PoolOf::mean) node.integer("count_include_pad", op.count_padding ? 1 : 0);
     emit(node);
     if (flat) return;
-    add_integers(name + ".shape", {0, to.c, to.h, to.w});
-    emit(NodeOut("Reshape", name + ".images", {pooled, name + ".shape"}, name));
+    const std::string shape = add_integers(".shape", {0, to.c, to.h, to.w});
+    emit(NodeOut("Reshape", beside(".images"), {pooled, shape}, name));
   }
   void operator()(const GlobalAveragePool&) {
     emit(NodeOut("GlobalAveragePool", node_->name, {image(0)}, node_->name));
@@ -180,8 +130,7 @@ class Exporter {
   }
 
   void operator()(const Dropout& op) {
-    const std::string ratio = node_->name + ".ratio";
-    add_numbers(ratio, {}, std::span(&op.rate, 1));
+    const std::string ratio = add_number(".ratio", op.rate);
     emit(NodeOut("Dropout", node_->name, {same(0), ratio}, node_->name));
   }
 
@@ -189,9 +138,7 @@ class Exporter {
   void operator()(const Sigmoid&) { emit(NodeOut("Sigmoid", node_->name, {same(0)}, node_->name)); }
   void operator()(const Tanh&) { emit(NodeOut("Tanh", node_->name, {same(0)}, node_->name)); }
   void operator()(const Clip& op) {
-    const std::string low = node_->name + ".low", high = node_->name + ".high";
-    add_numbers(low, {}, std::span(&op.low, 1));
-    add_numbers(high, {}, std::span(&op.high, 1));
+    const std::string low = add_number(".low", op.low), high = add_number(".high", op.high);
     emit(NodeOut("Clip", node_->name, {same(0), low, high}, node_->name));
   }
   void operator()(const HardSigmoid& op) {
@@ -199,7 +146,7 @@ class Exporter {
   }
   void operator()(const HardSwish&) { emit(NodeOut("HardSwish", node_->name, {same(0)}, node_->name)); }
   void operator()(const Silu&) {
-    const std::string x = same(0), factor = node_->name + ".sigmoid";
+    const std::string x = same(0), factor = beside(".sigmoid");
     emit(NodeOut("Sigmoid", factor, {x}, factor));
     emit(NodeOut("Mul", node_->name, {x, factor}, node_->name));
   }
@@ -211,9 +158,8 @@ class Exporter {
   }
   void operator()(const Multiply&) { emit(NodeOut("Mul", node_->name, all(), node_->name)); }
   void operator()(const Pad& op) {
-    const std::string pads = node_->name + ".pads", value = node_->name + ".value";
-    add_integers(pads, {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
-    add_numbers(value, {}, std::span(&op.value, 1));
+    const std::string pads = add_integers(".pads", {0, 0, op.before.h, op.before.w, 0, 0, op.after.h, op.after.w});
+    const std::string value = add_number(".value", op.value);
     NodeOut node("Pad", node_->name, {image(0), pads, value}, node_->name);
     constexpr const char* modes[] = {"constant", "edge", "reflect", "wrap"};
     emit(node.text("mode", modes[static_cast<int>(op.by)]));
@@ -221,21 +167,20 @@ class Exporter {
   /// Channels as groups x members, which change places.
   void operator()(const ChannelShuffle& op) {
     const Shape& y = node_->shape;
-    const std::string grouped = node_->name + ".grouped", swapped = node_->name + ".swapped";
-    add_integers(grouped + ".shape", {0, op.groups, y.c / op.groups, y.h, y.w});
-    add_integers(node_->name + ".shape", {0, y.c, y.h, y.w});
-    emit(NodeOut("Reshape", grouped, {image(0), grouped + ".shape"}, grouped));
+    const std::string grouped = beside(".grouped"), swapped = beside(".swapped");
+    const std::string groups = add_integers(".grouped.shape", {0, op.groups, y.c / op.groups, y.h, y.w});
+    const std::string back = add_integers(".shape", {0, y.c, y.h, y.w});
+    emit(NodeOut("Reshape", grouped, {image(0), groups}, grouped));
     emit(NodeOut("Transpose", swapped, {grouped}, swapped).integers("perm", {0, 2, 1, 3, 4}));
-    emit(NodeOut("Reshape", node_->name, {swapped, node_->name + ".shape"}, node_->name));
+    emit(NodeOut("Reshape", node_->name, {swapped, back}, node_->name));
   }
   void operator()(const Concat&) { emit(NodeOut("Concat", node_->name, all(), node_->name).integer("axis", 1)); }
 
   void operator()(const Slice& op) {
-    const std::string name = node_->name;
-    add_integers(name + ".starts", {op.first});
-    add_integers(name + ".ends", {std::int64_t{op.first} + op.channels});
-    add_integers(name + ".axes", {1});
-    emit(NodeOut("Slice", name, {same(0), name + ".starts", name + ".ends", name + ".axes"}, name));
+    const std::string starts = add_integers(".starts", {op.first});
+    const std::string ends = add_integers(".ends", {std::int64_t{op.first} + op.channels});
+    const std::string axes = add_integers(".axes", {1});
+    emit(NodeOut("Slice", node_->name, {same(0), starts, ends, axes}, node_->name));
   }
 
   void operator()(const SoftmaxCrossEntropy&) { refuse(); }
@@ -262,9 +207,9 @@ class Exporter {
     const std::size_t x = input(i);
     const std::string& name = graph_.nodes()[x].name;
     if (!matrix_[x]) return name;
-    const std::string wide = node_->name + ".x" + std::to_string(i);
-    add_integers(wide + ".axes", {2, 3});
-    emit(NodeOut("Unsqueeze", wide, {name, wide + ".axes"}, wide));
+    const std::string operand = ".x" + std::to_string(i), wide = beside(operand);
+    const std::string axes = add_integers(operand + ".axes", {2, 3});
+    emit(NodeOut("Unsqueeze", wide, {name, axes}, wide));
     return wide;
   }
 
@@ -306,7 +251,21 @@ class Exporter {
       throw UsageError(file_ + ": \"" + name + "\" has " + std::to_string(found->second.values.size()) +
                        " numbers, and the graph's has " + std::to_string(count));
     }
-    add_numbers(name, extents, found->second.values);
+    const std::string initializer = beside("." + std::string(part));
+    add_numbers(initializer, extents, found->second.values);
+    return initializer;
+  }
+
+  /// A name for what belongs to the node: its own and a suffix, and more where another value has that.
+  std::string beside(const std::string& suffix) {
+    std::string name = node_->name + suffix;
+    while (!taken_.insert(name).second) name += "_";
+    return name;
+  }
+
+  std::string add_number(const char* suffix, double value) {
+    std::string name = beside(suffix);
+    add_numbers(name, {}, std::span(&value, 1));
     return name;
   }
 
@@ -328,14 +287,15 @@ class Exporter {
     out_.add_message(5, tensor);
   }
 
-  void add_integers(const std::string& name, const std::vector<std::int64_t>& values) {
-    std::string tensor;
+  std::string add_integers(const std::string& suffix, const std::vector<std::int64_t>& values) {
+    std::string name = beside(suffix), tensor;
     Writer writer(tensor);
     writer.add_int64(1, static_cast<std::int64_t>(values.size()));
     writer.add_int32(2, static_cast<std::int32_t>(onnx::ElementType::i64));
     writer.add_packed_int64(7, values.begin(), values.end());
     writer.add_string(8, name);
     out_.add_message(5, tensor);
+    return name;
   }
 
   static std::string value_info(const std::string& name, const Shape& its, bool matrix) {
@@ -364,7 +324,8 @@ class Exporter {
   std::string file_;
   const Graph& graph_;
   const TensorFile& weights_;
-  std::vector<bool> matrix_;  ///< by node: whether its value is a matrix in the file
+  std::unordered_set<std::string> taken_;  ///< names of values of the file
+  std::vector<bool> matrix_;               ///< by node: whether its value is a matrix in the file
   std::string message_, refused_;
   Writer out_;
   std::size_t id_ = 0;
