@@ -15,3 +15,13 @@ function(lamina_group lamina_list name)
   file(CONFIGURE OUTPUT ${group} CONTENT "${text}" @ONLY)
   set(${lamina_list} ${${lamina_list}} ${group} PARENT_SCOPE)
 endfunction()
+
+# lamina_sources(<target> <name> <file>...): files of a target, one by one or, with LAMINA_GROUPS, as the group <name>.
+function(lamina_sources target name)
+  set(sources ${ARGN})
+  if(LAMINA_GROUPS)
+    set(sources)
+    lamina_group(sources ${name} ${ARGN})
+  endif()
+  target_sources(${target} PRIVATE ${sources})
+endfunction()

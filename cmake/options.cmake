@@ -5,6 +5,7 @@ option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_BENCH "Build lamina_bench" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_CUDA_HOST "Build the backend cuda-host: the CUDA kernels run on the host, for tests" ${LAMINA_BUILD_TESTS})
 option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
+option(LAMINA_GROUPS "Compile small files in groups: quicker from nothing, slower after an edit" OFF)
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
 option(LAMINA_COVERAGE "Count the library's lines as they are run, for gcov (see tests/coverage)" OFF)
 set(LAMINA_INSTRUCTION_SETS x86-64-v2 x86-64-v3 x86-64-v4 CACHE STRING

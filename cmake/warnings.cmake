@@ -5,6 +5,9 @@ target_compile_options(lamina_flags INTERFACE -Wall -Wextra -Wconversion -Wshado
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(lamina_flags INTERFACE -Wno-restrict)  # false on "a" + std::string: GCC bug 105329
 endif()
+if(LAMINA_GROUPS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(lamina_flags INTERFACE -Wno-subobject-linkage)  # of what a group includes
+endif()
 if(LAMINA_WERROR)
   target_compile_options(lamina_flags INTERFACE -Werror)
 endif()
