@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "aligned.h"
 #include "fold.h"
 #include "importer.h"
 #include "lamina/error.h"
@@ -157,11 +158,12 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
     if (constant == nullptr || constant->count() < 1 || constant->extents.size() > result.size()) return affine;
 
     // One number, or one for each channel, aligned at the last axis.
-    const std::size_t missing = result.size() - constant->extents.size();
+    const Extents its = aligned(Attributes(next, importer_->name_), opset(), constant->extents, result.size());
+    const std::size_t missing = result.size() - its.size();
     bool per_channel = false;
-    for (std::size_t i = 0; i < constant->extents.size(); ++i) {
-      if (constant->extents[i] == 1) continue;
-      if (i + missing != channels || constant->extents[i] != result[channels]) return affine;
+    for (std::size_t i = 0; i < its.size(); ++i) {
+      if (its[i] == 1) continue;
+      if (i + missing != channels || its[i] != result[channels]) return affine;
       per_channel = true;
     }
     if (affine.scale.empty()) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "aligned.h"
 #include "lamina/error.h"
 #include "view.h"
 
@@ -278,7 +279,8 @@ Constant elementwise(const Folding& f, double (*of)(double)) {
 
 Constant pairwise(const Folding& f, double (*of)(double, double)) {
   const Constant &a = f.in(0), &b = f.in(1);
-  const Extents extents = broadcast(f.node, a.extents, b.extents);
+  const Extents of_b = aligned(f.node, f.opset, b.extents, a.extents.size());
+  const Extents extents = broadcast(f.node, a.extents, of_b);
   counted(f, extents);
   const auto result = [&](double left, double right) {
     const double value = of(left, right);
@@ -288,7 +290,7 @@ Constant pairwise(const Folding& f, double (*of)(double, double)) {
     return {.type = a.type, .extents = extents, .values = {result(a.values[0], b.values[0])}, .uniform = true};
   }
   Constant y = stepped(f, a, extents, broadcast_strides(a.extents, extents), 0);
-  const Constant other = stepped(f, b, extents, broadcast_strides(b.extents, extents), 0);
+  const Constant other = stepped(f, b, extents, broadcast_strides(of_b, extents), 0);
   if (y.uniform)
     y = {.type = y.type,
          .extents = extents,

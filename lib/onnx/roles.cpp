@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "aligned.h"
 #include "fold.h"
 #include "importer.h"
 #include "lamina/error.h"
@@ -76,7 +77,8 @@ Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::siz
   }
   if ((op == "Add" || op == "Sub" || op == "Mul" || op == "Div") && node.inputs.size() == 2) {
     // What a constant has a number for is to be channels, unless it is the second axis alone anyway.
-    const std::optional<Extents> its = constant_extents(node.inputs[1 - operand % 2]);
+    std::optional<Extents> its = constant_extents(node.inputs[1 - operand % 2]);
+    if (its) its = aligned(attributes, opset_, *its, rank);
     std::vector<std::size_t> numbered;
     for (std::size_t i = 0; its && its->size() <= rank && i < its->size(); ++i) {
       if ((*its)[i] != 1) numbered.push_back(i + rank - its->size());

@@ -84,6 +84,25 @@ std::string in_domain(std::string node, std::string_view domain) {
 
 }  // namespace
 
+TEST_CASE("before opset 7 the axis of an addition says where its operand begins") {
+  const auto sum = [](std::vector<std::string> nodes) {
+    return output_of(read(of_opset(
+        6, of_nodes(std::move(nodes), {1, 2, 1, 2},
+                    {tensor("k", {2}, {10, 20}), tensor("w", {2, 2, 1, 1}, {1, 0, 0, 1}), tensor("five", {1, 1}, {5}),
+                     tensor("zeros", {2, 1}, {0, 0}), tensor("six", {1, 2, 3}, {1, 2, 3, 4, 5, 6})}))));
+  };
+  const auto at = [](std::int64_t axis) {
+    return std::vector<Attribute>{{"broadcast", std::int64_t{1}}, {"axis", axis}};
+  };
+  const std::vector<double> by_channel = {10, 11, 22, 23};
+  CHECK(sum({node("Add", {"x", "k"}, {"y"}, at(1))}) == by_channel);
+  CHECK(sum({node("Add", {"x", "k"}, {"y"}, {{"broadcast", std::int64_t{1}}})}) == std::vector<double>{10, 21, 12, 23});
+  CHECK(sum({node("Conv", {"x", "w"}, {"c"}), node("Add", {"c", "k"}, {"y"}, at(1))}) == by_channel);
+  CHECK(sum({node("Add", {"zeros", "k"}, {"s"}, at(0)), node("Add", {"x", "s"}, {"y"}, at(1))}) == by_channel);
+  CHECK(sum({node("Add", {"x", "five"}, {"y"}, at(3))}) == std::vector<double>{5, 6, 7, 8});
+  CHECK_THROWS_WITH(sum({node("Add", {"x", "six"}, {"y"}, at(2))}), ContainsSubstring("at axis 2 of 4"));
+}
+
 TEST_CASE("an operator of another domain is not taken for ONNX's of the same name") {
   const std::string conv = node("Conv", {"x", "w"}, {"c"}), w = tensor("w", {1, 1, 1, 1}, {1}),
                     k = tensor("k", {}, {2});

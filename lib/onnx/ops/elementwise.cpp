@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fold_or_refuse.h"
+#include "lib/onnx/aligned.h"
 #include "lrn.h"
 #include "operators.h"
 
@@ -60,7 +61,8 @@ void multiply(Call& call) {
 /// differs within one.
 std::vector<std::int64_t> elements_by_channel(const Call& call, const Running& x, const Constant& constant) {
   const Shape shape = x.value.shape();
-  const Extents own = extents(x.view), its = constant.extents;
+  const Extents own = extents(x.view);
+  const Extents its = aligned(call.attributes(), call.opset(), constant.extents, own.size());
   call.charge(shape.c);
   std::vector<std::int64_t> at(static_cast<std::size_t>(shape.c), 0);
   std::int64_t step = 1;  // in the constant
