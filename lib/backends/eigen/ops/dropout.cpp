@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "lib/backends/eigen/runtime/elements.h"
-#include "lib/device/philox_words.h"
+#include "lib/backends/eigen/runtime/random_words.h"
 
 namespace lamina::eigen {
 namespace {
@@ -32,7 +32,7 @@ void apply(const Mask& mask, std::uint64_t step, std::int64_t before, T* to, con
   for (std::int64_t at = first; at < last;) {
     const std::int64_t element = before + at;  // of the whole batch
     const std::int64_t skipped = element % 4;
-    philox_words<counters>(mask.key, static_cast<std::uint64_t>(element / 4), step, words);
+    random_words<counters>(mask.key, static_cast<std::uint64_t>(element / 4), step, words);
     const std::int64_t count = std::min(last - at, words_at_once - skipped);
     const std::uint32_t* word = words + skipped;
     LAMINA_INDEPENDENT
