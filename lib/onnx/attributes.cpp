@@ -66,6 +66,11 @@ std::vector<double> Attributes::numbers(std::string_view name) const {
   return {value->numbers.begin(), value->numbers.end()};
 }
 
+std::vector<std::string_view> Attributes::texts(std::string_view name) const {
+  std::optional<AttributeValue> value = find(name);
+  return value ? std::move(value->texts) : std::vector<std::string_view>{};
+}
+
 std::optional<TensorMessage> Attributes::tensor(std::string_view name) const {
   std::optional<AttributeValue> value = find(name);
   return value ? std::move(value->tensor) : std::nullopt;

@@ -33,6 +33,7 @@ class Attributes {
   std::string text(std::string_view name, std::string otherwise) const;
   std::optional<Extents> integers(std::string_view name) const;
   std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string_view> texts(std::string_view name) const;
   std::optional<TensorMessage> tensor(std::string_view name) const;
   std::optional<GraphMessage> graph(std::string_view name) const;
   /// An operand that is a list by axis or by output, as whole numbers.

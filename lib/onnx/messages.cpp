@@ -240,6 +240,7 @@ class Decoder {
     AttributeValue value;
     reserve(value.numbers, count(reader, {fixed32(7)}));
     reserve(value.integers, count(reader, {varint(8)}));
+    reserve(value.texts, count(reader, {bytes(9)}));
     while (reader.next()) {
       switch (reader.tag_and_type()) {
         case fixed32(2): value.number = reader.get_float(); break;
@@ -251,6 +252,7 @@ class Decoder {
         case fixed32(7): value.numbers.push_back(reader.get_float()); break;
         case bytes(8): append(value.integers, reader.get_packed_int64()); break;
         case varint(8): value.integers.push_back(reader.get_int64()); break;
+        case bytes(9): value.texts.push_back(view(reader)); break;
         default: reader.skip();
       }
     }

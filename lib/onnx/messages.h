@@ -92,6 +92,7 @@ struct AttributeValue {
   std::optional<GraphMessage> graph;
   std::vector<float> numbers;
   std::vector<std::int64_t> integers;
+  std::vector<std::string_view> texts;
 };
 
 /// These throw FileError, starting with `file`: a field that does not fit into its message, a number that is too long.

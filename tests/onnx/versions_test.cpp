@@ -129,6 +129,43 @@ TEST_CASE("a batch norm normalises by the batch as its opset says it, and is ref
   }
 }
 
+TEST_CASE("the gates of an LSTM are those that its activations name") {
+  const auto lstm = [](std::vector<Attribute> attributes, std::int64_t directions = 1) {
+    const std::vector<float> weights(static_cast<std::size_t>(4 * directions), 1);
+    return read(of_nodes({node("LSTM", {"x", "w", "r"}, {"y"}, std::move(attributes))}, {2, 1, 1},
+                         {tensor("w", {directions, 4, 1}, weights), tensor("r", {directions, 4, 1}, weights)}));
+  };
+  const auto gates = [](const OnnxModel& model, std::size_t at = 1) {
+    return std::get<Lstm>(model.graph.nodes()[at].op).gates;
+  };
+  const auto activations = [](std::initializer_list<const char*> names) {
+    Attribute its("activations", "");
+    its.bytes.clear();
+    for (const char* each : names) protozero::pbf_writer(its.bytes).add_string(9, each);
+    return its;
+  };
+  const auto alpha = [](float number) {
+    Attribute its("activation_alpha", number);
+    its.bytes.clear();
+    protozero::pbf_writer(its.bytes).add_float(7, number);
+    return its;
+  };
+  const Attribute usual = activations({"Sigmoid", "Tanh", "Tanh"}), hard = activations({"HardSigmoid", "Tanh", "Tanh"});
+  CHECK(gates(lstm({})) == Gates::logistic);
+  CHECK(gates(lstm({usual, alpha(0.3F)})) == Gates::logistic);
+  CHECK(gates(lstm({hard})) == Gates::hard_sigmoid);
+  CHECK(gates(lstm({hard, alpha(0.2F)})) == Gates::hard_sigmoid);
+  const Attribute either = activations({"HardSigmoid", "Tanh", "Tanh", "Sigmoid", "Tanh", "Tanh"});
+  const OnnxModel both = lstm({{"direction", "bidirectional"}, either}, 2);
+  CHECK(gates(both, 1) == Gates::hard_sigmoid);
+  CHECK(gates(both, 2) == Gates::logistic);
+  CHECK_THROWS_WITH(lstm({hard, alpha(0.3F)}), ContainsSubstring("hard sigmoid is not"));
+  CHECK_THROWS_WITH(lstm({activations({"Sigmoid", "Tanh", "Relu"})}), ContainsSubstring("Relu"));
+  CHECK_THROWS_AS(lstm({activations({"Tanh", "Tanh", "Tanh"})}), Unsupported);
+  CHECK_THROWS_AS(lstm({activations({"Sigmoid", "Tanh"})}), FileError);
+  CHECK_THROWS_AS(lstm({{"direction", "sideways"}}), FileError);
+}
+
 TEST_CASE("what regroups axes after a Pad finds the extents that it makes") {
   const std::string pad = node("Pad", {"x", "pads"}, {"p"}), pads = integers("pads", {0, 0, 1, 0, 0, 0, 0, 1});
   const std::vector<double> padded = {0, 0, 0, 0, 1, 0};

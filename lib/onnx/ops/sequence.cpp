@@ -1,5 +1,6 @@
 // LSTM, and Gather as a table of embeddings.
 
+#include <algorithm>
 #include <array>
 
 #include "fold_or_refuse.h"
@@ -29,15 +30,30 @@ void demand_zeros(const Call& call, std::size_t input, const char* what) {
   }
 }
 
-Gates gates_of(const Attributes& node) {
-  // Only the limits of the gates may differ; exporters write the defaults or nothing.
-  for (const AttributeMessage& attribute : node.node().attributes) {
-    if (attribute.name == "activations" || attribute.name == "activation_alpha" ||
-        attribute.name == "activation_beta") {
-      throw Refusal{"it names activations: other than sigmoid and tanh would need an op"};
+/// Of each direction, from its three activations: that of the gates, then tanh twice.
+std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
+  std::vector<Gates> gates(directions, Gates::logistic);
+  const std::vector<std::string_view> names = node.texts("activations");
+  if (names.empty()) return gates;
+  if (names.size() != 3 * directions) {
+    node.invalid("has " + std::to_string(names.size()) + " activations instead of " + std::to_string(3 * directions));
+  }
+  const auto all = [&](const char* name, float number) {
+    const std::vector<double> numbers = node.numbers(name);
+    return std::all_of(numbers.begin(), numbers.end(), [&](double each) { return each == double{number}; });
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool of_gates = i % 3 == 0;
+    if (of_gates && names[i] == "HardSigmoid") {
+      if (!all("activation_alpha", 0.2F) || !all("activation_beta", 0.5F)) {
+        throw Refusal{"its hard sigmoid is not min(max(0.2 a + 0.5, 0), 1): it would need an op that has it"};
+      }
+      gates[i / 3] = Gates::hard_sigmoid;
+    } else if (names[i] != (of_gates ? "Sigmoid" : "Tanh")) {
+      throw Refusal{"its activation " + std::string(names[i].substr(0, 20)) + ": it would need an op that has it"};
     }
   }
-  return Gates::logistic;
+  return gates;
 }
 
 }  // namespace
@@ -57,6 +73,9 @@ void import_lstm(Call& call) {
                   ", in another order: it would need an op that moves numbers (Transpose)"};
   }
   const std::string direction = node.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    node.invalid("has the direction " + direction.substr(0, 20));
+  }
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   const Constant &w = call.constant(1, "its weights"), &r = call.constant(2, "its recurrent weights");
   const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back();
@@ -77,7 +96,7 @@ void import_lstm(Call& call) {
   if (node.has("clip")) throw Refusal{"it clips: it would need an op that does"};
   if (node.integer("input_forget", 0) != 0)
     throw Refusal{"it couples input and forget gates: it would need an op that does"};
-  const Gates gates = gates_of(node);
+  const std::vector<Gates> gates = gates_of(node, static_cast<std::size_t>(directions));
   if (call.wanted(2)) throw Refusal{"its last c is used: it would need an op that gives it"};
   if (call.wanted(0) && call.wanted(1)) {
     throw Refusal{"both all of its h and the last are used: it would need an op that takes one step"};
@@ -90,7 +109,7 @@ void import_lstm(Call& call) {
     const std::string name = directions == 1 ? call.name() : call.name() + (d == 0 ? ".forward" : ".reverse");
     const Value h = call.append(Lstm{.hidden = static_cast<int>(hidden),
                                      .steps = all ? Steps::all : Steps::last,
-                                     .gates = gates,
+                                     .gates = gates[static_cast<std::size_t>(d)],
                                      .reverse = reverse},
                                 {x.value}, name);
     call.weights(h, "weight_ih_l0", {4 * hidden, own[2]}, reordered(call, w, d * 4 * hidden * own[2], hidden, own[2]),
