@@ -343,11 +343,11 @@ TEST_CASE("no panel is a single vector if there are more") {
 }
 
 TEST_CASE("a fully connected layer is the convolution over its whole plane") {
-  const std::vector<std::pair<Shape, FullyConnected>> layers = {{{3, 5, 4, 3}, {.outputs = 7}},
-                                                                {{1, 300, 1, 1}, {.outputs = 33, .bias = false}},
-                                                                {{50, 17, 2, 2}, {.outputs = 40}},
-                                                                {{2, 2500, 1, 1}, {.outputs = 300}},
-                                                                {{300, 40, 1, 1}, {.outputs = 5}}};
+  const std::vector<std::pair<Shape, FullyConnected>> layers = {
+      {{3, 5, 4, 3}, {.outputs = 7}},    {{1, 300, 1, 1}, {.outputs = 33, .bias = false}},
+      {{50, 17, 2, 2}, {.outputs = 40}}, {{2, 2500, 1, 1}, {.outputs = 300}},
+      {{300, 40, 1, 1}, {.outputs = 5}}, {{65, 530, 1, 1}, {.outputs = 13}},
+      {{130, 70, 1, 1}, {.outputs = 50}}};
   for (const auto& [x, op] : layers) {
     const Conv conv{.channels = op.outputs, .kernel = {x.h, x.w}, .bias = op.bias};
     Reference reference;

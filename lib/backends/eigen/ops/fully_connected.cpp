@@ -11,6 +11,7 @@
 
 #include "lib/backends/eigen/conv/conv.h"
 #include "lib/backends/eigen/gemm/gemm.h"
+#include "lib/backends/eigen/micro_kernels/tall_kernels.h"
 
 namespace lamina::eigen {
 namespace {
@@ -53,8 +54,12 @@ class FullyConnectedProduct {
     const std::int64_t fit = packed_bytes / static_cast<std::int64_t>(sizeof(T)) / (image_panels() * image_width());
     return std::min(features_, std::clamp<std::int64_t>(fit, 128, 2048));
   }
-  /// backward: columns of w or dw in a packed block, and its depth.
-  std::int64_t column_block() const { return std::min(round_up(features_, width()), 1024 / width() * width()); }
+  /// backward: columns of w or dw in a packed block, and its depth. A deeper block writes c, or adds to it, less often;
+  /// it pays with the tall tile.
+  std::int64_t column_block() const {
+    const std::int64_t most = kernels_->vectors == 2 ? 512 : 1024;
+    return std::min(round_up(features_, width()), most / width() * width());
+  }
   std::int64_t depth_block() const { return packed_bytes / static_cast<std::int64_t>(sizeof(T)) / column_block(); }
   std::int64_t depth_block(std::int64_t depth) const {
     return std::min(depth, std::max<std::int64_t>(1, depth_block()));
@@ -109,6 +114,22 @@ class FullyConnectedProduct {
     }
   }
 
+  /// The bias gradient of these outputs: sums of dy, {outputs, images}, image by image.
+  void sum_bias(const T* dy, IndexRange outputs, T* db) const {
+    constexpr std::int64_t together = 8;  // a sum alone would wait for itself
+    for (std::int64_t k = outputs.first; k < outputs.last; k += together) {
+      const std::int64_t count = std::min(together, outputs.last - k);
+      double sums[together] = {};
+      if (c_.add_dw) std::copy_n(db + k, count, sums);
+      for (std::int64_t n = 0; n < images_; ++n) {
+        for (std::int64_t i = 0; i < together; ++i) {
+          sums[i] += static_cast<double>(dy[(k + std::min(i, count - 1)) * images_ + n]);
+        }
+      }
+      for (std::int64_t i = 0; i < count; ++i) db[k + i] = static_cast<T>(sums[i]);
+    }
+  }
+
   ConvProblem c_;
   int threads_;
   const MicroKernels<T>* kernels_;
@@ -159,13 +180,13 @@ void FullyConnectedProduct<T>::forward(const Args& args, Pool& pool) const {
                         .prefetch_a = true},
                RowMajor<T>{buffers.sums, padded_images(), kernels_});
     }
+    const std::int64_t count = own.last - own.first;
+    kernels_->transpose(args.y.as<T>() + own.first, args.y.pitch, buffers.sums, padded_images(), nullptr, 0, count,
+                        images_);
     for (std::int64_t n = 0; n < images_; ++n) {
-      T* const y = args.y.as<T>() + n * args.y.pitch;
-      for (std::int64_t k = own.first; k < own.last; ++k) {
-        T sum = buffers.sums[(k - own.first) * padded_images() + n];
-        if (bias != nullptr) sum += bias[k];
-        y[k] = c_.relu && sum < 0 ? T{0} : sum;
-      }
+      T* const y = args.y.as<T>() + n * args.y.pitch + own.first;
+      for (std::int64_t k = 0; bias != nullptr && k < count; ++k) y[k] += bias[own.first + k];
+      for (std::int64_t k = 0; c_.relu && k < count; ++k) y[k] = y[k] < 0 ? T{0} : y[k];
     }
   });
 }
@@ -224,11 +245,7 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
     if (own.first == own.last) return;
     kernels_->transpose(dy + own.first * images_, images_, args.dy.as<T>() + own.first, args.dy.pitch,
                         c_.relu ? args.y.as<T>() + own.first : nullptr, args.y.pitch, images_, own.last - own.first);
-    for (std::int64_t k = own.first; db != nullptr && k < own.last; ++k) {
-      double sum = c_.add_dw ? static_cast<double>(db[k]) : 0.0;
-      for (std::int64_t n = 0; n < images_; ++n) sum += static_cast<double>(dy[k * images_ + n]);
-      db[k] = static_cast<T>(sum);
-    }
+    if (db != nullptr) sum_bias(dy, own, db);
     if (dw == nullptr) return;
     const Buffers buffers = buffers_of(Pass::backward_params, part, args);
     const std::int64_t block = depth_block(images_), panel_stride = block * width();
@@ -255,10 +272,17 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
   });
 }
 
+/// Those of a pass. With few images memory bounds the backward passes, and wide panels of w and dw suit it.
+template <class T>
+const MicroKernels<T>& kernels_of(const ConvProblem& problem, Pass pass, const Context& context) {
+  constexpr int few_images = 64;
+  return pass != Pass::forward && problem.x.n <= few_images ? context.set.of<T>() : tall_kernels<T>();
+}
+
 Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
     Pool& pool = context.pool;
-    FullyConnectedProduct<T> product(problem, pool.threads(), context.set.of<T>());
+    FullyConnectedProduct<T> product(problem, pool.threads(), kernels_of<T>(problem, pass, context));
     const std::size_t bytes = product.workspace_bytes(pass);
     return step(
         {pass}, "gemm",
@@ -275,7 +299,8 @@ Lowered::Step gemm_step(const ConvProblem& problem, DType dtype, Pass pass, cons
 
 double gemm_error(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    return FullyConnectedProduct<T>(problem, context.pool.threads(), context.set.of<T>()).error(pass);
+    const MicroKernels<T>& kernels = kernels_of<T>(problem, pass, context);
+    return FullyConnectedProduct<T>(problem, context.pool.threads(), kernels).error(pass);
   });
 }
 
