@@ -239,13 +239,15 @@ class Ratios(unittest.TestCase):
         for row in rows:
             self.assertIn(row, [cells[:6] + cells[7:] for cells in readme])  # which has peaks of memory besides
 
-    def test_the_table_of_peers_in_inference_is_that_of_the_samples(self):
-        done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"),
-                               os.path.join(RACE, "../results/epyc_avx2_2_cores_inference.json")], capture_output=True,
-                              text=True, check=True)
-        self.assertEqual(len(done.stdout.splitlines()), 13)
+    def test_the_tables_of_peers_in_inference_are_those_of_the_samples(self):
         with open(os.path.join(HERE, "../../docs/peers.md")) as file:
-            self.assertIn(done.stdout, file.read())
+            page = file.read()
+        for name, lines in ("inference", 13), ("inference_bottlenecks", 5):
+            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"),
+                                   os.path.join(RACE, f"../results/epyc_avx2_2_cores_{name}.json")],
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(len(done.stdout.splitlines()), lines)
+            self.assertIn(done.stdout, page)
 
     def test_a_file_without_a_race_is_refused_by_its_name(self):
         for path in os.path.join(RACE, "../results/epyc_avx2_2_cores_train.json"), os.path.join(HERE, "race_test.py"):
