@@ -31,7 +31,7 @@ bool is_ours(int descriptor) {
   return ::fstat(descriptor, &now) == 0 && now.st_nlink > 0;
 }
 
-/// Whether a name may end so after `neighbours`: a process, a minus, a count. A user's "file.new-plan" may not.
+/// Whether this is what a writer puts after `neighbours`: "<process>-<count>". A user's "file.new-plan" has none.
 bool is_numbered(std::string_view end) {
   const auto minus = end.find('-');
   const auto is_number = [](std::string_view text) {

@@ -87,7 +87,7 @@ void check_last_batch(const Graph& graph, const Loader& loader, int batch) {
                        " takes statistics of whole batches; set drop_last, or another batch size");
 }
 
-/// What a trainer has; throws UsageError where it was moved from.
+/// The body of a trainer. UsageError if the trainer was moved from.
 template <class Body>
 Body& live(const std::unique_ptr<Body>& body) {
   if (body == nullptr) throw UsageError("this trainer was moved from; use the one it was moved to");
@@ -163,7 +163,7 @@ struct Trainer::Body {
     save_checkpoint(options.checkpoint, plan, run);
   }
 
-  /// What was done is reported even where the checkpoint cannot be written.
+  /// Saves if asked to, then reports. If the file cannot be written, reports first and then throws.
   template <class What>
   void save_and_report(bool saves, const std::function<void(const What&)>& report, const What& what) {
     std::exception_ptr unsaved;
@@ -223,7 +223,7 @@ struct Trainer::Body {
 
   Score evaluate(Evaluation& with, Validation& on) {
     with.plan.parameters_changed();
-    on.scores.clear(backend.device());  // a copy onto a NaN would be one
+    on.scores.clear(backend.device());  // 0 * old + new: an old NaN would stay
     on.loader.start(0);
     while (const Batch* batch = on.loader.next()) {
       with.feed.give(*batch);

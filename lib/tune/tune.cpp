@@ -83,7 +83,7 @@ class PassTuner {
     } catch (const OutOfMemory& error) {
       one.refused = error.what();
     } catch (const DeviceError& error) {
-      device_.synchronize();  // throws if the device has failed, not the algorithm
+      device_.synchronize();  // throws if the device itself has failed
       one.refused = error.what(), one.failed = true;
     } catch (const UsageError& error) {  // unknown here, or the environment changes how it computes
       one.refused = error.what();
@@ -290,7 +290,7 @@ std::vector<std::size_t> bytes_to_tune(Backend& backend, const Spec& spec, Pass 
     } catch (const Unsupported&) {     // needs none
     } catch (const UsageError&) {      // likewise
     } catch (const DeviceError&) {     // OutOfMemory among them
-      backend.device().synchronize();  // throws if the device has failed, not the algorithm
+      backend.device().synchronize();  // throws if the device itself has failed
     }
   }
   return {bytes.begin(), bytes.end()};

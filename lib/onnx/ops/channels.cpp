@@ -13,7 +13,7 @@ Running channels_of(Call& call, const Running& x, std::int64_t first, std::int64
   return {.value = y, .view = with_channels(x.view, x.value.shape(), y.shape()), .type = x.type};
 }
 
-/// The view of a value whose axis `along` is the channels, with other channels: one channel leaves no trace in a view.
+/// The view of a value whose axis `along` is the channels, with other channels: a view does not show one channel.
 View along_channels(const Running& x, std::size_t along, const Shape& after) {
   View view = with_channels(x.view, x.value.shape(), after);
   view[along] = axis(after.c, after.plane());

@@ -86,7 +86,7 @@ Running append_product(Call& call, const Running& x, const Product& product, std
                product.w.type);
   if (!bias.empty()) call.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
   Running product_of_rows{.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
-  product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // one channel leaves no trace in a view
+  product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
   return product_of_rows;
 }
 

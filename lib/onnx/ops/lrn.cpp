@@ -23,7 +23,7 @@ bool along_channels(const Running& x, std::size_t axis) {
   return x.view[axis] == onnx::axis(shape.c, shape.plane()) && shape.c > 1;
 }
 
-/// Nothing of an LRN but the product has been read: it can still be an op.
+/// Only x * x has been read so far: it can still become a Multiply.
 bool is_product_alone(const Squares& s) { return s.size == 0 && s.before + s.after == 0; }
 
 }  // namespace

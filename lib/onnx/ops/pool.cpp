@@ -140,7 +140,7 @@ void import_max_pool(Call& call) {
   std::optional<Rounding> rounding = equal_pads(pool.windows);
   if (!rounding) {
     append_pad(call, pool, lowest, false);
-    rounding = equal_pads(pool.windows);  // there is one: the Pad ends where the last window does
+    rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
   }
   const Value y = call.append(MaxPool{.window = pool.windows.kernel(),
                                       .stride = pool.windows.stride(),

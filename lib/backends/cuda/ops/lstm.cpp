@@ -9,6 +9,8 @@
 
 #include "kernels/lstm/lstm.h"
 
+#include <limits>
+
 #include "kernels/bias.h"
 #include "kernels/gemm/gemm.h"
 #include "lib/backends/cuda/common.h"
@@ -194,10 +196,11 @@ std::vector<std::string> lstm_algorithms(const Spec& spec, Pass pass) {
 Lowered lower(const Lstm& op, const Spec& spec, const Choice& choice, Machine& machine) {
   const std::string unit = std::string(Machine::backend_name()) + ": " + to_string(Op(op));
   const Shape& x = spec.x.at(0).shape;
-  constexpr std::int64_t most_rows = 65535 * 64;  // grid y of gemm(), in tiles of the fewest columns
+  // x of numbers: grid y of gemm(), in tiles of the fewest columns. Ids have no such product; rows() is an int.
+  const std::int64_t most_rows = op.vocabulary == 0 ? 65535 * 64 : std::numeric_limits<int>::max();
   if (const std::int64_t rows = std::int64_t{x.n} * x.h; rows > most_rows)
     throw Unsupported(unit + " takes up to " + std::to_string(most_rows) + " steps of all images, not " +
-                      std::to_string(rows));
+                      std::to_string(rows) + "; use a smaller batch");
   Layer l{};
   l.extent = {x.n, x.h, op.hidden, op.reverse, op.gates == Gates::hard_sigmoid, op.steps == Steps::last};
   l.channels = op.vocabulary == 0 ? x.c : op.vocabulary;

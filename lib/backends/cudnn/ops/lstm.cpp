@@ -86,7 +86,7 @@ class Sequence {
     HandleObject* const handle = session.handle();
     LAMINA_CUDNN(api_, SetDropoutDescriptor, dropout_.get(), handle, 0.0F, nullptr, 0, 0);
     const Algorithm& algorithm = taken(op, spec, choice);
-    // For f64 the manual has the standard alone.
+    // For f64 the manual lists the standard math type only.
     const bool standard = choice.math == Math::tf32 || dtype_ == DType::f64;
     const int math = standard ? math_type::standard : math_type::fma;
     LAMINA_CUDNN(api_, SetRNNDescriptor_v8, rnn_.get(), algorithm.number, rnn::lstm, rnn::both_biases,

@@ -102,8 +102,8 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
   block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
-  // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and of vectors that
-  // are parts of lines, each row of a panel would bring lines of which another panel needs the rest.
+  // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and where a
+  // vector is less than a line, a panel's rows would end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
   const bool in_place = !packs && !columns.staged() && kernels.lanes * size == line_bytes &&
                         body >= 2 * kernels.lanes && columns.plane() * size % page_bytes != 0;

@@ -85,7 +85,7 @@ struct Finished {
 };
 
 /// A panel is up to `vectors * lanes` wide. tile[half][v - 1] computes v vectors of it, half != 0 at most rows / 2
-/// rows.
+/// rows. It is null above `vectors`.
 template <class T>
 struct MicroKernels {
   static constexpr int max_vectors = 3;

@@ -54,10 +54,10 @@ class FullyConnectedProduct {
     const std::int64_t fit = packed_bytes / static_cast<std::int64_t>(sizeof(T)) / (image_panels() * image_width());
     return std::min(features_, std::clamp<std::int64_t>(fit, 128, 2048));
   }
-  /// backward: columns of w or dw in a packed block, and its depth. A deeper block writes c, or adds to it, less often;
-  /// it pays with the tall tile.
+  /// backward: columns of w or dw in a packed block. With panels of one line (the tall tile) blocks are half as wide
+  /// and twice as deep: they write c, or add to it, less often.
   std::int64_t column_block() const {
-    const std::int64_t most = kernels_->vectors == 2 ? 512 : 1024;
+    const std::int64_t most = width() * static_cast<std::int64_t>(sizeof(T)) == line_bytes ? 512 : 1024;
     return std::min(round_up(features_, width()), most / width() * width());
   }
   std::int64_t depth_block() const { return packed_bytes / static_cast<std::int64_t>(sizeof(T)) / column_block(); }
@@ -116,7 +116,7 @@ class FullyConnectedProduct {
 
   /// The bias gradient of these outputs: sums of dy, {outputs, images}, image by image.
   void sum_bias(const T* dy, IndexRange outputs, T* db) const {
-    constexpr std::int64_t together = 8;  // a sum alone would wait for itself
+    constexpr std::int64_t together = 8;  // independent sums; one alone would wait for its additions
     for (std::int64_t k = outputs.first; k < outputs.last; k += together) {
       const std::int64_t count = std::min(together, outputs.last - k);
       double sums[together] = {};
@@ -272,7 +272,7 @@ void FullyConnectedProduct<T>::backward_params(const Args& args, Pool& pool) con
   });
 }
 
-/// Those of a pass. With few images memory bounds the backward passes, and wide panels of w and dw suit it.
+/// The micro-kernels of a pass. With few images memory bounds the backward passes, and wide panels are faster then.
 template <class T>
 const MicroKernels<T>& kernels_of(const ConvProblem& problem, Pass pass, const Context& context) {
   constexpr int few_images = 64;
