@@ -5,31 +5,13 @@
 
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "model.h"
-#include "tests/io/files.h"
+#include "read_model.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
 using namespace lamina::test;
 
 namespace {
-
-OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
-  const Folder folder;
-  write(folder / "net.onnx", bytes_of(model));
-  return read_onnx(folder / "net.onnx", options);
-}
-
-/// An attribute that is a graph.
-Attribute branch(std::string_view name, const std::vector<std::string>& nodes, std::string_view output) {
-  std::string graph;
-  for (const std::string& each : nodes) protozero::pbf_writer(graph).add_message(1, each);
-  protozero::pbf_writer(graph).add_message(12, value(output, {}));
-  Attribute attribute(name, std::int64_t{0});
-  attribute.bytes.clear();
-  protozero::pbf_writer(attribute.bytes).add_message(6, graph);
-  return attribute;
-}
 
 /// x / (1 + 0.5 * mean of the squares of 5 channels)^0.75, as PyTorch writes it.
 Model lrn_in_parts() {

@@ -99,6 +99,17 @@ inline std::string value(std::string_view name, const Extents& dims) {
   return bytes;
 }
 
+/// An attribute that is a graph.
+inline Attribute branch(std::string_view name, const std::vector<std::string>& nodes, std::string_view output) {
+  std::string graph;
+  for (const std::string& each : nodes) protozero::pbf_writer(graph).add_message(1, each);
+  protozero::pbf_writer(graph).add_message(12, value(output, {}));
+  Attribute attribute(name, std::int64_t{0});
+  attribute.bytes.clear();
+  protozero::pbf_writer(attribute.bytes).add_message(6, graph);
+  return attribute;
+}
+
 struct Model {
   std::vector<std::string> nodes, initializers, inputs, outputs;
   std::int64_t opset = 17;

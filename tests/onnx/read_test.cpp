@@ -8,8 +8,7 @@
 #include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/plan.h"
-#include "model.h"
-#include "tests/io/files.h"
+#include "read_model.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -18,31 +17,10 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-OnnxModel read(const Model& model, const OnnxOptions& options = {}) {
-  const Folder folder;
-  write(folder / "net.onnx", bytes_of(model));
-  return read_onnx(folder / "net.onnx", options);
-}
-
 std::vector<float> counted(std::int64_t count, float first = 0) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::iota(values.begin(), values.end(), first);
   return values;
-}
-
-/// The output in the file's order, for an input that counts from 0.
-std::vector<double> output_of(const OnnxModel& model) {
-  const auto backend = make_backend("eigen");
-  Plan plan(model.graph, *backend, {.mode = Mode::inference, .dtype = DType::f64});
-  load_weights(plan, model.weights);
-  const Tensor input = plan.input();
-  std::vector<double> x(static_cast<std::size_t>(input.shape.count())),
-      y(static_cast<std::size_t>(plan.output().shape.count()));
-  std::iota(x.begin(), x.end(), 0.0);
-  upload(backend->device(), input, to_graph(model.inputs.at(0), x));
-  plan.forward();
-  download(backend->device(), y, plan.output());
-  return from_graph(model.output, y);
 }
 
 /// x -> Conv -> Relu -> flattened by a chain of shapes -> MatMul -> Add.

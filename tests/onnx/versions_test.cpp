@@ -21,17 +21,6 @@ Model of_opset(std::int64_t opset, Model model) {
   return model;
 }
 
-/// An attribute that is a graph.
-Attribute branch(std::string_view name, const std::vector<std::string>& nodes, std::string_view output) {
-  std::string graph;
-  for (const std::string& each : nodes) protozero::pbf_writer(graph).add_message(1, each);
-  protozero::pbf_writer(graph).add_message(12, value(output, {}));
-  Attribute attribute(name, std::int64_t{0});
-  attribute.bytes.clear();
-  protozero::pbf_writer(attribute.bytes).add_message(6, graph);
-  return attribute;
-}
-
 Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
 
 /// Numbers for every parameter.
