@@ -31,7 +31,7 @@ struct Measurement {
 struct LayerTuning {
   struct Candidate {
     std::string algorithm;
-    bool by_rule = false;      ///< it would be taken without a measurement
+    bool by_rule = false;      ///< the backend takes it when nothing is measured
     std::string refused{};     ///< why it cannot run here, or nothing
     bool unsupported = false;  ///< it can never do the unit under these limits
     bool failed = false;       ///< by an error of the device's library, after which the device still works

@@ -19,11 +19,11 @@ LAMINA_API std::size_t unpaired_rank(std::size_t first, std::size_t second, doub
 LAMINA_API Interval unpaired_ratio_interval(const std::vector<double>& first, const std::vector<double>& second,
                                             double level = interval_level);
 
-/// An interval as wide as so many times fewer samples would make it.
+/// The interval that `times` times fewer samples would give.
 LAMINA_API Interval widened(const Interval& ratio, double times);
 
-/// How often the same information comes twice in samples that resemble their predecessors: 1 for independent ones. Of
-/// so many times as many samples an interval is as wide as that of independent ones.
+/// How many samples, each of which resembles the one before it, say as much as one independent sample. It is 1 for
+/// independent samples. With this many times as many samples, an interval is as wide as with independent ones.
 LAMINA_API double repetition_of(const std::vector<double>& samples);
 
 /// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread`: of
@@ -31,8 +31,8 @@ LAMINA_API double repetition_of(const std::vector<double>& samples);
 LAMINA_API std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
 
 /// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
-/// machine at half its speed for a while does not widen it. Where there are other states, it is so much greater as they
-/// make the interval of the ratio wider.
+/// machine at half its speed for a while does not widen it. Where there are other states, it is greater by as much as
+/// they widen the interval of the ratio.
 LAMINA_API double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.

@@ -67,10 +67,10 @@ class Machine {
   /// The way back: x = rows, or x += rows. Enqueues.
   virtual void from_rows(const void* rows, bool reverse, const Tensor& x, bool adds) = 0;
 
-  /// Of ids {n, 1, steps, 1}: rows as above with a 1 at the id and 0 elsewhere, NaN for an invalid id. Enqueues.
+  /// For ids {n, 1, steps, 1}: writes rows as above, 1 at the id and 0 elsewhere, NaN for an invalid id. Enqueues.
   virtual void to_one_hot_rows(const Tensor& ids, bool reverse, int vocabulary, void* rows) = 0;
 
-  /// The unit of a loss or an Embedding, by the kernels of the backend cuda. Its tensors are dense, nchw.
+  /// Lowers the unit of a loss or an Embedding to the kernels of the backend cuda. Its tensors are dense, in nchw.
   virtual Lowered lower_by_kernels(const Spec&) = 0;
 
   /// Of Backend::peak_flops_per_second. Default: 0.

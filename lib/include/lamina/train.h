@@ -65,7 +65,7 @@ struct TrainerOptions {
   const Source* validation = nullptr;  ///< must outlive the trainer
   bool shuffle = true;                 ///< a new order in every epoch
   bool drop_last = false;  ///< drop the last batch if it is not full; otherwise its missing rows count nothing
-  int threads = 1;         ///< that prepare batches; 0: train() does
+  int threads = 1;         ///< threads that prepare batches; with 0, train() prepares them itself
 
   /// Of the weights of convolutions and fully connected ops: a name of lamina/initialisers.h. The others start as in
   /// Keras: biases 0, a batch norm's scale 1, embeddings "uniform", of an LSTM "glorot_uniform" for inputs,

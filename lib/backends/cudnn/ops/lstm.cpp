@@ -225,7 +225,7 @@ class Sequence {
     }
   }
   char* place_of(const void* weights, std::size_t parameter, int gate) const {
-    const TensorDescriptor of_matrix(api_), of_bias(api_);  // not read; no user of the call is known to leave one out
+    const TensorDescriptor of_matrix(api_), of_bias(api_);  // not read, but no known caller leaves one out
     void *matrix = nullptr, *bias = nullptr;
     LAMINA_CUDNN(api_, GetRNNWeightParams, session_.handle(), rnn_.get(), 0, weight_bytes_, weights,
                  parameter == 1 ? gate + 4 : gate, of_matrix.get(), &matrix, of_bias.get(), &bias);
