@@ -1,5 +1,5 @@
 #pragma once
-// Counters of the energy that a processor or a GPU has taken.
+// Counters of the energy that a processor or a GPU has used.
 
 #include <filesystem>
 #include <functional>
@@ -27,7 +27,7 @@ LAMINA_API std::unique_ptr<EnergyCounter> processor_energy(const std::filesystem
 /// Of a GPU, by NVIDIA's management library (Volta and later). Throws Unsupported with the reason.
 LAMINA_API std::unique_ptr<EnergyCounter> gpu_energy(int number = 0);
 
-/// What a window of repeated work took.
+/// The energy and time of a window of repeated work.
 struct EnergyUsed {
   double joules = 0, seconds = 0;
   int runs = 0;

@@ -20,7 +20,7 @@ struct GradientCheck {
 struct GradientError {
   std::string tensor;         ///< "conv1.weight", or the name of an input
   double relative_error = 0;  ///< largest |difference - gradient| over the tensor's largest |difference|, or
-                              ///< over 1e-7 |y r| / step if that is larger (rounding hides less); inf for a NaN
+                              ///< over 1e-7 |y r| / step if that is larger (rounding hides less); infinite for a NaN
   double step = 0;            ///< smallest step that was used
 };
 

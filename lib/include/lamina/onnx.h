@@ -21,9 +21,9 @@ struct OnnxOptions {
   std::map<std::string, std::int64_t> extents{};
   /// The output of the file that becomes the graph's; a file with several needs it. Empty: the only one.
   std::string output{};
-  /// Inputs of the file that are to be constants, with their numbers: weights that the file leaves to its caller.
+  /// Inputs of the file that become constants, with their numbers: weights that the file leaves to its caller.
   TensorFile constants{};
-  /// Numbers that the file does not hold but has computed (ConstantOfShape, Expand, a weight that several nodes read).
+  /// Limit of numbers that reading computes beyond those in the file (ConstantOfShape, Expand, weights of two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
 };
 
@@ -54,10 +54,10 @@ struct OnnxModel {
 /// Reads a model of opset 6 to 27 and makes a graph of what its output needs. docs/onnx.md lists the operators.
 ///
 /// Names: a node of the graph has the name that the file's node has, else that of its first output; inputs have those
-/// of the file. Shapes, and what is computed from constants, are computed here. What only renames or regroups axes
-/// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) is no node of the graph: OnnxValue says where numbers are.
+/// of the file. Shapes and functions of constants are computed while reading. Nodes that only rename or regroup axes
+/// (Reshape, Flatten, Squeeze, Transpose, Identity, ...) are left out of the graph: OnnxValue says where numbers are.
 ///
-/// Throws FileError for an invalid file: what lies about its lengths, nodes that read what no earlier node makes,
+/// Throws FileError for an invalid file: wrong lengths, nodes that read a value that no earlier node makes,
 /// extents that do not match, external data outside the file's folder. Memory is in proportion to the file and its
 /// external data, and to `most_computed_numbers`. Throws Unsupported for a valid file that the ops of this library do
 /// not express. Its message has a line for each such node, all of them: name, operator, opset and what would be needed.
@@ -76,8 +76,8 @@ LAMINA_API void write_onnx(const std::filesystem::path&, const Graph&, const Ten
 /// A tensor of the file's format alone (TensorProto), as beside test cases.
 LAMINA_API HostTensor read_onnx_tensor(const std::filesystem::path&);
 
-/// Numbers in the file's order of an input as dense n, c, h, w for `upload`, and those of `download` in the file's.
-/// Throw UsageError if there are not as many as the extents say.
+/// to_graph: numbers in the file's order as dense n, c, h, w, for `upload`. from_graph: those of `download` in the
+/// file's order. Both throw UsageError unless there are as many numbers as the extents say.
 LAMINA_API std::vector<double> to_graph(const OnnxValue&, std::span<const double>);
 LAMINA_API std::vector<double> from_graph(const OnnxValue&, std::span<const double>);
 

@@ -30,9 +30,9 @@ using TensorFile = std::map<std::string, HostTensor>;
 LAMINA_API TensorFile read_safetensors(const std::filesystem::path&);
 
 /// Writes to a temporary file beside it, waits for the disk and renames, so that a failure leaves only the old file.
-/// Rounds to nearest, ties to even; infinities and NaNs are kept. Throws FileError: a finite number that would round to
-/// an infinity, values that do not fill the extents, a name that is not UTF-8,
-/// a full disk.
+/// Rounds to nearest, ties to even; infinities and NaNs are kept. Throws FileError for a finite number that would round
+/// to an infinity, for values that do not fill the extents, for a name that is not UTF-8, and where the file cannot be
+/// written, for instance on a full disk.
 LAMINA_API void write_safetensors(const std::filesystem::path&, const TensorFile&);
 
 /// Loads every parameter and running statistic of the plan. Strict: a missing, unknown or misshapen tensor is a

@@ -1,6 +1,6 @@
 #pragma once
-// The six trainings by which people chose hardware (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks, optimisers,
-// data, and what came out.
+// The six trainings of a published comparison of hardware (minimaxir/keras-cntk-benchmark 5b95f46, v2): networks,
+// optimisers, data, and the published results.
 
 #include <cstdint>
 #include <filesystem>
