@@ -48,6 +48,7 @@ class Timing:
     joules: list = dataclasses.field(default_factory=list)
     readings: dict = dataclasses.field(default_factory=dict)  # of each counter, pass by pass
     counters: dict = dataclasses.field(default_factory=dict)  # their medians
+    others_share: float = 0  # of all processors' time, by other programs meanwhile
     algorithm: str = ""
     failure: str = ""  # why there is no time
     out_of_memory: bool = False
@@ -152,14 +153,12 @@ class Measured:
             several = len(machines[origin.machine()]) > 1
             origin.suffix = f" ({origin.variant or origin.source.stem})" if several else ""
 
-    def answers_of(self, network, part, who, threads=False):
-        """What a sweep answered of a series: of its threads, or of its batches."""
-        return [
-            one
-            for one in self.answers
-            if (one.key["network"], one.key["part"], one.who) == (network, part, who)
-            and (one["what"] == "best_threads") == threads
-        ]
+    def largest_batch(self, network, part, who):
+        """What a sweep found of a series, or None."""
+        for one in self.answers:
+            if one["what"] == "largest_batch" and (one.key["network"], one.key["part"], one.who) == (network, part, who):
+                return one
+        return None
 
     def of(self, what, **key):
         """The rows of a kind, by what their keys hold."""

@@ -104,6 +104,7 @@ def take_sample(row, timing, rounds):
     for name, rate in AMOUNTS.items():
         if row.has(rate):
             timing.counters[name] = row.number(rate) * seconds
+    timing.others_share = max(timing.others_share, row.number("others_share", 0))
     timing.algorithm = row.text("algorithm", timing.algorithm)
     timing.grade = row.text("grade", timing.grade)
     timing.reasons = row.texts("grade_reasons", timing.reasons)

@@ -1,11 +1,11 @@
 """Result files as small as the page and `lamina_bench compare` can have them, to be kept: of each row one entry, with
-the times of all its passes."""
+the times of all its passes; of a sweep's answers those that do not follow from these times."""
 
 import errno
 import json
 import os
 
-from page import reading, result_files, written
+from page import answers, reading, result_files, written
 from page.fields import Damaged, Fields
 
 KEPT = {
@@ -30,6 +30,8 @@ def write(paths, folder):
         try:
             if "benchmarks" in document:
                 document["benchmarks"] = rows(Fields(document).objects("benchmarks"))
+            if "answers" in document:
+                document["answers"] = [one for one in document["answers"] if one["what"] not in answers.FROM_TIMES]
             text = text_of(document)
             if os.path.exists(out):
                 raise FileExistsError(errno.EEXIST, "it exists; give another folder with --small")

@@ -33,6 +33,14 @@ std::string ratio_text(const Interval& ratio) {
   return fmt::format("{:.3f} times ({:.3f} .. {:.3f})", ratio.middle, ratio.low, ratio.high);
 }
 
+/// With what the points are worth that it is from.
+Answer from_points(Answer answer, const std::vector<const SweepPoint*>& points) {
+  std::vector<SweepPoint> its;
+  for (const SweepPoint* point : points) its.push_back(*point);
+  answer.text += load_text(its) + passes_text(its);
+  return answer;
+}
+
 const SweepPoint* find_batch(const std::vector<SweepPoint>& points, int batch) {
   const auto found = std::find_if(points.begin(), points.end(), [&](const SweepPoint& point) {
     return point.batch == batch && !point.seconds.empty();
@@ -60,16 +68,18 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>& all) {
   }
   const SweepPoint &last = *points.back(), &before = *points[points.size() - 2];
   if (from + 1 == points.size())
-    return Answer{"batch_flat", std::nullopt,
-                  fmt::format("A larger batch than {} may gain more: from {} to {} the time per image is {}.",
-                              last.batch, before.batch, last.batch, ratio_text(change(before, last)))};
+    return from_points({"batch_flat", std::nullopt,
+                        fmt::format("A larger batch than {} may gain more: from {} to {} the time per image is {}.",
+                                    last.batch, before.batch, last.batch, ratio_text(change(before, last)))},
+                       points);
   const SweepPoint &flat = *points[from], &next = *points[from + 1];
-  return Answer{
-      "batch_flat", flat.batch,
-      fmt::format("From batch {} on a larger batch gains less than 5 % per image{}: from {} to {} the time per "
-                  "image is {}.",
-                  flat.batch, sure ? "" : " (by the medians; not by every interval)", flat.batch, next.batch,
-                  ratio_text(change(flat, next)))};
+  return from_points(
+      {"batch_flat", flat.batch,
+       fmt::format("From batch {} on a larger batch gains less than 5 % per image{}: from {} to {} the time per "
+                   "image is {}.",
+                   flat.batch, sure ? "" : " (by the medians; not by every interval)", flat.batch, next.batch,
+                   ratio_text(change(flat, next)))},
+      points);
 }
 
 std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
@@ -90,22 +100,28 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>& all) {
                                  best->threads == 1 ? "1 thread is" : fmt::format("{} threads are", best->threads),
                                  other->threads, ratio_text(ratio_of(best->seconds, other->seconds)));
   if (!equal.empty()) text += fmt::format("; as good within noise: {}", fmt::join(equal, ", "));
-  return Answer{"best_threads", best->threads, text + "."};
+  return from_points({"best_threads", best->threads, text + "."}, points);
 }
 
-std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points, int batch) {
-  const SweepPoint *even = find_batch(points, batch), *less = find_batch(points, batch - 1),
-                   *more = find_batch(points, batch + 1);
-  if (even == nullptr || less == nullptr || more == nullptr) return std::nullopt;
+std::optional<Answer> odd_batches(const std::vector<SweepPoint>& points) {
+  const SweepPoint *even = nullptr, *less = nullptr, *more = nullptr;
+  for (const SweepPoint& point : points) {
+    if (point.batch % 2 != 0 || (even != nullptr && point.batch < even->batch)) continue;
+    const SweepPoint *its = find_batch(points, point.batch), *below = find_batch(points, point.batch - 1),
+                     *above = find_batch(points, point.batch + 1);
+    if (its != nullptr && below != nullptr && above != nullptr) even = its, less = below, more = above;
+  }
+  if (even == nullptr) return std::nullopt;
   const Interval below = change(*even, *less), above = change(*even, *more);
   const bool pay = below.high < 1 || above.high < 1;
   const bool cost = below.low > 1 && above.low > 1;
-  return Answer{"odd_batches", std::nullopt,
-                fmt::format("Odd batches {}: beside {}, an image takes {} at {} and {} at {}.",
-                            pay    ? "pay here"
-                            : cost ? "do not pay"
-                                   : "make no difference beyond noise, or one that is not decided",
-                            batch, ratio_text(below), batch - 1, ratio_text(above), batch + 1)};
+  return from_points({"odd_batches", std::nullopt,
+                      fmt::format("Odd batches {}: beside {}, an image takes {} at {} and {} at {}.",
+                                  pay    ? "pay here"
+                                  : cost ? "do not pay"
+                                         : "make no difference beyond noise, or one that is not decided",
+                                  even->batch, ratio_text(below), less->batch, ratio_text(above), more->batch)},
+                     {less, even, more});
 }
 
 std::string load_text(const std::vector<SweepPoint>& points) {

@@ -1,5 +1,6 @@
 #pragma once
-// What a sweep answers in words, with intervals.
+// What a sweep answers in words, with intervals. bench/page/answers.py says the same of the times in a file:
+// tests/data/sweep_answers.json holds both to the same words.
 
 #include <optional>
 #include <string>
@@ -30,13 +31,13 @@ std::optional<Answer> batch_flat(const std::vector<SweepPoint>&);
 /// The number of threads with the least time, and all others that are as good within noise.
 std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 
-/// Whether one image less or more than an even batch is cheaper per image. Looks at batch - 1, batch and batch + 1.
-std::optional<Answer> odd_batches(const std::vector<SweepPoint>&, int batch);
+/// Whether one image less or more than an even batch is cheaper per image: of the largest that has both.
+std::optional<Answer> odd_batches(const std::vector<SweepPoint>&);
 
-/// What an answer from such points is worth where other programs ran; empty: none did, or few.
+/// Ends an answer from such points where other programs ran; empty: none did, or few.
 std::string load_text(const std::vector<SweepPoint>&);
 
-/// What it is worth where points have too few passes for an interval of 95 %; empty: they have enough.
+/// Ends an answer from points with too few passes for an interval of 95 %; empty: they have enough.
 std::string passes_text(const std::vector<SweepPoint>&);
 
 struct LargestRun {

@@ -139,8 +139,8 @@ class Sweep {
       for (const int batch : options_.configs.batches)
         if (const SweepPoint* its_point = try_batch(batch)) doubled.push_back(*its_point);
       std::sort(doubled.begin(), doubled.end(), [](auto& a, auto& b) { return a.batch < b.batch; });
-      if (const auto answer = batch_flat(doubled)) add_answer(series, *answer, doubled);
-      add_odd(series, all);
+      if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
+      if (const auto answer = odd_batches(all)) add_answer(series, *answer);
       return;
     }
     const auto found = largest_.find(to_string(series));
@@ -167,9 +167,9 @@ class Sweep {
       }
     }
     if (!largest.ran) largest.not_run = interrupted() != 0 ? "interrupted" : too_long;
-    if (const auto answer = batch_flat(doubled)) add_answer(series, *answer, doubled);
-    add_answer(series, largest_batch(largest), {});  // a matter of bytes
-    add_odd(series, all);
+    if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
+    add_answer(series, largest_batch(largest));
+    if (const auto answer = odd_batches(all)) add_answer(series, *answer);
   }
 
   static double seconds_per_image(const std::vector<SweepPoint>& points) {
@@ -184,17 +184,13 @@ class Sweep {
       if (interrupted() != 0) return;
       points.push_back(points_.point(series, thread_batch(), count));
     }
-    if (const auto answer = best_threads(points)) add_answer(series, *answer, points);
+    if (const auto answer = best_threads(points)) add_answer(series, *answer);
   }
 
-  void add_odd(const Series& series, const std::vector<SweepPoint>& all) {
-    if (const auto answer = odd_batches(all, usual_batch)) add_answer(series, *answer, all);
-  }
-
-  void add_answer(const Series& series, const Answer& answer, const std::vector<SweepPoint>& from) {
+  void add_answer(const Series& series, const Answer& answer) {
     Json json = {{"network", series.network}, {"backend", series.backend}, {"what", answer.what}};
     if (answer.value) json["value"] = *answer.value;
-    json["text"] = answer.text + load_text(from) + passes_text(from);
+    json["text"] = answer.text;
     json["key"] = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total",
                                      points_.bench_of(series).options));
     json["key"].erase("batch");

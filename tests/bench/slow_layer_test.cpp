@@ -6,7 +6,8 @@
 using Catch::Matchers::ContainsSubstring;
 using namespace lamina::test;
 
-TEST_CASE("of rows by the same program at least 95 % are equal, and the layer that is slower by 5 % is named") {
+TEST_CASE(
+    "of rows by the same program at most 5 % are slower or faster, and the layer that is slower by 5 % is named") {
   const Folder folder;
   const std::string out = folder.file("rows.json");
   for (const char* name : {"first", "same", "slow"})
@@ -20,24 +21,28 @@ TEST_CASE("of rows by the same program at least 95 % are equal, and the layer th
                            out);
   INFO(ended.said);
   REQUIRE(ended.status == 0);
-  int rows = 0, equal = 0, slow_rows = 0, found = 0, elsewhere = 0;
+  // How many rows are equal and how many undecided is up to the machine; a difference that is none is not.
+  int rows = 0, wrong = 0, slow_rows = 0, found = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {
     const std::string row = each.at("name"), verdict = each.at("verdict"), label = each.at("regression");
     const bool slow = each.at("variant") == folder.file("slow");
+    const int differs = verdict == "equal" || verdict == "undecided" ? 0 : 1;
     if (!slow) {
       ++rows;
-      equal += verdict == "equal" ? 1 : 0;
+      wrong += differs;
     } else if (row.find("/layer1.0.conv1/") != std::string::npos) {
       ++slow_rows;
       found += verdict == "slower" && label == "kernel" ? 1 : 0;
     } else {
-      elsewhere += verdict == "equal" ? 0 : 1;
+      ++others;
+      wrong_others += differs;
     }
   }
   CHECK(rows >= 16);
-  CHECK(equal >= 0.95 * rows);
+  CHECK(wrong <= 0.05 * rows);
   CHECK(slow_rows == 2);
   CHECK(found == slow_rows);
-  CHECK(elsewhere <= 0.05 * rows);
+  CHECK(others == rows - slow_rows);
+  CHECK(wrong_others <= 0.05 * others);
 }

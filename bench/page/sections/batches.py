@@ -4,7 +4,8 @@ import collections
 
 import altair
 
-from page import charts
+from page import answers, charts
+from page.answers import Answer, Point
 from page.parts import Cell, Chart, Head, Row, Table
 from page.sections import gains
 from page.text import between, digits, milliseconds, size
@@ -47,70 +48,68 @@ def make(model):
     ]
     all_networks = gains.chart(swept)
     section.charts += [all_networks] if all_networks else []
-    answers = {key: model.answers_of(*key) for key in swept}
-    section.notes = [flat(key, its) for key, its in swept.items() if not answers[key]]
-    section.tables = [study(answers)] if any(answers.values()) else []
-    section.answers = short_study(answers) or section.notes
+    said = {key: answered(model, key, its) for key, its in swept.items()}
+    section.tables = [study(said)] if any(said.values()) else []
+    section.answers = short_study(said)
     return section
 
 
-def study(answers):
-    """What the sweeps answered, question by question."""
+def answered(model, key, its):
+    """The answers of a series, by question."""
+    points = [Point(batch, 0, one.seconds, one.others_share) for batch, one in sorted(its.items())]
+    found = (answers.batch_flat(points), largest(model.largest_batch(*key), its), answers.odd_batches(points))
+    return {one.what: one for one in found if one}
+
+
+def largest(said, its):
+    """What the sweep said of the largest batch; of rows without a sweep, the largest that ran where one did not."""
+    if said:
+        value = said["value"]
+        return Answer("largest_batch", value, said["text"], "none" if value is None else f"batch {value:.0f}")
+    ran = [batch for batch, one in its.items() if one.seconds]
+    refused = [batch for batch, one in its.items() if one.out_of_memory and batch > max(ran)]
+    if not refused:
+        return None
+    text = f"Batch {max(ran)} ran, and {min(refused)} was out of memory."
+    return Answer("largest_batch", max(ran), text, f"batch {max(ran)}")
+
+
+def study(said):
+    """What the points answer, question by question."""
     rows = [
-        Row([question, Cell(f"{network}, {part}", note=who), Cell(short(one), one["value"], one["text"])])
+        Row([question, Cell(f"{network}, {part}", note=who), Cell(its[what].short, its[what].value, its[what].whole)])
         for what, question in QUESTIONS.items()
-        for (network, part, who), its in answers.items()
-        for one in its
-        if one["what"] == what
+        for (network, part, who), its in said.items()
+        if what in its
     ]
     return Table("What the sweep answers", ["question", "network", "answer"], rows, numeric=99)
 
 
 SHORT = {
     "batch_flat": "A larger batch gains less than 5 % per image from batch",
-    "largest_batch": "Largest batch within the sweep's limit of memory",
-    "odd_batches": "Odd batches beside 16",
+    "largest_batch": "Largest batch within the limit of memory",
+    "odd_batches": "Odd batches",
 }
 
 
-DOUBT = "Not sure: "  # begins what a sweep says of points that other programs disturbed, or of few passes
-
-
-def short_study(answers):
+def short_study(said):
     """Each question in a sentence: the answers, each with the networks that have it."""
     found = []
     for what, head in SHORT.items():
-        its = [(key, one) for key, said in answers.items() for one in said if one["what"] == what]
-        of = collections.Counter((network, part) for network, part, _ in {key for key, _ in its})
-        parts = {part for (_, part, _), _ in its}
+        its = {key: answers_of[what] for key, answers_of in said.items() if what in answers_of}
+        of = collections.Counter((network, part) for network, part, _ in its)
+        parts = {part for _, part, _ in its}
         alike = {}  # networks by their answer
-        for (network, part, who), one in its:
+        for (network, part, who), one in its.items():
             words = [network, part if len(parts) > 1 else "", f"({who})" if of[network, part] > 1 else ""]
-            said = in_few_words(what, one) + (", not sure" if DOUBT in one["text"] else "")
-            alike.setdefault(said, []).append(" ".join(filter(None, words)))
+            in_few_words = one.short if one.value is None else f"{one.value:.0f}"
+            alike.setdefault(in_few_words + (", not sure" if one.doubt else ""), []).append(
+                " ".join(filter(None, words))
+            )
         texts = [f"{answer} ({', '.join(nets)})" for answer, nets in alike.items()]
         if texts:
             found.append(f"{head}: {'; '.join(texts)}.")
     return found
-
-
-def in_few_words(what, answer):
-    if answer["value"] is not None:
-        return f"{answer['value']:.0f}"
-    if what != "odd_batches":
-        return "none of those tried" if what == "batch_flat" else "none"
-    words = {
-        "Odd batches pay": "faster",
-        "Odd batches do not": "slower",
-        "Odd batches make": "no difference that is decided",
-    }
-    return next((word for begin, word in words.items() if answer["text"].startswith(begin)), short(answer))
-
-
-def short(answer):
-    if answer["value"] is not None:
-        return f"batch {answer['value']:.0f}"
-    return answer["text"].split(":")[0]
 
 
 def records(swept):
@@ -207,39 +206,3 @@ def table(swept):
                 cells = [Cell(reason(one) if one.out_of_memory else one.failure, mark="failed"), ""]
             rows.append(Row([network, part, who, Cell(str(batch), batch), *cells], one.command))
     return Table("Batch sweep", ["network", "pass", "machine", "batch", "ms per image", "images/s"], rows, numeric=3)
-
-
-def flat(key, its):
-    """Said of a sweep whose file has no answers: from which batch on an image gains less than 5 % by doubling."""
-    network, part, who = key
-    fitting = sorted((batch, one.per_image.middle) for batch, one in its.items() if one.seconds)
-    best_batch, best = min(fitting, key=lambda one: one[1])
-    enough = next(batch for batch, time in fitting if time <= 1.05 * best)
-    ends = [batch for batch, one in its.items() if one.out_of_memory]
-    text = (
-        f"{network}, {part}, {who}: batch {enough} is within 5 % of the best measured ({milliseconds(best)} ms per "
-        f"image at batch {best_batch})"
-    )
-    text += f"; batch {min(ends)} does not fit in memory" if ends else ""
-    return f"{text}{odd(its)}."
-
-
-def odd(its):
-    """Whether odd batches gain over those beside them, where both were measured: by intervals that do not meet."""
-    fitting = {batch: one.per_image for batch, one in its.items() if one.seconds}
-    beside = {
-        batch: [fitting[near] for near in (batch - 1, batch + 1) if near in fitting]
-        for batch in fitting
-        if batch % 2 and batch > 1
-    }
-    beside = {batch: near for batch, near in beside.items() if near}
-    better = [
-        str(batch) for batch, near in sorted(beside.items()) if all(fitting[batch].high < one.low for one in near)
-    ]
-    if not beside:
-        return ""
-    return (
-        f"; odd batches that beat those beside them: {', '.join(better)}"
-        if better
-        else "; no odd batch beats those beside it"
-    )

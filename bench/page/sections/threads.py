@@ -4,7 +4,7 @@ import re
 
 import altair
 
-from page import charts
+from page import answers, charts
 from page.measured import differences, program
 from page.parts import Cell, Chart, Head, Row, Table
 from page.text import between, digits, milliseconds
@@ -43,9 +43,11 @@ def make(model):
         Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
     ]
     for key, its in swept.items():
-        one = next(iter(its.values()))
-        said = model.answers_of(one.key["network"], one.key["part"], one.who, threads=True)
-        section.notes.append(f"{', '.join(key)}: {' '.join(one['text'] for one in said)}" if said else best(key, its))
+        points = [
+            answers.Point(one.key["batch"], threads, one.seconds, one.others_share)
+            for threads, one in sorted(its.items())
+        ]
+        section.notes.append(f"{', '.join(key)}: {answers.best_threads(points).whole}")
     section.answers = list(section.notes)
     return section
 
@@ -121,12 +123,6 @@ def drawn(swept):
 
 def rate(timing):
     return timing.key["batch"] / timing.interval.middle
-
-
-def best(key, its):
-    threads = max(its, key=lambda count: rate(its[count]))
-    count = f"{threads} thread{'s' * (threads > 1)}"
-    return f"{key[0]}, {key[1]}: the best of those measured: {count}, {digits(rate(its[threads]))} images/s."
 
 
 def table(swept):

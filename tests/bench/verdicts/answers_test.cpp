@@ -2,6 +2,10 @@
 
 #include "bench/sweep/answers.h"
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
 #include "bench/sweep/time_left.h"
 #include "tests/support/catch.h"
 
@@ -59,7 +63,7 @@ TEST_CASE("passes that resemble their predecessors decide less than as many inde
     return made;
   };
   for (const bool drifts : {false, true})
-    CHECK_THAT(odd_batches({of(15, 0.93, drifts), of(16, 1, drifts), of(17, 1, drifts)}, 16)->text,
+    CHECK_THAT(odd_batches({of(15, 0.93, drifts), of(16, 1, drifts), of(17, 1, drifts)})->text,
                ContainsSubstring(drifts ? "make no difference" : "Odd batches pay"));
 }
 
@@ -74,13 +78,37 @@ TEST_CASE("a batch from which on nothing is gained is not sure where the doublin
 }
 
 TEST_CASE("odd batches pay where an image is cheaper beside an even batch, and do not where it is dearer") {
-  CHECK_THAT(odd_batches({point(15, 15), point(16, 20), point(17, 17)}, 16)->text,
-             ContainsSubstring("Odd batches pay"));
-  CHECK_THAT(odd_batches({point(15, 14), point(16, 16), point(17, 17)}, 16)->text,
-             ContainsSubstring("Odd batches pay"));
-  CHECK_THAT(odd_batches({point(15, 17), point(16, 16), point(17, 19)}, 16)->text, ContainsSubstring("do not pay"));
-  CHECK_THAT(odd_batches({point(15, 15), point(16, 16), point(17, 17)}, 16)->text, ContainsSubstring("no difference"));
-  CHECK_FALSE(odd_batches({point(15, 15), point(16, 16)}, 16));
+  CHECK_THAT(odd_batches({point(15, 15), point(16, 20), point(17, 17)})->text, ContainsSubstring("Odd batches pay"));
+  CHECK_THAT(odd_batches({point(15, 14), point(16, 16), point(17, 17)})->text, ContainsSubstring("Odd batches pay"));
+  CHECK_THAT(odd_batches({point(15, 17), point(16, 16), point(17, 19)})->text, ContainsSubstring("do not pay"));
+  CHECK_THAT(odd_batches({point(15, 15), point(16, 16), point(17, 17)})->text, ContainsSubstring("no difference"));
+  CHECK_FALSE(odd_batches({point(15, 15), point(16, 16)}));
+}
+
+TEST_CASE("of several even batches with odd ones beside them the largest is judged") {
+  const Answer found =
+      *odd_batches({point(7, 7), point(15, 15), point(16, 20), point(17, 17), point(8, 8), point(9, 9)});
+  CHECK_THAT(found.text, ContainsSubstring("beside 16"));
+}
+
+TEST_CASE("answers are those of the table that both languages check") {
+  std::ifstream file(LAMINA_TEST_DATA "/sweep_answers.json");
+  for (const nlohmann::json& each : nlohmann::json::parse(file).at("cases")) {
+    std::vector<SweepPoint> points;
+    for (const nlohmann::json& its : each.at("points"))
+      points.push_back({its.at("batch"), its.at("threads"), its.at("seconds"), {}, its.at("others_share")});
+    const std::string what = each.at("what");
+    const std::optional<Answer> found = what == "batch_flat"    ? batch_flat(points)
+                                        : what == "odd_batches" ? odd_batches(points)
+                                                                : best_threads(points);
+    CAPTURE(each.dump());
+    REQUIRE(found.has_value() == each.contains("text"));
+    if (!found) continue;
+    CHECK(found->what == what);
+    CHECK(found->value.has_value() == each.contains("value"));
+    CHECK(found->value.value_or(0) == each.value("value", 0));
+    CHECK(found->text == each.at("text").get<std::string>());
+  }
 }
 
 TEST_CASE("answers from points during which other programs ran say so") {
