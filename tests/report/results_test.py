@@ -185,6 +185,23 @@ class Others(unittest.TestCase):
         self.assertIn("4.00", texts(its.tables[0])[0])
         self.assertIn("the plan takes 4.00 MiB.", its.answers[0])
 
+    def test_the_largest_batches_of_many_plans_are_one_sentence(self):
+        from page.sections import memory
+
+        def answers(count):
+            found = [
+                {"key": KEY | {"network": f"net{i}"}, "total": 2**22 * (i + 1), "limit_bytes": 2**30, "largest_batch": i}
+                for i in range(count)
+            ]
+            return memory.make(model_of({"context": made.context(), "memories": found})).answers
+
+        few = answers(2)
+        self.assertIn("takes 4.00 MiB; not even one image fits within 1.00 GiB.", few[0])
+        self.assertIn("takes 8.00 MiB; the largest batch within 1.00 GiB is 1.", few[1])
+        plans, largest = answers(5)
+        self.assertRegex(plans, r"^5 plans take 4.00 MiB \(net0, .*\) to 20.0 MiB \(net4, .*\)\.$")
+        self.assertRegex(largest, r"within 1.00 GiB, .*: 0 \(net0\), 1 \(net1\), 2 \(net2\), 3 \(net3\), 4 \(net4\)\.$")
+
     def test_memory_of_a_training_by_an_optimiser_has_its_state_and_its_flag(self):
         from page.sections import memory
 

@@ -25,7 +25,7 @@ def make(model):
     if not found:
         return section
     section.tables = [totals(found)]
-    section.answers = [in_words(one) for one in found if one["total"]]
+    section.answers = answers([one for one in found if one["total"]])
     if points:
         section.charts = [
             Chart(
@@ -39,18 +39,50 @@ def make(model):
     return section
 
 
+def mode_of(one):
+    return one.key.get("mode") or one.key.get("part", "")
+
+
 def name_of(one):
-    return f"{one.title}, {one.key.get('mode') or one.key.get('part', '')}"
+    return f"{one.title}, {mode_of(one)}"
+
+
+FEW = 4  # plans that have a sentence each
+
+
+def answers(found):
+    """A sentence for each plan; of many, the extremes, and the largest batches together."""
+    if len(found) <= FEW:
+        return [in_words(one) for one in found]
+    least, greatest = (end(found, key=lambda one: one["total"]) for end in (min, max))
+    of_plans = (
+        f"{len(found)} plans take {size(least['total'])} ({name_of(least)}) to {size(greatest['total'])} "
+        f"({name_of(greatest)})."
+    )
+    limits = {}
+    for one in found:
+        if one["limit_bytes"] and one["largest_batch"] is not None:
+            limits.setdefault((mode_of(one), one.who, one["limit_bytes"]), []).append(one)
+    return [of_plans] + [
+        f"Largest batch by prediction within {size(limit)}, {mode}, {who}: "
+        + ", ".join(f"{one['largest_batch']:.0f} ({one.key['network']})" for one in its)
+        + "."
+        for (mode, who, limit), its in limits.items()
+    ]
 
 
 def in_words(one):
     arena = f", of which the arena has {size(one['arena'])}" if one["arena"] else ""
-    largest = (
-        f"; the largest batch within {size(one['limit_bytes'])} is {one['largest_batch']:.0f}"
-        if one["largest_batch"] and one["limit_bytes"]
-        else ""
-    )
-    return f"{name_of(one)}: the plan takes {size(one['total'])}{arena}{largest}."
+    return f"{name_of(one)}: the plan takes {size(one['total'])}{arena}{largest(one)}."
+
+
+def largest(one):
+    if one["largest_batch"] is None or not one["limit_bytes"]:
+        return ""
+    within = f"within {size(one['limit_bytes'])}"
+    if one["largest_batch"] == 0:
+        return f"; not even one image fits {within}"
+    return f"; the largest batch {within} is {one['largest_batch']:.0f}"
 
 
 def used(found):
