@@ -2,8 +2,8 @@
 
 #include "lamina/energy.h"
 
-#include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,22 +23,14 @@ namespace fs = std::filesystem;
 class Rapl final : public EnergyCounter {
  public:
   explicit Rapl(const fs::path& root) {
-    std::error_code error;
-    std::string unreadable;
-    for (fs::directory_iterator each(root, error), end; !error && each != end; each.increment(error)) {
-      const std::string name = first_line(each->path() / "name");
-      if (!name.starts_with("package")) continue;
-      const std::optional<double> now = number_in(each->path() / "energy_uj");
-      if (!now) {
-        unreadable = (each->path() / "energy_uj").string();
-        continue;
-      }
-      zones_.push_back({each->path(), name, *now, number_in(each->path() / "max_energy_range_uj").value_or(0)});
+    for (const auto& [name, folder] : packages(root)) {
+      const std::optional<double> now = number_in(folder / "energy_uj");
+      if (!now)
+        throw Unsupported("energy: cannot read " + (folder / "energy_uj").string() +
+                          "; only root may, on most systems");
+      zones_.push_back({folder, name, *now, number_in(folder / "max_energy_range_uj").value_or(0)});
     }
-    if (!unreadable.empty())
-      throw Unsupported("energy: cannot read " + unreadable + "; only root may, on most systems");
     if (zones_.empty()) throw Unsupported("energy: no package of a processor in " + root.string());
-    std::sort(zones_.begin(), zones_.end(), [](const Zone& a, const Zone& b) { return a.name < b.name; });
   }
 
   std::string describe() const override {
@@ -59,6 +51,21 @@ class Rapl final : public EnergyCounter {
   }
 
  private:
+  /// The folder of each package by name. Laptops have a package twice, as "intel-rapl:0" and as "intel-rapl-mmio:0",
+  /// with the same energy: the former counts.
+  static std::map<std::string, fs::path> packages(const fs::path& root) {
+    std::map<std::string, fs::path> found;
+    std::error_code error;
+    for (fs::directory_iterator each(root, error), end; !error && each != end; each.increment(error)) {
+      const std::string name = first_line(each->path() / "name");
+      if (!name.starts_with("package")) continue;
+      const auto [place, is_new] = found.try_emplace(name, each->path());
+      const bool was_mmio = place->second.filename().string().find("-mmio") != std::string::npos;
+      if (!is_new && was_mmio) place->second = each->path();
+    }
+    return found;
+  }
+
   struct Zone {
     fs::path folder;
     std::string name;

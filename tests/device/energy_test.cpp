@@ -71,6 +71,19 @@ TEST_CASE("the processor's energy is that of its packages, without the zones ins
   CHECK(counter->joules() - before == Approx(2.5));
 }
 
+TEST_CASE("a package that the system has twice counts once") {
+  const Zones zones;
+  for (const char* folder : {"intel-rapl-mmio:0", "intel-rapl:0"}) zones.zone(folder, "package-0", 1'000'000);
+  zones.zone("intel-rapl-mmio:1", "package-1", 0);
+  const auto counter = processor_energy(zones.root());
+  CHECK(counter->describe() == "RAPL package-0, package-1");
+  const double before = counter->joules();
+  zones.zone("intel-rapl:0", "package-0", 3'000'000);
+  zones.zone("intel-rapl-mmio:0", "package-0", 9'000'000);
+  zones.zone("intel-rapl-mmio:1", "package-1", 500'000);
+  CHECK(counter->joules() - before == Approx(2.5));
+}
+
 TEST_CASE("a package's number that wraps around counts on") {
   const Zones zones;
   zones.zone("intel-rapl:0", "package-0", 9'500'000);
