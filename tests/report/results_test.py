@@ -175,6 +175,26 @@ class Others(unittest.TestCase):
         self.assertIn("not deterministic", rows[0][-1])
         self.assertIn("takes 3x3 kernels", rows[1])
 
+    def test_a_frontier_says_what_there_is_to_choose(self):
+        from page.sections import frontier
+
+        fast, slow = made.tried(picked=False, seconds=0.002), made.tried(algorithm="b", seconds=0.003)
+        beaten = made.tried(algorithm="c", seconds=0.004, on_frontier=False, picked=False)
+        refused = made.tried(seconds=None, failure="takes 3x3 kernels", picked=False)
+        lines = [
+            {"node": "a", "pass": "forward", "layers": 2, "algorithms": [fast, slow, beaten]},
+            {"node": "b", "pass": "forward", "layers": 1, "algorithms": [made.tried(seconds=0.004), beaten]},
+            {"node": "c", "pass": "forward", "layers": 1, "algorithms": [refused]},
+        ]
+        for one in refused, beaten:
+            one["low"] = one["high"] = None
+        del refused["seconds"], refused["low"], refused["high"], beaten["low"], beaten["high"]
+        its = frontier.make(
+            model_of({"context": made.context(), "frontiers": [{"key": KEY, "complete": True, "lines": lines}]})
+        )
+        self.assertRegex(its.answers[0], r": 1 of 2 layers and passes have several algorithms on the frontier; ")
+        self.assertIn("picked take 1.250 times as long as the fastest.", its.answers[0])
+
     def test_memory_is_stacked_by_kind(self):
         from page.sections import memory
 

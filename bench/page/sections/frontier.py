@@ -34,12 +34,30 @@ def make(model):
             table(found),
         )
     ]
+    section.answers = [in_words(its) for its in found]
     section.notes = [
         f"{its.title}: measuring was interrupted, not all of its layers are here."
         for its in found
         if not its["complete"]
     ]
     return section
+
+
+def in_words(its):
+    """How often there is something to choose, and what the fastest choices would save."""
+    lines = [(line["layers"], [one for one in line["tried"] if one["seconds"]]) for line in its["lines"]]
+    lines = [(layers, tried) for layers, tried in lines if tried]
+    several = sum(1 for _, tried in lines if sum(1 for one in tried if one["on_frontier"]) > 1)
+    text = f"{its.title}: {several} of {len(lines)} layers and passes have several algorithms on the frontier"
+    picked = fastest = 0
+    for layers, tried in lines:
+        for one in tried:
+            if one["picked"]:
+                picked += layers * one["seconds"]
+                fastest += layers * min(other["seconds"] for other in tried)
+    if picked:
+        text += f"; those that are picked take {picked / fastest:.3f} times as long as the fastest"
+    return f"{text}."
 
 
 def records(its):
