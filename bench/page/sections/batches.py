@@ -49,7 +49,7 @@ def make(model):
     all_networks = gains.chart(swept)
     section.charts += [all_networks] if all_networks else []
     said = {key: answered(model, key, its) for key, its in swept.items()}
-    section.tables = [study(said)] if any(said.values()) else []
+    section.tables = study(said)
     section.answers = short_study(said)
     return section
 
@@ -75,14 +75,16 @@ def largest(said, its):
 
 
 def study(said):
-    """What the points answer, question by question."""
-    rows = [
-        Row([question, Cell(f"{network}, {part}", note=who), Cell(its[what].short, its[what].value, its[what].whole)])
-        for what, question in QUESTIONS.items()
-        for (network, part, who), its in said.items()
-        if what in its
-    ]
-    return Table("What the sweep answers", ["question", "network", "answer"], rows, numeric=99)
+    """What the points answer: a table for each question."""
+    found = []
+    for what, question in QUESTIONS.items():
+        rows = [
+            Row([Cell(f"{network}, {part}", note=who), Cell(its[what].short, its[what].value, its[what].whole)])
+            for (network, part, who), its in said.items()
+            if what in its
+        ]
+        found += [Table(question, ["network", "answer"], rows, numeric=99)] if rows else []
+    return found
 
 
 SHORT = {

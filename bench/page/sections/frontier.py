@@ -1,5 +1,7 @@
 """The frontier of each layer: time against workspace, with the measured error of each algorithm."""
 
+import math
+
 import altair
 
 from page import again, charts
@@ -98,7 +100,7 @@ def drawn(points):
         "ms:Q",
         title="ms",
         scale=altair.Scale(type="log", nice=False, padding=56),
-        axis=altair.Axis(format="~g", tickCount=6),
+        axis=altair.Axis(format="~g", tickCount=6, labelBound=True),  # none is cut at the edge
     )
     y = altair.Y(
         "MiB:Q",
@@ -110,7 +112,8 @@ def drawn(points):
     errors = [one["error"] for one in points if one["error"]]
     domain = [min(errors), max(errors) * 1.001] if errors else [1e-9, 1]
     scale = altair.Scale(type="log", scheme="viridis", domain=domain)
-    legend = altair.Legend(title="measured error", type="gradient", format=".0e", gradientLength=200, tickCount=3)
+    # One legend for fill and stroke has symbols and no gradient.
+    legend = altair.Legend(title="measured error", format=".0e", values=decades(*domain))
     tip = [
         "algorithm:N",
         altair.Tooltip("ms:Q", format=".4~g"),
@@ -150,6 +153,12 @@ def drawn(points):
     return drawing.spec(
         whole, "Time of each algorithm of a layer against its workspace, coloured by its measured error."
     )
+
+
+def decades(low, high):
+    """Powers of ten from one to the other; of fewer than two, the ends."""
+    found = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    return found if len(found) > 1 else [low, high]
 
 
 def table(found):

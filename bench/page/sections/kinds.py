@@ -86,6 +86,7 @@ def most(ledger):
     shares = [
         f"{kind} {100 * seconds / total(ledger):.0f} %"
         for kind, seconds in sorted(kinds.items(), key=lambda one: -one[1])[:3]
+        if seconds >= 0.005 * total(ledger)
     ]
     call = max(ledger["calls"], key=lambda call: call["seconds"])
     return (
