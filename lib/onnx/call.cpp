@@ -24,6 +24,8 @@ Call::Call(Importer& importer, std::size_t index)
 
 std::int64_t Call::opset() const { return importer_->opset_; }
 
+bool Call::for_training() const { return importer_->options_.training; }
+
 std::size_t Call::inputs() const {
   std::size_t count = attributes_.node().inputs.size();
   while (count > 0 && attributes_.node().inputs[count - 1].empty()) --count;

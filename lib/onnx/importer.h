@@ -58,6 +58,7 @@ class Call {
 
   const Attributes& attributes() const { return attributes_; }
   std::int64_t opset() const;
+  bool for_training() const;  ///< OnnxOptions::training
   std::string name() const { return name_.value_or(attributes_.name()); }
 
   std::size_t inputs() const;         ///< with absent ones in between, without those at the end

@@ -126,6 +126,30 @@ TEST_CASE("the gates of an LSTM are those that its activations name") {
   CHECK_THROWS_AS(lstm({{"direction", "sideways"}}), FileError);
 }
 
+TEST_CASE("a model that was exported for training is read as one where the options say so") {
+  Model model = of_nodes({node("BatchNormalization", {"x", "one", "zero", "zero", "one"}, {"n", "mean", "var"},
+                               {{"training_mode", std::int64_t{1}}}),
+                          node("Dropout", {"n", "quarter", "yes"}, {"y", "mask"})},
+                         {2, 1, 1, 2},
+                         {tensor("one", {1}, {1}), tensor("zero", {1}, {0}), tensor("quarter", {}, {0.25F}),
+                          integers("yes", {1}), tensor("nothing", {}, {0})});
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("'n'") && ContainsSubstring("OnnxOptions::training"));
+  Model drops = model;
+  drops.nodes[0] = node("Relu", {"x"}, {"n"});
+  CHECK_THROWS_WITH(read(drops), ContainsSubstring("'y'") && ContainsSubstring("OnnxOptions::training"));
+  const OnnxOptions options{.training = true};
+  const OnnxModel trained = read(model, options);
+  CHECK(trained.graph.node("n").op == Op(BatchNorm{}));
+  CHECK(trained.graph.node("y").op == Op(Dropout{.rate = 0.25}));
+  model.outputs = {value("mask", {})};
+  CHECK_THROWS_WITH(read(model, options), ContainsSubstring("mask"));
+  model.outputs = {value("mean", {})};
+  CHECK_THROWS_WITH(read(model, options), ContainsSubstring("running statistics"));
+  model.nodes[1] = node("Dropout", {"n", "nothing", "yes"}, {"y", "mask"});  // drops nothing, in training too
+  model.outputs = {value("y", {})};
+  CHECK(read(model, options).graph.node("y").op == Op(Dropout{.rate = 0}));
+}
+
 TEST_CASE("what regroups axes after a Pad finds the extents that it makes") {
   const std::string pad = node("Pad", {"x", "pads"}, {"p"}), pads = integers("pads", {0, 0, 1, 0, 0, 0, 0, 1});
   const std::vector<double> padded = {0, 0, 0, 0, 1, 0};

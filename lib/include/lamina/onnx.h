@@ -25,6 +25,9 @@ struct OnnxOptions {
   TensorFile constants{};
   /// Limit of numbers that reading computes beyond those in the file (ConstantOfShape, Expand, weights of two readers).
   std::int64_t most_computed_numbers = std::int64_t{1} << 28;
+  /// Also reads a BatchNormalization that normalises by the batch and a Dropout that drops wherever the file runs, as a
+  /// model that was exported for training has them: as BatchNorm and Dropout, which do so in training alone.
+  bool training = false;
 };
 
 /// Part of an axis in the file: so many steps of so many elements, in the n, c, h, w order of the graph's value.

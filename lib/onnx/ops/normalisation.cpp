@@ -33,7 +33,9 @@ void import_batch_norm(Call& call) {
     throw Refusal{"the second axis of its input of " + text(extents(x.view)) + " is not the channel axis of " +
                   to_string(shape) + ": it would need an op that moves numbers"};
   }
-  if (is_by_batch(call)) throw Refusal{"it normalises by the batch also in inference: it would need an op that does"};
+  if (is_by_batch(call) && !call.for_training()) {
+    throw Refusal{"it normalises by the batch also in inference: OnnxOptions::training reads it as an op of training"};
+  }
   if (call.opset() < 9 && node.integer("spatial", 1) == 0) {
     throw Refusal{"it normalises each pixel (spatial 0): it would need an op that does"};
   }
@@ -116,7 +118,11 @@ void import_dropout(Call& call) {
     const Constant& mode = call.constant(2, "its training_mode");
     training = mode.count() == 1 && mode.at(0) != 0;
   }
-  if (training && rate != 0) throw Refusal{"it drops also in inference: it would need an op that does"};
+  const bool drops = training && rate != 0;
+  if (drops && !call.for_training()) {
+    throw Refusal{"it drops also in inference: OnnxOptions::training reads it as an op of training"};
+  }
+  if (drops) call.only_output("the mask as a value");
   if (call.wanted(1)) {  // the mask: nothing is dropped
     call.charge(1);
     const ElementType type = call.opset() < 10 ? x.type : ElementType::boolean;
