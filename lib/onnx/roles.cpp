@@ -91,7 +91,7 @@ Roles Importer::roles_for(const NodeMessage& node, std::size_t operand, std::siz
                            op == "Add" || op == "Sum" || op == "Cast" || op == "Clip" || op == "HardSigmoid" ||
                            op == "HardSwish";
   if (elementwise && !node.outputs.empty()) return roles_of(node.outputs.front(), rank, depth + 1);
-  const bool over_slices = op == "Conv" || op == "MaxPool" || op == "AveragePool";
+  const bool over_slices = op == "Conv" || op == "ConvTranspose" || op == "MaxPool" || op == "AveragePool";
   if ((over_slices || op == "GlobalAveragePool" || op == "GlobalMaxPool") && rank == 5) return "ncchw";
   if (op == "BatchNormalization" && rank == 5 && !node.outputs.empty()) {
     const Roles after = roles_of(node.outputs.front(), rank, depth + 1);

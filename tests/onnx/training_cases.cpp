@@ -1,5 +1,5 @@
-// ONNX's cases of optimisers and losses: what ai.onnx.preview.training and SoftmaxCrossEntropyLoss say, as an update of
-// the backend eigen and as a graph of one loss.
+// ONNX's cases of training: what ai.onnx.preview.training and SoftmaxCrossEntropyLoss say, as an update of the backend
+// eigen and as a graph of one loss; a BatchNormalization by the batch, as the forward pass of a plan in training.
 
 #include "training_cases.h"
 
@@ -13,6 +13,7 @@
 #include "lamina/graph.h"
 #include "lamina/plan.h"
 #include "lib/onnx/attributes.h"
+#include "lib/onnx/importer.h"
 #include "lib/plan/run/update.h"
 
 namespace lamina::test {
@@ -162,6 +163,51 @@ std::vector<std::vector<double>> run_training_case(const onnx::GraphMessage& gra
                                                    const std::vector<HostTensor>& inputs) {
   const Attributes node(graph.nodes[0], file);
   return is_optimiser(graph.nodes[0]) ? run_optimiser(node, inputs) : run_loss(node, inputs);
+}
+
+bool is_norm_by_batch(const onnx::GraphMessage& graph, const std::string& file) {
+  return graph.nodes.size() == 1 && graph.nodes[0].op_type == "BatchNormalization" &&
+         Attributes(graph.nodes[0], file).integer("training_mode", 0) != 0;
+}
+
+std::vector<std::vector<double>> run_norm_by_batch(const onnx::ModelMessage& message, const std::filesystem::path& file,
+                                                   const std::vector<HostTensor>& inputs) {
+  const onnx::GraphMessage& graph = message.graph.value();
+  OnnxOptions options{.training = true};
+  options.output = graph.outputs.at(0).name;
+  for (std::size_t i = 1; i < inputs.size(); ++i) options.constants[std::string(graph.inputs.at(i).name)] = inputs[i];
+  const OnnxModel model = std::get<OnnxModel>(onnx::Importer(message, options, file).run_or_fold());
+  const auto backend = make_backend("eigen");
+  Device& device = backend->device();
+  Plan plan(model.graph, *backend, {.mode = Mode::training});
+  load_weights(plan, model.weights);
+  upload(device, plan.input(), to_graph(model.inputs.at(0), inputs[0].values));
+  plan.forward();
+  const auto numbers = [&](const Tensor& tensor) {
+    std::vector<double> values(static_cast<std::size_t>(tensor.shape.count()));
+    download(device, std::span<double>(values), tensor);
+    return values;
+  };
+  const std::string norm = model.graph.nodes().back().name;
+  std::vector<double> variance = numbers(plan.state(norm + ".running_var"));
+  // The part of the batch is the unbiased variance here, and the population's there.
+  const double remains = Attributes(graph.nodes[0], file.string()).number("momentum", 0.9);
+  const Shape x = plan.input().shape;
+  const double count = static_cast<double>(x.n) * static_cast<double>(x.plane());
+  for (std::size_t c = 0; c < variance.size(); ++c) {
+    const double before = remains * inputs.at(4).values[c];
+    variance[c] = before + (variance[c] - before) * (count - 1) / count;
+  }
+  return {from_graph(model.output, numbers(plan.output())), numbers(plan.state(norm + ".running_mean")), variance};
+}
+
+bool is_by_chance(const onnx::GraphMessage& graph, const TensorFile& constants) {
+  if (graph.nodes.size() != 1 || graph.nodes[0].op_type != "Dropout" || graph.nodes[0].inputs.size() < 3) return false;
+  const auto number = [&](std::size_t input, double otherwise) {
+    const auto found = constants.find(std::string(graph.nodes[0].inputs[input]));
+    return found == constants.end() ? otherwise : found->second.values.at(0);
+  };
+  return number(2, 0) != 0 && number(1, 0.5) != 0;
 }
 
 }  // namespace lamina::test

@@ -2,35 +2,11 @@
 // slices with weights of 0 where a window does not have a slice: the sums are the same, but it is not trainable.
 
 #include <algorithm>
-#include <array>
 
 #include "windows.h"
 
 namespace lamina::onnx {
 namespace {
-
-/// Whether the pads of the front at both ends make as many windows: the pad of the end is the same, or does not matter.
-bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Rounding::down) == a.count; }
-
-bool have_equal_pads(const Windows& windows) {
-  return std::all_of(windows.along.begin(), windows.along.end(), has_equal_pads);
-}
-
-/// An op pads the end that has more; both have the same then.
-Value with_equal_pads(Call& call, Value image, Windows& windows) {
-  std::array<int, 2> before{}, after{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    Windows::Along& a = windows[i];
-    if (has_equal_pads(a)) continue;
-    const std::int64_t both = std::min(a.begin, a.end);
-    before[i] = narrow(call, a.begin - both, 0, "pad");
-    after[i] = narrow(call, a.end - both, 0, "pad");
-    a.input += before[i] + after[i];
-    a.begin = a.end = both;
-  }
-  return call.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}}, {image},
-                     call.name() + ".pad");
-}
 
 /// The weights of a convolution over channels x slices: those of {filters, channels, own slices, plane}, and 0 where a
 /// window does not have a slice.

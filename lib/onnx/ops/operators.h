@@ -10,6 +10,8 @@ namespace lamina::onnx {
 
 // conv.cpp
 void import_conv(Call&);
+// conv_transpose.cpp
+void import_conv_transpose(Call&);
 // pool.cpp
 void import_max_pool(Call&);
 void import_average_pool(Call&);

@@ -23,6 +23,10 @@ void auto_pad(Windows::Along& a, bool same, bool lower) {
   a.end = total - a.begin;
 }
 
+bool is_same(std::string_view automatic) { return automatic == "SAME_UPPER" || automatic == "SAME_LOWER"; }
+
+bool has_equal_pads(const Windows::Along& a) { return a.count_with(a.begin, Rounding::down) == a.count; }
+
 }  // namespace
 
 Value as_volume(const Running& x) {
@@ -49,7 +53,26 @@ bool pads_itself(const Attributes& node) {
   return automatic != "NOTSET" && !automatic.empty();
 }
 
-Windows windows_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
+bool have_equal_pads(const Windows& windows) {
+  return std::all_of(windows.along.begin(), windows.along.end(), has_equal_pads);
+}
+
+Value with_equal_pads(Call& call, Value image, Windows& windows) {
+  std::array<int, 2> before{}, after{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    Windows::Along& a = windows[i];
+    if (has_equal_pads(a)) continue;
+    const std::int64_t both = std::min(a.begin, a.end);
+    before[i] = narrow(call, a.begin - both, 0, "pad");
+    after[i] = narrow(call, a.end - both, 0, "pad");
+    a.input += before[i] + after[i];
+    a.begin = a.end = both;
+  }
+  return call.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}}, {image},
+                     call.name() + ".pad");
+}
+
+Windows sizes_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
   const Attributes& node = call.attributes();
   const Shape shape = x.value.shape();
   const std::size_t axes = x.view.size() - 2;
@@ -71,8 +94,7 @@ Windows windows_of(const Call& call, const Running& x, const std::optional<Exten
   const Extents strides = list("strides", 1, axes, 1), dilations = list("dilations", 1, axes, 1);
   const Extents pads = list("pads", 0, 2 * axes, 0);
   const std::string automatic = node.text("auto_pad", "NOTSET");
-  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-  if (!same && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
+  if (!is_same(automatic) && automatic != "VALID" && automatic != "NOTSET" && !automatic.empty()) {
     node.invalid("has the auto_pad " + automatic.substr(0, 20));
   }
   const Padding padding = x.padding.value_or(Padding{});
@@ -94,13 +116,23 @@ Windows windows_of(const Call& call, const Running& x, const std::optional<Exten
       a.begin += i == 0 ? padding.top : padding.left;
       a.end += i == 0 ? padding.bottom : padding.right;
     }
-    if (same || automatic == "VALID") {
-      auto_pad(a, same, automatic == "SAME_LOWER");
+  }
+  return windows;
+}
+
+Windows windows_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
+  Windows windows = sizes_of(call, x, kernel);
+  const std::string automatic = call.attributes().text("auto_pad", "NOTSET");
+  const std::size_t axes = x.view.size() - 2, planes = axes == 3 ? 1 : 0;
+  for (std::size_t i = 0; i < axes; ++i) {
+    Windows::Along& a = i < planes ? windows.slices : windows[i - planes];
+    if (is_same(automatic) || automatic == "VALID") {
+      auto_pad(a, is_same(automatic), automatic == "SAME_LOWER");
     } else {
       a.count = windows_in(a.input + a.begin + a.end - a.span(), a.stride, windows.rounding);
       if (windows.rounding == Rounding::up && (a.count - 1) * a.stride >= a.input + a.begin) --a.count;
     }
-    if (a.count < 1) node.invalid("has no window in its input of " + text(extents(x.view)));
+    if (a.count < 1) call.attributes().invalid("has no window in its input of " + text(extents(x.view)));
   }
   return windows;
 }

@@ -40,5 +40,12 @@ Value as_volume(const Running&);
 /// By the attributes of the node, for an input of that shape. With `kernel` given, kernel_shape may be absent.
 /// A padding of the input is added to the pads.
 Windows windows_of(const Call&, const Running& x, const std::optional<Extents>& kernel);
+/// The same before auto_pad, with no windows counted.
+Windows sizes_of(const Call&, const Running& x, const std::optional<Extents>& kernel);
+
+/// Whether the pads of the front at both ends make as many windows: the pad of the end is the same, or does not matter.
+bool have_equal_pads(const Windows&);
+/// An op pads the end that has more; both have the same then.
+Value with_equal_pads(Call&, Value image, Windows&);
 
 }  // namespace lamina::onnx
