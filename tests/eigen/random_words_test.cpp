@@ -1,0 +1,102 @@
+// The random words of dropout on every instruction set: each is the word of its counter, however many are drawn in one
+// run and wherever a run begins.
+
+#include "lib/backends/eigen/runtime/random_words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lamina/op.h"
+#include "lamina/random.h"
+#include "tests/eigen/random_words_avx2.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/cases/unit.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::test;
+
+namespace {
+
+constexpr std::uint64_t all_ones = ~std::uint64_t{0};
+constexpr int largest_run = 40;  // counters
+
+/// A run has the words of philox, and nothing after it is written.
+template <class Draw>
+void check_run(int counters, std::uint64_t key, std::uint64_t first, std::uint64_t high, const Draw& draw) {
+  constexpr std::uint32_t wall = 0xA5A5A5A5U;
+  std::vector<std::uint32_t> words(4 * largest_run + 8, wall), want = words;
+  draw(counters, key, first, high, words.data());
+  for (int i = 0; i < counters; ++i) {
+    const auto four = philox(key, first + static_cast<std::uint64_t>(i), high);
+    std::copy(four.begin(), four.end(), want.begin() + 4 * i);
+  }
+  if (words == want) return;
+  const auto differs = std::mismatch(words.begin(), words.end(), want.begin()).first - words.begin();
+  FAIL_CHECK("word " << differs << " of a run of " << counters << " counters from " << first << ", key " << key
+                     << ", high " << high);
+}
+
+/// Runs of every length, from counters of which the lower or the upper half overflows at each place in the run, with
+/// keys and steps that use all of their bits.
+template <class Draw>
+void check_draws(const Draw& draw) {
+  const std::vector<std::uint64_t> edges = {
+      0,       1, 0x80000000U, 0xFFFFFFFFU, 0x100000000U, 0x0123456789ABCDEFU, 0x8000000000000000U, 0xFEDCBA9876543210U,
+      all_ones};
+  for (int counters = 8; counters <= largest_run; counters += 8) {
+    for (const std::uint64_t key : edges)
+      for (const std::uint64_t high : edges)
+        for (const std::uint64_t first : edges) check_run(counters, key, first, high, draw);
+    for (int before = 0; before <= counters; ++before) {
+      const auto back = static_cast<std::uint64_t>(before);
+      check_run(counters, 0x0123456789ABCDEFU, 0x100000000U - back, 77, draw);
+      check_run(counters, 0x0123456789ABCDEFU, 0xFFFFFFFF00000000U - back, 77, draw);
+      check_run(counters, 0x0123456789ABCDEFU, std::uint64_t{0} - back, 77, draw);
+    }
+  }
+  SUCCEED();
+}
+
+}  // namespace
+
+TEST_CASE("runs of random words are those drawn one by one, for every processor") {
+  check_draws([](int counters, std::uint64_t key, std::uint64_t first, std::uint64_t high, std::uint32_t* words) {
+    switch (counters) {
+      case 8: return eigen::random_words<8>(key, first, high, words);
+      case 16: return eigen::random_words<16>(key, first, high, words);
+      case 24: return eigen::random_words<24>(key, first, high, words);
+      case 32: return eigen::random_words<32>(key, first, high, words);
+      default: return eigen::random_words<40>(key, first, high, words);
+    }
+  });
+}
+
+#ifdef LAMINA_TEST_AVX2
+TEST_CASE("runs of random words are those drawn one by one, by vectors of AVX2") {
+  for (const eigen::InstructionSet* set : sets_here())
+    if (set->name == std::string("x86-64-v3")) check_draws(random_words_avx2);
+}
+#endif
+
+TEST_CASE("dropout draws the documented words for every length and beginning, on every instruction set") {
+  const std::uint64_t key = 0xFEDCBA9876543210U, step = 0x000F234567890ABCU;  // a step that a double holds
+  for (const eigen::InstructionSet* set : sets_here()) {
+    const auto backend = make_backend("eigen", {.threads = 1, .instruction_set = set->name});
+    INFO(set->name);
+    // The second image begins at each place in the four words of a counter, and runs end at each, too.
+    for (int length = 1; length <= 265; ++length) {
+      const Shape shape{2, length, 1, 1};
+      const auto count = static_cast<std::size_t>(shape.count());
+      Values want(count);
+      for (std::size_t i = 0; i < count; ++i) want[i] = philox(key, i / 4, step)[i % 4] < 0x80000000U ? 0 : 2;
+      const Case c{"", Dropout{.rate = 0.5, .seed = key}, {shape}};
+      const Spec spec = *make_spec(*backend, c, {.dtype = DType::f32});
+      const Feed feed{{Values(count, 1.0)}, {}, {{static_cast<double>(step)}}, Values(count, 1.0), {}, {}};
+      const Result result = run_unit(*backend, spec, {}, feed);
+      CHECK((result.y == want && result.dx[0] == want));
+    }
+  }
+}
