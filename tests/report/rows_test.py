@@ -125,6 +125,17 @@ class Batches(unittest.TestCase):
         )
         self.assertEqual(len(self.section().charts), 1)
 
+    def test_the_machine_with_the_most_networks_is_shown_first(self):
+        from page.sections import batches
+
+        def document(processor, *networks):
+            points = [made.key(network=network, batch=batch) for network in networks for batch in (1, 2)]
+            return made.document([row for key in points for row in made.row(key, 10)], {"processor": processor})
+
+        its = batches.make(model_of(document("A", "vgg16"), document("B", "vgg16", "alexnet")))
+        chosen = next(param for param in its.charts[1].spec["params"] if param["name"] == "gains_of")
+        self.assertEqual(chosen["value"], "B, Lamina eigen, total")
+
 
 class Threads(unittest.TestCase):
     def test_the_ideal_line_is_that_of_one_thread(self):

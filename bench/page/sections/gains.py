@@ -1,5 +1,7 @@
 """All networks of a sweep in one chart: which share of its best rate each has at each batch."""
 
+import collections
+
 import altair
 
 from page import charts
@@ -41,7 +43,9 @@ def records(swept):
 
 def drawn(points):
     drawing = charts.Drawing()
-    selected, only = charts.choice("gains_of", "Machine", [one["of"] for one in points], "of")
+    networks = collections.Counter(of for of, _ in {(one["of"], one["series"]) for one in points})
+    machines = sorted((one["of"] for one in points), key=lambda of: -networks[of])  # that with the most comes first
+    selected, only = charts.choice("gains_of", "Machine", machines, "of")
     series = charts.series(name="gains_series")
     x = charts.batches(points)
     y = altair.Y("share:Q", title="% of the best", scale=altair.Scale(zero=False, nice=False, padding=12))
