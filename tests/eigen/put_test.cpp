@@ -1,0 +1,131 @@
+// How sums leave a product, on every instruction set: each to its place, and nothing beside it is touched.
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using lamina::test::sets_here;
+
+namespace {
+
+constexpr std::int64_t rows = 3, room = 400;  // of an output; elements from row to row
+constexpr int wall = 1000;                    // what the output holds before
+
+/// What is between finished sums, and beside them.
+enum class Between { kept, zeros, left };
+
+struct Way {
+  std::int64_t step;
+  Between between;
+  bool add, relu;
+};
+
+/// A matrix of small integers, of both signs.
+template <class T>
+std::vector<T> numbers(std::int64_t columns, int seed) {
+  std::vector<T> all(static_cast<std::size_t>(rows * columns));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
+  return all;
+}
+
+template <class T>
+eigen::Finished<T> finished(const Way& way, std::int64_t count) {
+  eigen::Finished<T> f{.to = nullptr,
+                       .ldc = room,
+                       .step = way.step,
+                       .from = nullptr,
+                       .ldf = count,
+                       .rows = rows,
+                       .count = count,
+                       .epilogue = {.add = way.add, .relu = way.relu}};
+  if (way.between == Between::zeros) {
+    f.width = count * way.step - (way.step > 1 ? count % 2 : 0);  // with and without zeros after the last sum
+    f.below = 1;
+    f.pitch = room / 2;
+  }
+  return f;
+}
+
+/// By the definition.
+template <class T>
+std::vector<T> wanted(const eigen::Finished<T>& f) {
+  std::vector<T> to(rows * room, T{wall});
+  const auto store = [&](std::int64_t at, T value) {
+    T& old = to[static_cast<std::size_t>(at)];
+    if (f.epilogue.add) value += old;
+    old = f.epilogue.relu && value < 0 ? T{0} : value;
+  };
+  for (std::int64_t i = 0; i < f.rows; ++i) {
+    for (std::int64_t row = 0; row <= f.below; ++row) {
+      for (std::int64_t j = 0; j < f.width; ++j) to[static_cast<std::size_t>(i * f.ldc + row * f.pitch + j)] = T{0};
+    }
+    for (std::int64_t j = 0; j < f.count; ++j) {
+      const std::int64_t at = i * f.ldc + j * f.step;
+      if (f.left != nullptr) store(at, f.left[i * f.left_ld + j]);
+      store(f.left != nullptr ? at + 1 : at, f.from[i * f.ldf + j]);
+    }
+  }
+  return to;
+}
+
+template <class T>
+void check_put(const eigen::MicroKernels<T>& kernels, const Way& way) {
+  for (std::int64_t count = 1; count <= 3 * kernels.lanes + 2; ++count) {
+    INFO(count << " sums, " << way.step << " apart, between " << static_cast<int>(way.between) << ", add " << way.add);
+    const std::vector<T> sums = numbers<T>(count, 1), left = numbers<T>(count, 5);
+    eigen::Finished<T> f = finished<T>(way, count);
+    f.from = sums.data();
+    if (way.between == Between::left) {
+      f.left = left.data();
+      f.left_ld = count;
+    }
+    const std::vector<T> want = wanted(f);
+    std::vector<T> got(rows * room, T{wall});
+    f.to = got.data();
+    kernels.put(f);
+    REQUIRE((got == want));
+  }
+}
+
+template <class T>
+void check_copy(const eigen::MicroKernels<T>& kernels) {
+  const std::vector<T> from = numbers<T>(room, 3);
+  for (std::int64_t count = 1; count <= 2 * kernels.width() + 1; ++count) {
+    const std::vector<eigen::Segment> segments = {{.to = 200, .from = 5, .count = count},
+                                                  {.to = 3, .from = 9, .count = 1}};
+    std::vector<T> got(rows * room, T{wall}), want = got;
+    for (const eigen::Segment& segment : segments)
+      std::copy_n(from.begin() + segment.from, segment.count, want.begin() + segment.to);
+    kernels.copy_exact(got.data(), from.data(), segments.data(), 2, 64);
+    INFO(count << " elements");
+    REQUIRE((got == want));
+  }
+}
+
+template <class T>
+void check_set(const eigen::MicroKernels<T>& kernels) {
+  check_copy(kernels);
+  for (const bool add : {false, true}) {
+    for (const bool relu : {false, true}) {
+      for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::kept, add, relu});
+      check_put(kernels, {2, Between::left, add, relu});
+    }
+  }
+  for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::zeros, false, false});
+}
+
+}  // namespace
+
+TEST_CASE("finished sums and copies of any number are where they belong, and touch nothing else") {
+  for (const eigen::InstructionSet* set : sets_here()) {
+    INFO(set->name);
+    check_set(set->of<float>());
+    check_set(set->of<double>());
+  }
+}
