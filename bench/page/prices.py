@@ -52,7 +52,7 @@ def read_one(path, name):
     except OSError as error:
         raise PriceError(f"--prices: {path} cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise PriceError(f"--prices: {path} is no table of prices: {error}") from None
+        raise PriceError(f"--prices: {path} is not a table of prices: {error}") from None
     if not lines or [word.strip() for word in lines[0]][:4] != HEAD[:4]:
         raise PriceError(f"--prices: {path}: the first line is not {','.join(HEAD)}")
     found = []

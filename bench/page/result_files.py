@@ -44,7 +44,7 @@ class Source:
 
 
 def refuse_constant(word):
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number of JSON")
 
 
 def unique_object(pairs):
@@ -60,7 +60,7 @@ def check_texts(text, document):
         try:
             json.dumps(document, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError as error:
-            raise Damaged(f"not usable JSON: \\u{ord(error.object[error.start]):x} is no character") from None
+            raise Damaged(f"not usable JSON: \\u{ord(error.object[error.start]):x} is not a character") from None
 
 
 def parse(content):

@@ -215,7 +215,7 @@ def run(arguments, file):
     loud = disturbed(lines)
     if loud:
         print(f"Note: {loud} of {len(lines)} lines were disturbed in most of their samples by what else runs here; such "
-              "ratios flatter Lamina. Run it again on an empty machine.")
+              "ratios flatter Lamina. Run it again on an idle machine.")
     print(f"Rows and ratios: {file.path}")
     return totals
 

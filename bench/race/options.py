@@ -24,7 +24,7 @@ def whole(least):
         except ValueError:
             value = -1
         if not least <= value <= LARGEST:
-            raise argparse.ArgumentTypeError(f"'{text}' is no whole number from {least} to {LARGEST}")
+            raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from {least} to {LARGEST}")
         return value
     return read
 
@@ -36,7 +36,7 @@ def number(text):
     except ValueError:
         value = math.nan
     if not value >= 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of 0 or more")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of 0 or more")
     return value
 
 
@@ -90,7 +90,7 @@ def check_device_options(parser, arguments):
     """Fills in the defaults of a race on a GPU; without one its options are refused."""
     arguments.on_device = arguments.device != "cpu"
     if not re.fullmatch(r"cpu|cuda|cuda:\d+|rehearsal", arguments.device):
-        parser.error(f"--device: there is no '{arguments.device}', but cpu, cuda, cuda:N, rehearsal")
+        parser.error(f"--device: there is no '{arguments.device}'; there are cpu, cuda, cuda:N, rehearsal")
     arguments.device_number = int(arguments.device.partition(":")[2] or 0)
     if not arguments.on_device:
         for flag in DEVICE_DEFAULTS:
@@ -205,15 +205,15 @@ def parser_of(description):
 
 
 def parse(description, arguments=None):
-    """The options; ends the process with the reason where one of them cannot be meant."""
+    """The options; ends the process with the reason where one of them makes no sense."""
     parser = parser_of(description)
     arguments = parser.parse_args(arguments)
     if arguments.samples < 2:
         parser.error("--samples must be 2 or more, 6 or more for an interval of 95 %")
     if arguments.memory == "only" and arguments.limit is not None:
-        parser.error("--limit is held against times, which --memory only leaves out; leave out one of the two")
+        parser.error("--limit applies to times, which --memory only leaves out; leave out one of the two")
     if arguments.layers and arguments.limit is not None:
-        parser.error("--limit is held against the totals of networks, which --layers does not race; leave out one of "
+        parser.error("--limit applies to the totals of networks, which --layers does not race; leave out one of "
                      "the two")
     check_trainings(parser, arguments)
     arguments.out = arguments.out or ("results/peer_layers.json" if arguments.layers else

@@ -23,7 +23,7 @@ def reset_peak(pid):
         with open(f"/proc/{pid}/clear_refs", "w") as file:
             file.write("5")
     except OSError as error:
-        raise Unsupported(f"this system does not set back a process's peak of resident memory: {error}") from error
+        raise Unsupported(f"this system cannot reset a process's peak of resident memory: {error}") from error
 
 
 def growth_of(pid, work):

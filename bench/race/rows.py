@@ -84,7 +84,7 @@ class File:
     def __init__(self, path):
         self.path, self.written = path, False
         if os.path.exists(path) and not os.path.isfile(path):
-            raise Unwritable(f"cannot write {path}: it is there and no regular file")
+            raise Unwritable(f"cannot write {path}: it exists and is not a regular file")
         with self.part():
             pass
         os.remove(path + ".part")
@@ -96,7 +96,7 @@ class File:
             os.makedirs(folder, exist_ok=True)
             return open(self.path + ".part", "w")
         except FileExistsError as error:
-            raise Unwritable(f"cannot write {self.path}: {folder} is there and no folder") from error
+            raise Unwritable(f"cannot write {self.path}: {folder} exists and is not a folder") from error
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
 

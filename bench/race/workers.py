@@ -78,7 +78,7 @@ class Worker:
         try:
             answer = json.loads(line)
         except json.JSONDecodeError as error:
-            raise WorkerError(f"{self.name} answered '{line.strip()[:80]}', which is no JSON") from error
+            raise WorkerError(f"{self.name} answered '{line.strip()[:80]}', which is not JSON") from error
         if "error" in answer:
             raise WorkerError(f"{self.name}: {answer['error']}", answer.get("refused", False))
         return answer

@@ -140,7 +140,7 @@ class Workers(unittest.TestCase):
             return False
 
     def test_an_answer_that_is_not_json_is_quoted(self):
-        with self.assertRaisesRegex(workers.WorkerError, "fake answered 'compiling ...', which is no JSON"):
+        with self.assertRaisesRegex(workers.WorkerError, "fake answered 'compiling ...', which is not JSON"):
             self.worker("1", "babble").ask("pass training nchw")
 
     def test_children_that_do_not_end_are_waited_for_together(self):
@@ -207,11 +207,11 @@ class Files(unittest.TestCase):
             path = os.path.join(folder, "out.json")
             rows.File(path)
             self.assertEqual(os.listdir(folder), [])
-            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {folder}: .* no regular file"):
+            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {folder}: .* not a regular file"):
                 rows.File(folder)
             with open(path, "w") as file:
                 file.write("an older run's")
-            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {path}/below.json: {path} is .* no folder"):
+            with self.assertRaisesRegex(rows.Unwritable, f"cannot write {path}/below.json: {path} .* not a folder"):
                 rows.File(os.path.join(path, "below.json"))
             rows.File(path)
             with open(path) as file:

@@ -101,7 +101,7 @@ class Compare(unittest.TestCase):
             done = subprocess.run(self.command("--nets", "vgg19", *words), capture_output=True, text=True, check=False,
                                   timeout=60)
             self.assertEqual((done.returncode, done.stdout, done.stderr),
-                             (1, "", f"compare: --out: cannot write {self.out}: {folder} is there and no folder\n"))
+                             (1, "", f"compare: --out: cannot write {self.out}: {folder} exists and is not a folder\n"))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def minutes(word):
     except ValueError:
         value = 0
     if not 0 < value <= 1440:
-        raise argparse.ArgumentTypeError(f"'{word}' is no number of minutes above 0, and at most 1440")
+        raise argparse.ArgumentTypeError(f"'{word}' is not a number of minutes above 0, and at most 1440")
     return value
 
 
@@ -46,7 +46,8 @@ def parse(words, root):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=minutes, default=30,
                         help="for the whole run; steps that do not fit are left out and named (default: %(default)s)")
-    parser.add_argument("--parts", type=parts, default="A,B,C", help="A right?, B fast?, C why? (default: A,B,C)")
+    parser.add_argument("--parts", type=parts, default="A,B,C",
+                        help="A correctness, B speed, C causes (default: A,B,C)")
     parser.add_argument("--out", default=os.path.join(root, "results"),
                         help="folder of at most eight files (default: results, beside run-all)")
     parser.add_argument("--cudnn", action="append", default=[], metavar="DIR",

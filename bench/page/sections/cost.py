@@ -19,7 +19,7 @@ def make(model):
         else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
     )
     section.lead = (
-        "Money is made here, from the seconds and joules of the files and from prices by the hour. Choose a machine "
+        "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine "
         "and move its price; "
         "its line has the price below which it is the cheapest. Prices change: each is dated."
     )
