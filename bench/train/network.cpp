@@ -123,7 +123,7 @@ PreparedWorkload prepare_network(const std::string& name, const NetworkOptions& 
 }
 
 PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions& options) {
-  OnnxModel model = read_onnx(onnx, {.batch = options.batch});
+  OnnxModel model = read_onnx(onnx, {.batch = options.batch, .training = true});
   if (model.inputs.size() != 1)
     throw UsageError(
         fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));

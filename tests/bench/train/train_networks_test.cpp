@@ -4,17 +4,20 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "bench/rows/epochs.h"
 #include "bench/train/network.h"
 #include "bench/train/train.h"
 #include "lamina/data.h"
+#include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "lamina/plan.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
 #include "tests/io/files.h"
+#include "tests/onnx/model.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -111,6 +114,31 @@ TEST_CASE("the network of an ONNX file goes on training from its weights, on syn
   Plan of_pixels(pixels, *backend);
   write_onnx(folder / "pixels.onnx", pixels, save_weights(of_pixels));
   CHECK_THROWS_AS(prepare_file(folder / "pixels.onnx", {}), UsageError);  // a row of logits for each pixel
+}
+
+TEST_CASE("the network of an ONNX file that was exported for training normalises by the batch and drops in training") {
+  const test::Folder folder;
+  const test::Model model{
+      .nodes = {test::node("BatchNormalization", {"x", "one", "zero", "zero", "one"}, {"n", "mean", "var"},
+                           {{"training_mode", std::int64_t{1}}}),
+                test::node("GlobalAveragePool", {"n"}, {"p"}), test::node("Flatten", {"p"}, {"f"}),
+                test::node("Dropout", {"f", "half", "yes"}, {"d"}), test::node("Gemm", {"d", "w"}, {"y"})},
+      .initializers = {test::tensor("one", {3}, {1, 1, 1}), test::tensor("zero", {3}, {0, 0, 0}),
+                       test::tensor("half", {}, {0.5F}), test::integers("yes", {1}),
+                       test::tensor("w", {3, 2}, {1, -1, 1, 1, -1, 1})},
+      .inputs = {test::value("x", {0, 3, 32, 32})},
+      .outputs = {test::value("y", {0, 2})}};
+  test::write(folder / "model.onnx", test::bytes_of(model));
+  const PreparedFile ready = prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001});
+  CHECK(ready.training.graph.node("n").op == Op(BatchNorm{}));
+  CHECK(ready.training.graph.node("d").op == Op(Dropout{.rate = 0.5}));
+  const auto backend = make_backend("eigen");
+  Trainer trainer(ready.training.graph, *backend, *ready.training.training, ready.training.options);
+  load_weights(trainer.plan(), ready.weights);
+  CHECK(trainer.train(1).back().training.loss > 0);
+  std::vector<double> mean(3);
+  download(backend->device(), std::span<double>(mean), trainer.plan().state("n.running_mean"));
+  CHECK(mean != std::vector<double>{0, 0, 0});
 }
 
 TEST_CASE("the network of an ONNX file that is called as a workload has nothing published") {
