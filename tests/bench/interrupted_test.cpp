@@ -122,6 +122,7 @@ TEST_CASE("an interrupted ledger has the passes that ran, and names the networks
                                             "[1/2] mnist_mlp", has_passes(), SIGTERM);
   CAPTURE(ended.said, ended.printed);
   CHECK(ended.status == 143);
+  CHECK(ended.seconds_after < 1);
   CHECK_THAT(ended.printed, ContainsSubstring(" passes: interrupted before 1000000\n") &&
                                 ContainsSubstring("The whole, timed without stamps: forward"));
   CHECK_THAT(ended.said, ContainsSubstring("Interrupted: mnist_mlp on eigen, batch 2 is of ") &&

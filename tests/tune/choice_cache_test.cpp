@@ -192,6 +192,18 @@ TEST_CASE("saving keeps what others saved meanwhile, and replaces what was measu
   CHECK(both.find(all[2]) == algorithms(2));
 }
 
+TEST_CASE("saving removes what a writer left that was killed, and no other file") {
+  const Folder folder;
+  write(folder / "c.json.new-12-0", "{");
+  write(folder / "c.json.new-plan", "kept");
+  ChoiceCache cache(folder / "c.json");
+  cache.remember(keys()[0], algorithms(0));
+  cache.save();
+  CHECK_FALSE(std::filesystem::exists(folder / "c.json.new-12-0"));
+  CHECK(contents(folder / "c.json.new-plan") == "kept");
+  CHECK(ChoiceCache(folder / "c.json").find(keys()[0]) == algorithms(0));
+}
+
 TEST_CASE("instruction sets come back from the file of choices, each under its own key") {
   const Folder folder;
   const auto all = set_keys();
