@@ -121,7 +121,7 @@ Action compare(CLI::App& app) {
 Action sweep(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
   add_networks(app, options->networks, options->net);
-  app.add_option("--benchmark_out", options->out, "File for the rows; with one of the same sweep, it goes on")
+  app.add_option("--benchmark_out", options->out, "File for the rows; one that the same sweep has begun is completed")
       ->type_name("FILE")
       ->required();
   add_plan(app, *options);
@@ -136,11 +136,12 @@ Action sweep(CLI::App& app) {
       ->check(CLI::Range(1, 65536));
   list("--images", options->images, "Rows and columns of the input; default: that of --image")
       ->check(CLI::Range(1, 65536));
-  list("--algorithms", options->algorithms, "Each for all layers that have it; default: by rule");
+  list("--algorithms", options->algorithms, "Algorithms, each taken by all layers that have it; default: by rule");
   app.add_flag("--inference", options->inference, "Inference in place of training")->group(what);
   app.add_flag("--energy", options->energy, "Joules of a pass of each point, over a window of a second or more")
       ->group(what);
-  app.add_option("--longest_pass", options->longest_pass, "Seconds: larger batches are left out; default: 20")
+  app.add_option("--longest_pass", options->longest_pass,
+                 "Longest pass in seconds: larger batches are left out; default: 20")
       ->check(CLI::PositiveNumber)
       ->group(what);
   return [options](const MakeBackend& make) {
@@ -166,7 +167,7 @@ Action memory(CLI::App& app) {
 
 Action describe(CLI::App& app) {
   auto options = with_networks<DescribeOptions>(app);
-  add_plan(app, *options, "Whose algorithms to print; without it the layers themselves");
+  add_plan(app, *options, "Backends whose algorithms to print; without it the layers are printed");
   add_choices(app, options->plan);
   return [options](const MakeBackend& make) {
     check(*options);
@@ -189,9 +190,10 @@ Action devices(CLI::App& app) {
   add_format(app, *format);
   add_processor(app, *settings);
   add_cudnn(app, settings->cudnn);
-  app.add_flag("--kernels", *kernels,
-               "Instead: the inner loop of the processor's products on one core, by instruction set and by where its "
-               "operands are");
+  app.add_flag(
+      "--kernels", *kernels,
+      "Only the rate of the inner loop of the processor's products on one core, by instruction set and by where "
+      "its operands are");
   return [format, settings, kernels](const MakeBackend& make) {
     check(*settings);
     if (*kernels) return printed(kernel_table(*format));

@@ -27,8 +27,8 @@ Action train_command(CLI::App& app) {
     if (options->names.empty()) throw CLI::RequiredError("names, or --onnx");
   });
   constexpr const char* run = "The run";
-  app.add_option("--backend", options->backend, "Default: eigen")->group(run);
-  app.add_option("--epochs", options->epochs, "Default: as published; of other networks 10")
+  app.add_option("--backend", options->backend, "Backend; default: eigen")->group(run);
+  app.add_option("--epochs", options->epochs, "Epochs; default: as published, of other networks 10")
       ->check(CLI::Range(1, 100000))
       ->group(run);
   app.add_option("--data", options->data, "Folder of the real files (docs/data.md); default: a synthetic set")
@@ -37,7 +37,7 @@ Action train_command(CLI::App& app) {
   app.add_option("--share", options->share,
                  "Samples of the synthetic set for each of the published ones, up to 16; 0.1: a tenth; default: 1")
       ->group(run);
-  app.add_option("--seed", options->seed, "Of initial parameters, order, augmentation, dropout; default: 0")
+  app.add_option("--seed", options->seed, "Seed of initial parameters, order, augmentation, dropout; default: 0")
       ->group(run);
   app.add_option("--seeds", options->seeds, "Trainings of each: with --seed, and as many seeds after it; default: 1")
       ->check(CLI::Range(1, 1000))
@@ -47,7 +47,7 @@ Action train_command(CLI::App& app) {
   choose<DType>(dtype, {{"f32", DType::f32}, {"f64", DType::f64}})->group(run);
   auto* tables = app.add_option_function<int>(
       "--table_updates", [options](int number) { options->table_updates = static_cast<TableUpdates>(number); },
-      "Of embeddings: dense, as published, or lazy, of the rows with a gradient only; default: dense");
+      "Updates of embeddings: dense, as published, or lazy: only rows with a gradient; default: dense");
   choose<TableUpdates>(tables, {{"dense", TableUpdates::dense}, {"lazy", TableUpdates::lazy}})->group(run);
   app.add_option("--loader_threads", options->loader_threads, "Threads that prepare batches; default: 1")
       ->check(CLI::Range(0, 256))
@@ -64,9 +64,11 @@ Action train_command(CLI::App& app) {
       ->group(run);
   app.add_option("--benchmark_out,--json", options->json, "File for the epochs as rows (docs/training.md)")->group(run);
   constexpr const char* zoo = "Networks other than the six workloads";
-  app.add_option("--batch", options->batch, "Default: 32")->check(CLI::Range(1, 1 << 20))->group(zoo);
-  add_optimiser(app, options->optimiser, "Default: adam")->group(zoo);
-  app.add_option("--learning_rate", options->learning_rate, "Default: the optimiser's own")
+  app.add_option("--batch", options->batch, "Images per update; default: 32")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(zoo);
+  add_optimiser(app, options->optimiser, "Optimiser; default: adam")->group(zoo);
+  app.add_option("--learning_rate", options->learning_rate, "Learning rate; default: the optimiser's own")
       ->check(CLI::PositiveNumber)
       ->group(zoo);
   add_processor(app, options->backends);

@@ -72,11 +72,12 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
 }
 
 void add_format(CLI::App& app, Format& format) {
-  choose<Format>(app.add_option("--format", format, "Of the tables"), {{"text", Format::text}, {"csv", Format::csv}});
+  choose<Format>(app.add_option("--format", format, "Form of the tables"),
+                 {{"text", Format::text}, {"csv", Format::csv}});
 }
 
 void add_screen(CLI::App& app, Screen& screen) {
-  choose<Screen>(app.add_option("--benchmark_format", screen, "On standard output"),
+  choose<Screen>(app.add_option("--benchmark_format", screen, "What standard output gets"),
                  {{"console", Screen::console}, {"json", Screen::json}})
       ->group("Rows");
 }
@@ -100,7 +101,7 @@ void add_size(CLI::App& app, NetSettings& net) {
   app.add_option("--width_divisor", net.width_divisor, "Divides every hidden width: narrow networks for trials")
       ->check(counts())
       ->group(what);
-  add_optional(app, "--softmax,!--no_softmax", net.softmax, "End in a softmax; default: as published");
+  add_optional(app, "--softmax,!--no_softmax", net.softmax, "End the network in a softmax; default: as published");
 }
 
 void add_batch(CLI::App& app, ConfigSettings& configs) {
@@ -116,9 +117,11 @@ void add_cudnn(CLI::App& app, std::string& directory) {
 }
 
 void add_processor(CLI::App& app, BackendSettings& backends) {
-  app.add_option("--threads", backends.threads, "Of a processor's backend; default: all")->check(counts())->group(what);
+  app.add_option("--threads", backends.threads, "Threads of the processor's backends; default: all")
+      ->check(counts())
+      ->group(what);
   app.add_option("--instruction_set", backends.instruction_set,
-                 "Of eigen: generic, x86-64-v2, x86-64-v3, x86-64-v4; default: the fastest here")
+                 "Instruction set of eigen: generic, x86-64-v2, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(what);
   app.add_option("--choice_cache", backends.choice_cache,
                  "File that measured choices are kept in and taken from: the instruction set of eigen and, with "
@@ -143,41 +146,44 @@ static void add_plan_without_error(CLI::App& app, PlanningSettings& settings, co
   add_processor(app, backends);
   add_cudnn(app, backends.cudnn);
   choose<Keep>(
-      app.add_option("--keep", plan.keep, "Until backward: all, or cheap (what is cheap to make again is dropped)"),
+      app.add_option("--keep", plan.keep,
+                     "Values kept for backward: all, or cheap (those that are cheap to compute again are dropped)"),
       {{"all", Keep::all}, {"cheap", Keep::cheap}})
       ->group(what);
-  app.add_flag("!--unfused", plan.fuse, "Every op alone")->group(what);
+  app.add_flag("!--unfused", plan.fuse, "No fusion: every op runs alone")->group(what);
   add_optional(app, "--input_gradient,!--no_input_gradient", plan.input_gradient,
                "Compute the image's gradient; default: as published");
   add_optional(app, "--accumulate,!--no_accumulate", plan.accumulate,
                "Add to parameter gradients; default: as published");
-  add_bytes(app, "--memory_limit", backends.memory_limit, 1, "Beyond it a plan is out of memory: 4GiB, 500MB")
+  add_bytes(app, "--memory_limit", backends.memory_limit, 1,
+            "Most memory of a backend, as 4GiB or 500MB: a plan beyond it is out of memory")
       ->group(what);
   auto* math = app.add_option_function<int>(  // of the type itself CLI11 cannot make a text
       "--math", [&choice = plan.choice](int number) { choice.math = static_cast<Math>(number); },
-      "Of products; default: strict");
+      "Math of products; default: strict");
   choose<Math>(math, {{"strict", Math::strict}, {"tf32", Math::tf32}})->group(algorithms);
-  app.add_flag("--deterministic", plan.choice.deterministic, "Only those with the same bits on every run")
+  app.add_flag("--deterministic", plan.choice.deterministic, "Only algorithms with the same bits on every run")
       ->group(algorithms);
-  add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0, "Of one call, 0 or as 64MiB; default: 1GiB")
+  add_bytes(app, "--workspace_limit", plan.choice.workspace_limit, 0,
+            "Most workspace of one call, as 0 or 64MiB; default: 1GiB")
       ->group(algorithms);
 }
 
 void add_plan(CLI::App& app, PlanningSettings& settings, const char* of_backends) {
   add_plan_without_error(app, settings, of_backends);
   add_largest_error(app, "--max_error", settings.plan.choice.max_error,
-                    "Only those that guarantee it, relative to the sum of |terms|");
+                    "Only algorithms that guarantee this error, relative to the sum of |terms|");
 }
 
 void add_measured_plan(CLI::App& app, PlanningSettings& settings, double& error) {
   add_plan_without_error(app, settings, every_backend);
   add_largest_error(app, "--max_measured_error", error,
-                    "Only those that are measured to hold it, relative to the sum of |terms|");
+                    "Only algorithms whose measured error is within this, relative to the sum of |terms|");
 }
 
 void add_choices(CLI::App& app, PlanSettings& plan) {
   auto* measure = app.add_flag("--measure", plan.choice.measure,
-                               "Of whole networks: by timing them when a plan is made, not by rule");
+                               "Pick those of whole networks by timing them when a plan is made, not by rule");
   auto* choices =
       app.add_option("--choices", plan.choices, "A file that `frontier --choices_out` wrote: algorithms by layer");
   measure->group(algorithms)->excludes(choices);

@@ -26,7 +26,7 @@ CLI::Option* choose(CLI::Option* option, const std::vector<std::pair<std::string
   return option->transform(to_number)->transform(CLI::IsMember(names, CLI::ignore_case));  // the last one sees it first
 }
 
-constexpr const char* every_backend = "Default: every one that can run here (cuda-host only by name)";
+constexpr const char* every_backend = "Backends; default: every one that can run here (cuda-host only by name)";
 
 CLI::Option* add_passes(CLI::App&, int& passes);
 /// Those of the files of --onnx are added to them.
