@@ -53,7 +53,7 @@ set(LAMINA_WITH_CUDA OFF)
 if(NOT LAMINA_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "LAMINA_CUDA is ${LAMINA_CUDA}; it is one of AUTO, ON and OFF.")
 elseif(NOT LAMINA_CUDA STREQUAL "OFF")
-  # One host compiler for all: what nvcc would take by itself may be another one.
+  # One host compiler for all: nvcc's default may be another one.
   if(NOT CMAKE_CUDA_HOST_COMPILER)
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
     if(DEFINED ENV{CUDAHOSTCXX})

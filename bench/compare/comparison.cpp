@@ -16,8 +16,8 @@
 namespace lamina::bench {
 namespace {
 
-constexpr double most_by_others = 0.15;  // of all processors: beyond, the load decides and not the program
-constexpr double sure_factor = 50;       // a gate fails wrongly in one of so many of what is called slower wrongly
+constexpr double most_by_others = 0.15;  // of all processors: above it the load decides, not the program
+constexpr double sure_factor = 50;       // so many times less often than `slower` is wrong may a gate be wrong
 
 /// The row of one side, by process.
 struct SideRow {
@@ -27,7 +27,7 @@ struct SideRow {
   std::string grade, failure;   ///< the worst; the first
   const RunRow* any = nullptr;  ///< null: no process has the row
 
-  /// A process that fails is no matter of noise: one is enough.
+  /// A failure is no noise: one process that fails is enough.
   bool fails() const { return !failure.empty() || (seconds.empty() && disturbed == 0); }
 };
 
@@ -54,7 +54,7 @@ SideRow side_row(const Processes& processes, const std::string& name, const Comp
   return side;
 }
 
-/// The fewest processes of each side of which an interval of this level can be had.
+/// The fewest processes of each side that give an interval of this level.
 std::size_t fewest_at(double level) {
   std::size_t fewest = 2;
   while (unpaired_rank(fewest, fewest, level) == 0) ++fewest;
@@ -84,7 +84,7 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
     row.seconds = median_interval(second.seconds).middle;
     const double repetition = std::max(repetition_of(first.seconds), repetition_of(second.seconds));
     row.ratio = widened(unpaired_ratio_interval(first.seconds, second.seconds, level), repetition);
-    // Few processes know their spread badly.
+    // The spread of few processes is itself uncertain.
     const auto spread_of = [](const std::vector<double>& seconds) {
       return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
     };

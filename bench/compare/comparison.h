@@ -40,9 +40,9 @@ struct ComparedRow {
   std::string grades{};  ///< the worst of each side: "A B"
   std::string reason{};  ///< what the verdict rests on, where that is not the interval
 
-  bool surely_slower = false;  ///< 1 is not in an interval of a level of which fifty times as few fail, either
+  bool surely_slower = false;  ///< also by an interval that is wrong fifty times less often
 
-  /// Whether a gate of so much fails on it.
+  /// Whether a gate of this share fails on it.
   bool is_slower_than(double share) const {
     return verdict == Verdict::slower && surely_slower && ratio.middle > 1 + share;
   }

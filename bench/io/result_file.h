@@ -12,7 +12,7 @@ namespace lamina::bench {
 /// Throws FileError: what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);
 
-/// The text of a file of results: each entry of each list has a line of its own.
+/// The text of a file of results: each entry of each list is one line.
 std::string file_text(const nlohmann::ordered_json& document);
 
 /// Makes the folder of a file if need be and tries to write there. Throws FileError.

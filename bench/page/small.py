@@ -92,7 +92,7 @@ def one(passes):
 
 
 def text_of(document):
-    """Each entry of each list has a line of its own, as lamina_bench writes them."""
+    """Each entry of each list is one line, as lamina_bench writes them."""
     return "{" + ",\n".join(f"{json.dumps(name)}: {lines(value)}" for name, value in document.items()) + "}\n"
 
 

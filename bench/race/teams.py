@@ -75,7 +75,7 @@ class Team:
         subject.worker.close(at_once=True)
 
     def begin(self, mode):
-        """Takes in who races in a mode, and holds every peer's numbers against Lamina's."""
+        """Chooses the sides that race in a mode, and compares the numbers of every peer with Lamina's."""
         self.subjects = [subject for modes, subject in self.everyone if mode in modes]
         for subject in [one for one in self.subjects if one.peer != "lamina"]:
             if subject in self.subjects and not self.trying(subject.name, subject.layout, f"check {mode}",

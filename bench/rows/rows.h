@@ -57,10 +57,10 @@ struct Row {
   const Work& work() const { return group->work[part]; }
 };
 
-/// Why a group could not be measured: it is not supported, rightly so; there is not enough memory; or anything else.
+/// Why a group could not be measured: it is not supported, there is not enough memory, or anything else.
 enum class Failure { failed, unsupported, out_of_memory };
 
-/// What came of measuring a group.
+/// The result of measuring a group.
 struct Outcome {
   explicit Outcome(std::size_t parts = 0) : samples(parts) {}
 

@@ -26,7 +26,7 @@ class Runner {
 
   const std::vector<Row>& rows() const { return rows_; }
   const Outcomes& outcomes() const { return outcomes_; }
-  bool any_failed() const;    ///< a row that was not rightly refused
+  bool any_failed() const;    ///< a row other than by a refusal
   bool any_measured() const;  ///< a row with at least one sample
 
  private:

@@ -81,8 +81,8 @@ struct WholeNet {
 };
 WholeNet time_whole(Session&, const Config&, const std::map<std::string, Choice>& choices, int samples);
 
-/// Adds the picks to a file that --choices reads, and says for how many layers there are any; of the layer at which
-/// measuring was interrupted there is none, and without any the file is left alone. Throws FileError.
+/// Adds the picks to a file that --choices reads, and returns the number of layers with picks. The layer at which
+/// measuring was interrupted has none. Without any picks the file is not changed. Throws FileError.
 std::size_t save_choices(Session&, const Frontier&, const FastestNet&, const std::filesystem::path& file);
 
 /// A frontier as an entry of a result file, with every algorithm tried.

@@ -10,9 +10,9 @@
 
 namespace lamina::bench {
 
-/// What a time has of the host's launches.
+/// How a time includes the host's launches.
 enum class Launches : std::uint8_t {
-  none,      ///< nothing to say: the work runs while it is enqueued, as on a processor
+  none,      ///< not applicable: the work runs while it is enqueued, as on a processor
   included,  ///< the device was idle at the start and waited for the host, as it does for a user
   hidden,    ///< the device was held until all was enqueued: the time is its own
   replayed,  ///< one launch of a recorded graph

@@ -103,8 +103,8 @@ struct Alternative {
 };
 
 /// The alternative that the choice names. If it names none, the first that respects its limits of error and
-/// workspace and its demand for determinism. The step says why. `unit` starts the messages. Throws UsageError for an
-/// unknown name, Unsupported if no alternative fits. The step says why it was picked.
+/// workspace and its demand for determinism. `unit` starts the messages. Throws UsageError for an unknown name,
+/// Unsupported if no alternative fits. The step says why it was picked.
 Lowered::Step pick(const std::string& unit, Pass, const Choice&, const std::vector<Alternative>&);
 
 /// The unit of a convolution or fully connected op: its steps, and what they read.

@@ -21,7 +21,7 @@ std::vector<double> order_shares(std::size_t n, std::size_t m) {
     std::vector<std::vector<double>> next(m + 1);
     next[0] = {1};
     for (std::size_t j = 1; j <= m; ++j) {
-      // The last of all is of the first run, behind all j others, or of the second.
+      // The last of all is of the first run, after all j others, or of the second.
       next[j].assign(i * j + 1, 0);
       for (std::size_t u = 0; u < counts[j].size(); ++u) next[j][u + j] += counts[j][u];
       for (std::size_t u = 0; u < next[j - 1].size(); ++u) next[j][u] += next[j - 1][u];

@@ -33,7 +33,7 @@ class Plan(unittest.TestCase):
 
     def test_the_tests_of_kernels_on_the_host_are_not_run_for_a_device(self):
         kernels = {name[:-len("_test.cpp")] for name in os.listdir(os.path.join(HERE, "../kernels"))
-                   if name.endswith("_test.cpp")} - {"host"}  # which is in a program of its own
+                   if name.endswith("_test.cpp")} - {"host"}  # which is in a separate program
         self.assertLessEqual(kernels, set(steps.NOT_THE_REST))
 
     def test_a_race_has_time_to_compile_and_to_end(self):

@@ -99,7 +99,7 @@ class Loop:
         os.makedirs(self.folder, exist_ok=True)
         facts = self.results.data["machine"]
         facts.update(self.machine.facts())
-        self.say(summary.libraries(facts))  # at once, for who wants to stop and name others
+        self.say(summary.libraries(facts))  # at once, so that a user can stop and name others
         if not self.target.rehearsal:
             environment = self.environment()
             if self.machine.cudnn:  # by the loader, whose version is printed

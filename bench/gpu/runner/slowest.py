@@ -60,7 +60,7 @@ def main(words):
         print(f"{total / 1e6:10.3f} ms {100 * total / whole:5.1f} %  {times:5} launches  {name}")
     failed = 0
     for name, _, _, longest in picked:
-        print(f"\n---- {name}, launch {longest} of its own", flush=True)
+        print(f"\n---- {name}, its launch number {longest}", flush=True)
         status, report = profiled("--set", "full", "--print-details", "all", "--kernel-name-base", "demangled",
                                   "--kernel-name", name, "--launch-skip", str(longest), "--launch-count", "1")
         print(report, flush=True)

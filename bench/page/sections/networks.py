@@ -96,7 +96,7 @@ def shown(model):
 
 def add_rounds(timings):
     """Of rows that were measured in turns: by how much the other took longer, round by round, by the other's id. A race
-    on a GPU has each precision by itself."""
+    on a GPU has each precision separately."""
     together = {}
     for machine, one in timings:
         if one.origin.in_turns:

@@ -90,7 +90,7 @@ def verdicts(pair, its):
 
 
 def across(model):
-    """Rows of every run against the run before it that has most of them; of no file that has verdicts of its own."""
+    """Rows of every run against the run before it that has most of them; of no file that has verdicts."""
     runs, judged = {}, {id(one.origin.source) for one in model.comparisons}
     for one in model.timings:
         if one.key["what"] in ("net", "layer") and one.seconds and id(one.origin.source) not in judged:

@@ -1,4 +1,4 @@
-"""Holds the networks of torch_nets against the table of layers: names, geometry, shapes, parameters, multiply-adds.
+"""Compares the networks of torch_nets with the table of layers: names, geometry, shapes, parameters, multiply-adds.
 
 usage: python3 check_nets.py network_layers.csv
 """

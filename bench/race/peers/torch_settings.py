@@ -26,7 +26,7 @@ class Variant:
         self.how, *parts = name.split("+")
         self.benchmark, self.graph = "benchmark" in parts, "graph" in parts
         self.compile_mode = None if self.how == "eager" else MODES[self.how + "+graph" * self.graph]
-        self.compiler_graphs = self.compile_mode in ("reduce-overhead", "max-autotune")  # CUDA graphs of its own
+        self.compiler_graphs = self.compile_mode in ("reduce-overhead", "max-autotune")  # the compiler's CUDA graphs
         if (self.graph or self.compiler_graphs) and self.device.type != "cuda":
             raise Refused(f"{name} records CUDA graphs, for which PyTorch needs a GPU")
 

@@ -17,7 +17,7 @@ constexpr const char* line_form = "{:<14} {:<36} {:>11} {:>11} {:>11} {:>9} {:>9
 
 std::string number(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
 
-/// The last rests of a failed line.
+/// The cells of a line; those without a number are empty.
 std::vector<std::string> cells(const TableLine& line) {
   std::string spread = line.passes > 1 ? fmt::format("{:.2f}", line.deviation_ms) : std::string();
   return {line.network,

@@ -8,8 +8,8 @@
 
 namespace lamina::bench {
 
-/// The first engine of a list that a program takes which keeps only strict ones, as PyTorch does without TF32; null
-/// where there is none.
+/// The first engine of a list that is strict: the one that a program takes if it keeps only those, as PyTorch without
+/// TF32. Null if there is none.
 const CudnnEngine* first_strict(const std::vector<CudnnEngine>&);
 
 /// A list in short: engines in order of their first configuration, each with the letters of its notes: "67t 46t 70

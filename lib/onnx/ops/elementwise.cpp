@@ -112,7 +112,7 @@ void import_relu(Call& call) { unary(call, Relu{}); }
 void import_hard_swish(Call& call) { unary(call, HardSwish{}); }
 
 void import_sigmoid(Call& call) {
-  call.running(0);  // before the Mul is taken for done
+  call.running(0);  // before the Mul is marked as done
   if (call.absorb_product()) {
     unary(call, Silu{});
   } else {

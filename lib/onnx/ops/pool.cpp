@@ -54,7 +54,7 @@ std::optional<Rounding> equal_pads(const Windows& windows) {
   return std::nullopt;
 }
 
-/// Pads the image by an op: the pool then pads nothing. `counted`: what its windows reach beyond the pads is not there.
+/// Pads the image by an op: the pool then pads nothing. Not `counted`: as far as its windows reach, else by its pads.
 void append_pad(Call& call, Pool& pool, double number, bool counted) {
   std::array<int, 2> before{}, after{};
   for (std::size_t i = 0; i < 2; ++i) {

@@ -33,7 +33,7 @@ void shuffle_channels(Call& call, Running& x) {
   x = std::move(y);
 }
 
-/// The extents of the input. A Pad before it is an op then, as they are those after it.
+/// The extents of the input. A Pad before it becomes an op, since these extents include it.
 Extents settled_extents(Call& call) {
   if (!call.pending(0).squares) call.running(0);
   return call.extents(0);

@@ -65,8 +65,8 @@ struct Staged {
   std::int64_t prefetch = 0;  ///< the elements so far after those read are prefetched; 0: none
 };
 
-/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue; its scale is none of this, since the tile that
-/// made the sums has applied it. Where `width` is not 0, the other ones of to[i * ldc + 0 .. width - 1] are set to 0,
+/// to[i * ldc + j * step] = from[i * ldf + j], through the epilogue without its scale, which the tile that
+/// made the sums has applied. Where `width` is not 0, the other ones of to[i * ldc + 0 .. width - 1] are set to 0,
 /// and so are `below` further rows of as many, `pitch` apart; width <= count * step then, and nothing is added to. With
 /// `left`, step is 2 and each of these elements follows one of the left ones: to[i * ldc + j * 2] = left[i * left_ld +
 /// j] (+ the old value), and the one above is one further.
