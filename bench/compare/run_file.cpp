@@ -144,7 +144,7 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
     if (document.contains("ledgers"))
       for (const Json& ledger : document["ledgers"]) add_ledger(file, ledger);
   } catch (const nlohmann::json::parse_error& error) {
-    throw wrong(fmt::format("is damaged, or no JSON: at byte {}", error.byte));
+    throw wrong(fmt::format("is damaged, or not JSON: at byte {}", error.byte));
   } catch (const nlohmann::json::exception& error) {
     throw wrong(fmt::format("is damaged, or of another program: {}", error.what()));
   } catch (const Wrong& error) {

@@ -76,7 +76,7 @@ std::vector<bool> pick(const std::vector<std::string>& names, const std::string&
     const std::regex expression(filter);
     for (std::size_t i = 0; i < names.size(); ++i) picked[i] = std::regex_search(names[i], expression);
   } catch (const std::regex_error& error) {
-    throw UsageError(fmt::format("--benchmark_filter \"{}\" is no regular expression: {}", filter, error.what()));
+    throw UsageError(fmt::format("--benchmark_filter \"{}\" is not a regular expression: {}", filter, error.what()));
   }
   if (std::find(picked.begin(), picked.end(), true) == picked.end())
     throw UsageError(fmt::format(

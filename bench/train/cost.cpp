@@ -28,7 +28,7 @@ std::vector<std::string> cells(const std::string& line) {
   return all;
 }
 
-/// Negative for what is no number.
+/// Negative for what is not a number.
 double number(const std::string& text) {
   double value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -42,7 +42,7 @@ Price price_of(const std::filesystem::path& path, const std::string& configurati
   std::string line;
   if (!std::getline(file, line) || !line.starts_with("source,date,configuration,usd_per_hour"))
     throw FileError(path.string() +
-                    ": no file of prices: its first line is not source,date,configuration,usd_per_hour,note");
+                    ": not a file of prices: its first line is not source,date,configuration,usd_per_hour,note");
   Price newest;
   std::vector<std::string> known;
   while (std::getline(file, line)) {

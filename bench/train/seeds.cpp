@@ -9,7 +9,7 @@
 namespace lamina::bench {
 
 SeedsVerdict judge_seeds(const Workload& workload, const std::vector<std::vector<EpochResult>>& runs) {
-  if (runs.empty()) throw UsageError("no training is there to be judged");
+  if (runs.empty()) throw UsageError("there is no training to judge");
   SeedsVerdict all;
   std::size_t good = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -136,7 +136,7 @@ void Machine::run_threads(Worker& worker) {
     } catch (const std::exception& error) {
       if (error_.empty()) error_ = place(thread) + ": exception: " + error.what();
     } catch (...) {
-      if (error_.empty()) error_ = place(thread) + ": exception that is no std::exception";
+      if (error_.empty()) error_ = place(thread) + ": exception that is not a std::exception";
     }
     thread.state = State::done;
     worker.thread = nullptr;

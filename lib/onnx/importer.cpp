@@ -93,7 +93,7 @@ void Importer::choose_output() {
     (all += all.empty() ? "" : ", ") += in_quotes(output.name);
   }
   if (!options_.output.empty() && output_.empty()) {
-    throw UsageError(in_file(options_.output) + " is no output; there are: " + all);
+    throw UsageError(in_file(options_.output) + " is not an output; there are: " + all);
   }
   if (options_.output.empty() && file_.outputs.size() > 1) {
     throw Unsupported(name_ + ": the graph has the outputs " + all + "; a graph of this library has one. Say which");
@@ -125,7 +125,7 @@ void Importer::read_inputs() {
     }
   }
   for (const auto& [name, tensor] : options_.constants) {
-    if (!used.contains(name)) throw UsageError(in_file(name) + " was given as a constant, and is no input");
+    if (!used.contains(name)) throw UsageError(in_file(name) + " was given as a constant, and is not an input");
   }
 }
 
@@ -231,7 +231,7 @@ void Importer::fold_constants() {
 
 Extents Importer::extents_of(const ValueMessage& input) {
   if (!input.shape) {
-    throw Unsupported(in_file(input.name) + " is an input without extents, or no tensor: that would need its shape");
+    throw Unsupported(in_file(input.name) + " is an input without extents, or not a tensor: its shape is needed");
   }
   Extents extents;
   for (std::size_t i = 0; i < input.shape->size(); ++i) {

@@ -52,7 +52,7 @@ class Entries {
     std::vector<std::uint64_t> whole;
     for (const double value : take(entry, count, true)) {
       if (!(value >= 0 && value <= 0x1p53) || value != std::floor(value))
-        throw FileError(name_ + ": '" + entry + "' has " + std::to_string(value) + ", which is no counter");
+        throw FileError(name_ + ": '" + entry + "' has " + std::to_string(value) + ", which is not a counter");
       whole.push_back(static_cast<std::uint64_t>(value));
     }
     return whole;

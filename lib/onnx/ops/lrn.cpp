@@ -10,7 +10,7 @@ namespace lamina::onnx {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Refusal{"it works on a product of values that is no part of an LRN: it would need an op Mul"};
+  throw Refusal{"it works on a product of values that is not part of an LRN: it would need an op Mul"};
 }
 
 void append_lrn(Call& call, const Running& x, const Lrn& op) {
