@@ -13,6 +13,7 @@
 #include "conv.h"
 #include "few_channels.h"
 #include "lib/backends/eigen/gemm/column_product.h"
+#include "lib/backends/eigen/micro_kernels/tall_kernels.h"
 #include "residue_data.h"
 #include "subpixel.h"
 #include "weight_gradient_product.h"
@@ -109,7 +110,7 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
     switch (pass) {
       case Pass::forward: return ColumnProduct<T>::roundings(c.group_channels(), taps);
       case Pass::backward_params:
-        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), context.set.of<T>()).roundings();
+        return WeightGradientProduct<T>(c, forward_columns(c), context.pool.threads(), tall_kernels<T>()).roundings();
       default: return data_roundings<T>(c);
     }
   });
@@ -118,7 +119,7 @@ double im2col_gemm_error(const ConvProblem& c, DType dtype, Pass pass, const Con
 
 Lowered::Step im2col_gemm_step(const ConvProblem& problem, DType dtype, Pass pass, const Context& context) {
   return with_type(dtype, [&]<class T>() {
-    const MicroKernels<T>& kernels = context.set.of<T>();
+    const MicroKernels<T>& kernels = tall_kernels<T>();
     switch (pass) {
       case Pass::forward: return forward_step<T>(problem, context.pool, kernels);
       case Pass::backward_params: return backward_params_step<T>(problem, context.pool, kernels);

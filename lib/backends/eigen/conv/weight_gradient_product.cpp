@@ -274,7 +274,8 @@ void WeightGradientProduct<T>::add_rows(const Share& share, ColumnRange range, s
                  .panels = list,
                  .ldb = kernels_->width(),
                  .ldc = ld(),
-                 .begins = range.first == share.positions.first};
+                 .begins = range.first == share.positions.first,
+                 .prefetch_c = narrow_vectors(*kernels_)};
   if (in_place_) {
     const std::int64_t grid = left_.grid();
     block.a = left.data + range.first / grid * left.pitch + range.first % grid + share.rows.first * grid;

@@ -12,6 +12,7 @@ constexpr std::int64_t row_bytes = 2048;             // of one row of a: eight r
 constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
 constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, together with the next one
 constexpr std::int64_t page_bytes = 4096;
+constexpr std::int64_t planes_ahead = 2;  // from what is copied to what is prefetched
 
 /// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
 /// depth.
@@ -124,7 +125,8 @@ std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
   const std::int64_t elements =
       (section.in_place ? in_place_bytes : panel_bytes) / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t fit = std::clamp<std::int64_t>(elements / block_depth_ / width, 2, 64) * width;
+  const std::int64_t panel = block_depth_ * width + (narrow_vectors(*kernels_) ? lanes : 0);  // with what separates it
+  const std::int64_t fit = std::clamp<std::int64_t>(elements / panel, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
   const std::int64_t share = section.in_place ? std::min(part, grid) : part;
@@ -221,7 +223,7 @@ void ColumnProduct<T>::pack(const Section& section, ColumnRange range, std::span
     if (columns.staged()) {
       kernels_->copy(to, row, buffers.segments, segments);
     } else {
-      kernels_->copy_exact(to, row, buffers.segments, segments, columns.plane());
+      kernels_->copy_exact(to, row, buffers.segments, segments, planes_ahead * columns.plane());
     }
   }
 }
@@ -304,8 +306,10 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .epilogue = operands.epilogue.from(rows.first),
                     .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
                     .sums_ld = section.block_columns,
-                    .prefetch_a = columns.staged(),  // many taps make weights that no near cache keeps
+                    // Many taps make weights that no near cache keeps; some near caches keep few of any.
+                    .prefetch_a = columns.staged() || narrow_vectors(*kernels_),
                     .prefetch_b = section.in_place && range.first == share.first,
+                    .prefetch_c = narrow_vectors(*kernels_),
                     .non_temporal = operands.non_temporal},
                    put);
     range = next_range;

@@ -56,7 +56,7 @@ struct Block {
   std::int64_t sums_ld = 0;   ///< without it they are added to c by every block
   bool prefetch_a = false;  ///< a comes from memory: the first panel multiplies rows while the next ones are prefetched
   bool prefetch_b = false;  ///< so do panels: the first rows multiply one while the next one is prefetched
-  bool prefetch_c = false;  ///< so does c: while columns are written, the next ones are prefetched
+  bool prefetch_c = false;  ///< so does c: each tile prefetches the place of the next one
   /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
   /// direct place whose rows are whole lines of memory, and where vectors are.
   bool non_temporal = false;
@@ -70,6 +70,26 @@ template <class T>
 bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   return kernels.lanes == line && tile.ldc % line == 0 && reinterpret_cast<std::uintptr_t>(tile.c) % line_bytes == 0;
+}
+
+/// Elements of c from a tile to the next one: of the same rows or, after the last panel, of the next ones. `column` is
+/// that of the tile in the block's sums. 0 where the next one is elsewhere.
+template <class T>
+std::int64_t to_next_tile(const Block<T>& block, const Panel<T>& panel, std::int64_t column) {
+  const MicroKernels<T>& kernels = *block.kernels;
+  const auto index = static_cast<std::size_t>(&panel - block.panels.data());
+  const bool last = index + 1 == block.panels.size();
+  const Panel<T>& next = block.panels[last ? 0 : index + 1];
+  if ((panel.c == nullptr) != (next.c == nullptr)) return 0;
+  if (panel.c == nullptr) return last ? kernels.rows * block.sums_ld - column : panel.vectors * kernels.lanes;
+  return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
+}
+
+/// Whether a vector is less than a line of memory. The products of such vectors prefetch weights and outputs: see
+/// docs/performance.md. With vectors of whole lines that was not measured, and they do not.
+template <class T>
+bool narrow_vectors(const MicroKernels<T>& kernels) {
+  return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
 }
 
 /// Multiplies a block. put(tile, row, column) stores a tile of finished sums that has no direct place in c.
@@ -106,13 +126,13 @@ void multiply(const Block<T>& block, const Put& put) {
         tile.epilogue.bias = block.begins ? of_rows.bias : nullptr;
         tile.epilogue.add = of_rows.add || !block.begins;
         tile.epilogue.relu = of_rows.relu && block.ends;
-        if (block.prefetch_c) tile.prefetch.c = width;
         non_temporal = block.non_temporal && !tile.epilogue.add && block.ends && whole_lines(tile, kernels);
       } else if (keeps) {
         tile.c = block.sums + i * block.sums_ld + column;
         tile.ldc = block.sums_ld;
         tile.epilogue.add = !block.begins;
       }
+      if (block.prefetch_c && (panel.c != nullptr || keeps)) tile.prefetch.c = to_next_tile(block, panel, column);
       const auto index = static_cast<std::size_t>(&panel - block.panels.data());
       const std::int64_t first = i / kernels.rows * share;
       if (block.prefetch_b && i == 0 && index + 1 < block.panels.size()) {
