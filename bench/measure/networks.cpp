@@ -45,7 +45,7 @@ std::vector<Network> networks(const NetSettings& settings) {
 
 Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
-  if (its.file) return read_onnx(*its.file, {.batch = c.batch}).graph;
+  if (its.file) return read_onnx(*its.file, {.batch = c.batch, .training = true}).graph;
   return nets::build(c.network, {.batch = c.batch,
                                  .image = settings.image,
                                  .width_divisor = settings.width_divisor,
@@ -54,7 +54,7 @@ Graph graph_of(const Config& c, const NetSettings& settings) {
 
 TensorFile stored_weights(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
-  return its.file ? read_onnx(*its.file, {.batch = c.batch}).weights : TensorFile{};
+  return its.file ? read_onnx(*its.file, {.batch = c.batch, .training = true}).weights : TensorFile{};
 }
 
 }  // namespace lamina::bench

@@ -175,7 +175,7 @@ void check(const Case& its) {
   }
   if (its.outputs.empty()) throw std::runtime_error("the case has no output");
   if (test::is_by_chance(graph, options.constants))
-    throw Unsupported("which numbers it drops is numpy's chance: a step of training here draws others");
+    throw Unsupported("numpy's random numbers decide what it drops; a step of training here draws others");
   for (std::size_t i = 0; i < its.outputs.size(); ++i) {
     options.output = graph.outputs.at(i).name;
     if (graph.outputs[i].type == onnx::ElementType::none) throw Unsupported("its output is no tensor");

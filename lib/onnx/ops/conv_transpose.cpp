@@ -1,6 +1,6 @@
-// ConvTranspose, as a convolution without strides. By a stride of s, s neighbours in the result are channels of it: the
+// ConvTranspose, as a convolution of stride 1. With a stride of s, s neighbours in the result are channels of it: the
 // view says where they are. An axis whose extent is no multiple of s is among the channels whole, and so are slices.
-// What several channels share, and zeros between weights, would change apart: then it is not trainable.
+// Training would change copies of weights apart, and zeros between them: such weights are not trainable.
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Where an axis is among the channels whole.
+/// The limit of weights where rows or columns are among the channels whole.
 constexpr std::int64_t most_weights = std::int64_t{1} << 24;
 
 /// Along one axis. The result at phases * m + phase takes cell m + first + cell * spacing of the input, by the element
@@ -18,7 +18,7 @@ constexpr std::int64_t most_weights = std::int64_t{1} << 24;
 struct Transposed {
   std::int64_t kernel = 1, stride = 1, dilation = 1, begin = 0;
   std::int64_t input = 1, output = 1;
-  std::int64_t phases = 1, count = 1;  ///< neighbours in the result that are channels, and how many times so many
+  std::int64_t phases = 1, count = 1;  ///< neighbours that are channels, and the number of such groups
   std::int64_t first = 0, cells = 1, spacing = 1;
   bool whole = false;  ///< all of the axis is channels
 
@@ -75,12 +75,13 @@ std::array<Transposed, 3> axes_of(const Call& call, const Running& x, const Exte
   const Extents all = extents(x.view);
   const std::size_t axes = all.size() - 2, skipped = all.size() == 5 ? 0 : 1;
   const auto list = [&](const char* name) {
-    const std::optional<Extents> numbers = node.integers(name);
+    std::optional<Extents> numbers = node.integers(name);
     constexpr std::int64_t most = 1 << 30;
-    if (numbers && (numbers->size() != axes || std::any_of(numbers->begin(), numbers->end(), [](std::int64_t number) {
-                      return number < 0 || number > most;
-                    }))) {
-      node.invalid("has " + text(*numbers) + " as " + name);
+    if (numbers && numbers->size() != axes) {
+      node.invalid("has " + std::to_string(numbers->size()) + " " + name + " for " + std::to_string(axes));
+    }
+    for (const std::int64_t number : numbers.value_or(Extents{})) {
+      if (number < 0 || number > most) node.invalid("has " + std::to_string(number) + " among its " + name);
     }
     return numbers;
   };
@@ -97,6 +98,10 @@ std::array<Transposed, 3> axes_of(const Call& call, const Running& x, const Exte
     a.output = whole - its.begin - its.end;
     if (wanted || same) {
       a.output = wanted ? (*wanted)[i] : a.input * a.stride;
+      if (!wanted && whole < a.output) {
+        throw Refusal{"its auto_pad asks for " + std::to_string(a.output) + " of an axis where its windows reach " +
+                      std::to_string(whole) + ", in which runtimes differ: it would need pads"};
+      }
       const std::int64_t cut = std::max<std::int64_t>(whole - a.output, 0);
       a.begin = automatic == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
     } else if (automatic == "VALID") {
@@ -109,7 +114,7 @@ std::array<Transposed, 3> axes_of(const Call& call, const Running& x, const Exte
   return result;
 }
 
-/// Weights {filters, channels, elements} as those of the convolution. Adds up in `used` how many have a place.
+/// Weights {filters, channels, elements} as those of the convolution. `used` counts those that were placed.
 std::vector<double> placed(const std::vector<double>& w, const std::array<Transposed, 3>& axes, std::int64_t groups,
                            std::int64_t channels, std::int64_t filters, std::int64_t count, std::int64_t& used) {
   const Transposed &slices = axes[0], &rows = axes[1], &columns = axes[2];
@@ -178,7 +183,8 @@ void import_conv_transpose(Call& call) {
   if (!count) node.invalid("has a result that no memory can hold");
   if ((rows.whole || columns.whole) && *count > most_weights) {
     throw Refusal{"its result of " + text({rows.output, columns.output}) +
-                  " is no multiple of its strides: it would need " + "an op for transposed convolutions"};
+                  " is no multiple of its strides, and as a convolution it would have " + std::to_string(*count) +
+                  " weights, above 2^24: it would need an op for transposed convolutions"};
   }
   call.charge(*count);
   const int outputs = narrow(call, *filters * *repeats, 1, "number of channels");

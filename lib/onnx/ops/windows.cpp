@@ -74,8 +74,8 @@ Value with_equal_pads(Call& call, Value image, Windows& windows) {
 
 Windows sizes_of(const Call& call, const Running& x, const std::optional<Extents>& kernel) {
   const Attributes& node = call.attributes();
-  const Shape shape = x.value.shape();
-  const std::size_t axes = x.view.size() - 2;
+  const Extents inputs = extents(x.view);  // those of the file: whether they are an image is asked by as_volume()
+  const std::size_t axes = inputs.size() - 2;
   const auto list = [&](const char* name, std::int64_t otherwise, std::size_t size, std::int64_t least) {
     const Extents numbers = node.integers(name).value_or(Extents(size, otherwise));
     if (numbers.size() != size) {
@@ -100,10 +100,10 @@ Windows sizes_of(const Call& call, const Running& x, const std::optional<Extents
   const Padding padding = x.padding.value_or(Padding{});
   Windows windows;
   windows.rounding = !kernel && node.integer("ceil_mode", 0) != 0 ? Rounding::up : Rounding::down;
-  windows[0].input = shape.h;
-  windows[1].input = shape.w;
   const std::size_t planes = axes == 3 ? 1 : 0;  // the file's axes before rows and columns
-  if (planes == 1) windows.slices.input = extent(x.view[2]);
+  windows[0].input = inputs[2 + planes];
+  windows[1].input = axes == 1 ? 1 : inputs.back();
+  if (planes == 1) windows.slices.input = inputs[2];
   for (std::size_t i = 0; i < axes; ++i) {
     Windows::Along& a = i < planes ? windows.slices : windows[i - planes];
     if (kernels[i] > most) node.invalid("has a kernel of " + std::to_string(kernels[i]));

@@ -120,8 +120,8 @@ void check_trainable(const Nodes& nodes) {
     };
     if (const auto* const conv = std::get_if<Conv>(&op); conv != nullptr && !conv->trainable)
       fail(
-          "has weights with copies and zeros that must stay so, as those of a convolution over three axes of an ONNX "
-          "file");
+          "has weights with copies and zeros that must stay so, as those of an ONNX file's transposed convolution or "
+          "convolution over three axes");
     if (const auto* const pool = std::get_if<SpacePool>(&op); pool != nullptr && pool->of == PoolOf::place)
       fail("gives places, which have no gradient");
   }
