@@ -8,11 +8,11 @@ import statistics
 from intervals import LEVEL, Interval
 
 EXACT_UP_TO = 25  # samples of a run; above, the normal distribution
-PAIRS = 10_000    # more are not written down one by one
+PAIRS = 10_000    # above, ratios are found by halving and not listed
 
 
 def orders(first, second):
-    """Of how many orders of both runs u pairs have their sample of the first run in front, for each u."""
+    """For each u: in how many orders of all samples exactly u pairs have the sample of the first run in front."""
     counts = [1] + [0] * (first * second)
     for k in range(1, first + 1):  # the Gaussian binomial coefficient, factor by factor
         for u in range(len(counts) - 1, second + k - 1, -1):
@@ -55,20 +55,19 @@ def of_ratio(first, second):
 def found_by_halving(first, second, place):
     """The ratio at this place in the order of all pairs of two runs in order."""
     low, high = second[0] / first[-1], second[-1] / first[0]
-    while high - low > 1e-12 * high:
-        middle = low + (high - low) / 2
+    while low < (middle := low + (high - low) / 2) < high:
         if up_to(first, second, middle) > place:
             high = middle
         else:
             low = middle
-    return high
+    return low if up_to(first, second, low) > place else high
 
 
 def up_to(first, second, ratio):
     """How many pairs have at most this ratio."""
     found = below = 0
     for a in first:
-        while below < len(second) and second[below] <= ratio * a:
+        while below < len(second) and second[below] / a <= ratio:
             below += 1
         found += below
     return found

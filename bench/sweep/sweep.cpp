@@ -112,6 +112,7 @@ class Sweep {
 
   std::vector<int> thread_counts() const {
     std::vector<int> counts = options_.thread_counts;
+    std::sort(counts.begin(), counts.end());
     if (!counts.empty()) return counts;
     for (int count = 1; count < all_threads(); count *= 2) counts.push_back(count);
     counts.push_back(all_threads());
@@ -123,7 +124,12 @@ class Sweep {
   void batches(const Series& series) {
     LargestRun largest;
     largest.limit = bytes_text(static_cast<double>(limit_of(series)));
-    std::vector<SweepPoint> doubled, all;
+    std::vector<SweepPoint> all;
+    const auto answer_batches = [&] {
+      std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.batch < b.batch; });
+      if (const auto answer = batch_flat(all)) add_answer(series, *answer);
+      if (const auto answer = odd_batches(all)) add_answer(series, *answer);
+    };
     std::string too_long;
     const auto try_batch = [&](int batch) -> const SweepPoint* {
       if (interrupted() != 0) return nullptr;
@@ -136,12 +142,8 @@ class Sweep {
       return &all.emplace_back(points_.point(series, batch, 0));
     };
     if (!options_.configs.batches.empty()) {
-      for (const int batch : options_.configs.batches)
-        if (const SweepPoint* its_point = try_batch(batch)) doubled.push_back(*its_point);
-      std::sort(doubled.begin(), doubled.end(), [](auto& a, auto& b) { return a.batch < b.batch; });
-      if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
-      if (const auto answer = odd_batches(all)) add_answer(series, *answer);
-      return;
+      for (const int batch : options_.configs.batches) try_batch(batch);
+      return answer_batches();
     }
     const auto found = largest_.find(to_string(series));
     if (found == largest_.end()) return;  // it cannot be planned
@@ -151,7 +153,6 @@ class Sweep {
     for (int batch = 1; batch <= std::max(1, predicted.batch); batch *= 2) {
       const SweepPoint* its_point = try_batch(batch);
       if (its_point == nullptr) break;
-      doubled.push_back(*its_point);
       if (its_point->seconds.empty()) break;  // out of memory, or it cannot run at all
       if (batch == usual_batch) {
         try_batch(batch - 1);
@@ -167,9 +168,8 @@ class Sweep {
       }
     }
     if (!largest.ran) largest.not_run = interrupted() != 0 ? "interrupted" : too_long;
-    if (const auto answer = batch_flat(doubled)) add_answer(series, *answer);
+    answer_batches();
     add_answer(series, largest_batch(largest));
-    if (const auto answer = odd_batches(all)) add_answer(series, *answer);
   }
 
   static double seconds_per_image(const std::vector<SweepPoint>& points) {

@@ -32,8 +32,11 @@ class Answers(unittest.TestCase):
         ratios = sorted(b / a for a in first for b in second)
         place = two_runs.rank(101, 103)
         expected = (ratios[place - 1], ratios[len(ratios) // 2], ratios[-place])
-        for found, ratio in zip(two_runs.of_ratio(first, second), expected, strict=True):
-            self.assertAlmostEqual(found, ratio, delta=1e-11)
+        self.assertEqual(tuple(two_runs.of_ratio(first, second)), expected)
+
+    def test_many_pairs_of_equal_times_have_a_ratio_of_exactly_1(self):
+        alike = [1.0] * 60 + [1.01] * 41
+        self.assertEqual(tuple(two_runs.of_ratio(alike, alike)), (1, 1, 1))
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def answers(found):
             limits.setdefault((mode_of(one), one.who, one["limit_bytes"]), []).append(one)
     return [of_plans] + [
         f"Largest batch by prediction within {size(limit)}, {mode}, {who}: "
-        + ", ".join(f"{one['largest_batch']:.0f} ({one.key['network']})" for one in its)
+        + ", ".join(dict.fromkeys(f"{one['largest_batch']:.0f} ({one.key['network']})" for one in its))
         + "."
         for (mode, who, limit), its in limits.items()
     ]
