@@ -17,7 +17,7 @@ namespace lamina::bench {
 namespace {
 
 constexpr double most_by_others = 0.15;  // of all processors: above it the load decides, not the program
-constexpr double sure_factor = 50;       // so many times less often than `slower` is wrong may a gate be wrong
+constexpr double sure_factor = 50;       // a gate may be wrong so many times less often than the verdict `slower`
 
 /// The row of one side, by process.
 struct SideRow {

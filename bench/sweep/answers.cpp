@@ -33,7 +33,7 @@ std::string ratio_text(const Interval& ratio) {
   return fmt::format("{:.3f} times ({:.3f} .. {:.3f})", ratio.middle, ratio.low, ratio.high);
 }
 
-/// With what the points are worth that it is from.
+/// The answer and, after it, why it is not sure, if so: other programs ran, or there are too few passes.
 Answer from_points(Answer answer, const std::vector<const SweepPoint*>& points) {
   std::vector<SweepPoint> its;
   for (const SweepPoint* point : points) its.push_back(*point);

@@ -34,10 +34,10 @@ std::optional<Answer> best_threads(const std::vector<SweepPoint>&);
 /// Whether one image less or more than an even batch is cheaper per image: of the largest that has both.
 std::optional<Answer> odd_batches(const std::vector<SweepPoint>&);
 
-/// Ends an answer from such points where other programs ran; empty: none did, or few.
+/// A sentence after an answer: other programs took much time during its points. Empty if they did not.
 std::string load_text(const std::vector<SweepPoint>&);
 
-/// Ends an answer from points with too few passes for an interval of 95 %; empty: they have enough.
+/// A sentence after an answer: its points have too few passes for an interval of 95 %. Empty if they have enough.
 std::string passes_text(const std::vector<SweepPoint>&);
 
 struct LargestRun {

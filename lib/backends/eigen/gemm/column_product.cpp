@@ -306,7 +306,7 @@ void ColumnProduct<T>::run(const Section& section, const Work& work) const {
                     .epilogue = operands.epilogue.from(rows.first),
                     .sums = block_depth_ < depth_ ? work.buffers.sums : nullptr,
                     .sums_ld = section.block_columns,
-                    // Many taps make weights that no near cache keeps; some near caches keep few of any.
+                    // Weights with many taps exceed the second-level cache. Beside narrow vectors it is often small.
                     .prefetch_a = columns.staged() || narrow_vectors(*kernels_),
                     .prefetch_b = section.in_place && range.first == share.first,
                     .prefetch_c = narrow_vectors(*kernels_),

@@ -54,8 +54,8 @@ struct Block {
   bool ends = true;           ///< and the last
   T* sums = nullptr;          ///< rows x sums_ld: keeps, from block to block, the tiles that c has no direct place for;
   std::int64_t sums_ld = 0;   ///< without it they are added to c by every block
-  bool prefetch_a = false;  ///< a comes from memory: the first panel multiplies rows while the next ones are prefetched
-  bool prefetch_b = false;  ///< so do panels: the first rows multiply one while the next one is prefetched
+  bool prefetch_a = false;  ///< a comes from memory: while the first panel is multiplied, the next rows are prefetched
+  bool prefetch_b = false;  ///< so do panels: while the first rows multiply one, the next one is prefetched
   bool prefetch_c = false;  ///< so does c: each tile prefetches the place of the next one
   /// c is stored by non-temporal stores where nothing is added to it (also by earlier blocks along k), where it has a
   /// direct place whose rows are whole lines of memory, and where vectors are.
@@ -85,8 +85,8 @@ std::int64_t to_next_tile(const Block<T>& block, const Panel<T>& panel, std::int
   return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
 }
 
-/// Whether a vector is less than a line of memory. The products of such vectors prefetch weights and outputs: see
-/// docs/performance.md. With vectors of whole lines that was not measured, and they do not.
+/// Whether a vector is shorter than a cache line. Products with such vectors prefetch weights and outputs:
+/// docs/performance.md says what that gains. With longer vectors it was not measured, and nothing is prefetched for it.
 template <class T>
 bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
