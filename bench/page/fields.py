@@ -46,7 +46,9 @@ class Fields:
         return self._typed(name, default, lambda value: is_number(value) and value > 1 / LARGEST, "a number above 0")
 
     def whole(self, name, default=MISSING):
-        return self._typed(name, default, lambda value: is_number(value) and value == int(value), "a whole number")
+        """Also as 16.0 or 1.6e1, as some writers of JSON have it; what is returned is an int."""
+        value = self._typed(name, default, lambda value: is_number(value) and value == int(value), "a whole number")
+        return int(value) if is_number(value) else value
 
     def numbers(self, name, default=MISSING):
         return self._typed(

@@ -48,6 +48,16 @@ class Files(unittest.TestCase):
                 said = self.problem(made.document([entry | {"real_times": wrong}]))
                 self.assertIn("benchmarks[0].real_times", said)
 
+    def test_a_whole_number_may_be_written_with_a_point_but_has_no_fraction(self):
+        model, problems = self.read(made.document(made.row(made.key(batch=16.0), 10)))
+        self.assertEqual(problems, [])
+        self.assertEqual(repr(model.timings[0].key["batch"]), "16")  # as it is shown
+        for wrong in (16.5, True, "16"):
+            with self.subTest(wrong=wrong):
+                said = self.problem(made.document(made.row(made.key(batch=wrong), 10)))
+                self.assertIn("benchmarks[0].key.batch", said)
+                self.assertIn("a whole number is needed", said)
+
     def test_units_of_time_are_those_of_the_row(self):
         model, _ = self.read(made.document(made.row(made.key(), 250, factors=[1], time_unit="us")))
         self.assertAlmostEqual(model.timings[0].seconds[0], 250e-6)

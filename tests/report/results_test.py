@@ -194,6 +194,14 @@ class Others(unittest.TestCase):
         )
         self.assertRegex(its.answers[0], r": 1 of 2 layers and passes have several algorithms on the frontier; ")
         self.assertIn("picked take 1.250 times as long as the fastest.", its.answers[0])
+        untimed = [{"node": "c", "pass": "forward", "layers": 1, "algorithms": [refused]}]
+        its = frontier.make(
+            model_of(
+                {"context": made.context(), "frontiers": [{"key": KEY, "complete": True, "lines": lines}]},
+                {"context": made.context(), "frontiers": [{"key": KEY, "complete": True, "lines": untimed}]},
+            )
+        )
+        self.assertRegex(its.answers[1], r": no algorithm of any layer has a time\.$")
 
     def test_memory_is_stacked_by_kind(self):
         from page.sections import memory

@@ -49,6 +49,8 @@ def in_words(its):
     """How often there is something to choose, and what the fastest choices would save."""
     lines = [(line["layers"], [one for one in line["tried"] if one["seconds"]]) for line in its["lines"]]
     lines = [(layers, tried) for layers, tried in lines if tried]
+    if not lines:
+        return f"{its.title}: no algorithm of any layer has a time."
     several = sum(1 for _, tried in lines if sum(1 for one in tried if one["on_frontier"]) > 1)
     text = f"{its.title}: {several} of {len(lines)} layers and passes have several algorithms on the frontier"
     picked = fastest = 0
