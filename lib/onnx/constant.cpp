@@ -141,8 +141,11 @@ std::optional<std::int64_t> element_count(const Extents& extents) {
 }
 
 std::string text(const Extents& extents) {
+  constexpr std::size_t most = 16;  // a file may ask for any number
   std::string all;
-  for (const std::int64_t extent : extents) (all += all.empty() ? "" : "x") += std::to_string(extent);
+  for (std::size_t i = 0; i < std::min(extents.size(), most); ++i)
+    (all += all.empty() ? "" : "x") += std::to_string(extents[i]);
+  if (extents.size() > most) all += " and " + std::to_string(extents.size() - most) + " more axes";
   return all.empty() ? "a scalar" : all;
 }
 

@@ -29,7 +29,7 @@ struct Constant {
 /// Elements of a tensor, or nothing if an extent is negative or the product is beyond 2^62.
 std::optional<std::int64_t> element_count(const Extents&);
 
-/// "2x3x4"; "a scalar".
+/// "2x3x4"; "a scalar"; the first 16 of many axes, and the number of the others.
 std::string text(const Extents&);
 
 bool is_floating(ElementType);
