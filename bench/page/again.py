@@ -1,5 +1,7 @@
 """The commands that measure a number again."""
 
+import functools
+import os
 import re
 import shlex
 
@@ -28,9 +30,35 @@ def exactly(name):
     return "^" + re.sub(r"([.^$*+?()\[\]{}|\\])", r"\\\1", name) + "$"
 
 
+@functools.cache
+def files_of(command):
+    """{network: the ONNX file that it was read from} of a command of lamina_bench."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # no command of a shell
+        return {}
+    found = {}
+    for word, following in zip(words, [*words[1:], ""]):
+        flag, equals, files = word.partition("=")
+        for file in (files if equals else following).split(",") if flag == "--onnx" else []:
+            found[os.path.splitext(os.path.basename(file))[0]] = file
+    return found
+
+
+def file_of(key, context):
+    """The ONNX file of a row's network, as the command names it that measured it; "" of any other network."""
+    return files_of(context.get("command", "")).get(key["network"], "")
+
+
+def named(key, context):
+    """The word that names the network to a subcommand; none where a flag of `settings` brings it."""
+    return [] if file_of(key, context) else [key["network"]]
+
+
 def settings(key, context):
     """The flags under which a row with this key is listed."""
-    flags = [f"--backend={key['backend']}"]
+    file = file_of(key, context)
+    flags = [*([f"--onnx={file}"] if file else []), f"--backend={key['backend']}"]
     flags += [
         f"--{flag}={key[field]}"
         for field, flag, usual in (("batch", "batch", 16), ("type", "dtype", "f32"), ("layout", "layout", "nchw"))
@@ -113,7 +141,8 @@ def train_command(key, context):
     data = [] if differs.get("synthetic") else ["--data=DIR"]
     flags = [*settings(key, context), *data]
     if differs.keys() & set(TRAIN_ALONE):
-        return line(PROGRAM, "train", key["network"], *(flag for flag in flags if not flag.startswith("--batch=")))
+        flags = [flag for flag in flags if not flag.startswith("--batch=")]
+        return line(PROGRAM, "train", *named(key, context), *flags)
     return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *flags)
 
 
@@ -124,7 +153,7 @@ def sweep_command(key, samples, context):
     return line(
         PROGRAM,
         "sweep",
-        key["network"],
+        *named(key, context),
         f"--algorithms={algorithm}",
         *([f"--batch={key['batch']}"] if key["batch"] == 16 else []),  # a sweep alone would take many
         *settings(key | {"differs": differs}, context),
@@ -135,9 +164,9 @@ def sweep_command(key, samples, context):
     )
 
 
-def found_command(subcommand, key, context):
+def found_command(subcommand, key, context, *more):
     """Of a ledger, a frontier or a memory."""
-    return line(PROGRAM, subcommand, key["network"], *settings(key, context))
+    return line(PROGRAM, subcommand, *named(key, context), *settings(key, context), *more)
 
 
 def layer_command(key, node, pass_, context):

@@ -47,7 +47,7 @@ def read(paths):
 def read_one(path, name):
     """`name`: what the file is called where its prices are shown."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:  # programs of tables begin theirs with a mark
             lines = list(csv.reader(file))
     except OSError as error:
         raise PriceError(f"--prices: {path} cannot be read: {error.strerror}") from None

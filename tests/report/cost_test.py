@@ -162,6 +162,9 @@ class Cost(unittest.TestCase):
         self.assertEqual(found[0][0].joules, 1.5e6)
         self.assertAlmostEqual(cost.usd(found[0][0], 0, 0.36), 0.15)
 
+    def test_a_file_of_prices_may_begin_with_a_byte_order_mark(self):
+        self.assertEqual([price.usd_per_hour for price in self.listed("s,2026-01,x,1,", head="\ufeff" + HEAD)], [1])
+
     def test_a_file_of_prices_with_a_fault_is_named_with_the_line(self):
         for lines, said in (
             (["s,2026-01,x,much,"], "line 2"),

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import tempfile
 import unittest
 
@@ -283,6 +284,33 @@ class Again(unittest.TestCase):
             "--modes training",
         )
 
+    def test_a_network_of_a_file_is_measured_again_from_that_file(self):
+        its = made.key(network="my net", differs={})
+        for words, file in (
+            ("lamina_bench run '--onnx=other.onnx,nets/my net.onnx' --threads=1", "nets/my net.onnx"),
+            ("lamina_bench ledger --onnx 'my net.onnx'", "my net.onnx"),
+        ):
+            context = {"command": words}
+            flag = f"--onnx={file}"
+            for made_again in (
+                again.row_command(its, 9, context),
+                again.versions_command("", its, context),
+                again.layer_command(its, "conv1", "forward", context),
+            ):
+                self.assertEqual(shlex.split(made_again).count(flag), 1, made_again)
+            for made_again in (
+                again.found_command("ledger", its, context),
+                again.row_command(its | {"differs": {"algorithm": "winograd"}}, 9, context),
+                again.versions_command("", its | {"what": "train", "differs": {"seed": "3"}}, context),
+            ):
+                self.assertEqual(shlex.split(made_again).count(flag), 1, made_again)
+                self.assertNotIn("my net", shlex.split(made_again))
+        for words in ("lamina_bench run --onnx=other.onnx", "lamina_bench ledger 'my net'", "lamina_bench --onnx", "'"):
+            self.assertNotIn("--onnx", again.row_command(its, 9, {"command": words}))
+            self.assertEqual(
+                shlex.split(again.found_command("ledger", its, {"command": words}))[:3], ["lamina_bench", "ledger", "my net"]
+            )
+
     def test_a_row_of_two_versions_has_a_command_that_there_is(self):
         def command(**key):
             return again.versions_command("", made.key(**key), {})
@@ -357,8 +385,6 @@ class Again(unittest.TestCase):
     def test_a_name_with_signs_of_expressions_and_shells_is_quoted(self):
         command = self.command(network="a.b+c'; rm -rf $HOME")
         self.assertIn(r"a\.b\+c", command)
-        import shlex
-
         self.assertEqual(
             shlex.split(command)[2], r"--benchmark_filter=^net/a\.b\+c'; rm -rf \$HOME/total/eigen/f32/nchw/batch:16$"
         )

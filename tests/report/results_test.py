@@ -226,6 +226,9 @@ class Others(unittest.TestCase):
         few = answers(2)
         self.assertIn("takes 4.00 MiB; not even one image fits within 1.00 GiB.", few[0])
         self.assertIn("takes 8.00 MiB; the largest batch within 1.00 GiB is 1.", few[1])
+        again = memory.make(model_of({"context": made.context(), "memories": [
+            {"key": KEY, "total": 2**22, "limit_bytes": 2**30, "largest_batch": 3}]})).tables[0].rows[0].command
+        self.assertIn("--memory_limit=1073741824", again.split())
         plans, largest = answers(5)
         self.assertRegex(plans, r"^5 plans take 4.00 MiB \(net0, .*\) to 20.0 MiB \(net4, .*\)\.$")
         self.assertRegex(largest, r"within 1.00 GiB, .*: 0 \(net0\), 1 \(net1\), 2 \(net2\), 3 \(net3\), 4 \(net4\)\.$")

@@ -139,6 +139,11 @@ def drawn(points):
     return drawing.spec(whole, "Stacked bars of the bytes that are in use while each call of the plan runs.")
 
 
+def limit_of(one):
+    """The flag without which there is no largest batch."""
+    return [f"--memory_limit={one['limit_bytes']:.0f}"] if one["limit_bytes"] else []
+
+
 def totals(found):
     rows = [
         Row(
@@ -147,8 +152,7 @@ def totals(found):
                 *(Cell(mebibytes(one[part]), one[part]) if one[part] is not None else "" for part in PARTS),
                 Cell(f"{one['largest_batch']:.0f}", one["largest_batch"]) if one["largest_batch"] is not None else "",
             ],
-            again.found_command("memory", one.key, one.origin.context),
-            "",
+            again.found_command("memory", one.key, one.origin.context, *limit_of(one)),
         )
         for one in found
     ]
