@@ -87,6 +87,10 @@ const std::vector<Case> cases = {
     {{2, 6, 3, 2}, {.channels = 7, .kernel = 3, .stride = {1, 2}, .pad = 1}},
     {{1, 6, 5, 6}, {.channels = 256, .kernel = 1}},
     {{1, 10, 5, 6}, {.channels = 512, .kernel = 3, .stride = 2, .pad = 1, .groups = 2}},
+    // likewise: filters and channels that are transposed at once, and fewer; a kernel that is too large for that
+    {{1, 21, 9, 8}, {.channels = 37, .kernel = 3, .stride = 2, .pad = 1}},
+    {{1, 70, 3, 5}, {.channels = 20, .kernel = 1}},
+    {{1, 5, 20, 19}, {.channels = 20, .kernel = {13, 12}, .stride = 2, .pad = 6}},
     // a data gradient whose residues take one image at a time
     {{2, 8, 260, 300}, {.channels = 2, .kernel = 3, .stride = 2, .pad = 1}},
     // a matrix of columns of more than 4 MiB, which im2col_eigen makes in several blocks

@@ -3,8 +3,9 @@
 #include "residue_data.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
+
+#include "lib/backends/eigen/runtime/elements.h"
 
 namespace lamina::eigen {
 namespace {
@@ -22,17 +23,37 @@ std::vector<AxisTap> meeting_taps(int residue, int kernel, int stride, int pad, 
   return taps;
 }
 
-/// to[k][t] = from[k * stride][taps[t]] for k in [0, filters), with the number of taps known or (0) not.
+constexpr std::int64_t filters_at_once = 32;  // whose runs are lines of memory
+
+/// to[k * taps + t] = from[k * from_filter + taps[t] * from_place] for k in [0, filters).
+template <class T>
+void gather_taps(T* to, const T* from, std::int64_t from_filter, std::int64_t from_place, std::int64_t filters,
+                 std::span<const int> taps) {
+  for (std::int64_t k = 0; k < filters; ++k) {
+    for (const int tap : taps) *to++ = from[k * from_filter + tap * from_place];
+  }
+}
+
+/// The same for filters_at_once filters that are side by side in each place, by vectors.
 template <int Taps, class T>
-void gather_taps(T* to, const T* from, std::int64_t stride, std::int64_t filters, std::span<const int> taps) {
-  std::array<int, Taps == 0 ? 1 : Taps> known;
-  if constexpr (Taps != 0) std::copy_n(taps.data(), Taps, known.begin());
-  for (std::int64_t k = 0; k < filters; ++k, from += stride) {
-    if constexpr (Taps != 0) {
-      for (int tap : known) *to++ = from[tap];
-    } else {
-      for (int tap : taps) *to++ = from[tap];
-    }
+void interleave_taps(T* to, const T* from, std::span<const int> taps) {
+  const T* rows[Taps];
+  for (int t = 0; t < Taps; ++t) rows[t] = from + taps[static_cast<std::size_t>(t)] * filters_at_once;
+  LAMINA_INDEPENDENT
+  for (std::int64_t k = 0; k < filters_at_once; ++k) {
+    for (int t = 0; t < Taps; ++t) to[k * Taps + t] = rows[t][k];
+  }
+}
+
+/// One of the two, from rows of filters_at_once filters, of which there are so many.
+template <class T>
+void sort_taps(T* to, const T* from, std::int64_t filters, std::span<const int> taps) {
+  const std::size_t count = filters == filters_at_once ? taps.size() : 0;
+  switch (count) {
+    case 1: return interleave_taps<1>(to, from, taps);
+    case 2: return interleave_taps<2>(to, from, taps);
+    case 4: return interleave_taps<4>(to, from, taps);
+    default: return gather_taps(to, from, 1, filters_at_once, filters, taps);
   }
 }
 
@@ -89,11 +110,9 @@ ResidueData<T>::ResidueData(const ConvProblem& problem, int threads, const Micro
 }
 
 /// Weights of one group, transposed for every residue: to[weights_at + c * weights_ld + k * taps + t] =
-/// w[k][c][taps[t]] for k in [first, last). Some filters and channels at a time, so that both sides are runs of some
-/// cache lines and each weight comes from memory once.
+/// w[k][c][taps[t]] for k in [first, last). Some channels at a time, so that what is written stays in few pages.
 template <class T>
 void ResidueData<T>::transpose_weights(const T* w, T* to, std::int64_t first, std::int64_t last) const {
-  constexpr std::int64_t block = 32;
   const std::int64_t kernel = std::int64_t{c_.op.kernel.h} * c_.op.kernel.w, channels = c_.group_channels();
   if (kernel == 1) {
     for (const Residue& residue : residues_) {  // one, or none where padding alone is read
@@ -102,18 +121,38 @@ void ResidueData<T>::transpose_weights(const T* w, T* to, std::int64_t first, st
     }
     return;
   }
-  for (std::int64_t k = first; k < last; k += block) {
-    const std::int64_t count = std::min(last - k, block);
-    for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
+  const auto target = [&](const Residue& residue, std::int64_t channel, std::int64_t k) {
+    const auto taps = static_cast<std::int64_t>(residue.taps.size());
+    return to + residue.weights_at + channel * residue.weights_ld + k * taps;
+  };
+  constexpr std::int64_t places = std::int64_t{11} * 11;
+  alignas(line_bytes) T transposed[places * filters_at_once];  // [channel][place in the kernel][filter]
+  if (kernel > places) {
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
       for (const Residue& residue : residues_) {
-        const auto taps = static_cast<std::int64_t>(residue.taps.size());
-        const auto gather = taps == 1   ? gather_taps<1, T>
-                            : taps == 2 ? gather_taps<2, T>
-                            : taps == 4 ? gather_taps<4, T>
-                                        : gather_taps<0, T>;
-        for (std::int64_t channel = c0; channel < std::min(channels, c0 + block); ++channel) {
-          gather(to + residue.weights_at + channel * residue.weights_ld + k * taps,
-                 w + (k * channels + channel) * kernel, channels * kernel, count, residue.taps);
+        gather_taps(target(residue, channel, first), w + (first * channels + channel) * kernel, channels * kernel, 1,
+                    last - first, residue.taps);
+      }
+    }
+    return;
+  }
+  // 8 channels of 3x3 share a first-level cache with what is read.
+  const std::int64_t block = std::max<std::int64_t>(1, std::int64_t{8} * 9 / kernel);
+  for (std::int64_t c0 = 0; c0 < channels; c0 += block) {
+    const std::int64_t count = std::min(block, channels - c0), run = count * kernel;
+    for (std::int64_t k = first; k < last; k += filters_at_once) {
+      const std::int64_t filters = std::min(last - k, filters_at_once);
+      const std::int64_t to_come = std::min(last - k - filters, filters_at_once);
+      const T* const from = w + (k * channels + c0) * kernel;
+      kernels_->transpose(transposed, filters_at_once, from, channels * kernel, nullptr, 0, filters, run);
+      for (int c = 0; c < count; ++c) {
+        // The next filters are in other pages, where a processor does not prefetch by itself.
+        const IndexRange next = share_of(to_come, 1, c, static_cast<int>(count));
+        for (std::int64_t f = next.first; f < next.last; ++f) prefetch(from + (filters + f) * channels * kernel, run);
+        for (const Residue& residue : residues_) {
+          const auto taps = static_cast<std::int64_t>(residue.taps.size());
+          prefetch<true>(target(residue, c0 + c, k + filters), to_come * taps);
+          sort_taps(target(residue, c0 + c, k), transposed + c * kernel * filters_at_once, filters, residue.taps);
         }
       }
     }
@@ -137,7 +176,7 @@ void ResidueData<T>::run(const Args& args, Pool& pool) const {
   const Tensor& dx = args.dx[0];
   if (!dx) return;
   T* const weights = static_cast<T*>(args.workspace);
-  pool.split(c_.group_filters(), 16, [&](std::int64_t first, std::int64_t last) {
+  pool.split(c_.group_filters(), filters_at_once, [&](std::int64_t first, std::int64_t last) {
     for (int g = 0; g < c_.op.groups; ++g) {
       const T* const w = args.w[0].as<T>() + c_.weights() / c_.op.groups * g;
       transpose_weights(w, weights + g * group_weights_, first, last);
