@@ -153,8 +153,8 @@ def parser_of(description):
     parser.add_argument("--peers", type=words(processor_peers.known_words()), default="torch",
                         help="joined by commas, each of PyTorch followed by @nchw or @nhwc if only in that layout: "
                              f"{', '.join(processor_peers.TORCH + processor_peers.RUNTIMES)}; +hugepages after any of "
-                             "them: glibc's malloc keeps its memory, in huge pages. onnxruntime, openvino and "
-                             "what is frozen run inference alone (default: %(default)s)")
+                             "them: glibc's malloc keeps its memory, in huge pages. onnxruntime, openvino, ncnn "
+                             "and what is frozen run inference alone (default: %(default)s)")
     parser.add_argument("--peers_folder", default=processor_peers.FOLDER,
                         help="where bench/get-peers has put them (default: %(default)s)")
     parser.add_argument("--passive", action="store_true",

@@ -13,7 +13,7 @@ HUGE_PAGES = {  # glibc's malloc keeps its memory, in huge pages; no code is cha
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # OpenMP's threads sleep while they wait
 TORCH = ("torch", "torch+compiled", "torch+max-autotune", "torch+compiled+frozen", "torch+max-autotune+frozen")
-RUNTIMES = ("onnxruntime", "openvino")  # of inference alone
+RUNTIMES = ("onnxruntime", "openvino", "ncnn")  # of inference alone
 WORDS = tuple(word + more for word in TORCH + RUNTIMES for more in ("", "+hugepages"))
 
 
@@ -51,8 +51,8 @@ class Peer:
     def command(self, net, arguments, files):
         """Of its child, which finds the network's numbers in the folder `files`."""
         if self.program in RUNTIMES:
-            return [self.python, os.path.join(HERE, "peers/runtimes.py"), self.program, files, str(arguments.batch),
-                    str(arguments.threads), *(["--passive"] if arguments.passive else [])]
+            return [self.python, os.path.join(HERE, "peers/runtimes.py"), self.program, files, str(arguments.threads),
+                    *(["--passive"] if arguments.passive else [])]
         variant = "+".join(part for part in self.parts if part != "hugepages") or "eager"
         return [self.python, os.path.join(HERE, "peers/torch_rows.py"), "--worker", "--nets", net, "--batch",
                 str(arguments.batch), "--threads", str(arguments.threads), "--files", files, "--variant", variant]

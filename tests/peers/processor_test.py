@@ -21,7 +21,7 @@ import json, os, sys
 if sys.argv[1:2] == ["-c"]:
     sys.exit(0)
 words, told = sys.argv[1:], json.loads(os.environ["FAKE"])
-name = "lamina" if words[0] == "serve" else "onnxruntime" if "onnxruntime" in words else words[-1]
+name = "lamina" if words[0] == "serve" else next((word for word in words if word in ("onnxruntime", "ncnn")), words[-1])
 seconds = told["seconds"].get(name, 1.0)
 seen = {key: os.environ.get(key) for key in ("OMP_WAIT_POLICY", "MALLOC_TOP_PAD_")}
 with open(told["log"], "a") as log:
@@ -31,6 +31,8 @@ for line in sys.stdin:
     with open(told["log"], "a") as log:
         log.write(json.dumps([name, line.split(), seen]) + "\\n")
     answer = {"difference": told["differences"].get(name, 1e-6)} if line.startswith("check") else {}
+    if name in told["errors"]:
+        answer = {"error": told["errors"][name]}
     if line.startswith("pass"):
         answer = dict.fromkeys(("forward", "backward", "inference"), seconds)
         cpu = seconds * (2 if name == "onnxruntime" else 1)
@@ -43,7 +45,7 @@ class Words(unittest.TestCase):
     def test_what_is_for_inference_alone_says_so(self):
         for word, modes in (("torch", 2), ("torch+compiled+hugepages", 2), ("torch+max-autotune@nhwc", 2),
                             ("torch+compiled+frozen", 1), ("torch+max-autotune+frozen+hugepages@nchw", 1),
-                            ("onnxruntime", 1), ("openvino+hugepages", 1)):
+                            ("onnxruntime", 1), ("openvino+hugepages", 1), ("ncnn", 1), ("ncnn+hugepages", 1)):
             self.assertIn(word, processor_peers.known_words())
             self.assertEqual(processor_peers.modes_of(word), ("training", "inference")[-modes:], word)
 
@@ -57,17 +59,18 @@ class Words(unittest.TestCase):
 
 
 class Race(unittest.TestCase):
-    def run_race(self, *words, differences=(), seconds=(), missing=()):
+    def run_race(self, *words, differences=(), seconds=(), missing=(), errors=()):
         """The program's end, its file, and what each child was asked."""
         with tempfile.TemporaryDirectory() as folder:
-            for program in ("lamina", "torch", "onnxruntime", "openvino"):
+            for program in ("lamina", "torch", "onnxruntime", "openvino", "ncnn"):
                 if program not in missing:
                     path = os.path.join(folder, program, "python")
                     os.mkdir(os.path.dirname(path))
                     with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
                         file.write(f"#!{sys.executable}\n{CHILD}")
             out, log = os.path.join(folder, "out.json"), os.path.join(folder, "log")
-            told = {"seconds": {"lamina": 1.0} | dict(seconds), "differences": dict(differences), "log": log}
+            told = {"seconds": {"lamina": 1.0} | dict(seconds), "differences": dict(differences), "log": log,
+                    "errors": dict(errors)}
             done = subprocess.run(
                 [sys.executable, "-B", COMPARE, "--program", os.path.join(folder, "lamina/python"), "--nets", "vgg16",
                  "--peers_folder", folder, "--samples", "2", "--retries", "0", "--memory", "no", "--out", out, *words],
@@ -122,6 +125,16 @@ class Race(unittest.TestCase):
             self.assertNotIn("pass", [words[0] for who, words, _ in asked if who == "compiled+frozen"])
             self.assertEqual([one["name"] for one in result["failures"]], ["torch compiled+frozen"])
 
+    def test_a_network_that_a_peer_cannot_convert_is_a_line_and_the_others_race(self):
+        done, result, asked = self.run_race("--peers", "onnxruntime,ncnn", "--modes", "inference", seconds=self.SECONDS,
+                                            errors={"ncnn": "RuntimeError: it has no layer for pnnx's F.pad"})
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.ratios(result, "inference"), {"onnxruntime": 2.0})
+        failure, = result["failures"]
+        self.assertEqual((failure["name"], failure["stage"]), ("ncnn", "check inference"))
+        self.assertIn("F.pad", failure["reason"])
+        self.assertNotIn("pass", [words[0] for who, words, _ in asked if who == "ncnn"])
+
     def test_in_training_where_statistics_are_of_the_batch_the_bound_is_wider(self):
         for difference, status in ((5e-4, 0), (2e-3, 1)):
             done, _, _ = self.run_race("--peers", "torch@nchw,torch+compiled@nchw",
@@ -129,13 +142,14 @@ class Race(unittest.TestCase):
             self.assertEqual(done.returncode, status)
 
     def test_settings_of_the_environment_reach_the_children_that_they_are_for(self):
-        _, result, asked = self.run_race("--peers", "torch@nchw,onnxruntime,onnxruntime+hugepages", "--passive", "--modes",
-                                         "inference")
+        _, result, asked = self.run_race("--peers", "torch@nchw,onnxruntime,onnxruntime+hugepages,ncnn,ncnn+hugepages",
+                                         "--passive", "--modes", "inference")
         started = [(name, seen) for name, words, seen in asked if words[0] not in ("check", "pass", "drop")]
         self.assertEqual({seen["OMP_WAIT_POLICY"] for _, seen in started}, {"passive"})
-        self.assertEqual([seen["MALLOC_TOP_PAD_"] for name, seen in started if name == "onnxruntime"], [None, "67108864"])
-        self.assertTrue(all("--passive" in words for name, words, _ in asked
-                            if name == "onnxruntime" and words[0] not in ("check", "pass", "drop")))
+        for runtime in ("onnxruntime", "ncnn"):
+            self.assertEqual([seen["MALLOC_TOP_PAD_"] for name, seen in started if name == runtime], [None, "67108864"])
+            self.assertTrue(all("--passive" in words for name, words, _ in asked
+                                if name == runtime and words[0] not in ("check", "pass", "drop")))
         self.assertTrue(result["context"]["passive"])
         _, result, asked = self.run_race("--peers", "torch@nchw,onnxruntime", "--modes", "inference")
         self.assertEqual({seen["OMP_WAIT_POLICY"] for _, _, seen in asked}, {os.environ.get("OMP_WAIT_POLICY")})

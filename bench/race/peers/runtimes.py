@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The child of a runtime for inference that `compare` asks for passes: onnxruntime, OpenVINO. Each runs the network that
-Lamina wrote as ONNX. Usage: runtimes.py NAME FOLDER BATCH THREADS [--passive]; --passive: threads sleep while they wait,
-where the runtime lets that be set. Needs numpy."""
+"""The child of a runtime for inference that `compare` asks for passes: onnxruntime, OpenVINO, ncnn. Each runs the network
+that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive];
+--passive: threads sleep while they wait, where the runtime lets that be set. Needs numpy."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ import traceback
 import child
 import numpy
 import safetensors_file
+from ncnn_network import Ncnn
 from timers import WallTimer
 
 
@@ -22,10 +23,10 @@ class Onnxruntime:
         self.library, self.passive = onnxruntime, passive
         self.facts = {"onnxruntime": onnxruntime.__version__, "spinning": not passive}
 
-    def load(self, path, batch, threads):
+    def load(self, path, shape, threads):
         options = self.library.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.add_free_dimension_override_by_name("batch", batch)
+        options.add_free_dimension_override_by_name("batch", shape[0])
         if self.passive:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = self.library.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -44,10 +45,10 @@ class Openvino:
         self.library = openvino
         self.facts = {"openvino": openvino.__version__, "passive": "as it comes, by TBB" if passive else False}
 
-    def load(self, path, batch, threads):
+    def load(self, path, shape, threads):
         core = self.library.Core()
         model = core.read_model(path)
-        model.reshape([batch, *(axis.get_length() for axis in list(model.inputs[0].partial_shape)[1:])])
+        model.reshape(list(shape))
         compiled = core.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY"})
@@ -58,17 +59,18 @@ class Openvino:
         return lambda x: request.infer(x, share_inputs=True, share_outputs=True)[0]
 
 
-RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino}
+RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "ncnn": Ncnn}
 
 
 class Server:
-    def __init__(self, runtime, folder, batch, threads):
-        self.runtime, self.folder, self.batch, self.threads = runtime, folder, batch, threads
+    def __init__(self, runtime, folder, threads):
+        self.runtime, self.folder, self.threads = runtime, folder, threads
         self.run, self.timer, self.numbers = None, WallTimer(), numpy.random.default_rng(1)
 
     def made(self):
         if self.run is None:
-            self.run = self.runtime.load(os.path.join(self.folder, "network.onnx"), self.batch, self.threads)
+            path, shape = os.path.join(self.folder, "network.onnx"), self.check_file()["x"].shape
+            self.run = self.runtime.load(path, shape, self.threads)
         return self.run
 
     def check_file(self):
@@ -92,11 +94,11 @@ class Server:
 
 
 def main():
-    name, folder, batch, threads, *passive = sys.argv[1:]
+    name, folder, threads, *passive = sys.argv[1:]
     say = child.answering()
     try:
         runtime = RUNTIMES[name](bool(passive))
-        server = Server(runtime, folder, int(batch), int(threads))
+        server = Server(runtime, folder, int(threads))
         say(runtime.facts | {"python": sys.version.split()[0], "threads": int(threads)})
         for line in sys.stdin:
             say(server.answer(line))
