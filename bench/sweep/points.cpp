@@ -11,7 +11,9 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "bench/context/results.h"
@@ -22,6 +24,7 @@
 #include "bench/rows/report/entries.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
+#include "lamina/random.h"
 
 namespace lamina::bench {
 namespace {
@@ -30,6 +33,17 @@ using Json = nlohmann::ordered_json;
 
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Of files of networks, since rows have their names alone: how long each is, and a hash of its bytes.
+std::string files_text(const std::vector<std::filesystem::path>& files) {
+  std::string text;
+  for (const std::filesystem::path& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    text += fmt::format(", {} of {} bytes ({:016x})", path.filename().string(), bytes.size(), hash(bytes));
+  }
+  return text;
 }
 
 /// What the processor has free now, less a reserve.
@@ -46,7 +60,9 @@ std::size_t free_memory() {
 Points::Points(const SweepOptions& options, const MakeBackend& make)
     : options_(options), make_(make), terminal_(isatty(STDERR_FILENO) == 1), file_(options.out) {
   limit_ = limit_by_user() ? options.backends.memory_limit : free_memory();
-  const bool again = std::filesystem::exists(options.out) && std::filesystem::file_size(options.out) > 0;
+  std::error_code none;  // of what has no size: no file, a folder, a pipe
+  const auto bytes = std::filesystem::file_size(options.out, none);
+  const bool again = !none && bytes > 0;
   RunFile before;
   if (again) before = read_run_file(options.out, true);
   if (again && !limit_by_user()) limit_ = before.context.value("sweep_memory_limit", limit_);
@@ -78,10 +94,11 @@ std::string Points::settings() const {
   const Choice& choice = options_.plan.choice;
   // What is free differs from moment to moment, and rows that were out of memory hold under their limit only.
   const std::string limit = limit_by_user() ? fmt::format(", memory limit {}", limit_) : "";
-  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}",
+  return fmt::format("{} passes, {}{}{}{}, deterministic {}, max_error {}, workspace {}, measured {}{}{}",
                      options_.passes, options_.inference ? "inference" : "training", options_.energy ? ", energy" : "",
                      options_.plan.fuse ? "" : ", unfused", options_.plan.keep == Keep::cheap ? ", recompute" : "",
-                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure, limit);
+                     choice.deterministic, choice.max_error, choice.workspace_limit, choice.measure, limit,
+                     files_text(options_.net.onnx));
 }
 
 void Points::go_on(const RunFile& before) {

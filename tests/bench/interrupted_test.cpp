@@ -1,4 +1,4 @@
-// What the program keeps when it is interrupted: rows, ledgers, frontiers and their choices.
+// What the program keeps when it is interrupted: rows, ledgers, frontiers and their choices, points of a sweep.
 
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -188,4 +188,30 @@ TEST_CASE("an interrupted frontier prints the lines that are measured, and its c
     without_data += entry.algorithms[2].empty() ? 1 : 0;
   }
   CHECK(without_data == 1);
+}
+
+TEST_CASE("an interrupted sweep keeps its whole points, and the same command measures the others") {
+  const Folder folder;
+  const std::string out = folder.file("sweep.json");
+  const std::string sweep =
+      "sweep mnist_mlp --backend=eigen --batch=2,4 --thread_counts=1 --passes=1500 --benchmark_out=" + out;
+  const auto at_once = [](pid_t) { return true; };  // the sign is that of the second point
+  const Interrupted ended = run_interrupted(sweep, "[2] ", at_once, SIGINT);
+  CAPTURE(ended.said, ended.printed);
+  CHECK(ended.status == 130);
+  CHECK(ended.seconds_after < 1);
+  CHECK_THAT(ended.said, ContainsSubstring("Interrupted: the same command goes on\n"));
+  const json part = read(out)["benchmarks"];
+  REQUIRE(part.size() == 3);
+  for (const json& row : part) {
+    CHECK(row["key"]["batch"] == 2);
+    CHECK(row["real_times"].size() == 1500);
+  }
+  const Ended rest = run_bench(sweep);
+  CAPTURE(rest.said);
+  CHECK(rest.status == 0);
+  CHECK_THAT(rest.said, ContainsSubstring("has 3 rows; going on") && !ContainsSubstring("[3] "));
+  const json whole = read(out)["benchmarks"];
+  REQUIRE(whole.size() == 9);
+  for (std::size_t i = 0; i < part.size(); ++i) CHECK(whole[i] == part[i]);
 }

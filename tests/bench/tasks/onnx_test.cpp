@@ -7,6 +7,7 @@
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
 #include "lamina/error.h"
+#include "tests/bench/ended.h"
 #include "tests/io/files.h"
 #include "tests/onnx/model.h"
 #include "tests/support/catch.h"
@@ -20,9 +21,12 @@ namespace {
 /// A file tiny.onnx: a convolution and what follows, its batch open.
 class TinyFile {
  public:
-  TinyFile() {
+  explicit TinyFile(float first = 0) { write(first); }
+
+  /// With weights from `first` on.
+  void write(float first) {
     std::vector<float> weights(18);
-    std::iota(weights.begin(), weights.end(), 0.F);
+    std::iota(weights.begin(), weights.end(), first);
     const test::Model model{
         .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("Relu", {"c"}, {"y"})},
         .initializers = {test::tensor("w", {2, 1, 3, 3}, weights)},
@@ -84,4 +88,40 @@ TEST_CASE("the size of a file's network is its own") {
   options.net = {.image = 32, .onnx = {file.path()}};
   options.networks = {"tiny"};
   CHECK_THROWS_WITH(describe(options), ContainsSubstring("--image") && ContainsSubstring("tiny.onnx"));
+}
+
+TEST_CASE("a sweep goes on with the model that it began with, and with no other of its name") {
+  TinyFile file;
+  const test::Folder folder;
+  const auto sweep = [&] {
+    return test::run_bench(
+        "sweep --onnx=" + file.path().string() +
+        " --backend=eigen --passes=1 --batch=1 --thread_counts=1 --benchmark_out=" + folder.file("sweep.json"));
+  };
+  CHECK(sweep().status == 0);
+  CHECK_THAT(sweep().said, ContainsSubstring("going on"));
+  file.write(1);
+  const test::Ended other = sweep();
+  CHECK(other.status == 2);
+  CHECK_THAT(other.said, ContainsSubstring("another sweep") && ContainsSubstring("tiny.onnx"));
+}
+
+TEST_CASE("memory, ledger and frontier are of the network of a file") {
+  const TinyFile file;
+  const test::Folder folder;
+  const auto results_of = [&](const std::string& subcommand, const char* list) {
+    const std::string out = folder.file(subcommand + ".json");
+    const test::Ended ended = test::run_bench(subcommand + " --onnx=" + file.path().string() +
+                                              " --backend=eigen --batch=2 --benchmark_out=" + out);
+    CAPTURE(ended.said);
+    CHECK(ended.status == 0);
+    nlohmann::json results = test::read(out)[list];
+    REQUIRE_FALSE(results.empty());
+    CHECK(results[0]["key"]["network"] == "tiny");
+    CHECK(results[0]["key"]["batch"] == 2);
+    return results;
+  };
+  CHECK(results_of("memory", "memories").size() == 2);  // in training and in inference
+  CHECK(results_of("ledger", "ledgers")[0]["calls"][0]["node"] == "conv1");
+  CHECK(results_of("frontier", "frontiers")[0]["lines"][0]["node"] == "conv1");
 }
