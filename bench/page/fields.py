@@ -45,6 +45,9 @@ class Fields:
     def positive(self, name, default=MISSING):
         return self._typed(name, default, lambda value: is_number(value) and value > 1 / LARGEST, "a number above 0")
 
+    def amount(self, name, default=MISSING):
+        return self._typed(name, default, is_amount, "0 or a number above it")
+
     def whole(self, name, default=MISSING):
         """Also as 16.0 or 1.6e1, as some writers of JSON have it; what is returned is an int."""
         value = self._typed(name, default, lambda value: is_number(value) and value == int(value), "a whole number")
@@ -86,6 +89,11 @@ def is_number(value):
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -LARGEST < value < LARGEST  # which NaN is not
+
+
+def is_amount(value):
+    """No sum or ratio of such numbers is too small for a float."""
+    return is_number(value) and (value == 0 or value > 1 / LARGEST)
 
 
 def kind_of(value):

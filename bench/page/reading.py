@@ -99,11 +99,11 @@ def take_sample(row, timing, rounds):
         timing.joules.append(row.positive("joules"))
     for name in COUNTERS:
         if row.has(name):
-            timing.readings.setdefault(name, []).append(row.number(name))
+            timing.readings.setdefault(name, []).append(row.amount(name))
             timing.counters[name] = statistics.median(timing.readings[name])
     for name, rate in AMOUNTS.items():
         if row.has(rate):
-            timing.counters[name] = row.number(rate) * seconds
+            timing.counters[name] = row.amount(rate) * seconds
     timing.others_share = max(timing.others_share, row.number("others_share", 0))
     timing.algorithm = row.text("algorithm", timing.algorithm)
     timing.grade = row.text("grade", timing.grade)
@@ -160,7 +160,7 @@ def take_ledger(fields, origin):
     calls = []
     for call in fields.objects("calls"):
         one = {name: getattr(call, kind)(name) for name, kind in CALL.items()}
-        one |= {name: call.number(name, None) for name in ("flops", "bytes", "live_bytes", "predicted_seconds")}
+        one |= {name: call.amount(name, None) for name in ("flops", "bytes", "live_bytes", "predicted_seconds")}
         one |= {
             "node": call.text("node", ""),
             "samples": call.numbers("samples", []),
@@ -168,7 +168,7 @@ def take_ledger(fields, origin):
         }
         calls.append(one)
     its = {
-        name: fields.number(name, None)
+        name: fields.amount(name, None)
         for name in (
             "passes",
             "forward_seconds",
@@ -189,7 +189,7 @@ def take_frontier(fields, origin):
         for one in line.objects("algorithms"):
             tried.append(
                 {"algorithm": one.text("algorithm"), "failure": one.text("failure", "")}
-                | {name: one.number(name, None) for name in ("seconds", "low", "high", "workspace_bytes", "error")}
+                | {name: one.amount(name, None) for name in ("seconds", "low", "high", "workspace_bytes", "error")}
                 | {name: one.flag(name, None) for name in ("deterministic", "on_frontier", "picked", "by_rule")}
             )
         lines.append(
@@ -207,12 +207,12 @@ def take_memory(fields, origin):
                 "step": step.whole("step", len(steps)),
                 "layers": step.text("layers", ""),
                 "pass": step.text("pass", ""),
-                "live_bytes": step.number("live_bytes"),
-                "by_kind": {kind: by_kind.number(kind) for kind in by_kind.value},
+                "live_bytes": step.amount("live_bytes"),
+                "by_kind": {kind: by_kind.amount(kind) for kind in by_kind.value},
             }
         )
     parts = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
-    its = {name: fields.number(name, None) for name in (*parts, "largest_batch", "limit_bytes")}
+    its = {name: fields.amount(name, None) for name in (*parts, "largest_batch", "limit_bytes")}
     return Found(origin, its | {"steps": steps}, key_of(fields, ("network", "backend", "batch")))
 
 

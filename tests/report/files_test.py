@@ -211,6 +211,21 @@ class Files(unittest.TestCase):
         its = {"key": made.key(), "calls": [call]}
         self.assertIn("ledgers[0].calls[0].seconds", self.problem(made.document(ledgers=[its])))
 
+    def test_an_amount_below_0_or_too_small_for_a_ratio_is_left_out(self):
+        key = made.key()
+        of_ledger = {"key": key, "calls": [], "peak_flops_per_second": 5e-324}
+        tried = {"node": "c", "pass": "forward", "algorithms": [made.tried(error=-1)]}
+        of_memory = {"key": key, "total": -1, "steps": []}
+        for name, its, said in (
+            ("ledgers", of_ledger, "ledgers[0].peak_flops_per_second"),
+            ("frontiers", {"key": key, "lines": [tried]}, "frontiers[0].lines[0].algorithms[0].error"),
+            ("memories", of_memory, "memories[0].total"),
+        ):
+            with self.subTest(name=name):
+                self.assertIn(f"{said} is the number", self.problem(made.document(**{name: [its]})))
+        rows = made.row(made.key(), 1, peak_flops_per_second=-1)
+        self.assertIn("benchmarks[0].peak_flops_per_second", self.problem(made.document(rows)))
+
     def test_half_of_a_surrogate_pair_is_left_out(self):
         self.assertIn("ud800", self.problem(made.document(made.network(), {"processor": "\ud800"})))
         _, problems = self.read(made.document(made.network(), {"processor": "\U0001f600"}))

@@ -113,6 +113,19 @@ class Ledgers(unittest.TestCase):
         its = ledger() | {"passes": 2, "passes_asked": 9}
         self.assertIn("interrupted after 2 of 9 passes", kinds.make(model_of(made.document(ledgers=[its]))).notes[-1])
 
+    def test_a_ledger_that_does_not_say_its_passes_and_a_peak_that_is_no_number_leave_a_page(self):
+        from page.sections import kinds, roofline
+
+        without = ledger() | {"passes_asked": 9}
+        without.pop("passes", None)
+        self.assertNotIn("interrupted", " ".join(kinds.make(model_of(made.document(ledgers=[without]))).notes))
+        rows = made.row(
+            made.key("forward", what="layer", layer="c", algorithm="a"), 1, flops_per_second=1e9, bytes_per_second=1e9
+        )
+        for peak in ("nan", "1e-320", "-1"):
+            facts = {"peak_GFLOPs_eigen/f32": peak, "memory_GBps_eigen": peak}
+            self.assertEqual(roofline.make(model_of(made.document(rows, facts))).answers, [])
+
     def test_a_ledger_is_said_in_words(self):
         from page.sections import kinds, roofline
 

@@ -50,7 +50,7 @@ def make(model):
     section.notes += [
         f"{one.title}: interrupted after {one['passes']:.0f} of {one['passes_asked']:.0f} passes."
         for one in ledgers
-        if (one["passes"] or 0) < (one["passes_asked"] or 0)
+        if one["passes"] is not None and one["passes"] < (one["passes_asked"] or 0)
     ]
     section.answers = [most(one) for one in ledgers]
     return section
