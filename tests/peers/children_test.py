@@ -144,7 +144,8 @@ class Workers(unittest.TestCase):
             self.worker("1", "babble").ask("pass training nchw")
 
     def test_children_that_do_not_end_are_waited_for_together(self):
-        stubborn = ["sh", "-c", "trap '' TERM; echo '{}'; while :; do sleep 0.1; done"]
+        alive = "kill -0 $PPID 2> /dev/null"  # a test that is killed leaves none behind
+        stubborn = ["sh", "-c", f"trap '' TERM; echo '{{}}'; while {alive}; do sleep 0.1; done"]
         children = [workers.Worker("stubborn", stubborn, 1) for _ in range(4)]
         start = time.monotonic()
         with mock.patch.object(workers, "END_SECONDS", 1):
