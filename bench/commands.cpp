@@ -183,6 +183,12 @@ Action networks(CLI::App& app) {
   return [format](const MakeBackend&) { return printed(list_networks(*format)); };
 }
 
+int processor_kernels(Format format) {
+  catch_interrupts();
+  print_now(kernel_table(kernel_rates(DType::f32, [] { return interrupted() != 0; }), format));
+  return status_of_interrupt();
+}
+
 Action devices(CLI::App& app) {
   auto format = std::make_shared<Format>();
   auto settings = std::make_shared<BackendSettings>();
@@ -196,7 +202,7 @@ Action devices(CLI::App& app) {
       "its operands are");
   return [format, settings, kernels](const MakeBackend& make) {
     check(*settings);
-    if (*kernels) return printed(kernel_table(*format));
+    if (*kernels) return processor_kernels(*format);
     Backends backends(*settings, make);
     Peaks peaks(backends);
     return printed(device_table(backends, peaks, *format));

@@ -27,10 +27,11 @@ TextTable device_columns(const std::vector<MeasuredDevice>&);
 /// below the table says why.
 std::string device_table(Backends&, Peaks&, Format);
 
-/// The inner loop of the processor's products by where its operands are, a second or two for each instruction set.
-/// Interrupted, what was measured.
-std::string kernel_table(Format);
+/// The inner loop of the processor's products by where its operands are.
+std::string kernel_table(const std::vector<KernelRate>&, Format);
 TextTable kernel_columns(const std::vector<KernelRate>&);
+/// A line for each place: which layers take their operands from there.
+std::string bounds_text(const std::vector<KernelRate>&);
 
 /// A GPU's properties: "gpu_0" and one line.
 Fact gpu_fact(const DeviceInfo&);

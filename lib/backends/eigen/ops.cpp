@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "lib/backends/eigen/micro_kernels/tall_kernels.h"
 #include "lib/backends/eigen/runtime/common.h"
 
 namespace lamina::eigen {
@@ -31,7 +32,8 @@ std::vector<std::string> algorithms(const Spec& spec, Pass pass) {
 }  // namespace
 
 extern const InstructionSet LAMINA_SET;
-const InstructionSet LAMINA_SET = {LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, register_sums_f32,
-                                   register_sums_f64, lower_op,          algorithms,        update};
+const InstructionSet LAMINA_SET = {
+    LAMINA_SET_NAME,   micro_kernels_f32, micro_kernels_f64, tall_kernels_f32, tall_kernels_f64,
+    register_sums_f32, register_sums_f64, lower_op,          algorithms,       update};
 
 }  // namespace lamina::eigen

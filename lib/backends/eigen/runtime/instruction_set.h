@@ -24,6 +24,9 @@ struct InstructionSet {
   const char* name;  ///< "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
+  /// As tall_kernels(): those of products whose blocks are packed for the second-level cache.
+  const MicroKernels<float>& tall_f32;
+  const MicroKernels<double>& tall_f64;
   const RegisterSums<float>& sums_f32;
   const RegisterSums<double>& sums_f64;
   /// Of any op but an input.
@@ -39,6 +42,14 @@ struct InstructionSet {
       return f32;
     } else {
       return f64;
+    }
+  }
+  template <class T>
+  const MicroKernels<T>& tall() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return tall_f32;
+    } else {
+      return tall_f64;
     }
   }
   template <class T>

@@ -1,4 +1,4 @@
-// The micro-kernel of products, by where its operands are. Compiled once; what it measures is compiled per set.
+// The micro-kernels of products, by where their operands are. Compiled once; what it measures is compiled per set.
 
 #include "lamina/kernel_rates.h"
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <vector>
 
 #include "common.h"
 #include "instruction_set.h"
@@ -21,6 +22,10 @@ constexpr int runs = 7;
 constexpr double long_enough = 1e-3;
 constexpr std::int64_t usual_depth = 256,
                        short_depth = 64;  // of packed panels; short: A and a panel share the first level
+
+// As a block of a convolution's product is at most, in f32: gemm/column_product.cpp.
+constexpr std::int64_t block_depth = 512;
+constexpr std::size_t block_bytes = std::size_t{512} << 10;
 
 // Not a multiple of the last level's size: hypervisors report sizes of hundreds of MiB for a few that the cores have.
 constexpr std::size_t beyond_caches = std::size_t{256} << 20;
@@ -37,18 +42,34 @@ struct Place {
   std::int64_t depth;  ///< of a panel
   std::int64_t pitch;  ///< elements from k to k; 0: packed, a panel's width
   std::size_t wanted;  ///< bytes of all panels together, about
+  std::string bounds;  ///< which layers read there, for the reader
 };
 
 std::vector<Place> places() {
   const std::size_t l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, std::size_t{32} << 10);
   const std::size_t l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, std::size_t{1} << 20);
   const std::size_t l3 = std::max(cache_bytes(_SC_LEVEL3_CACHE_SIZE, std::size_t{16} << 20), 2 * l2);
-  return {{"packed, L1", short_depth, 0, l1 / 2},
-          {"packed, L2", usual_depth, 0, l2 / 2},
-          {"packed, L3", usual_depth, 0, std::min(l3 / 2, std::size_t{16} << 20)},
-          {"packed, memory", usual_depth, 0, beyond_caches},
-          {"planes of 14x14, L2", usual_depth, 14 * 14, 0},
-          {"planes of 56x56, L3", usual_depth, 56 * 56, 0}};
+  return {{"packed, L1", short_depth, 0, l1 / 2, "layers with few channels or features on small images"},
+          {"packed, L2", usual_depth, 0, l2 / 2, "fully connected layers, whose blocks are 256 KiB"},
+          {"packed, L3", usual_depth, 0, std::min(l3 / 2, std::size_t{16} << 20),
+           "Winograd's convolutions (3x3 and 5x5 with stride 1)"},
+          {"packed, memory", usual_depth, 0, beyond_caches, "no layer: panels are packed so that they stay in caches"},
+          {"packed, block", block_depth, 0, block_bytes,
+           "convolutions with strides or other windows, and 1x1 unless they are read in place"},
+          {"planes of 14x14, L2", usual_depth, 14 * 14, 0,
+           "1x1 convolutions with stride 1 on small planes, which vectors of 64 bytes read in place"},
+          {"planes of 56x56, L3", usual_depth, 56 * 56, 0, "likewise on large planes"}};
+}
+
+constexpr const char* peak_bounds = "every layer but Winograd's, which multiplies less than its definition";
+
+/// The tile of convolutions by products and of most fully connected layers, then that of Winograd's and of LSTMs,
+/// unless it is the same.
+template <class T>
+std::vector<const MicroKernels<T>*> tiles_of(const InstructionSet& set) {
+  const MicroKernels<T>&tall = set.tall<T>(), &plain = set.of<T>();
+  if (tall.rows == plain.rows && tall.vectors == plain.vectors) return {&tall};
+  return {&tall, &plain};
 }
 
 template <class T>
@@ -132,17 +153,20 @@ void measure_set(const InstructionSet& set, DType dtype, const std::function<boo
                  std::vector<KernelRate>& found) {
   Pool pool(1);
   double before = peak_flops_per_second(pool, set, dtype);
-  found.push_back({set.name, "registers", 0, before, 0, before});
+  found.push_back({set.name, {}, "registers", 0, before, 0, before, peak_bounds});
   for (const Place& place : places()) {
     if (stop && stop()) return;
-    Product<T> product(set.of<T>(), place);
-    KernelRate rate{set.name, place.name, product.bytes()};
-    rate.flops_per_second = product.flops_per_second(false);
-    rate.prefetched_flops_per_second = product.flops_per_second(true);
-    const double after = peak_flops_per_second(pool, set, dtype);
-    rate.peak_flops_per_second = (before + after) / 2;
-    before = after;
-    found.push_back(rate);
+    for (const MicroKernels<T>* kernels : tiles_of<T>(set)) {
+      Product<T> product(*kernels, place);
+      KernelRate rate{set.name, {kernels->rows, kernels->vectors, kernels->lanes}, place.name, product.bytes()};
+      rate.bounds = place.bounds;
+      rate.flops_per_second = product.flops_per_second(false);
+      rate.prefetched_flops_per_second = product.flops_per_second(true);
+      const double after = peak_flops_per_second(pool, set, dtype);
+      rate.peak_flops_per_second = (before + after) / 2;
+      before = after;
+      found.push_back(rate);
+    }
   }
 }
 
