@@ -13,6 +13,7 @@
 #include "lib/backends/cudnn/library/status.h"
 #include "tests/cudnn/bound.h"
 #include "tests/cudnn/fakes/host_machine.h"
+#include "tests/io/files.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -24,16 +25,6 @@ namespace {
 
 /// The folder that the build made for a fake.
 std::string folder(const std::string& name) { return fs::canonical(fs::path(LAMINA_TEST_FAKES) / name).string(); }
-
-/// A folder that is removed after the test.
-struct Scratch {
-  fs::path path = fs::temp_directory_path() / ("lamina_cudnn_" + std::to_string(reinterpret_cast<std::size_t>(this)));
-  Scratch() { fs::create_directories(path); }
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
 
 const test::Case plain = {"", Conv{.channels = 4, .kernel = 3, .bias = false}, {{1, 2, 5, 5}}};
 
@@ -114,10 +105,10 @@ TEST_CASE("cudnn loader: what is no cuDNN, too old or too small is refused with 
   CHECK_THROWS_WITH(Library(folder("lacking")), ContainsSubstring("no entry point cudnnSetStream"));
   CHECK_THROWS_WITH(Library(folder("5.1")), ContainsSubstring("cuDNN 5.1.10") && ContainsSubstring("too old"));
   CHECK_THROWS_WITH(Library(folder("other")), ContainsSubstring("cudnnGetVersion"));
-  const Scratch scratch;
-  std::ofstream(scratch.path / "libcudnn.so") << "no library";
-  CHECK_THROWS_AS(Library(scratch.path.string()), LoadError);
-  CHECK_THROWS_WITH(Library(scratch.path.string()),
+  const test::Folder scratch;
+  std::ofstream(scratch / "libcudnn.so") << "no library";
+  CHECK_THROWS_AS(Library(scratch.path().string()), LoadError);
+  CHECK_THROWS_WITH(Library(scratch.path().string()),
                     ContainsSubstring("cannot open") && ContainsSubstring("libcudnn.so"));
 }
 
@@ -129,35 +120,35 @@ TEST_CASE("cudnn loader: the parts of a directory are opened from there, and one
   const std::vector<std::string> mapped = mapped_directories();
   CHECK(std::find(mapped.begin(), mapped.end(), folder("9.19")) != mapped.end());
 
-  const Scratch scratch;
-  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch.path / "libcudnn.so.9");
-  std::ofstream(scratch.path / "libcudnn_cnn.so.9") << "no library";
-  std::ofstream(scratch.path / "libcudnn_cnn.so.8") << "of another version: not touched";
-  std::ofstream(scratch.path / "libcudnn_cnn.so.9.19.0") << "another name of the same: not touched";
-  const Library partial(scratch.path.string());
+  const test::Folder scratch;
+  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch / "libcudnn.so.9");
+  std::ofstream(scratch / "libcudnn_cnn.so.9") << "no library";
+  std::ofstream(scratch / "libcudnn_cnn.so.8") << "of another version: not touched";
+  std::ofstream(scratch / "libcudnn_cnn.so.9.19.0") << "another name of the same: not touched";
+  const Library partial(scratch.path().string());
   CHECK(nine.api().unopened.empty());
   CHECK_THAT(partial.api().unopened, ContainsSubstring("libcudnn_cnn.so.9: ") && !ContainsSubstring("; "));
   test::MachineLog log;
   cudnn::CudnnBackend backend("cudnn", test::make_host_machine(log), [&]() -> const Api& { return partial.api(); });
-  CHECK_THAT(backend.describe(), ContainsSubstring("cuDNN 9.19.0 of " + fs::canonical(scratch.path).string()) &&
+  CHECK_THAT(backend.describe(), ContainsSubstring("cuDNN 9.19.0 of " + fs::canonical(scratch.path()).string()) &&
                                      ContainsSubstring("did not open: "));
 }
 
 TEST_CASE("cudnn loader: a directory whose parts cannot be listed is an error that names it") {
-  const Scratch scratch;
-  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch.path / "libcudnn.so.9");
-  fs::permissions(scratch.path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
+  const test::Folder scratch;
+  fs::copy(fs::path(folder("9.19")) / "libcudnn.so.9", scratch / "libcudnn.so.9");
+  fs::permissions(scratch.path(), fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
   const auto user = ::geteuid();
   if (user == 0) REQUIRE(::seteuid(65534) == 0);  // a user without permissions
   std::string said;
   try {
-    const Library library(scratch.path.string());
+    const Library library(scratch.path().string());
   } catch (const LoadError& error) {
     said = error.what();
   }
   if (user == 0) REQUIRE(::seteuid(user) == 0);
-  fs::permissions(scratch.path, fs::perms::owner_all);
-  CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path.string()));
+  fs::permissions(scratch.path(), fs::perms::owner_all);
+  CHECK_THAT(said, ContainsSubstring("cannot list") && ContainsSubstring(scratch.path().string()));
 }
 
 TEST_CASE("cudnn loader: a library that opens a part of another directory is refused after that call, both named") {

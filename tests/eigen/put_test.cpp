@@ -127,5 +127,7 @@ TEST_CASE("finished sums and copies of any number are where they belong, and tou
     INFO(set->name);
     check_set(set->of<float>());
     check_set(set->of<double>());
+    check_set(set->tall<float>());
+    check_set(set->tall<double>());
   }
 }
