@@ -43,7 +43,7 @@ std::int64_t packed(const Conv& op, const Shape& x, const Shape& y, Pass pass) {
   }
 }
 
-struct Line {
+struct PredictedLayer {
   std::string name;
   Conv op;
   Shape x, y;
@@ -52,8 +52,8 @@ struct Line {
 };
 
 /// The distinct 1x1 and strided convolutions.
-std::vector<Line> lines_of(const std::vector<std::string>& networks) {
-  std::vector<Line> lines;
+std::vector<PredictedLayer> lines_of(const std::vector<std::string>& networks) {
+  std::vector<PredictedLayer> lines;
   for (const std::string& name : networks) {
     const Graph graph = graph_of({name, "", DType::f32, Layout::nchw, batch}, {});
     for (const DistinctLayer& layer : distinct_layers(graph)) {
@@ -62,7 +62,8 @@ std::vector<Line> lines_of(const std::vector<std::string>& networks) {
       if (op == nullptr || (taps(*op) > 1 && !strided(*op))) continue;
       const Node& before = graph.nodes()[static_cast<std::size_t>(node.inputs.front())];
       const Shape x = before.shape;
-      const auto same = std::ranges::find_if(lines, [&](const Line& other) { return other.op == *op && other.x == x; });
+      const auto same =
+          std::ranges::find_if(lines, [&](const PredictedLayer& other) { return other.op == *op && other.x == x; });
       if (same != lines.end())
         same->count += layer.count();
       else
@@ -138,7 +139,7 @@ std::string predicted_shares(const std::vector<std::string>& networks, const Pro
     table.columns.push_back({name, true});
   std::array<Sum, passes.size()> sums{};
   Sum all;
-  for (const Line& line : lines_of(networks)) {
+  for (const PredictedLayer& line : lines_of(networks)) {
     std::vector<std::string> cells = {line.name, to_string(Op(line.op)), to_string(line.x),
                                       fmt::format("{}", line.count)};
     for (std::size_t i = 0; i < passes.size(); ++i) {
