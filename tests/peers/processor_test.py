@@ -31,6 +31,8 @@ for line in sys.stdin:
     with open(told["log"], "a") as log:
         log.write(json.dumps([name, line.split(), seen]) + "\\n")
     answer = {"difference": told["differences"].get(name, 1e-6)} if line.startswith("check") else {}
+    if line.startswith("rounding"):
+        answer = {"rounding": told["rounding"]}
     if name in told["errors"]:
         answer = {"error": told["errors"][name]}
     if line.startswith("pass"):
@@ -59,7 +61,7 @@ class Words(unittest.TestCase):
 
 
 class Race(unittest.TestCase):
-    def run_race(self, *words, differences=(), seconds=(), missing=(), errors=()):
+    def run_race(self, *words, differences=(), seconds=(), missing=(), errors=(), rounding=0.0):
         """The program's end, its file, and what each child was asked."""
         with tempfile.TemporaryDirectory() as folder:
             for program in ("lamina", "torch", "onnxruntime", "openvino", "ncnn"):
@@ -70,7 +72,7 @@ class Race(unittest.TestCase):
                         file.write(f"#!{sys.executable}\n{CHILD}")
             out, log = os.path.join(folder, "out.json"), os.path.join(folder, "log")
             told = {"seconds": {"lamina": 1.0} | dict(seconds), "differences": dict(differences), "log": log,
-                    "errors": dict(errors)}
+                    "errors": dict(errors), "rounding": rounding}
             done = subprocess.run(
                 [sys.executable, "-B", COMPARE, "--program", os.path.join(folder, "lamina/python"), "--nets", "vgg16",
                  "--peers_folder", folder, "--samples", "2", "--retries", "0", "--memory", "no", "--out", out, *words],
@@ -124,6 +126,22 @@ class Race(unittest.TestCase):
             self.assertEqual(self.ratios(result, "inference")["best of all peers"], 2.0)
             self.assertNotIn("pass", [words[0] for who, words, _ in asked if who == "compiled+frozen"])
             self.assertEqual([one["name"] for one in result["failures"]], ["torch compiled+frozen"])
+
+    def test_in_training_rounding_of_f32_widens_the_bound_to_its_double_and_no_further(self):
+        for difference, rounding, bound, agrees in ((9e-4, 1e-3, 1e-3, True), (1.8e-3, 1e-3, 2e-3, True),
+                                                    (1.8e-3, 8e-4, 1.6e-3, False), (1.8e-3, 1e-6, 1e-3, False),
+                                                    (6e-3, 1.0, 5e-3, False)):
+            done, result, asked = self.run_race("--peers", "torch@nchw", "--modes", "training", rounding=rounding,
+                                                differences={"eager": difference})
+            checked = result["checks"] if result else None
+            commands = [words[0] for who, words, _ in asked if who == "eager"]
+            self.assertEqual("rounding" in commands, difference > 1e-3)
+            self.assertEqual((done.returncode == 0, "pass" in commands), (agrees, agrees), done.stderr)
+            if agrees:
+                self.assertEqual([one["bound"] for one in checked], [bound])
+        commands = {words[0] for _, words, _ in self.run_race("--peers", "torch@nchw", "--modes", "inference", rounding=1.0,
+                                                              differences={"eager": 2e-4})[2]}
+        self.assertNotIn("rounding", commands)
 
     def test_a_network_that_a_peer_cannot_convert_is_a_line_and_the_others_race(self):
         done, result, asked = self.run_race("--peers", "onnxruntime,ncnn", "--modes", "inference", seconds=self.SECONDS,

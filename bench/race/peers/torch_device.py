@@ -68,13 +68,23 @@ class Server:
     def run(self, mode, layout):
         return self.subject(mode, layout).run()
 
+    def numbers(self, mode):
+        """Lamina's images, what it makes of them, and whether that is in training mode."""
+        file = safetensors_file.read(os.path.join(self.arguments.files, "check.safetensors"))
+        trained = mode == "training" and "y_training" in file
+        return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
+
     def check(self, mode, layout):
         """How far what it computes is from Lamina's, and the seconds of that, with those of compiling."""
-        file = safetensors_file.read(os.path.join(self.arguments.files, "check.safetensors"))
+        x, y, trained = self.numbers(mode)
         found, subject = [], self.subject(mode, layout)
-        trained = mode == "training" and "y_training" in file
-        seconds = wall(lambda: found.append(subject.computed(torch.tensor(file["x"]), trained)))
-        return {"difference": child.difference(found[0], file["y_training" if trained else "y"]), "seconds": seconds}
+        seconds = wall(lambda: found.append(subject.computed(x, trained)))
+        return {"difference": child.difference(found[0], y), "seconds": seconds}
+
+    def rounding(self, mode, layout):
+        """How far PyTorch's own f32 is from its f64 on the same images."""
+        x, _, trained = self.numbers(mode)
+        return {"rounding": self.subject(mode, layout).rounding(x, trained)}
 
     def open(self, mode, layout):
         """Makes what `pass` will run and warms it up; what that took, and the peak of memory of one more pass."""
@@ -107,11 +117,12 @@ class Server:
 
     def answer(self, line):
         command, mode, *layout = line.split()
-        return getattr(self, {"pass": "run", "check": "check", "open": "open", "drop": "drop"}[command])(mode, *layout)
+        return getattr(self, {"pass": "run"}.get(command, command))(mode, *layout)
 
 
 def worker(arguments, versions):
-    """`open MODE LAYOUT`, `check MODE LAYOUT`, `pass MODE LAYOUT`, `drop MODE`; the first that fails ends the child, with the reason."""
+    """`open`, `check`, `rounding` and `pass` with MODE LAYOUT, `drop MODE`; the first that fails ends the child, with the
+    reason."""
     say = child.answering()
     try:
         server = Server(arguments, versions)

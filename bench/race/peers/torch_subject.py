@@ -1,7 +1,9 @@
 """A network in PyTorch in one mode and layout, ready to be timed pass by pass."""
 
 import contextlib
+import copy
 
+import child
 import protocol
 import torch
 import torch_nets
@@ -47,6 +49,14 @@ class Subject:
         self.net.train(self.training)
         self.forget()
         return y
+
+    def rounding(self, x, trained):
+        """How far its f32 is from f64 on x, both eager, whatever the variant: two f32 programs cannot be asked to agree
+        better with each other than each agrees with the exact result."""
+        net = copy.deepcopy(self.net).train(self.training and trained)
+        with torch.no_grad():
+            single = net(self.x.detach().copy_(x)).numpy()
+            return child.difference(single, net.double()(x.double()).numpy())
 
     def draw_input(self):
         self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)
