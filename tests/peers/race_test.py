@@ -230,7 +230,7 @@ class Interval(unittest.TestCase):
 class Ratios(unittest.TestCase):
     def test_the_table_of_the_readme_is_that_of_the_samples(self):
         done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"),
-                               os.path.join(RACE, "../results/epyc_2_cores.json")], capture_output=True, text=True,
+                               os.path.join(RACE, "../results/races/epyc_2_cores.json")], capture_output=True, text=True,
                               check=True)
         with open(os.path.join(HERE, "../../README.md")) as file:
             readme = [[cell.strip() for cell in line.split("|")] for line in file]
@@ -242,8 +242,10 @@ class Ratios(unittest.TestCase):
     def test_the_tables_of_peers_are_those_of_the_samples(self):
         with open(os.path.join(HERE, "../../docs/peers.md")) as file:
             page = file.read()
-        for names, lines in (("inference",), 13), (("training", "training_2"), 10):
-            paths = [os.path.join(RACE, f"../results/epyc_avx2_2_cores_{name}.json") for name in names]
+        for names, lines in ((("inference",), 13), (("inference_ncnn",), 13), (("inference_frozen",), 8),
+                             (("training", "training_2", "training_3", "training_4"), 13),
+                             (("training_compiled", "training_compiled_2"), 6)):
+            paths = [os.path.join(RACE, f"../results/races/epyc_avx2_2_cores_{name}.json") for name in names]
             done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"), *paths], capture_output=True,
                                   text=True, check=True)
             self.assertEqual(len(done.stdout.splitlines()), lines)

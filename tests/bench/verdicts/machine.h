@@ -15,7 +15,7 @@ namespace lamina::bench::test {
 inline const std::vector<double>& noise() {
   static const std::vector<double> all = [] {
     std::vector<double> found;
-    const nlohmann::json kept = nlohmann::json::parse(std::ifstream(LAMINA_RESULTS "/epyc_2_cores.json"));
+    const nlohmann::json kept = nlohmann::json::parse(std::ifstream(LAMINA_RESULTS "/races/epyc_2_cores.json"));
     for (const nlohmann::json& race : kept["races"])
       for (const nlohmann::json& row : race["rows"]) {
         if (row["key"]["backend"] != "eigen") continue;
