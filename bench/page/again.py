@@ -6,6 +6,7 @@ import re
 import shlex
 
 import rows
+from page import published
 
 FLAGS = {
     "graph": "--cuda_graph",
@@ -137,13 +138,27 @@ def versions_command(name, key, context):
 
 def train_command(key, context):
     """Of a row train/...: of both versions in turns, or of each by `train`, where `run` has no such row."""
-    differs = key.get("differs", {})
-    data = [] if differs.get("synthetic") else ["--data=DIR"]
-    flags = [*settings(key, context), *data]
-    if differs.keys() & set(TRAIN_ALONE):
-        flags = [flag for flag in flags if not flag.startswith("--batch=")]
-        return line(PROGRAM, "train", *named(key, context), *flags)
-    return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *flags)
+    flags = [*settings(key, context), *data_of(key)]
+    if not is_network(key, context) and not key.get("differs", {}).keys() & set(TRAIN_ALONE):
+        return line("bench/race/versions", "--programs=BEFORE,AFTER", filter_of(key), *flags)
+    flags = [flag for flag in flags if not flag.startswith("--batch=")]
+    batch = [f"--batch={key['batch']}"] if is_network(key, context) else []  # without it `train` has another than `run`
+    return line(PROGRAM, "train", *named(key, context), *batch, *flags)
+
+
+def epochs_command(key, epochs, context):
+    """Of a row train/... of `run`."""
+    return line(PROGRAM, "run", filter_of(key), *settings(key, context), *data_of(key), f"--passes={epochs}")
+
+
+def is_network(key, context):
+    """Whether a training is of no workload, whose batch is the published one."""
+    return bool(file_of(key, context)) or key["network"] not in published.workloads()
+
+
+def data_of(key):
+    """The flag of a training on real files; one on a synthetic set has its share among its settings."""
+    return [] if key.get("differs", {}).get("synthetic") else ["--data=DIR"]
 
 
 def sweep_command(key, samples, context):

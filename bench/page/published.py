@@ -81,3 +81,9 @@ def trainings():
     for line in lines("trainings.csv"):
         found.setdefault((line["workload"], line["platform"]), []).append(line)
     return found
+
+
+@functools.cache
+def workloads():
+    """The names of the trainings that were published."""
+    return frozenset(workload for workload, _ in trainings())

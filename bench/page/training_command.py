@@ -2,13 +2,15 @@
 
 from page import again
 
-OPTIONS = ("seed", "table_updates", "instruction_set", "optimiser", "learning_rate")
+OPTIONS = (*again.TRAIN_ALONE, "instruction_set")
 
 
 def of(training):
     key, differs = training.key, training.key.get("differs", {})
     if again.is_of_race(key):
         return again.peer_command(key, training.origin.context)
+    if not is_of_train(key):
+        return again.epochs_command(key, len(training["epochs"]), training.origin.context)
     return again.line(
         again.PROGRAM,
         "train",
@@ -23,3 +25,9 @@ def of(training):
         *(["--energy"] if any(epoch.get("joules") for epoch in training["epochs"]) else []),
         "--benchmark_out=training.json",
     )
+
+
+def is_of_train(key):
+    """Whether `train` has flags for all that is set; `run` has more, of rows train/..."""
+    known = {*OPTIONS, "synthetic"}
+    return key["layout"] == "nchw" and key["type"] in ("f32", "f64") and key.get("differs", {}).keys() <= known

@@ -346,6 +346,23 @@ class Again(unittest.TestCase):
             "lamina_bench train mnist_mlp --backend=eigen --share=0.1 --seed=3",
         )
 
+    def test_a_training_of_a_network_has_its_batch_in_the_command_of_two_versions(self):
+        for batch in (16, 32, 64):  # that of `run`, that of `train`, and another
+            its = made.key("epoch", "resnet18", "train", batch=batch)
+            of = lambda network, **differs: again.versions_command(
+                "", its | {"network": network, "differs": differs}, {"command": "lamina_bench train --onnx=nets/mnist_mlp.onnx"}
+            )
+            self.assertEqual(
+                of("resnet18", optimiser="sgd"),
+                f"lamina_bench train resnet18 --batch={batch} --backend=eigen --optimiser=sgd --data=DIR",
+            )
+            self.assertEqual(of("resnet18"), f"lamina_bench train resnet18 --batch={batch} --backend=eigen --data=DIR")
+            self.assertEqual(
+                of("mnist_mlp", synthetic="1"),  # a file that is called as a workload
+                f"lamina_bench train --batch={batch} --onnx=nets/mnist_mlp.onnx --backend=eigen --share=1",
+            )
+            self.assertNotIn("--batch", of("mnist_cnn", seed="3"))
+
     def test_what_differs_becomes_flags(self):
         command = self.command(differs={"image": "64", "graph": "", "softmax": "0", "threads": "4"})
         for flag in ("--image=64", "--cuda_graph", "--no_softmax", "--threads=4"):
@@ -388,6 +405,22 @@ class Again(unittest.TestCase):
         self.assertLessEqual({"--dtype=f64", "--table_updates=lazy", "--seed=3"}, set(of()))
         self.assertNotIn("--batch=128", of())  # a workload has its published one
         self.assertIn("--batch=128", of(is_network=True))
+
+    def test_a_training_with_settings_of_run_alone_is_a_row_of_run(self):
+        origin, plain = measured.Origin(None, {"threads": "2"}), made.training("mnist_cnn", [{"seconds": 1}], "0.1")[0]["key"]
+        of = lambda **more: training_command.of(measured.Found(origin, {"epochs": [{}] * 4}, plain | more))
+        self.assertTrue(of().startswith("lamina_bench train mnist_cnn "))
+        for flag, more in (
+            ("--layout=nhwc", {"layout": "nhwc"}),
+            ("--math=tf32", {"type": "tf32"}),
+            ("--unfused", {"differs": {"unfused": "", "synthetic": "0.1"}}),
+            ("--width_divisor=8", {"differs": {"width_divisor": "8", "synthetic": "0.1"}}),
+        ):
+            words = shlex.split(of(**more))
+            self.assertEqual(words[:2], ["lamina_bench", "run"])
+            self.assertEqual(words[2], again.filter_of(plain | more))
+            self.assertLessEqual({flag, "--batch=128", "--share=0.1", "--threads=2", "--passes=4"}, set(words))
+        self.assertIn("--data=DIR", of(differs={"recompute": ""}).split())
 
     def test_a_training_of_another_program_is_a_race(self):
         its = made.training("mnist_mlp", [{"seconds": 1}], "0.5")[0]["key"] | {"backend": "keras"}
