@@ -1,15 +1,18 @@
 """Rows and context in the JSON form of Google Benchmark, so that its compare.py reads files of any peer."""
 
 import contextlib
+import copy
 import datetime
 import json
 import os
 import platform
 import signal
 import socket
+import time
 
 PASSES = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
 LAYER_PASSES = ("forward", "backward_params", "backward_data")
+WRITING_SHARE = 0.02  # of a core, at most, for files while they grow
 
 
 def passes(mode):
@@ -78,11 +81,13 @@ class Unwritable(Exception):
 
 
 class File:
-    """A file of rows that is written anew whenever there are more; whether it can be is found out at once. `written`
-    says whether it has been."""
+    """A file of rows, a context manager. It is written anew when there are more, for at most WRITING_SHARE of the time;
+    what is left is written at the end, also after an error or an interrupt. Whether it can be written is found out at
+    once. `written` says whether it has been."""
 
     def __init__(self, path):
         self.path, self.written = path, False
+        self.waiting, self.due = None, 0
         if os.path.exists(path) and not os.path.isfile(path):
             raise Unwritable(f"cannot write {path}: it exists and is not a regular file")
         with self.part():
@@ -110,14 +115,32 @@ class File:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.finish()
+
     def write(self, context_, rows, **more):
-        """Writes beside the file first, so that an interrupt leaves the old one whole."""
+        """Writes the file, or has it wait."""
+        lists = {"context": context_, "benchmarks": rows, **more}
+        self.waiting = {name: copy.copy(its) for name, its in lists.items()}  # those of the caller grow
+        if time.monotonic() >= self.due:
+            self.finish()
+
+    def finish(self):
+        """Writes what waits, beside the file first, so that an interrupt leaves the old one whole."""
+        if self.waiting is None:
+            return
+        begin = time.thread_time()
         try:
             with self.part() as file:
-                json.dump({"context": context_, "benchmarks": rows, **more}, file, indent=1)
+                json.dump(self.waiting, file, indent=1)
             self.replace()
         except OSError as error:
             raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
         finally:
             with contextlib.suppress(OSError):
                 os.remove(self.path + ".part")
+        self.waiting = None
+        self.due = time.monotonic() + (time.thread_time() - begin) / WRITING_SHARE

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 from unittest import mock
 
@@ -193,15 +194,41 @@ class Files(unittest.TestCase):
     def test_a_file_is_whole_or_the_old_one(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "below", "out.json")
-            out = rows.File(path)
-            self.assertFalse(out.written)
-            out.write(rows.context("compare"), [], comparison=[])
-            self.assertTrue(out.written)
-            with self.assertRaises(TypeError):
+            with self.assertRaises(TypeError), rows.File(path) as out:
+                self.assertFalse(out.written)
+                out.write(rows.context("compare"), [], comparison=[])
+                self.assertTrue(out.written)
                 out.write({"not json": object()}, [])
             with open(path) as file:
                 self.assertEqual(json.load(file)["benchmarks"], [])
             self.assertEqual(os.listdir(os.path.dirname(path)), ["out.json"])
+
+    def test_a_file_that_grows_is_written_now_and_then_and_when_it_is_left(self):
+        clock = types.SimpleNamespace(now=100.0, used=0.0)
+        clock.monotonic, clock.thread_time = (lambda: clock.now), (lambda: clock.used)
+
+        def dump(*its, dump=json.dump, **more):
+            dump(*its, **more)
+            clock.used += 2
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(rows, "time", clock), \
+                mock.patch("json.dump", dump):
+            path, found, counts = os.path.join(folder, "out.json"), [], []
+
+            def count():
+                with open(path) as file:
+                    return len(json.load(file)["benchmarks"])
+
+            with self.assertRaises(KeyboardInterrupt), rows.File(path) as out:
+                for seconds in (0, 0, 99, 2, 1):  # two of writing are a fiftieth of a hundred
+                    clock.now += seconds
+                    found.append({"name": "row"})
+                    out.write({}, found)
+                    counts.append(count())
+                found.append({"name": "of a process that has not ended"})
+                raise KeyboardInterrupt
+            self.assertEqual((counts, count()), ([1, 1, 1, 4, 4], 5))
+            self.assertEqual(clock.used, 6)
 
     def test_that_a_file_can_be_written_is_found_out_before_there_is_anything_to_write(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -92,8 +92,8 @@ class Race(unittest.TestCase):
         arguments = argparse.Namespace(nets=nets, batch=16, threads=1, our_layouts="nchw", variants=variants,
                                        samples=2, measure=False, others=race.DISTURBED_CORES, retries=0,
                                        program=os.path.join(folder, "lamina_bench"))
-        with contextlib.redirect_stdout(io.StringIO()) as text:
-            totals = layers.run(arguments, rows.File(out))
+        with contextlib.redirect_stdout(io.StringIO()) as text, rows.File(out) as file:
+            totals = layers.run(arguments, file)
         with open(out) as file:
             return totals, json.load(file), text.getvalue()
 

@@ -7,6 +7,7 @@ networks the backward overwrites instead.)
 """
 
 import argparse
+import contextlib
 import itertools
 import os
 import statistics
@@ -50,6 +51,27 @@ def profile(subject):
     print(recorded.key_averages().table(sort_by="self_cpu_time_total", row_limit=15, max_name_column_width=40))
 
 
+def run(arguments, file):
+    """Times or profiles every network, in each mode and layout."""
+    context, found = rows.context(sys.argv[0], torch=versions(arguments.threads)), []
+    for name in arguments.nets.split(","):
+        for mode in arguments.modes.split(","):
+            for layout in arguments.layouts.split(","):
+                subject = Subject(name, mode, layout, arguments.batch)
+                if arguments.profile:
+                    print(f"{name}, {mode}, {layout}, batch {arguments.batch}")
+                    profile(subject)
+                    continue
+                samples = [subject.run() for _ in range(arguments.passes + 1)][1:]
+                new = rows.rows_of(mode, samples, what="net", network=name, backend="torch", type="f32", layout=layout,
+                                   batch=arguments.batch)
+                for full, its in itertools.groupby(new, key=lambda row: row["name"]):
+                    print(f"{full:58} {statistics.median(row['real_time'] for row in its):10.2f} ms", flush=True)
+                found += new
+                if file:
+                    file.write(context, found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", type=options.words(NAMES), default=",".join(PUBLISHED),
@@ -75,23 +97,8 @@ def main():
         file = rows.File(arguments.out) if arguments.out else None
     except rows.Unwritable as error:
         sys.exit(f"torch_rows.py: --out: {error}")
-    context, found = rows.context(sys.argv[0], torch=versions(arguments.threads)), []
-    for name in arguments.nets.split(","):
-        for mode in arguments.modes.split(","):
-            for layout in arguments.layouts.split(","):
-                subject = Subject(name, mode, layout, arguments.batch)
-                if arguments.profile:
-                    print(f"{name}, {mode}, {layout}, batch {arguments.batch}")
-                    profile(subject)
-                    continue
-                samples = [subject.run() for _ in range(arguments.passes + 1)][1:]
-                new = rows.rows_of(mode, samples, what="net", network=name, backend="torch", type="f32", layout=layout,
-                                   batch=arguments.batch)
-                for full, its in itertools.groupby(new, key=lambda row: row["name"]):
-                    print(f"{full:58} {statistics.median(row['real_time'] for row in its):10.2f} ms", flush=True)
-                found += new
-                if file:
-                    file.write(context, found)
+    with file or contextlib.nullcontext():
+        run(arguments, file)
 
 
 if __name__ == "__main__":
