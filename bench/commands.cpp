@@ -151,6 +151,9 @@ Action sweep(CLI::App& app) {
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(*options);
+    check_once("--thread_counts", options->thread_counts);
+    check_once("--images", options->images);
+    check_once("--algorithms", options->algorithms);
     return sweep(*options, make, print_now);
   };
 }

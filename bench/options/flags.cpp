@@ -33,7 +33,6 @@ CLI::Option* add_list(CLI::App& app, const char* name, std::vector<T>& to, const
   return app.add_option(name, to, text)->delimiter(',')->allow_extra_args(false)->group(what);
 }
 
-/// Throws UsageError for what a list names twice: the same thing would be done twice, under one name.
 template <class T, class Text>
 void check_once(const char* flag, std::vector<T> values, const Text& text) {
   std::sort(values.begin(), values.end());
@@ -67,7 +66,7 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
   app.parse_complete_callback([&networks, &net] {
     for (const std::filesystem::path& file : net.onnx) networks.push_back(file.stem().string());
     if (networks.empty()) throw CLI::RequiredError("networks, or --onnx");
-    check_once("the list of networks", networks, as_it_is);
+    check_once("the list of networks", networks);
   });
 }
 
@@ -194,6 +193,10 @@ CLI::Option* add_optimiser(CLI::App& app, std::string& optimiser, const char* te
   return app.add_option("--optimiser", optimiser, text)->check(CLI::IsMember(optimiser_names()));
 }
 
+void check_once(const char* flag, const std::vector<std::string>& values) { check_once(flag, values, as_it_is); }
+
+void check_once(const char* flag, const std::vector<int>& values) { check_once(flag, values, as_it_is); }
+
 void check_cudnn_exists(const std::string& directory) {
   if (directory.find(',') != std::string::npos)
     throw UsageError("--cudnn takes one directory, as a process loads one cuDNN; bench/race/versions compares several");
@@ -211,7 +214,7 @@ void check_choice_file(const char* flag, const std::filesystem::path& file) {
 }
 
 void check(const BackendSettings& backends, bool measures) {
-  check_once("--backend", backends.names, as_it_is);
+  check_once("--backend", backends.names);
   check_cudnn_exists(backends.cudnn);
   const auto& names = backends.names;
   if (!backends.instruction_set.empty() && !names.empty() &&
@@ -230,7 +233,7 @@ void check(const BackendSettings& backends, bool measures) {
 
 void check(const PlanningSettings& settings) {
   check(settings.backends, settings.plan.choice.measure);
-  check_once("--batch", settings.configs.batches, as_it_is);
+  check_once("--batch", settings.configs.batches);
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);
   check_choice_file("--choices", settings.plan.choices);

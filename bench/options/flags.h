@@ -53,6 +53,9 @@ CLI::Option* add_optimiser(CLI::App&, std::string& optimiser, const char* text);
 /// --measure and --choices, which exclude each other.
 void add_choices(CLI::App&, PlanSettings&);
 
+/// Throws UsageError for what the list of a flag names twice: the same thing would be done twice, under one name.
+void check_once(const char* flag, const std::vector<std::string>&);
+void check_once(const char* flag, const std::vector<int>&);
 /// Throws UsageError for flags of which each is right, and not together, for what a list names twice, and for a folder
 /// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
 void check(const BackendSettings&, bool measures = false);

@@ -113,7 +113,6 @@ class Sweep {
   std::vector<int> thread_counts() const {
     std::vector<int> counts = options_.thread_counts;
     std::sort(counts.begin(), counts.end());
-    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
     if (!counts.empty()) return counts;
     for (int count = 1; count < all_threads(); count *= 2) counts.push_back(count);
     counts.push_back(all_threads());

@@ -79,6 +79,10 @@ TEST_CASE("what a list names twice is refused") {
   refused("--dtype=f64,f64", "--dtype names f64 twice");
   refused("--layout=nchw,NCHW", "--layout names nchw twice");
   refused("describe alexnet,alexnet", "alexnet twice");
+  const std::string sweep = "sweep mnist_mlp --benchmark_out=/dev/null ";
+  refused(sweep + "--thread_counts=1,2,1", "--thread_counts names 1 twice");
+  refused(sweep + "--images=28,28", "--images names 28 twice");
+  refused(sweep + "--algorithms=gemm,direct,gemm", "--algorithms names gemm twice");
 }
 
 TEST_CASE("an amount of bytes is read with its unit, and an invalid one is refused with its flag") {
