@@ -8,6 +8,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "bench/io/interrupt.h"
@@ -38,8 +39,10 @@ class Sweep {
   int run(const Print& print) {
     const std::vector<Series> all = all_series();
     for (const Series& series : all) plan_points(series);
+    if (unplanned_.size() == all.size()) return 1;
     for (const Series& series : all) {
       if (interrupted() != 0) break;
+      if (unplanned_.contains(to_string(series))) continue;
       batches(series);
       if (!runs_on_gpu(series.backend)) threads(series);
     }
@@ -75,39 +78,35 @@ class Sweep {
                                                                                      : points_.memory_limit();
   }
 
-  void cannot_plan(const Series& series, const std::exception& error) {
-    largest_.erase(to_string(series));
-    fmt::print(stderr, "{} on {} cannot be planned: {}\n", series.network, series.backend, error.what());
-  }
-
-  /// The points that the series will have, for the time left, and its largest batch.
+  /// Has the progress know the points of the series, and finds its largest batch. A series that cannot be planned is
+  /// named here, and left out.
   void plan_points(const Series& series) {
     try {
       points_.name_algorithm(series, thread_batch());
+      points_.plan(series, points_of(series));
     } catch (const UsageError&) {
       throw;  // before anything is measured
     } catch (const std::exception& error) {
-      return cannot_plan(series, error);
+      unplanned_.insert(to_string(series));
+      fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
     }
+  }
+
+  std::vector<SweepPoint> points_of(const Series& series) {
     std::vector<SweepPoint> points;
     for (const int batch : options_.configs.batches) points.push_back({batch, 0});
     if (options_.configs.batches.empty()) {
       Session& session = points_.bench_of(series).session;
-      MemoryPredictor predictor(session.plans, session.backends, series.config(usual_batch),
-                                options_.inference ? Mode::inference : Mode::training);
-      try {
-        const LargestBatch largest = largest_[to_string(series)] = predictor.largest_under(limit_of(series));
-        for (int batch = 1; batch <= largest.batch; batch *= 2) points.push_back({batch, 0});
-        for (const int batch : {usual_batch - 1, usual_batch + 1})
-          if (largest.batch >= usual_batch) points.push_back({batch, 0});
-        points.push_back({largest.batch, 0});
-      } catch (const std::exception& error) {
-        return cannot_plan(series, error);
-      }
+      MemoryPredictor predictor(session.plans, session.backends, series.config(usual_batch), mode());
+      const LargestBatch largest = largest_[to_string(series)] = predictor.largest_under(limit_of(series));
+      for (int batch = 1; batch <= largest.batch; batch *= 2) points.push_back({batch, 0});
+      for (const int batch : {usual_batch - 1, usual_batch + 1})
+        if (largest.batch >= usual_batch) points.push_back({batch, 0});
+      points.push_back({largest.batch, 0});
     }
     if (!runs_on_gpu(series.backend))
       for (const int count : thread_counts()) points.push_back({thread_batch(), count});
-    points_.plan(series, points);
+    return points;
   }
 
   std::vector<int> thread_counts() const {
@@ -145,9 +144,7 @@ class Sweep {
       for (const int batch : options_.configs.batches) try_batch(batch);
       return answer_batches();
     }
-    const auto found = largest_.find(to_string(series));
-    if (found == largest_.end()) return;  // it cannot be planned
-    const LargestBatch predicted = found->second;
+    const LargestBatch predicted = largest_.at(to_string(series));
     largest.predicted = predicted.batch;
     largest.at_least = predicted.at_least;
     for (int batch = 1; batch <= std::max(1, predicted.batch); batch *= 2) {
@@ -209,7 +206,8 @@ class Sweep {
   const SweepOptions& options_;
   Points points_;
   Json answers_ = Json::array();
-  std::map<std::string, LargestBatch> largest_;  ///< by series; of those that can be planned
+  std::map<std::string, LargestBatch> largest_;  ///< by series, where no batches are named
+  std::set<std::string> unplanned_;              ///< series that cannot be planned
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ struct SweepOptions : RunOptions {
   double longest_pass = 20;               ///< seconds: batches that would take longer are left out, and named
 };
 
-/// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. Throws
-/// UsageError for a file of other settings, and FileError.
+/// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. What cannot be
+/// planned is named on standard error and left out; if nothing else is asked for, there is no file. Throws UsageError
+/// for a file of other settings, and FileError.
 int sweep(const SweepOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

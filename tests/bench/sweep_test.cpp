@@ -150,3 +150,24 @@ TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an alg
   CHECK(in_folder.status == 1);
   CHECK_THAT(in_folder.said, ContainsSubstring("not a regular file"));
 }
+
+TEST_CASE("a sweep leaves out a size that a network cannot have, and says why once") {
+  const Folder folder;
+  const std::string flags = "sweep cifar10_cnn --backend=eigen --passes=1 --width_divisor=8 --thread_counts=1 ";
+  const std::string why = "cifar10_cnn needs images of at least 10x10, not 4x4";
+  for (const std::string batch : {"--batch=2 ", ""}) {
+    const std::string out = folder.file("sweep" + std::to_string(batch.size()) + ".json");
+    const Ended ended = run_bench(flags + batch + "--images=4,16 --memory_limit=2MiB --benchmark_out=" + out);
+    CAPTURE(ended.said);
+    CHECK(ended.status == 0);
+    CHECK_THAT(ended.said, ContainsSubstring("cifar10_cnn on eigen, f32 nchw, image 4 cannot be planned: " + why));
+    CHECK(ended.said.find(why) == ended.said.rfind(why));
+    for (const json& row : read(out)["benchmarks"]) CHECK(row["key"]["differs"]["image"] == "16");
+  }
+  const std::string none = folder.file("none.json");
+  const Ended ended = run_bench(flags + "--images=4 --benchmark_out=" + none);
+  CHECK(ended.status == 1);
+  CHECK_THAT(ended.said, ContainsSubstring(why));
+  CHECK(ended.said.find(why) == ended.said.rfind(why));
+  CHECK_FALSE(std::filesystem::exists(none));
+}

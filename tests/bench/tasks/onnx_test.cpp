@@ -125,3 +125,22 @@ TEST_CASE("memory, ledger and frontier are of the network of a file") {
   CHECK(results_of("ledger", "ledgers")[0]["calls"][0]["node"] == "conv1");
   CHECK(results_of("frontier", "frontiers")[0]["lines"][0]["node"] == "conv1");
 }
+
+TEST_CASE("a sweep refuses sizes for a file, and a file that cannot be read, once and before it measures") {
+  const TinyFile file;
+  const test::Folder folder;
+  test::write(folder / "junk.onnx", "junk");
+  const auto sweep = [&](const std::string& flags) {
+    return test::run_bench("sweep --backend=eigen --thread_counts=1 --benchmark_out=" + folder.file("s.json") + flags);
+  };
+  const auto says_once = [](const test::Ended& ended, int status, const std::string& what) {
+    CAPTURE(ended.said);
+    CHECK(ended.status == status);
+    CHECK_THAT(ended.said, ContainsSubstring(what));
+    CHECK(ended.said.find(what) == ended.said.rfind(what));
+  };
+  says_once(sweep(" --images=64 --onnx=" + file.path().string()), 2, "--image, --width_divisor and --softmax are of");
+  for (const std::string batch : {"", " --batch=1"})
+    says_once(sweep(batch + " --onnx=" + folder.file("junk.onnx")), 1, folder.file("junk.onnx"));
+  CHECK_FALSE(std::filesystem::exists(folder / "s.json"));
+}
