@@ -188,6 +188,7 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
   if (options.passes > 0) rules.race.rounds = static_cast<std::size_t>(options.passes);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const std::vector<Config> all = configs(session.backends, options.configs, options.net, options.networks);
+  for (const Config& c : all) session.plans.graph(c);  // what cannot be read fails before seconds are measured
   double seconds = 0;
   for (const Config& c : all) seconds += guessed_seconds(session, c, rules);
   if (seconds > 0)

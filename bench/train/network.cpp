@@ -82,11 +82,32 @@ Graph without_softmax(Graph graph) {
   return logits;
 }
 
-/// Synthetic images for the network of a file.
-Images glyphs(const std::filesystem::path& onnx, const Shape& image, int classes, const NetworkOptions& options) {
-  if (image.c != 1 && image.c != 3)
+/// A network of images to logits.
+struct FileNetwork {
+  Graph graph;  ///< without a softmax at its end
+  TensorFile weights;
+  Shape image, logits;  ///< of one image
+};
+
+FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions& options) {
+  OnnxModel model = read_onnx(onnx, {.batch = options.batch, .training = true});
+  if (model.inputs.size() != 1)
+    throw UsageError(
+        fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));
+  Graph graph = without_softmax(std::move(model.graph));
+  Shape image = graph.node(model.inputs.front().node).shape, logits = graph.nodes().back().shape;
+  image.n = logits.n = 1;
+  if (logits.plane() != 1 || logits.c < 2)
+    throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits",
+                                 onnx.string(), to_string(logits)));
+  if (options.data.empty() && image.c != 1 && image.c != 3)
     throw UsageError(
         fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
+  return {std::move(graph), std::move(model.weights), image, logits};
+}
+
+/// Synthetic images for the network of a file.
+Images glyphs(const Shape& image, int classes, const NetworkOptions& options) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
   const Glyphs all({.image = image, .classes = classes});
   const std::int64_t whole = std::clamp<std::int64_t>(most_bytes / image.count(), 1, 50000);
@@ -123,26 +144,17 @@ PreparedWorkload prepare_network(const std::string& name, const NetworkOptions& 
 }
 
 PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions& options) {
-  OnnxModel model = read_onnx(onnx, {.batch = options.batch, .training = true});
-  if (model.inputs.size() != 1)
-    throw UsageError(
-        fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));
-  Graph graph = without_softmax(std::move(model.graph));
-  const Shape logits = graph.nodes().back().shape;
-  if (logits.plane() != 1 || logits.c < 2)
-    throw UsageError(fmt::format("{} makes {} of each image; a training takes one row of two or more logits",
-                                 onnx.string(), to_string({1, logits.c, logits.h, logits.w})));
-  Shape image = graph.node(model.inputs.front().node).shape;
-  image.n = 1;
-  Images images =
-      options.data.empty() ? glyphs(onnx, image, std::min(logits.c, 10), options) : read_images(options.data);
+  auto [graph, weights, image, logits] = read_network(onnx, options);
+  Images images = options.data.empty() ? glyphs(image, std::min(logits.c, 10), options) : read_images(options.data);
   if (images.training.image != image || images.validation.image != image)
     throw UsageError(fmt::format("{} takes images of {}, and those of {} are {}", onnx.string(), to_string(image),
                                  images.name, to_string(images.training.image)));
   if (images.training.classes > logits.c)
     throw UsageError(fmt::format("{} has {} logits, and {} has {} classes", onnx.string(), logits.c, images.name,
                                  images.training.classes));
-  return {with_loss(std::move(graph), std::move(images), options), std::move(model.weights)};
+  return {with_loss(std::move(graph), std::move(images), options), std::move(weights)};
 }
+
+void check_file(const std::filesystem::path& onnx, const NetworkOptions& options) { read_network(onnx, options); }
 
 }  // namespace lamina::bench

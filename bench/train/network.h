@@ -40,4 +40,7 @@ struct PreparedFile {
 /// FileError, and what read_onnx throws.
 PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions&);
 
+/// Throws what prepare_file throws of the network; images are neither read nor drawn.
+void check_file(const std::filesystem::path& onnx, const NetworkOptions&);
+
 }  // namespace lamina::bench

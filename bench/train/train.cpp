@@ -81,6 +81,16 @@ void check_files(const TrainOptions& options) {
         throw UsageError(fmt::format("{} and {} name one file, {}; give two", flag, other_flag, file.string()));
 }
 
+/// Of a network that is no workload.
+NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) {
+  return {.data = options.data,
+          .batch = options.batch > 0 ? options.batch : 32,
+          .share = options.share,
+          .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
+          .learning_rate = options.learning_rate,
+          .seed = seed};
+}
+
 void check(const TrainOptions& options) {
   check_share(options);
   std::vector<std::string> names = options.names;
@@ -110,18 +120,14 @@ void check(const TrainOptions& options) {
                       "its published ones",
                       name));
   }
+  for (const std::filesystem::path& file : options.onnx) check_file(file, network_options(options, options.seed));
 }
 
 /// With the weights that it starts from, if not from initial ones.
 PreparedFile prepared(const std::string& name, const TrainOptions& options, std::uint64_t seed) {
   if (const Workload* known = workload_of(name, options))
     return {prepare(*known, {.data = options.data, .share = options.share, .seed = seed}), {}};
-  const NetworkOptions its{.data = options.data,
-                           .batch = options.batch > 0 ? options.batch : 32,
-                           .share = options.share,
-                           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
-                           .learning_rate = options.learning_rate,
-                           .seed = seed};
+  const NetworkOptions its = network_options(options, seed);
   if (const std::filesystem::path* file = file_of(name, options)) return prepare_file(*file, its);
   return {prepare_network(name, its), {}};
 }

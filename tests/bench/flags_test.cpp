@@ -126,6 +126,16 @@ TEST_CASE("files that no picked row would look at are refused") {
   refused("--benchmark_filter=^layer/mnist_mlp/ --choices=" + choices, "rows layer/... name their algorithms");
 }
 
+TEST_CASE("a file of weights that cannot be read fails before anything is measured") {
+  const Folder folder;
+  const std::string weights = folder.file("w.safetensors");
+  std::ofstream(weights) << "no weights";
+  const Ended ended = run_bench("--benchmark_filter=net/mnist_mlp/total --backend=eigen --weights=" + weights);
+  CAPTURE(ended.said);
+  CHECK(ended.status == 1);
+  CHECK_THAT(ended.said, ContainsSubstring(weights) && !ContainsSubstring("measurement"));
+}
+
 TEST_CASE("standard error says how many choices of a file hold for a network, and without any its rows fail") {
   const Folder folder;
   const std::string file = folder.file("c.json");
@@ -145,4 +155,9 @@ TEST_CASE("standard error says how many choices of a file hold for a network, an
   CAPTURE(none.said);
   CHECK(none.status == 1);
   CHECK_THAT(none.said, ContainsSubstring("has no choice for mnist_mlp on eigen here"));
+  const Ended ledger = run_bench("ledger mnist_mlp --backend=eigen --batch=3 --choices=" + file);
+  CAPTURE(ledger.said);
+  CHECK(ledger.status == 2);
+  CHECK_THAT(ledger.said,
+             ContainsSubstring("has no choice for mnist_mlp on eigen here") && !ContainsSubstring("Measuring"));
 }

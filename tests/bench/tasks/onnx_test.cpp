@@ -6,6 +6,8 @@
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
+#include "bench/tasks/frontier.h"
+#include "bench/tasks/ledger.h"
 #include "lamina/error.h"
 #include "tests/bench/ended.h"
 #include "tests/io/files.h"
@@ -143,4 +145,20 @@ TEST_CASE("a sweep refuses sizes for a file, and a file that cannot be read, onc
   for (const std::string batch : {"", " --batch=1"})
     says_once(sweep(batch + " --onnx=" + folder.file("junk.onnx")), 1, folder.file("junk.onnx"));
   CHECK_FALSE(std::filesystem::exists(folder / "s.json"));
+}
+
+TEST_CASE("a ledger and a frontier of a file that cannot be read fail before anything is measured") {
+  const TinyFile file;
+  const test::Folder folder;
+  test::write(folder / "junk.onnx", "junk");
+  const auto fails = [&](auto options, const auto& measure) {
+    options.net.onnx = {file.path(), folder / "junk.onnx"};
+    options.networks = {"tiny", "junk"};
+    options.backends.names = {"eigen"};
+    Session session(options);
+    CHECK_THROWS_AS(measure(session, options, [](const std::string&) { FAIL("it began"); }), FileError);
+    CHECK(session.peaks.known().empty());
+  };
+  fails(LedgerOptions(), ledgers);
+  fails(FrontierOptions(), frontiers);
 }

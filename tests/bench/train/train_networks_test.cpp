@@ -159,6 +159,24 @@ TEST_CASE("the network of an ONNX file that is called as a workload has nothing 
   CHECK(printed.find("published") == std::string::npos);
 }
 
+TEST_CASE("an ONNX file that cannot be trained is an error before anything is trained or measured") {
+  const test::Folder folder;
+  test::write(folder / "junk.onnx", "junk");
+  const TrainOptions options{.names = {"mnist_mlp", "junk"},
+                             .onnx = {folder / "junk.onnx"},
+                             .epochs = 1,
+                             .share = 0.002,
+                             .json = folder / "run.json",
+                             .energy = true};
+  const auto counter = [](const std::string&) -> std::unique_ptr<EnergyCounter> {
+    FAIL("the idle power was asked for");
+    return nullptr;
+  };
+  const auto print = [](const std::string&) { FAIL("it began"); };
+  CHECK_THROWS_AS(train_all(options, make_backend, print, counter), FileError);
+  CHECK_FALSE(std::filesystem::exists(options.json));
+}
+
 TEST_CASE("a share is of a synthetic set, above 0 and at most 16, of any network") {
   const test::Folder folder;
   const auto said = [](const TrainOptions& options) -> std::string {
