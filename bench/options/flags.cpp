@@ -236,6 +236,9 @@ void check(const PlanningSettings& settings) {
   check_once("--batch", settings.configs.batches);
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);
+  std::vector<std::string> names;
+  for (const std::filesystem::path& file : settings.net.onnx) names.push_back(file.stem().string());
+  check_once("--onnx", names);
   check_choice_file("--choices", settings.plan.choices);
 }
 

@@ -1,5 +1,6 @@
 // Which flags go together, and what is said of those that do not.
 
+#include <filesystem>
 #include <fstream>
 
 #include "ended.h"
@@ -79,6 +80,12 @@ TEST_CASE("what a list names twice is refused") {
   refused("--dtype=f64,f64", "--dtype names f64 twice");
   refused("--layout=nchw,NCHW", "--layout names nchw twice");
   refused("describe alexnet,alexnet", "alexnet twice");
+  const Folder folder;
+  for (const char* name : {"a", "b"}) {
+    std::filesystem::create_directory(folder / name);
+    std::ofstream(folder / name / "net.onnx") << name;
+  }
+  refused("--onnx=" + folder.file("a/net.onnx") + "," + folder.file("b/net.onnx"), "--onnx names net twice");
   const std::string sweep = "sweep mnist_mlp --benchmark_out=/dev/null ";
   refused(sweep + "--thread_counts=1,2,1", "--thread_counts names 1 twice");
   refused(sweep + "--images=28,28", "--images names 28 twice");
