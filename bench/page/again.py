@@ -1,5 +1,6 @@
 """The commands that measure a number again."""
 
+import collections
 import functools
 import os
 import re
@@ -19,7 +20,9 @@ FLAGS = {
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends; others are peers of bench/race
 VALUES = {"synthetic": "share"}  # of a row train/...; `run` calls it otherwise
 SWITCHES = ("softmax", "input_gradient", "accumulate")  # a flag, and one with no_ before it
+RUN_ALONE = ("graph", "measured", "choices")  # what `sweep` takes no flag for
 PROGRAM = "lamina_bench"
+OUT = "--benchmark_out="
 FRONTIER_ALONE = ("max_measured_error",)  # what `run` takes no flag for
 TRAIN_ALONE = ("table_updates", "optimiser", "learning_rate", "seed")  # likewise
 RACED = "no_validation"  # an epoch of bench/race
@@ -80,6 +83,28 @@ def settings(key, context):
 
 def line(*words):
     return " ".join(shlex.quote(word) for word in words)
+
+
+def together(found):
+    """Commands, of pairs of a network and its command, one a line, each with a file of its own. Those that differ in
+    the network alone, which is a word of theirs, are one, with the networks joined by commas."""
+    lines = {}
+    for network, command in found:
+        words = shlex.split(command)
+        place = words.index(network) if words.count(network) == 1 else len(words)
+        networks = lines.setdefault((tuple(words[:place]), tuple(words[place + 1 :])), {})
+        networks.update(dict.fromkeys(words[place : place + 1]))
+    texts, files = [], collections.Counter()
+    for (before, after), networks in lines.items():
+        words = [*before, *([",".join(networks)] if networks else []), *after]
+        files.update(word for word in words if word.startswith(OUT))
+        texts.append(line(*(numbered(word, files[word]) for word in words)))
+    return "\n".join(texts)
+
+
+def numbered(word, count):
+    """A flag of a file that `count` commands have so far."""
+    return word if count < 2 else f"{word.removesuffix('.json')}_{count}.json"
 
 
 def filter_of(key):
@@ -161,27 +186,49 @@ def data_of(key):
     return [] if key.get("differs", {}).get("synthetic") else ["--data=DIR"]
 
 
-def sweep_command(key, samples, context):
-    """Of a row with an algorithm: a sweep of one batch and one number of threads."""
-    differs = dict(key["differs"])
-    algorithm, threads = differs.pop("algorithm"), differs.pop("threads", context.get("threads", ""))
+def sweep_command(key, samples, context, batches=None, thread_counts=None, limit=""):
+    """Of a row: a sweep of its batch and its number of threads, or of these batches or numbers of threads in their
+    place; of no batches: of all that fit in memory, or in the limit."""
+    differs = dict(key.get("differs", {}))
+    algorithm, threads = differs.pop("algorithm", ""), differs.pop("threads", context.get("threads", ""))
+    batches = [key["batch"]] if batches is None else batches
+    counts = thread_counts or ([threads] if threads.isdigit() else [])
     return line(
         PROGRAM,
         "sweep",
         *named(key, context),
-        f"--algorithms={algorithm}",
-        *([f"--batch={key['batch']}"] if key["batch"] == 16 else []),  # a sweep alone would take many
-        *settings(key | {"differs": differs}, context),
-        *([f"--thread_counts={threads}"] if threads.isdigit() else []),
+        *([f"--algorithms={algorithm}"] if algorithm else []),
+        *([f"--batch={','.join(map(str, batches))}"] if batches else []),
+        *settings(key | {"differs": differs, "batch": 16}, context),
+        *([f"--thread_counts={','.join(map(str, counts))}"] if counts else []),
         *(["--inference"] if key["part"] == "inference" else []),
+        *([f"--memory_limit={limit}"] if limit else []),
         f"--passes={max(samples, 6)}",
-        "--benchmark_out=sweep.json",
+        f"{OUT}sweep.json",
     )
+
+
+def swept_command(timings, **what):
+    """Of rows of a network that differ in their batches or their numbers of threads alone: a sweep of these; where no
+    sweep has such rows, the command of each. `what`: as of sweep_command."""
+    key = timings[0].key
+    if is_of_race(key) or key.get("differs", {}).keys() & set(RUN_ALONE):
+        return together((key["network"], one.command) for one in timings)
+    return sweep_command(key, max(len(one.seconds) for one in timings), timings[0].origin.context, **what)
 
 
 def found_command(subcommand, key, context, *more):
     """Of a ledger, a frontier or a memory."""
     return line(PROGRAM, subcommand, *named(key, context), *settings(key, context), *more)
+
+
+def layers_command(key, samples, context):
+    """Of all rows of a network's layers, by every algorithm."""
+    if is_of_race(key):
+        return peer_command(key, context)
+    name = exactly(f"layer/{key['network']}/")[:-1]
+    passes = f"--passes={max(samples, 6)}"
+    return line(PROGRAM, "run", f"--benchmark_filter={name}", *settings(key, context), passes)
 
 
 def layer_command(key, node, pass_, context):

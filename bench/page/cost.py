@@ -26,6 +26,7 @@ class Item:
     run: str = ""
     lamina: bool = False
     configuration: str = ""  # its line of the published prices, where that is known
+    idle_watts: float = None  # of its device
 
 
 def items(model):
@@ -59,6 +60,7 @@ def of_rows(model):
             True,
             one.command,
             one.is_lamina,
+            idle_watts=one.origin.idle_watts(one.key["backend"]),
         )
 
 
@@ -80,6 +82,7 @@ def of_trainings(model):
                 True,
                 training_command.of(one),
                 one.key["backend"] in measured.OURS,
+                idle_watts=one.origin.idle_watts(one.key["backend"]),
             )
 
 

@@ -5,8 +5,11 @@ import dataclasses
 
 import intervals
 from page import again
+from page.text import number
 
 OURS = again.OURS
+ON_GPU = ("cuda", "cudnn")
+IDLE = "idle_power_w_"  # and the backend: the fact of its device
 PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
@@ -22,11 +25,14 @@ class Origin:
 
     def machine(self, backend=""):
         """Of the backend: the GPU, or the processor."""
-        if backend in ("cuda", "cudnn"):
+        if backend in ON_GPU:
             named = self.context.get(f"device_{backend}") or self.context.get("gpu_0") or ""
             if named:
                 return named.split(",")[0]
         return self.context.get("processor", "a machine without a name")
+
+    def idle_watts(self, backend):
+        return number(self.context.get(IDLE + backend, ""))
 
     @property
     def threads(self):

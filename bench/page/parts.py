@@ -33,6 +33,17 @@ class Table:
 
 
 @dataclasses.dataclass
+class Sentence:
+    """A sentence with what measures its numbers again."""
+
+    text: str
+    command: str = ""  # of several each is a line
+
+    def __str__(self):
+        return self.text
+
+
+@dataclasses.dataclass
 class Chart:
     """A Vega-Lite chart, and its data as a table for whoever cannot see it."""
 
@@ -50,8 +61,8 @@ class Section:
     lead: str = ""
     charts: list = dataclasses.field(default_factory=list)
     tables: list = dataclasses.field(default_factory=list)
-    answers: list = dataclasses.field(default_factory=list)  # what it comes to, in sentences, for the top of the page
-    notes: list = dataclasses.field(default_factory=list)  # sentences, as a list
+    answers: list = dataclasses.field(default_factory=list)  # of Sentence: what it comes to, for the top of the page
+    notes: list = dataclasses.field(default_factory=list)  # texts or sentences, as a list
     folded: list = dataclasses.field(default_factory=list)  # tables shown when their line is opened
     folded_title: str = ""
     fill: str = ""  # the command that would fill it; shown where there is nothing

@@ -1,6 +1,7 @@
 """Numbers as texts for people."""
 
 import math
+import re
 
 
 def digits(value, figures=3):
@@ -18,6 +19,11 @@ def milliseconds(seconds):
 def between(interval, scale=1e3):
     """The interval's ends, in milliseconds."""
     return f"{digits(scale * interval.low)} – {digits(scale * interval.high)}"
+
+
+def number(text):
+    """Of a fact like "103.2"; None of any other text."""
+    return float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
 
 
 def mebibytes(count):

@@ -23,7 +23,7 @@ def of(training):
         f"--share={differs['synthetic']}" if differs.get("synthetic") else "--data=DIR",
         *([f"--threads={training.origin.threads}"] if training.origin.threads.isdigit() else []),
         *(["--energy"] if any(epoch.get("joules") for epoch in training["epochs"]) else []),
-        "--benchmark_out=training.json",
+        f"{again.OUT}training.json",
     )
 
 

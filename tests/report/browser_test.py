@@ -66,6 +66,18 @@ drawn.then(async () => {
   seen.after = first();
   seen.ranking_after = ranking();
   seen.usd = document.getElementById("cost-usd").value;
+  const heads = [...document.querySelectorAll("#cost-table thead th")].map((one) => one.textContent);
+  const slow = [...document.querySelectorAll("#cost-table tbody tr")].find((row) => row.textContent.includes("Slow"));
+  seen.energy = slow.cells[heads.indexOf("J / image")].textContent;
+  seen.copied = [];
+  Object.defineProperty(navigator, "clipboard", {value: {writeText: async (text) => { seen.copied.push(text); }}});
+  document.querySelector("#summary dd [data-run]").click();
+  await wait();
+  copyCommands("first\\nsecond\\nthird");
+  await wait();
+  seen.said = document.getElementById("said").textContent;
+  document.querySelector("#chart-memory svg .mark-rect path").dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  await wait();
   seen.fetched = performance.getEntriesByType("resource").map((one) => one.name);
   seen.copies = [...document.querySelectorAll("[data-run]")].filter((one) => one.tagName !== "BUTTON").length;
   const place = document.createElement("pre");
@@ -94,8 +106,10 @@ def documents():
         "comparisons": [compared],
     }
     rows = made.network() + swept + threads + made.training("mnist_mlp", epochs)
+    rows = [one | ({"joules": 8.0} if one["key"]["part"] == "total" else {}) for one in rows]
+    facts = {"processor": "Slow CPU", "energy_eigen": "RAPL package-0", "idle_power_w_eigen": "12.5"}
     return [
-        made.document(rows, {"processor": "Slow CPU"}, **lists),
+        made.document(rows, facts, **lists),
         made.document(made.network(forward=50), {"processor": "Quick CPU"}),
     ]
 
@@ -185,6 +199,15 @@ class Browser(unittest.TestCase):
         self.assertIn("Slow", self.seen["after"])
         self.assertIn("Slow", self.seen["ranking_after"][0])
         self.assertEqual(self.seen["usd"], "0.001")
+
+    def test_the_joules_of_an_image_have_those_of_the_idle_machine_beside_them(self):
+        self.assertEqual(self.seen["energy"], "0.5000.235 of it idle")  # 8 J, and 12.5 W for 300.75 ms, of 16 images
+
+    def test_a_click_on_a_sentence_or_a_mark_copies_its_command(self):
+        sentence, several, mark = self.seen["copied"]
+        self.assertEqual(sentence.split()[:2], ["lamina_bench", "run"])
+        self.assertEqual((several, self.seen["said"]), ("first\nsecond\nthird", "Copied: first, and 2 more"))
+        self.assertEqual(mark, "lamina_bench memory net --backend=eigen --batch=4")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import unittest
 import made
 import shown
 from page import command
+from results_test import ledger
 
 REPORT = os.path.join(made.BENCH, "report")
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}\u2028"
@@ -150,6 +151,13 @@ class Page(unittest.TestCase):
         self.assertIn("Test CPU, Lamina eigen: a training pass over an image takes", text)
         empty = Reader(self.make(made.document(made.row(made.key(what="setup", part="plan"), 1))))
         self.assertNotIn("summary", empty.ids)
+
+    def test_what_the_page_begins_with_has_its_commands(self):
+        page = self.make(made.document(made.network(), ledgers=[ledger()]))
+        summary = page[page.index('<section id="summary"') : page.index('<section id="machine"')]
+        runs = re.findall(r'<dd>[^<]* <button type="button" class="copy" data-run="([^"]*)"', summary)
+        self.assertEqual(len(runs), len(re.findall("<dd>", summary)) - 1)  # the cheapest has a published price alone
+        self.assertIn("lamina_bench ledger net --backend=eigen --batch=4", runs)
 
     def test_the_cheapest_machine_is_named_for_each_file_of_prices(self):
         one, other = (

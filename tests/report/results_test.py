@@ -68,7 +68,7 @@ class Ledgers(unittest.TestCase):
             {(one["kind"], one["part"]): round(one["ms"], 6) for one in values(its)},
             {("conv", "forward"): 3, ("relu", "forward"): 1, ("conv", "backward"): 4},
         )
-        self.assertIn("100.0 % of the whole", its.notes[0])
+        self.assertIn("100.0 % of the whole", its.notes[0].text)
 
     def test_calls_of_one_kind_are_added_up(self):
         from page.sections import kinds
@@ -118,7 +118,7 @@ class Ledgers(unittest.TestCase):
 
         without = ledger() | {"passes_asked": 9}
         without.pop("passes", None)
-        self.assertNotIn("interrupted", " ".join(kinds.make(model_of(made.document(ledgers=[without]))).notes))
+        self.assertNotIn("interrupted", " ".join(map(str, kinds.make(model_of(made.document(ledgers=[without]))).notes)))
         rows = made.row(
             made.key("forward", what="layer", layer="c", algorithm="a"), 1, flops_per_second=1e9, bytes_per_second=1e9
         )
@@ -132,10 +132,10 @@ class Ledgers(unittest.TestCase):
         its = ledger(peak_flops_per_second=5e12, memory_bytes_per_second=6e9)
         model = model_of({"context": made.context(), "ledgers": [its]})
         self.assertRegex(
-            kinds.make(model).answers[0],
+            kinds.make(model).answers[0].text,
             "conv 8[78] %, relu 1[23] %; the biggest call is c, backward_data, 4.00 ms",
         )
-        said = roofline.make(model).answers[0]
+        said = roofline.make(model).answers[0].text
         self.assertIn("1500 GFLOP/s, 30 % of the measured peak of 5000", said)
         self.assertRegex(said, "8[78] % of the time is in calls that stay below half")
 
@@ -205,8 +205,8 @@ class Others(unittest.TestCase):
         its = frontier.make(
             model_of({"context": made.context(), "frontiers": [{"key": KEY, "complete": True, "lines": lines}]})
         )
-        self.assertRegex(its.answers[0], r": 1 of 2 layers and passes have several algorithms on the frontier; ")
-        self.assertIn("picked take 1.250 times as long as the fastest.", its.answers[0])
+        self.assertRegex(its.answers[0].text, r": 1 of 2 layers and passes have several algorithms on the frontier; ")
+        self.assertIn("picked take 1.250 times as long as the fastest.", its.answers[0].text)
         untimed = [{"node": "c", "pass": "forward", "layers": 1, "algorithms": [refused]}]
         its = frontier.make(
             model_of(
@@ -214,7 +214,7 @@ class Others(unittest.TestCase):
                 {"context": made.context(), "frontiers": [{"key": KEY, "complete": True, "lines": untimed}]},
             )
         )
-        self.assertRegex(its.answers[1], r": no algorithm of any layer has a time\.$")
+        self.assertRegex(its.answers[1].text, r": no algorithm of any layer has a time\.$")
 
     def test_memory_is_stacked_by_kind(self):
         from page.sections import memory
@@ -224,7 +224,7 @@ class Others(unittest.TestCase):
         )
         self.assertEqual({one["kind"]: one["MiB"] for one in values(its)}, {"values": 2, "workspace": 1})
         self.assertIn("4.00", texts(its.tables[0])[0])
-        self.assertIn("the plan takes 4.00 MiB.", its.answers[0])
+        self.assertIn("the plan takes 4.00 MiB.", its.answers[0].text)
 
     def test_the_largest_batches_of_many_plans_are_one_sentence(self):
         from page.sections import memory
@@ -234,7 +234,7 @@ class Others(unittest.TestCase):
                 {"key": KEY | {"network": f"net{i}"}, "total": 2**22 * (i + 1), "limit_bytes": 2**30, "largest_batch": i}
                 for i in range(count)
             ]
-            return memory.make(model_of({"context": made.context(), "memories": found})).answers
+            return list(map(str, memory.make(model_of({"context": made.context(), "memories": found})).answers))
 
         few = answers(2)
         self.assertIn("takes 4.00 MiB; not even one image fits within 1.00 GiB.", few[0])
@@ -294,7 +294,7 @@ class Others(unittest.TestCase):
         for said in ("glyphs", "adam", "accuracy 0.9700"):
             self.assertIn(said, its.notes[0])
         self.assertIn("--share=0.5", ours[0]["run"])
-        self.assertIn("accuracy 0.9000, loss 0.3000 after 2 epochs, 5.00 s.", its.answers[0])
+        self.assertIn("accuracy 0.9000, loss 0.3000 after 2 epochs, 5.00 s.", its.answers[0].text)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Batches(unittest.TestCase):
         self.assertIn("from 4 to 8 the time per image is 0.979 times (0.979 .. 0.979)", flat.note)
         self.assertEqual((memory.text, memory.note), ("batch 8", "Batch 8 ran, and 16 was out of memory."))
         self.assertEqual(
-            its.answers,
+            list(map(str, its.answers)),
             [
                 "A larger batch gains less than 5 % per image from batch: 4 (resnet50).",
                 "Largest batch within the limit of memory: 8 (resnet50).",
@@ -75,7 +75,7 @@ class Batches(unittest.TestCase):
             ],
         )
         self.assertEqual(
-            threads.make(model).notes,
+            list(map(str, threads.make(model).answers)),
             [
                 "resnet50, total, batch 16, Test CPU, Lamina eigen: 1 thread is the fastest: with 2 a pass takes 1.000 "
                 "times (0.980 .. 1.020); as good within noise: 2."
@@ -92,7 +92,7 @@ class Batches(unittest.TestCase):
             rows += made.failed(made.key(network=network, batch=4), "OutOfMemory: 9 bytes wanted", failure="out_of_memory")
         its = batches.make(model_of(made.document(rows)))
         self.assertEqual(
-            its.answers,
+            list(map(str, its.answers)),
             [
                 "A larger batch gains less than 5 % per image from batch: 1, not sure (vgg16); none of those tried, not "
                 "sure (alexnet).",
@@ -154,7 +154,9 @@ class Threads(unittest.TestCase):
         self.assertEqual(
             {one["threads"]: round(one["of_ideal"], 3) for one in found if "of_ideal" in one}, {1: 1, 2: 0.8, 4: 0.5}
         )
-        self.assertIn("4 threads", its.notes[0])
+        (row,) = its.tables[0].rows
+        self.assertEqual((row.cells[0].text, row.cells[1].number), ("resnet50, total, batch 16", 4))
+        self.assertIn("4 threads are the fastest: with 1 a pass takes 2.000 times", row.cells[1].note)
 
     def test_runs_in_files_of_their_own_are_one_line(self):
         from page.sections import threads as section
@@ -231,7 +233,7 @@ class Networks(unittest.TestCase):
         its = networks.make(model_of(made.document(rows + made.network(forward=150, backend="torch-2.15.0"))))
         self.assertEqual(its.data["machines"][its.data["reference"]]["label"], "Test CPU, PyTorch 2.15.0")
         self.assertEqual([one.name for one in its.charts], ["speedups"])
-        self.assertIn("against PyTorch 2.15.0 ×1.50.", its.answers[1])
+        self.assertIn("against PyTorch 2.15.0 ×1.50.", its.answers[1].text)
 
     def test_programs_that_took_turns_are_compared_round_by_round(self):
         from page.sections import networks
@@ -250,7 +252,7 @@ class Networks(unittest.TestCase):
         rounds = ours["times"]["resnet50"]["total"]["rounds"]
         ends = {other: [round(end, 9) for end in its.values()] for other, its in rounds.items()}
         self.assertEqual(ends, {torch["id"]: [1.5] * 3})
-        self.assertIn("×1.50", its.answers[1])
+        self.assertIn("×1.50", its.answers[1].text)
 
     def test_rows_of_a_race_are_compared_round_by_round(self):
         from page.sections import networks
@@ -298,8 +300,8 @@ class Networks(unittest.TestCase):
 
         rows = made.row(made.key(), 1600, factors=[1] * 6) + made.row(made.key(network="alexnet"), 160, factors=[1] * 6)
         its = networks.make(model_of(made.document(rows)))
-        self.assertIn("takes 10.0 ms (alexnet) to 100 ms (resnet50).", its.answers[0])
-        self.assertIn("the nearest published machine", its.answers[1])
+        self.assertIn("takes 10.0 ms (alexnet) to 100 ms (resnet50).", its.answers[0].text)
+        self.assertIn("the nearest published machine", its.answers[1].text)
 
     def test_the_memory_of_the_plan_is_beside_its_time(self):
         found = self.ours(made.row(made.key(), 10, plan_MiB=12.5))

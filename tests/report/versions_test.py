@@ -33,7 +33,7 @@ class Turns(unittest.TestCase):
             ],
         )
         self.assertEqual(its.tables[0].rows[1].cells[3].note, "1.50 – 1.50")
-        self.assertIn("PyTorch eager ×1.50 (1.50 – 1.50), Keras ×4.00", its.answers[0])
+        self.assertIn("PyTorch eager ×1.50 (1.50 – 1.50), Keras ×4.00", its.answers[0].text)
         self.assertTrue(its.tables[0].rows[2].command.startswith("bench/race/compare --trainings=mnist_mlp"))
 
     def test_trainings_of_two_variants_of_a_race_are_compared(self):
@@ -102,7 +102,7 @@ class Versions(unittest.TestCase):
         self.assertEqual([(row[1], row[2], row[3]) for row in texts(its.charts[0].table)],
                          [("b", "fails", ""), ("c", "missing", ""), ("d", "fails", ""), ("a", "equal", "1.000")])
         self.assertEqual({one["row"] for one in values(its) if "row" in one}, {"a"})
-        self.assertEqual(its.answers, ["the second against the first: 4 rows, 1 equal, 2 fails, 1 missing."])
+        self.assertEqual(list(map(str, its.answers)), ["the second against the first: 4 rows, 1 equal, 2 fails, 1 missing."])
         none = versions.make(model_of({"context": made.context(), "comparisons": found[1:2]}))
         self.assertEqual((none.charts, texts(none.tables[0])[0][6]), ([], "OutOfMemory: 1 GiB"))
 
@@ -145,7 +145,10 @@ class Versions(unittest.TestCase):
             for name, ratio, verdict in (("a", 1.1, "slower"), ("b", 1.4, "slower"), ("c", 1, "equal"))
         ]
         its = versions.make(model_of({"context": made.context(), "files": ["x/old", "x/new"], "comparisons": found}))
-        self.assertEqual(its.answers, ["new against old: 3 rows, 1 equal, 2 slower; the greatest slowdown: b, 1.400 times."])
+        self.assertEqual(
+            list(map(str, its.answers)),
+            ["new against old: 3 rows, 1 equal, 2 slower; the greatest slowdown: b, 1.400 times."],
+        )
         self.assertEqual(self.section(1, 1.1).answers, [])
 
     def test_what_a_file_says_of_two_versions_is_shown(self):

@@ -69,7 +69,7 @@ const draw = async (name, spec) => {
       options: one.bind.options
     }));
     view.addEventListener("click", (event, item) => {
-      if (item && item.datum && item.datum.run) copy(item.datum.run);
+      if (item && item.datum && item.datum.run) copyCommands(item.datum.run);
     });
     // Vega names its lists by a word before them and not by a label of their own.
     for (const input of place.querySelectorAll(".vega-bind select, .vega-bind input"))

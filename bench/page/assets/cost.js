@@ -37,6 +37,15 @@
              make("td") :
              make("td", {className: "number", "data-sort": String(value)}, value > 0 ? digits(value) : String(value)));
 
+    /// Of each of so many, and below what the idle device takes in that time.
+    const joulesOf = (item, times) => {
+      const cell = number(item.joules ? item.joules / times : undefined);
+      if (item.joules && item.idle_watts)
+        cell.append(
+            make("small", {className: "under"}, `${digits(item.idle_watts * item.seconds / times)} of it idle`));
+      return cell;
+    };
+
     const fillTable = (all) => {
       const table = byId("table"), unit = all.length ? all[0].unit : "", images = unit === "million images";
       const heads = [
@@ -59,7 +68,7 @@
           number(cost), ...(images ? [number(cost === undefined ? cost : cost * data.imagenet / 1e6)] : []),
           number(priceOf(item)), number(breakEven(item, all)), number(item.seconds / 3600)
         ];
-        if (data.energy) cells.push(number(item.joules ? item.joules / (images ? 1e6 : 1) : undefined));
+        if (data.energy) cells.push(joulesOf(item, images ? 1e6 : 1));
         cells[images ? 2 : 1].title = item.machine in own ? "as set above" : price ? price.label : "no price";
         cells.push(
             item.run ?

@@ -56,7 +56,13 @@ const copy = async (text, what = text) => {
   say(`Copied: ${what}`);
 };
 
+/// Of several commands, each a line, only the first is shown.
+const copyCommands = (lines) => {
+  const [first, ...others] = lines.split("\n");
+  copy(lines, others.length ? `${first}, and ${others.length} more` : first);
+};
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");
-  if (button) copy(button.dataset.run);
+  if (button) copyCommands(button.dataset.run);
 });

@@ -4,9 +4,10 @@ import collections
 
 import altair
 
-from page import answers, charts
+from page import again, answers, charts
 from page.answers import Answer, Point
-from page.parts import Cell, Chart, Head, Row, Table
+from page.measured import ON_GPU
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.sections import gains
 from page.text import between, digits, milliseconds, size
 
@@ -49,8 +50,9 @@ def make(model):
     all_networks = gains.chart(swept)
     section.charts += [all_networks] if all_networks else []
     said = {key: answered(model, key, its) for key, its in swept.items()}
-    section.tables = study(said)
-    section.answers = short_study(said)
+    commands = {key: commands_of(model.largest_batch(*key), its) for key, its in swept.items()}
+    section.tables = study(said, commands)
+    section.answers = short_study(said, commands)
     return section
 
 
@@ -59,6 +61,27 @@ def answered(model, key, its):
     points = [Point(batch, 0, one.seconds, one.others_share) for batch, one in sorted(its.items())]
     found = (answers.batch_flat(points), largest(model.largest_batch(*key), its), answers.odd_batches(points))
     return {one.what: one for one in found if one}
+
+
+def commands_of(said, its):
+    """What answers each question about a series again: the batches that ran; of the largest one all that were tried, or
+    where a sweep has found it, a sweep that does."""
+    tried = [one for _, one in sorted(its.items())]
+    ran = [one for one in tried if one.seconds]
+    found = dict.fromkeys(QUESTIONS, again.swept_command(ran, batches=batches_of(ran)))
+    batches, limit = ((), limit_of(said)) if said else (batches_of(tried), "")
+    return found | {"largest_batch": again.swept_command(tried, batches=batches, limit=limit)}
+
+
+def batches_of(timings):
+    return [one.key["batch"] for one in timings]
+
+
+def limit_of(said):
+    """Of memory, in bytes. That of a GPU is its own where the user gave none."""
+    context = said.origin.context
+    given = said.key["backend"] not in ON_GPU or "memory limit" in context.get("sweep", "")
+    return context.get("sweep_memory_limit", "") if given else ""
 
 
 def largest(said, its):
@@ -74,13 +97,16 @@ def largest(said, its):
     return Answer("largest_batch", max(ran), text, f"batch {max(ran)}")
 
 
-def study(said):
+def study(said, commands):
     """What the points answer: a table for each question."""
     found = []
     for what, question in QUESTIONS.items():
         rows = [
-            Row([Cell(f"{network}, {part}", note=who), Cell(its[what].short, its[what].value, its[what].whole)])
-            for (network, part, who), its in said.items()
+            Row(
+                [Cell(f"{key[0]}, {key[1]}", note=key[2]), Cell(its[what].short, its[what].value, its[what].whole)],
+                commands[key][what],
+            )
+            for key, its in said.items()
             if what in its
         ]
         found += [Table(question, ["network", "answer"], rows, numeric=99)] if rows else []
@@ -94,7 +120,7 @@ SHORT = {
 }
 
 
-def short_study(said):
+def short_study(said, commands):
     """Each question in a sentence: the answers, each with the networks that have it."""
     found = []
     for what, head in SHORT.items():
@@ -110,7 +136,8 @@ def short_study(said):
             )
         texts = [f"{answer} ({', '.join(nets)})" for answer, nets in alike.items()]
         if texts:
-            found.append(f"{head}: {'; '.join(texts)}.")
+            command = again.together((key[0], commands[key][what]) for key in its)
+            found.append(Sentence(f"{head}: {'; '.join(texts)}.", command))
     return found
 
 
@@ -173,7 +200,9 @@ def drawn(points, ends):
         crosses = (
             drawing.chart(ends)
             .transform_filter(only.filter)
-            .mark_point(shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False, aria=False)
+            .mark_point(
+                shape="M-1,-1L1,1M1,-1L-1,1", size=140, strokeWidth=2.5, filled=False, aria=False, cursor="pointer"
+            )
         )
         layers.append(
             crosses.encode(

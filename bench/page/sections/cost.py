@@ -2,9 +2,10 @@
 
 import altair
 
-from page import charts, cost
-from page.parts import Cell, Chart, Row, Section, Table
-from page.text import digits
+from page import again, charts, cost
+from page.measured import IDLE
+from page.parts import Cell, Chart, Row, Section, Sentence, Table
+from page.text import digits, number
 
 
 def make(model):
@@ -44,6 +45,7 @@ def make(model):
                 "machine": one.machine,
                 "seconds": one.seconds,
                 "joules": one.joules,
+                "idle_watts": one.idle_watts,
                 "ours": one.ours,
                 "lamina": one.lamina,
                 "run": one.run,
@@ -57,6 +59,7 @@ def make(model):
     ]
     if not section.data["energy"]:
         section.notes = [no_joules(model)]
+    section.notes += idle(model)
     rankings = cost.by_file(model)
     measured = [what for what in whats if any(one.ours for one in found if one.what == what)]
     measured.sort(key=lambda what: ("training pass" not in what, "inference" not in what))
@@ -76,7 +79,8 @@ def priced(ranking, what):
 
 def cheapest(whats, rankings):
     """Of all that the files measured, the cheapest machine by the prices of each file."""
-    rows = [Row([what, *(winner(priced(its, what)) for its in rankings.values())]) for what in whats]
+    lines = {what: [priced(its, what) for its in rankings.values()] for what in whats}
+    rows = [Row([what, *map(winner, its)], runs(what, its)) for what, its in lines.items()]
     heads = [f"the cheapest by {file}" for file in rankings]
     return Table("The cheapest machine, for each file of prices", ["what", *heads], rows, numeric=99)
 
@@ -89,10 +93,33 @@ def winner(lines):
     return Cell(first[0].who, first[2], f"{digits(first[2])} USD / {first[0].unit}{next_one}")
 
 
+def runs(what, lists):
+    """What measures again those that `winner` names of each list; published machines have nothing that does."""
+    return again.together((what, item.run) for lines in lists for item, *_ in lines[:2] if item.run)
+
+
 def short(what, file, ranking, several):
-    its = winner(priced(ranking, what))
+    lines = priced(ranking, what)
+    its = winner(lines)
     head = f"{what}, by {file}" if several else what
-    return f"{head}: the cheapest is {its.text} ({its.note})." if its.note else f"{head}: {its.text}."
+    text = f"{head}: the cheapest is {its.text} ({its.note})." if its.note else f"{head}: {its.text}."
+    return Sentence(text, runs(what, [lines]))
+
+
+def idle(model):
+    """What each device takes when it is idle, or why that is not known where its joules are."""
+    found = {}
+    for origin in model.origins:
+        for name, text in origin.context.items():
+            backend = name.removeprefix(IDLE)
+            counter = origin.context.get(f"energy_{backend}", "")
+            if backend == name or counter.startswith("not available"):
+                continue
+            by = f" ({counter})" if counter else ""
+            known = f"{text} W when idle{by}" if number(text) else f"power when idle: {text}"
+            said = f"{origin.machine(backend)}: {known}."
+            found[said] = Sentence(said, origin.context.get("command", ""))
+    return list(found.values())
 
 
 def no_joules(model):

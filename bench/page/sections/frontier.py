@@ -5,7 +5,7 @@ import math
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.text import between, milliseconds, size
 import intervals
 
@@ -36,7 +36,9 @@ def make(model):
             table(found),
         )
     ]
-    section.answers = [in_words(its) for its in found]
+    section.answers = [
+        Sentence(in_words(its), again.found_command("frontier", its.key, its.origin.context)) for its in found
+    ]
     section.notes = [
         f"{its.title}: measuring was interrupted, not all of its layers are here."
         for its in found

@@ -3,7 +3,7 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.text import digits, milliseconds
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
@@ -46,14 +46,18 @@ def make(model):
         if len(calls) > SHOWN:
             section.folded.append(table(one, calls, f"All calls of {one.title}"))
     section.folded_title = "All calls"
-    section.notes = [adds_up(one) for one in ledgers if one["forward_seconds"]]
+    section.notes = [Sentence(adds_up(one), command(one)) for one in ledgers if one["forward_seconds"]]
     section.notes += [
         f"{one.title}: interrupted after {one['passes']:.0f} of {one['passes_asked']:.0f} passes."
         for one in ledgers
         if one["passes"] is not None and one["passes"] < (one["passes_asked"] or 0)
     ]
-    section.answers = [most(one) for one in ledgers]
+    section.answers = [Sentence(most(one), command(one)) for one in ledgers]
     return section
+
+
+def command(ledger):
+    return again.found_command("ledger", ledger.key, ledger.origin.context)
 
 
 def total(ledger):
@@ -103,7 +107,7 @@ def records(ledgers):
             "part": part,
             "ms": 1e3 * seconds,
             "share": seconds / total(one),
-            "run": again.found_command("ledger", one.key, one.origin.context),
+            "run": command(one),
         }
         for one in ledgers
         for (kind, part), seconds in sums(one).items()

@@ -3,7 +3,7 @@
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.text import mebibytes, size
 
 PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
@@ -53,20 +53,24 @@ FEW = 4  # plans that have a sentence each
 def answers(found):
     """A sentence for each plan; of many, the extremes, and the largest batches together."""
     if len(found) <= FEW:
-        return [in_words(one) for one in found]
+        return [Sentence(in_words(one), command_of(one)) for one in found]
     least, greatest = (end(found, key=lambda one: one["total"]) for end in (min, max))
-    of_plans = (
+    of_plans = Sentence(
         f"{len(found)} plans take {size(least['total'])} ({name_of(least)}) to {size(greatest['total'])} "
-        f"({name_of(greatest)})."
+        f"({name_of(greatest)}).",
+        commands_of((least, greatest)),
     )
     limits = {}
     for one in found:
         if one["limit_bytes"] and one["largest_batch"] is not None:
             limits.setdefault((mode_of(one), one.who, one["limit_bytes"]), []).append(one)
     return [of_plans] + [
-        f"Largest batch by prediction within {size(limit)}, {mode}, {who}: "
-        + ", ".join(dict.fromkeys(f"{one['largest_batch']:.0f} ({one.key['network']})" for one in its))
-        + "."
+        Sentence(
+            f"Largest batch by prediction within {size(limit)}, {mode}, {who}: "
+            + ", ".join(dict.fromkeys(f"{one['largest_batch']:.0f} ({one.key['network']})" for one in its))
+            + ".",
+            commands_of(its),
+        )
         for (mode, who, limit), its in limits.items()
     ]
 
@@ -85,10 +89,21 @@ def largest(one):
     return f"; the largest batch {within} is {one['largest_batch']:.0f}"
 
 
+def command_of(one):
+    """With the limit without which there is no largest batch."""
+    limit = [f"--memory_limit={one['limit_bytes']:.0f}"] if one["limit_bytes"] else []
+    return again.found_command("memory", one.key, one.origin.context, *limit)
+
+
+def commands_of(found):
+    return again.together((one.key["network"], command_of(one)) for one in found)
+
+
 def used(found):
     """The bytes of each kind, step by step, where there are any."""
     points = []
     for one in found:
+        run = command_of(one)
         for place, step in enumerate(one["steps"]):
             for kind, count in (step["by_kind"] or {"in use": step["live_bytes"]}).items():
                 if not count:
@@ -102,6 +117,7 @@ def used(found):
                         "kind": kind,
                         "MiB": count / 2**20,
                         "all": step["live_bytes"] / 2**20,
+                        "run": run,
                     }
                 )
     return points
@@ -121,7 +137,7 @@ def drawn(points):
     whole = (
         drawing.chart(points)
         .transform_filter(only.filter)
-        .mark_bar(binSpacing=0)
+        .mark_bar(binSpacing=0, cursor="pointer")
         .encode(
             x=altair.X(
                 "step:O",
@@ -139,11 +155,6 @@ def drawn(points):
     return drawing.spec(whole, "Stacked bars of the bytes that are in use while each call of the plan runs.")
 
 
-def limit_of(one):
-    """The flag without which there is no largest batch."""
-    return [f"--memory_limit={one['limit_bytes']:.0f}"] if one["limit_bytes"] else []
-
-
 def totals(found):
     rows = [
         Row(
@@ -152,7 +163,7 @@ def totals(found):
                 *(Cell(mebibytes(one[part]), one[part]) if one[part] is not None else "" for part in PARTS),
                 Cell(f"{one['largest_batch']:.0f}", one["largest_batch"]) if one["largest_batch"] is not None else "",
             ],
-            again.found_command("memory", one.key, one.origin.context, *limit_of(one)),
+            command_of(one),
         )
         for one in found
     ]
@@ -170,7 +181,8 @@ def table(found):
                     step["layers"],
                     step["pass"],
                     Cell(mebibytes(step["live_bytes"]), step["live_bytes"]),
-                ]
+                ],
+                command_of(one),
             )
             for place, step in enumerate(one["steps"])
         ]

@@ -7,8 +7,8 @@ from statistics import geometric_mean
 import altair
 
 import intervals
-from page import charts, published
-from page.parts import Chart, Section
+from page import again, charts, published
+from page.parts import Chart, Section, Sentence
 from page.text import digits
 
 PASSES = (*published.PASSES, "inference")
@@ -144,20 +144,28 @@ def answers(mine, machines):
         return []
     least, most = (end(times, key=times.get) for end in (min, max))
     spans = f"{spell(least, times)} to {spell(most, times)}" if least != most else spell(least, times)
-    said = [f"{mine['label']}: a training pass over an image takes {spans}."]
+    said = [Sentence(f"{mine['label']}: a training pass over an image takes {spans}.", runs([mine], (least, most)))]
     ratios = {one["id"]: speed(mine, one) for one in machines if one is not mine}
     beside = [one for one in machines if is_peer(one, mine) and ratios[one["id"]]]
     if beside:
         peers = ", ".join(f"{one['program']} ×{span(ratios[one['id']])}" for one in beside)
-        said.append(f"{mine['label']}, speed-up of total, geometric mean of the networks and range: against {peers}.")
+        text = f"{mine['label']}, speed-up of total, geometric mean of the networks and range: against {peers}."
+        said.append(Sentence(text, runs(beside, times)))
     whole = [one for one in machines if not one["measured"] and len(ratios[one["id"]]) == len(times)]
     if whole:
         near = min(whole, key=lambda one: abs(math.log(geometric_mean(ratios[one["id"]]))))
-        said.append(
+        text = (
             f"{mine['label']}: the nearest published machine in total time is {near['label']} "
             f"(×{digits(geometric_mean(ratios[near['id']]))})."
         )
+        said.append(Sentence(text, runs([mine], times)))
     return said
+
+
+def runs(machines, networks):
+    """What measures the totals of these again. A race has ours beside the others."""
+    totals_of = [(net, one["times"][net].get("total")) for one in machines for net in networks if net in one["times"]]
+    return again.together((net, time["run"]) for net, time in totals_of if time)
 
 
 def is_peer(one, mine):

@@ -1,13 +1,12 @@
 """The roofline: what each call reaches, under the two ceilings that were measured on the same machine."""
 
-import re
 import statistics
 
 import altair
 
 from page import again, charts
-from page.parts import Cell, Chart, Head, Row, Table
-from page.text import digits
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
+from page.text import digits, number
 
 
 HEAD = Head(
@@ -37,7 +36,7 @@ def make(model):
             table([one for one in found if not one["ledger"]]),
         )
     ]
-    section.answers = [whole(one) for one in found if one["peak"]]
+    section.answers = [Sentence(whole(one), one["run"]) for one in found if one["peak"]]
     without = [one["of"] for one in found if not one["memory"]]
     section.notes = [f"{of}: the rate of the memory is not in its file, so it has no slope." for of in without]
     return section
@@ -80,6 +79,7 @@ def of_ledger(ledger):
         "points": points,
         "peak": ledger["peak_flops_per_second"],
         "memory": ledger["memory_bytes_per_second"],
+        "run": again.found_command("ledger", ledger.key, ledger.origin.context),
     }
 
 
@@ -99,7 +99,15 @@ def of_rows(model):
     for (of, layer, part), one in fastest.items():
         seconds = one.interval.middle
         its = groups.setdefault(
-            of, {"ledger": False, "of": of, "points": [], "peaks": [], "memory": memory_of(one)}
+            of,
+            {
+                "ledger": False,
+                "of": of,
+                "points": [],
+                "peaks": [],
+                "memory": memory_of(one),
+                "run": again.layers_command(one.key, len(one.seconds), one.origin.context),
+            },
         )
         its["peaks"].append(peak_of(one))
         its["points"].append(
@@ -119,9 +127,8 @@ def of_rows(model):
     return list(groups.values())
 
 
-def number_of(text):
-    """Of a fact like "103.2", in units of a billion; None of any other text."""
-    return 1e9 * float(text) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) else None
+def billions(text):
+    return 1e9 * number(text) if number(text) is not None else None
 
 
 def peak_of(timing):
@@ -129,11 +136,11 @@ def peak_of(timing):
     beside = timing.counters.get("peak_flops_per_second")
     if beside:
         return beside
-    return number_of(timing.origin.context.get(f"peak_GFLOPs_{timing.key['backend']}/{timing.key['type']}", ""))
+    return billions(timing.origin.context.get(f"peak_GFLOPs_{timing.key['backend']}/{timing.key['type']}", ""))
 
 
 def memory_of(timing):
-    return number_of(timing.origin.context.get(f"memory_GBps_{timing.key['backend']}", ""))
+    return billions(timing.origin.context.get(f"memory_GBps_{timing.key['backend']}", ""))
 
 
 def point(name, part, kind, flops, count, seconds, run):
@@ -167,7 +174,7 @@ def roof(its):
 def drawn(found):
     drawing = charts.Drawing()
     points = [{"of": its["of"]} | one for its in found for one in its["points"]]
-    roofs = [{"of": its["of"], "roof": "measured roof"} | one for its in found for one in roof(its)]
+    roofs = [{"of": its["of"], "roof": "measured roof", "run": its["run"]} | one for its in found for one in roof(its)]
     selected, only = charts.choice("roof_of", "Of", [its["of"] for its in found], "of")
     series = charts.series("kind", "roof_series")
     x = altair.X(
@@ -210,7 +217,7 @@ def drawn(found):
             0,
             drawing.chart(roofs)
             .transform_filter(only.filter)
-            .mark_line(color="var(--ink)", strokeWidth=2)
+            .mark_line(color="var(--ink)", strokeWidth=2, cursor="pointer")
             .encode(
                 x=x,
                 y=y,

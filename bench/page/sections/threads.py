@@ -4,9 +4,9 @@ import re
 
 import altair
 
-from page import answers, charts
+from page import again, answers, charts
 from page.measured import differences, program
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.text import between, digits, milliseconds
 
 
@@ -42,14 +42,29 @@ def make(model):
     section.charts = [
         Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
     ]
-    for key, its in swept.items():
-        points = [
-            answers.Point(one.key["batch"], threads, one.seconds, one.others_share)
-            for threads, one in sorted(its.items())
-        ]
-        section.notes.append(f"{', '.join(key)}: {answers.best_threads(points).whole}")
-    section.answers = list(section.notes)
+    said = {key: answered(its) for key, its in swept.items()}
+    section.tables = [study(said)]
+    section.answers = [
+        Sentence(f"{', '.join(key)}: {one.whole}", command) for key, (one, command) in said.items()
+    ]
     return section
+
+
+def answered(its):
+    """The best number of threads, and the command that finds it again."""
+    points = [
+        answers.Point(one.key["batch"], threads, one.seconds, one.others_share) for threads, one in sorted(its.items())
+    ]
+    command = again.swept_command([one for _, one in sorted(its.items())], thread_counts=sorted(its))
+    return answers.best_threads(points), command
+
+
+def study(said):
+    rows = [
+        Row([Cell(what, note=who), Cell(one.short, one.value, one.whole)], command)
+        for (what, who), (one, command) in said.items()
+    ]
+    return Table("Which number of threads is the fastest?", ["network", "answer"], rows, numeric=99)
 
 
 def threads_of(timing):

@@ -3,7 +3,7 @@
 import altair
 
 from page import charts, published, training_command
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.sections import turns
 from page.text import digits
 
@@ -28,7 +28,8 @@ def make(model):
     section.notes = [note(one) for one in found if not one.origin.in_turns]
     in_turns = turns.pairs(model.trainings)
     section.tables = [turns.table(in_turns)] if in_turns else []
-    section.answers = turns.answers(in_turns) + [last(one) for one in found if not one.origin.in_turns]
+    section.answers = turns.answers(in_turns)
+    section.answers += [Sentence(last(one), training_command.of(one)) for one in found if not one.origin.in_turns]
     section.notes += [ended(one) for one in bands({its.key["network"] for its in found}) if one["last"]]
     return section
 

@@ -1,8 +1,8 @@
 """Trainings of several programs that took turns: the time of an epoch, and how many times as long as ours it takes."""
 
 import intervals
-from page import measured, training_command
-from page.parts import Cell, Row, Table
+from page import again, measured, training_command
+from page.parts import Cell, Row, Sentence, Table
 from page.text import between, digits, milliseconds
 
 
@@ -50,9 +50,13 @@ def row_of(training, ratio):
 
 
 def answers(found):
-    said = {}
+    said, races = {}, {}
     for ours, other, ratio in found:
-        said.setdefault((ours.key["network"], measured.program(ours.key["backend"])), []).append(
-            f"{measured.program(other.key['backend'])} ×{digits(ratio.middle)} ({between(ratio, 1)})"
-        )
-    return [f"{network}, time of an epoch over that of {who}: {', '.join(its)}." for (network, who), its in said.items()]
+        of = (ours.key["network"], measured.program(ours.key["backend"]))
+        text = f"{measured.program(other.key['backend'])} ×{digits(ratio.middle)} ({between(ratio, 1)})"
+        said.setdefault(of, []).append(text)
+        races.setdefault(of, []).append((other.key["network"], training_command.of(other)))
+    return [
+        Sentence(f"{of[0]}, time of an epoch over that of {of[1]}: {', '.join(its)}.", again.together(races[of]))
+        for of, its in said.items()
+    ]

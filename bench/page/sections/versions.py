@@ -7,7 +7,7 @@ import altair
 
 from page import again, charts
 from page.measured import Comparison
-from page.parts import Cell, Chart, Head, Row, Table
+from page.parts import Cell, Chart, Head, Row, Sentence, Table
 from page.text import milliseconds
 
 UNJUDGED = "not judged"
@@ -45,7 +45,9 @@ def make(model):
         section.tables = [table(found)]
     section.notes = [counted(pair, its) for pair, its in by_pair(found).items()]
     section.answers = [
-        verdicts(pair, its) for pair, its in by_pair(found).items() if its[0].verdict != UNJUDGED
+        Sentence(verdicts(pair, its), its[0].origin.context.get("command", ""))
+        for pair, its in by_pair(found).items()
+        if its[0].verdict != UNJUDGED
     ]
     if any(one.verdict == UNJUDGED for one in found):
         section.notes.append(
