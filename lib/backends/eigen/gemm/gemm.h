@@ -72,14 +72,13 @@ bool whole_lines(const Tile<T>& tile, const MicroKernels<T>& kernels) {
   return kernels.lanes == line && tile.ldc % line == 0 && reinterpret_cast<std::uintptr_t>(tile.c) % line_bytes == 0;
 }
 
-/// Elements of c from a tile to the next one: of the same rows or, after the last panel, of the next ones. `column` is
-/// that of the tile in the block's sums. 0 where the next one is elsewhere.
+/// Elements of c from the tile of a panel to the next one: of the same rows or, after the last panel, of the next ones.
+/// `column` is that of the tile in the block's sums. 0 where the next one is elsewhere.
 template <class T>
-std::int64_t to_next_tile(const Block<T>& block, const Panel<T>& panel, std::int64_t column) {
+std::int64_t to_next_tile(const Block<T>& block, std::size_t index, std::int64_t column) {
   const MicroKernels<T>& kernels = *block.kernels;
-  const auto index = static_cast<std::size_t>(&panel - block.panels.data());
   const bool last = index + 1 == block.panels.size();
-  const Panel<T>& next = block.panels[last ? 0 : index + 1];
+  const Panel<T>&panel = block.panels[index], &next = block.panels[last ? 0 : index + 1];
   if ((panel.c == nullptr) != (next.c == nullptr)) return 0;
   if (panel.c == nullptr) return last ? kernels.rows * block.sums_ld - column : panel.vectors * kernels.lanes;
   return next.c - panel.c + (last ? kernels.rows * block.ldc : 0);
@@ -92,7 +91,8 @@ bool narrow_vectors(const MicroKernels<T>& kernels) {
   return kernels.lanes * static_cast<std::int64_t>(sizeof(T)) < line_bytes;
 }
 
-/// Multiplies a block. put(tile, row, column) stores a tile of finished sums that has no direct place in c.
+/// Multiplies a block. put(tile, row, column) stores a tile of finished sums that has no direct place in c. What all
+/// tiles share is set once: for tiles with few terms, setting it each time costs as much as many terms.
 template <class T, class Put>
 void multiply(const Block<T>& block, const Put& put) {
   const MicroKernels<T>& kernels = *block.kernels;
@@ -101,49 +101,56 @@ void multiply(const Block<T>& block, const Put& put) {
   constexpr std::int64_t line = line_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t share = divide_up(line, divide_up(block.rows, kernels.rows));  // of every `line` rows of a panel
   alignas(line_bytes) T spill[2048 / sizeof(T)];
-  for (std::int64_t i = 0; i < block.rows; i += kernels.rows) {
+  Tile<T> tile{.depth = block.depth,
+               .a = block.a,
+               .lda = block.lda,
+               .rows = 0,
+               .b = nullptr,
+               .ldb = block.ldb,
+               .c = spill,
+               .ldc = width,
+               .run = block.run,
+               .run_pitch = block.run_pitch};
+  std::int64_t first = 0;  // that these rows prefetch, of every `line` rows of a panel
+  for (std::int64_t i = 0; i < block.rows; i += kernels.rows, first += share) {
     const int rows = static_cast<int>(std::min<std::int64_t>(kernels.rows, block.rows - i));
     const int half = rows <= kernels.rows / 2 ? 1 : 0;
     const Epilogue<T> of_rows = block.epilogue.from(i);
+    const Epilogue<T> direct{.scale = of_rows.scale,
+                             .bias = block.begins ? of_rows.bias : nullptr,
+                             .add = of_rows.add || !block.begins,
+                             .relu = of_rows.relu && block.ends};
+    const Epilogue<T> indirect{.scale = of_rows.scale, .add = keeps && !block.begins};
+    tile.a = block.a + i * block.lda;
+    tile.rows = rows;
     std::int64_t column = 0;
-    for (const Panel<T>& panel : block.panels) {
-      Tile<T> tile{.depth = block.depth,
-                   .a = block.a + i * block.lda,
-                   .lda = block.lda,
-                   .rows = rows,
-                   .b = panel.b + block.b_offset,
-                   .ldb = block.ldb,
-                   .c = spill,
-                   .ldc = width,
-                   .epilogue = {.scale = of_rows.scale},
-                   .prefetch = {},
-                   .run = block.run,
-                   .run_pitch = block.run_pitch};
+    for (std::size_t index = 0; index < block.panels.size(); ++index) {
+      const Panel<T>& panel = block.panels[index];
+      tile.b = panel.b + block.b_offset;
       bool non_temporal = false;
       if (panel.c != nullptr) {
         tile.c = panel.c + block.c_offset + i * block.ldc;
         tile.ldc = block.ldc;
-        tile.epilogue.bias = block.begins ? of_rows.bias : nullptr;
-        tile.epilogue.add = of_rows.add || !block.begins;
-        tile.epilogue.relu = of_rows.relu && block.ends;
-        non_temporal = block.non_temporal && !tile.epilogue.add && block.ends && whole_lines(tile, kernels);
-      } else if (keeps) {
-        tile.c = block.sums + i * block.sums_ld + column;
-        tile.ldc = block.sums_ld;
-        tile.epilogue.add = !block.begins;
+        tile.epilogue = direct;
+        non_temporal = block.non_temporal && !direct.add && block.ends && whole_lines(tile, kernels);
+      } else {
+        tile.c = keeps ? block.sums + i * block.sums_ld + column : spill;
+        tile.ldc = keeps ? block.sums_ld : width;
+        tile.epilogue = indirect;
       }
-      if (block.prefetch_c && (panel.c != nullptr || keeps)) tile.prefetch.c = to_next_tile(block, panel, column);
-      const auto index = static_cast<std::size_t>(&panel - block.panels.data());
-      const std::int64_t first = i / kernels.rows * share;
+      Prefetch<T>& prefetch = tile.prefetch;
+      prefetch.a = block.prefetch_a && index == 0 ? kernels.rows * block.lda : 0;
+      prefetch.c = block.prefetch_c && (panel.c != nullptr || keeps) ? to_next_tile(block, index, column) : 0;
+      prefetch.panel = nullptr;
       if (block.prefetch_b && i == 0 && index + 1 < block.panels.size()) {
-        tile.prefetch.panel = block.panels[index + 1].b + block.b_offset;
-        tile.prefetch.rows = static_cast<int>(line);
+        prefetch.panel = block.panels[index + 1].b + block.b_offset;
+        prefetch.first = 0;
+        prefetch.rows = static_cast<int>(line);
       } else if (index < block.next.size() && first < line) {
-        tile.prefetch.panel = block.next[index].b + block.next_offset;
-        tile.prefetch.first = static_cast<int>(first);
-        tile.prefetch.rows = static_cast<int>(std::min(share, line - first));
+        prefetch.panel = block.next[index].b + block.next_offset;
+        prefetch.first = static_cast<int>(first);
+        prefetch.rows = static_cast<int>(std::min(share, line - first));
       }
-      if (block.prefetch_a && column == 0) tile.prefetch.a = kernels.rows * block.lda;
       column += panel.vectors * kernels.lanes;
       (non_temporal ? kernels.non_temporal_tile : kernels.tile)[half][panel.vectors - 1](tile);
       if (panel.c != nullptr || (keeps && !block.ends)) continue;

@@ -1,0 +1,105 @@
+// Register tiles, on every instruction set: the sums of every number of terms, and nothing beside them is touched.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "lib/backends/eigen/micro_kernels/micro_kernels.h"
+#include "tests/eigen/sets.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using lamina::test::sets_here;
+
+namespace {
+
+constexpr std::int64_t deepest = 53;
+constexpr int wall = 1000;  // what c holds before
+
+/// How a tile is called.
+struct Way {
+  std::int64_t depth, run;
+  int rows, vectors;
+  bool columns, prefetches, epilogue;
+};
+
+/// Small integers of both signs, so that every sum is exact in every order.
+template <class T>
+std::vector<T> numbers(std::int64_t count, int seed) {
+  std::vector<T> all(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
+  return all;
+}
+
+template <class T>
+void check(const eigen::MicroKernels<T>& kernels, const Way& way) {
+  constexpr std::int64_t gap = 3;  // between runs, rows and columns of a, and rows of the panel
+  const std::int64_t runs = (way.depth + way.run - 1) / way.run, run_pitch = way.run + gap;
+  const std::int64_t lda = way.columns ? kernels.rows + gap : runs * run_pitch;
+  const std::int64_t ldb = kernels.width() + (way.prefetches ? gap : 0), ldc = (kernels.vectors + 1) * kernels.lanes;
+  const std::vector<T> a = numbers<T>(way.columns ? way.depth * lda : kernels.rows * lda, 5);
+  const std::vector<T> b = numbers<T>(way.depth * ldb, 3);
+  const std::vector<T> scale = numbers<T>(kernels.rows, 1), bias = numbers<T>(kernels.rows, 2);
+  std::vector<T> got(static_cast<std::size_t>((kernels.rows + 1) * ldc), T{wall}), want = got;
+  for (std::int64_t i = 0; i < way.rows; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    for (std::int64_t j = 0; j < way.vectors * kernels.lanes; ++j) {
+      T sum = 0;
+      for (std::int64_t k = 0; k < way.depth; ++k) {
+        const std::int64_t at = way.columns ? k * lda + i : i * lda + k / way.run * run_pitch + k % way.run;
+        sum += a[static_cast<std::size_t>(at)] * b[static_cast<std::size_t>(k * ldb + j)];
+      }
+      T& c = want[static_cast<std::size_t>(i * ldc + j)];
+      c = way.epilogue ? std::max(scale[row] * sum + bias[row] + c, T{0}) : sum;
+    }
+  }
+  eigen::Tile<T> tile{.depth = way.depth,
+                      .a = a.data(),
+                      .lda = lda,
+                      .rows = way.rows,
+                      .b = b.data(),
+                      .ldb = ldb,
+                      .c = got.data(),
+                      .ldc = ldc};
+  if (way.run < way.depth) {
+    tile.run = way.run;
+    tile.run_pitch = run_pitch;
+  }
+  if (way.epilogue) tile.epilogue = {.scale = scale.data(), .bias = bias.data(), .add = true, .relu = true};
+  if (way.prefetches) tile.prefetch = {.a = lda, .c = ldc, .panel = b.data(), .first = 1, .rows = 3};
+  const auto& functions = (way.columns ? kernels.tile_of_columns : kernels.tile)[way.rows <= kernels.rows / 2 ? 1 : 0];
+  functions[way.vectors - 1](tile);
+  INFO(way.depth << " terms in runs of " << way.run << ", " << way.rows << " rows by " << way.vectors << " vectors of "
+                 << kernels.lanes << (way.columns ? ", a by columns" : "") << (way.prefetches ? ", prefetches" : "")
+                 << (way.epilogue ? ", with an epilogue" : ""));
+  REQUIRE((got == want));
+}
+
+template <class T>
+void check_set(const eigen::MicroKernels<T>& kernels) {
+  for (std::int64_t depth = 1; depth <= deepest; depth += depth < 36 ? 1 : 8) {
+    for (int rows = 1; rows <= kernels.rows; ++rows) {
+      for (int vectors = 1; vectors <= kernels.vectors; ++vectors) {
+        for (const bool prefetches : {false, true}) {
+          for (const bool epilogue : {false, true}) {
+            check(kernels, {depth, depth, rows, vectors, true, prefetches, epilogue});
+            for (const std::int64_t run : {depth, std::int64_t{1}, std::int64_t{7}, std::int64_t{18}})
+              check(kernels, {depth, std::min(run, depth), rows, vectors, false, prefetches, epilogue});
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a register tile sums any number of terms, in runs of any length, and touches nothing else") {
+  for (const eigen::InstructionSet* set : sets_here()) {
+    INFO(set->name);
+    check_set(set->of<float>());
+    check_set(set->of<double>());
+    check_set(set->tall<float>());
+    check_set(set->tall<double>());
+  }
+}
