@@ -23,9 +23,9 @@ constexpr const char* names_help =
     "  layer/<net>/<node>/<forward|backward_data|backward_params>/<backend>/<algorithm>/<f32|f64>/<layout>/batch:<n>\n"
     "  setup/<net>/<device|graph|plan|first_pass>/<backend>/<f32|f64>/<layout>/batch:<n>\n"
     "  train/<workload>/epoch/<backend>/<f32|f64>/<layout>/batch:<n>\n"
-    "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n> /graph\n"
-    "/recompute /unfused /softmax:<0|1> /input_gradient:<0|1> /accumulate:<0|1> /deterministic /max_error:<e>\n"
-    "/workspace_limit:<bytes> /measured /choices /synthetic:<share>";
+    "After these, where it is not the default: /image:<n> /instruction_set:<name> /width_divisor:<n>\n"
+    "/onnx_extents:<name=n,...> /onnx_output:<name> /graph /recompute /unfused /softmax:<0|1> /input_gradient:<0|1>\n"
+    "/accumulate:<0|1> /deterministic /max_error:<e> /workspace_limit:<bytes> /measured /choices /synthetic:<share>";
 
 /// "key=value" as an entry; throws CLI11's error.
 void add_context(std::map<std::string, std::string>& context, const std::vector<std::string>& pairs) {

@@ -16,12 +16,8 @@ Action train_command(CLI::App& app) {
          "`lamina_bench networks` prints")
       ->delimiter(',')
       ->type_name("NAME ...");
-  app.add_option("--onnx", options->onnx,
-                 "ONNX files: networks that are called by the names of their files, and start from their weights")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE[,...]");
+  add_onnx(app, options->onnx, options->onnx_settings,
+           "ONNX files: networks that are called by the names of their files, and start from their weights");
   app.parse_complete_callback([options] {
     for (const std::filesystem::path& file : options->onnx) options->names.push_back(network_name(file));
     if (options->names.empty()) throw CLI::RequiredError("names, or --onnx");

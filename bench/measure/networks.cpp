@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "lamina/error.h"
-#include "lamina/onnx.h"
 
 namespace lamina::bench {
 namespace {
@@ -43,9 +42,19 @@ std::vector<Network> networks(const NetSettings& settings) {
   return all;
 }
 
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
+  OnnxModel model =
+      read_onnx(onnx, {.batch = batch, .extents = settings.extents, .output = settings.output, .training = true});
+  for (const OnnxValue& input : model.inputs)
+    if (!input.extents.empty() && input.extents.front() != batch)
+      throw UsageError(fmt::format("--onnx_extents: {} has its batch {} by a name; leave it out, --batch has the batch",
+                                   onnx.string(), input.extents.front()));
+  return model;
+}
+
 Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
-  if (its.file) return read_onnx(*its.file, {.batch = c.batch, .training = true}).graph;
+  if (its.file) return read_network_file(*its.file, c.batch, settings.onnx_settings).graph;
   return nets::build(c.network, {.batch = c.batch,
                                  .image = settings.image,
                                  .width_divisor = settings.width_divisor,
@@ -54,7 +63,7 @@ Graph graph_of(const Config& c, const NetSettings& settings) {
 
 TensorFile stored_weights(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
-  return its.file ? read_onnx(*its.file, {.batch = c.batch, .training = true}).weights : TensorFile{};
+  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).weights : TensorFile{};
 }
 
 }  // namespace lamina::bench

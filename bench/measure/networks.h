@@ -9,6 +9,7 @@
 #include "bench/options/settings.h"
 #include "config.h"
 #include "lamina/nets.h"
+#include "lamina/onnx.h"
 #include "lamina/weights.h"
 
 namespace lamina::bench {
@@ -30,6 +31,9 @@ std::vector<Network> networks(const NetSettings&);
 
 /// The file's name without its folder and ending.
 std::string network_name(const std::filesystem::path& onnx);
+
+/// Reads a file with this batch. Throws what read_onnx throws, and UsageError for an extent of the batch's axis.
+OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
 
 /// A network's graph. In the zoo with the softmax of its protocol, unless the settings have another.
 Graph graph_of(const Config&, const NetSettings&);

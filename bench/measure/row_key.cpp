@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "networks.h"
@@ -14,6 +15,14 @@ namespace {
 /// What products are made of: the element type, or the math that stands in for f32's own.
 std::string_view type_text(const Config& c, const PlanningSettings& settings) {
   return settings.plan.choice.math == Math::strict ? to_string(c.dtype) : to_string(settings.plan.choice.math);
+}
+
+void add_onnx_settings(RowKey& key, const OnnxSettings& settings) {
+  std::string extents;
+  for (const auto& [name, extent] : settings.extents)
+    extents += fmt::format("{}{}={}", extents.empty() ? "" : ",", name, extent);
+  if (!extents.empty()) key.differs.emplace_back("onnx_extents", extents);
+  if (!settings.output.empty()) key.differs.emplace_back("onnx_output", settings.output);
 }
 
 }  // namespace
@@ -32,6 +41,8 @@ RowKey key_of(const char* what, const Config& c, std::string_view part, const Pl
     key.differs.emplace_back("instruction_set", settings.backends.instruction_set);
   if (settings.net.width_divisor != 1)
     key.differs.emplace_back("width_divisor", fmt::format("{}", settings.net.width_divisor));
+  if (std::ranges::find(settings.net.onnx, c.network, network_name) != settings.net.onnx.end())
+    add_onnx_settings(key, settings.net.onnx_settings);
   return key;
 }
 

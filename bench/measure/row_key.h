@@ -25,7 +25,7 @@ struct RowKey {
   std::vector<std::pair<std::string, std::string>> differs{};  ///< from the defaults: {"image", "64"}, {"graph", ""}
 };
 
-/// What is the same for every result of a config: `differs` has sizes and the instruction set only.
+/// What is the same for every result of a config: `differs` has sizes, how a file is read, and the instruction set.
 RowKey key_of(const char* what, const Config&, std::string_view part, const PlanningSettings&);
 /// What differs from the default in how a whole network is planned.
 void add_variants(RowKey&, const PlanningSettings&);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
@@ -42,6 +44,23 @@ void check_once(const char* flag, std::vector<T> values, const Text& text) {
 
 constexpr auto as_it_is = [](const auto& value) { return value; };
 constexpr auto by_name = [](auto value) { return to_string(value); };
+
+/// "height=224" as an entry each; throws CLI11's error.
+void take_extents(std::map<std::string, std::int64_t>& extents, const std::vector<std::string>& pairs) {
+  for (const std::string& pair : pairs) {
+    const std::size_t equals = pair.rfind('=');
+    const char* const end = pair.data() + pair.size();
+    std::int64_t extent = 0;
+    if (equals != std::string::npos) {
+      const auto [read_to, error] = std::from_chars(pair.data() + equals + 1, end, extent);
+      if (error != std::errc() || read_to != end) extent = 0;
+    }
+    if (equals == 0 || extent < 1)
+      throw CLI::ValidationError("--onnx_extents", fmt::format("takes pairs as height=224, not \"{}\"", pair));
+    if (!extents.emplace(pair.substr(0, equals), extent).second)
+      throw CLI::ValidationError("--onnx_extents", fmt::format("names {} twice", pair.substr(0, equals)));
+  }
+}
 
 void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, const char* text) {
   app.add_flag_function(
@@ -85,13 +104,26 @@ void add_out(CLI::App& app, std::filesystem::path& file) {
   app.add_option("--benchmark_out", file, "File for the results as JSON, every sample in it")->type_name("FILE");
 }
 
-void add_size(CLI::App& app, NetSettings& net) {
-  app.add_option("--onnx", net.onnx, "ONNX files: networks that are called by the names of their files")
+void add_onnx(CLI::App& app, std::vector<std::filesystem::path>& files, OnnxSettings& settings, const char* text) {
+  constexpr const char* group = "Networks of ONNX files";
+  CLI::Option* const onnx = app.add_option("--onnx", files, text);
+  onnx->delimiter(',')->allow_extra_args(false)->check(CLI::ExistingFile)->type_name("FILE[,...]")->group(group);
+  app.add_option_function<std::vector<std::string>>(
+         "--onnx_extents", [&extents = settings.extents](const auto& pairs) { take_extents(extents, pairs); },
+         "Extents of axes that these files leave open, by their names in the files")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE[,...]")
-      ->group(what);
+      ->type_name("NAME=EXTENT[,...]")
+      ->needs(onnx)
+      ->group(group);
+  app.add_option("--onnx_output", settings.output, "Output of these files that becomes the network's, of several")
+      ->type_name("NAME")
+      ->needs(onnx)
+      ->group(group);
+}
+
+void add_size(CLI::App& app, NetSettings& net) {
+  add_onnx(app, net.onnx, net.onnx_settings, "ONNX files: networks that are called by the names of their files");
   app.add_option("--image", net.image,
                  "Rows and columns of the input; `lamina_bench networks` prints the smallest; default: the network's "
                  "own")

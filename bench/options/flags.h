@@ -35,7 +35,9 @@ void add_format(CLI::App&, Format&);
 void add_screen(CLI::App&, Screen&);
 /// --benchmark_out.
 void add_out(CLI::App&, std::filesystem::path& file);
-/// --onnx, --image, --width_divisor, --softmax.
+/// --onnx, with `text`, and how the files are read: --onnx_extents, --onnx_output.
+void add_onnx(CLI::App&, std::vector<std::filesystem::path>& files, OnnxSettings&, const char* text);
+/// The above, --image, --width_divisor, --softmax.
 void add_size(CLI::App&, NetSettings&);
 /// --batch, --layout.
 void add_batch(CLI::App&, ConfigSettings&);

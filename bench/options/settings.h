@@ -2,8 +2,10 @@
 // What several subcommands let the user set, in groups: each subcommand has those that it looks at.
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,12 +24,19 @@ struct BackendSettings {
   std::filesystem::path choice_cache{};  ///< file of measured choices; empty: none
 };
 
+/// How ONNX files of networks are read.
+struct OnnxSettings {
+  std::map<std::string, std::int64_t> extents{};  ///< of axes that the files leave open, by their names there
+  std::string output{};                           ///< that becomes the network's; empty: the only one
+};
+
 /// The size that networks of the zoo are built in, and where others are.
 struct NetSettings {
   int image = 0;  ///< 0: the network's own
   int width_divisor = 1;
   std::optional<bool> softmax{};              ///< unset: as the published tables did
   std::vector<std::filesystem::path> onnx{};  ///< files of further networks, which are called by their names
+  OnnxSettings onnx_settings{};
 };
 
 /// What is done for each network and backend: once for every combination.

@@ -2,7 +2,7 @@
 
 from page import again
 
-OPTIONS = (*again.TRAIN_ALONE, "instruction_set")
+OPTIONS = (*again.TRAIN_ALONE, "instruction_set", "onnx_extents", "onnx_output")
 
 
 def of(training):

@@ -9,9 +9,9 @@
 #include <span>
 #include <utility>
 
+#include "bench/measure/networks.h"
 #include "lamina/error.h"
 #include "lamina/nets.h"
-#include "lamina/onnx.h"
 #include "lamina/synthetic.h"
 
 namespace lamina::bench {
@@ -90,7 +90,7 @@ struct FileNetwork {
 };
 
 FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions& options) {
-  OnnxModel model = read_onnx(onnx, {.batch = options.batch, .training = true});
+  OnnxModel model = read_network_file(onnx, options.batch, options.onnx);
   if (model.inputs.size() != 1)
     throw UsageError(
         fmt::format("{} has {} inputs; a training takes one of images", onnx.string(), model.inputs.size()));

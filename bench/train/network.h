@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "bench/options/settings.h"
 #include "lamina/weights.h"
 #include "lamina/workloads.h"
 
@@ -18,6 +19,7 @@ struct NetworkOptions {
   std::string optimiser = "adam";  ///< of named_optimiser
   double learning_rate = 0;        ///< 0: the optimiser's own
   std::uint64_t seed = 0;
+  OnnxSettings onnx{};  ///< of a file
 };
 
 /// Throws UsageError for an unknown network, or without a folder: the zoo's networks have no synthetic sets.

@@ -18,6 +18,8 @@ RowKey key_of(const std::string& name, const PreparedWorkload& ready, const Trai
   rows.backends = options.backends;
   rows.train_data = options.data;
   rows.train_share = options.share;
+  rows.net.onnx = options.onnx;
+  rows.net.onnx_settings = options.onnx_settings;
   RowKey key =
       train_key({name, options.backend, options.dtype, Layout::nchw, ready.graph.node("labels").shape.n}, rows);
   if (options.table_updates == TableUpdates::lazy) key.differs.emplace_back("table_updates", "lazy");

@@ -88,7 +88,8 @@ NetworkOptions network_options(const TrainOptions& options, std::uint64_t seed) 
           .share = options.share,
           .optimiser = options.optimiser.empty() ? "adam" : options.optimiser,
           .learning_rate = options.learning_rate,
-          .seed = seed};
+          .seed = seed,
+          .onnx = options.onnx_settings};
 }
 
 void check(const TrainOptions& options) {

@@ -17,6 +17,7 @@ namespace lamina::bench {
 struct TrainOptions {
   std::vector<std::string> names{};  ///< workloads, networks of the zoo, which need `data`, and those of `onnx`
   std::vector<std::filesystem::path> onnx{};  ///< files of networks, which `names` has by network_name
+  OnnxSettings onnx_settings{};
   std::string backend = "eigen";
   BackendSettings backends{};  ///< how it is made; no names
   DType dtype = DType::f32;

@@ -326,6 +326,21 @@ class Again(unittest.TestCase):
                 shlex.split(again.found_command("ledger", its, {"command": words}))[:3], ["lamina_bench", "ledger", "my net"]
             )
 
+    def test_how_a_file_is_read_is_in_every_command_of_its_network(self):
+        differs = {"onnx_extents": "height=224,width=8", "onnx_output": "logits"}
+        its, context = made.key(network="net", differs=differs), {"command": "lamina_bench run --onnx=net.onnx"}
+        training = its | {"what": "train", "part": "epoch", "differs": differs | {"synthetic": "1"}}
+        said = {"epochs": [{}], "onnx": "net.onnx", "is_network": True}
+        for command in (
+            again.row_command(its, 9, context),
+            again.layer_command(its, "conv1", "forward", context),
+            again.found_command("ledger", its, context),
+            again.versions_command("", training, context),
+            training_command.of(measured.Found(measured.Origin(None, context), said, training)),
+        ):
+            for flag in ("--onnx=net.onnx", "--onnx_extents=height=224,width=8", "--onnx_output=logits"):
+                self.assertEqual(shlex.split(command).count(flag), 1, command)
+
     def test_a_row_of_two_versions_has_a_command_that_there_is(self):
         def command(**key):
             return again.versions_command("", made.key(**key), {})

@@ -1,5 +1,6 @@
 // Networks from ONNX files in lamina_bench: by the names of their files, with the weights in them.
 
+#include <algorithm>
 #include <numeric>
 
 #include "bench/measure/net_run.h"
@@ -90,6 +91,56 @@ TEST_CASE("the size of a file's network is its own") {
   options.net = {.image = 32, .onnx = {file.path()}};
   options.networks = {"tiny"};
   CHECK_THROWS_WITH(describe(options), ContainsSubstring("--image") && ContainsSubstring("tiny.onnx"));
+}
+
+TEST_CASE("open extents of a file and one of its outputs are given, and rows are named with them") {
+  const test::Folder folder;
+  const test::Model model{
+      .nodes = {test::node("Conv", {"x", "w"}, {"c"}, {}, "conv1"), test::node("Relu", {"c"}, {"y"})},
+      .initializers = {test::tensor("w", {2, 1, 3, 3}, std::vector<float>(18))},
+      .inputs = {test::value("x", {1, 1, 0, 8})},  // rows are open, by the name "batch"
+      .outputs = {test::value("y", {}), test::value("c", {})}};
+  test::write(folder / "wide.onnx", test::bytes_of(model));
+  RunOptions options;
+  options.net.onnx = {folder / "wide.onnx"};
+  options.backends.names = {"eigen"};
+  options.configs.batches = {3};
+  const auto rows = [&] {
+    Session session(options);
+    return all_rows(session, options);
+  };
+  CHECK_THROWS_WITH(rows(), ContainsSubstring("'y'") && ContainsSubstring("'c'"));
+  options.net.onnx_settings.output = "c";
+  CHECK_THROWS_WITH(rows(), ContainsSubstring("'batch'"));
+  options.net.onnx_settings.extents = {{"batch", 12}};
+  const auto named = [&](const std::string& start) {
+    const std::vector<Row> all = rows();
+    return std::any_of(all.begin(), all.end(), [&](const Row& row) {
+      return row.name == start + "/batch:3/onnx_extents:batch=12/onnx_output:c";
+    });
+  };
+  CHECK(named("net/wide/inference/eigen/f32/nchw"));
+  CHECK(named("layer/wide/conv1/forward/eigen/default/f32/nchw"));
+  const std::string flags = "describe --onnx=" + folder.file("wide.onnx") + " --onnx_output=c --onnx_extents=batch=";
+  const test::Ended whole = test::run_bench(flags + "12");
+  CAPTURE(whole.said);
+  CHECK(whole.status == 0);
+  CHECK_THAT(whole.said, ContainsSubstring("2x10x6") && ContainsSubstring("1 layers"));
+  for (const char* wrong : {"0", "12x", "12,batch=13"}) {
+    const test::Ended refused = test::run_bench(flags + wrong);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.said, ContainsSubstring("--onnx_extents"));
+  }
+  CHECK(test::run_bench("describe alexnet --onnx_output=c").status == 2);  // of no file
+}
+
+TEST_CASE("the batch of a file is no extent that is given") {
+  const TinyFile file;
+  DescribeOptions options;
+  options.net.onnx = {file.path()};
+  options.net.onnx_settings.extents = {{"batch", 5}};
+  options.networks = {"tiny"};
+  CHECK_THROWS_WITH(describe(options), ContainsSubstring("--batch"));
 }
 
 TEST_CASE("a sweep goes on with the model that it began with, and with no other of its name") {

@@ -127,9 +127,11 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
                        test::tensor("half", {}, {0.5F}), test::integers("yes", {1}),
                        test::tensor("w", {3, 2}, {1, -1, 1, 1, -1, 1})},
       .inputs = {test::value("x", {0, 3, 32, 32})},
-      .outputs = {test::value("y", {0, 2})}};
+      .outputs = {test::value("y", {0, 2}), test::value("d", {0, 3})}};
   test::write(folder / "model.onnx", test::bytes_of(model));
-  const PreparedFile ready = prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001});
+  CHECK_THROWS_AS(prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001}), Unsupported);
+  const PreparedFile ready =
+      prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001, .onnx = {.output = "y"}});
   CHECK(ready.training.graph.node("n").op == Op(BatchNorm{}));
   CHECK(ready.training.graph.node("d").op == Op(Dropout{.rate = 0.5}));
   const auto backend = make_backend("eigen");
@@ -139,6 +141,14 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
   std::vector<double> mean(3);
   download(backend->device(), std::span<double>(mean), trainer.plan().state("n.running_mean"));
   CHECK(mean != std::vector<double>{0, 0, 0});
+
+  TrainOptions options{.names = {"model"}, .onnx = {folder / "model.onnx"}, .onnx_settings = {.output = "y"}};
+  options.epochs = 1;
+  options.share = 0.001;
+  options.json = folder / "run.json";
+  CHECK(train_all(options, make_backend, [](const std::string&) {}) == 0);
+  const auto run = nlohmann::json::parse(std::ifstream(options.json));
+  CHECK(run["trainings"][0]["name"] == "train/model/epoch/eigen/f32/nchw/batch:32/onnx_output:y/synthetic:0.001");
 }
 
 TEST_CASE("the network of an ONNX file that is called as a workload has nothing published") {
