@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/backends/eigen/runtime/product_blocks.h"
+
 namespace lamina::eigen {
 namespace {
 
-constexpr std::int64_t row_bytes = 2048;             // of one row of a: eight rows fill a third of a first-level cache
-constexpr std::int64_t panel_bytes = 512 * 1024;     // of a block's packed columns: half of a second-level cache
-constexpr std::int64_t in_place_bytes = 256 * 1024;  // of one that is read in place, together with the next one
+constexpr std::int64_t in_place_bytes = 256 * 1024;  // of a block that is read in place, together with the next one
 constexpr std::int64_t page_bytes = 4096;
 constexpr std::int64_t planes_ahead = 2;  // from what is copied to what is prefetched
 
@@ -21,7 +21,7 @@ struct Depths {
 };
 template <class T>
 Depths divide_depth(std::int64_t channels, std::int64_t taps) {
-  const std::int64_t target = row_bytes / static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t target = block_row_bytes / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t unit = taps <= 2 * target ? taps : 1;
   const std::int64_t units = channels * taps / unit;
   const std::int64_t in_block = divide_up(units, divide_up(units, std::max<std::int64_t>(1, target / unit)));
@@ -124,7 +124,7 @@ template <class T>
 std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
   const std::int64_t elements =
-      (section.in_place ? in_place_bytes : panel_bytes) / static_cast<std::int64_t>(sizeof(T));
+      (section.in_place ? in_place_bytes : block_panel_bytes) / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t panel = block_depth_ * width + (narrow_vectors(*kernels_) ? lanes : 0);  // with what separates it
   const std::int64_t fit = std::clamp<std::int64_t>(elements / panel, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;

@@ -14,6 +14,7 @@
 #include "common.h"
 #include "instruction_set.h"
 #include "peak.h"
+#include "product_blocks.h"
 
 namespace lamina::eigen {
 namespace {
@@ -22,10 +23,6 @@ constexpr int runs = 7;
 constexpr double long_enough = 1e-3;
 constexpr std::int64_t usual_depth = 256,
                        short_depth = 64;  // of packed panels; short: A and a panel share the first level
-
-// As a block of a convolution's product is at most, in f32: gemm/column_product.cpp.
-constexpr std::int64_t block_depth = 512;
-constexpr std::size_t block_bytes = std::size_t{512} << 10;
 
 // Not a multiple of the last level's size: hypervisors report sizes of hundreds of MiB for a few that the cores have.
 constexpr std::size_t beyond_caches = std::size_t{256} << 20;
@@ -45,6 +42,7 @@ struct Place {
   std::string bounds;  ///< which layers read there, for the reader
 };
 
+template <class T>
 std::vector<Place> places() {
   const std::size_t l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, std::size_t{32} << 10);
   const std::size_t l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, std::size_t{1} << 20);
@@ -54,7 +52,7 @@ std::vector<Place> places() {
           {"packed, L3", usual_depth, 0, std::min(l3 / 2, std::size_t{16} << 20),
            "Winograd's convolutions (3x3 and 5x5 with stride 1)"},
           {"packed, memory", usual_depth, 0, beyond_caches, "no layer: panels are packed so that they stay in caches"},
-          {"packed, block", block_depth, 0, block_bytes,
+          {"packed, block", block_row_bytes / static_cast<std::int64_t>(sizeof(T)), 0, block_panel_bytes,
            "convolutions with strides or other windows, and 1x1 unless they are read in place"},
           {"planes of 14x14, L2", usual_depth, 14 * 14, 0,
            "1x1 convolutions with stride 1 on small planes, which vectors of 64 bytes read in place"},
@@ -154,7 +152,7 @@ void measure_set(const InstructionSet& set, DType dtype, const std::function<boo
   Pool pool(1);
   double before = peak_flops_per_second(pool, set, dtype);
   found.push_back({set.name, {}, "registers", 0, before, 0, before, peak_bounds});
-  for (const Place& place : places()) {
+  for (const Place& place : places<T>()) {
     if (stop && stop()) return;
     for (const MicroKernels<T>* kernels : tiles_of<T>(set)) {
       Product<T> product(*kernels, place);
