@@ -95,7 +95,7 @@ class Team:
                             "bound": bound} | answer)
         if not answer["difference"] <= bound:
             raise workers.WorkerError(f"its numbers are {answer['difference']:.1e} of the largest away from Lamina's, "
-                                      f"more than {bound:.1g}: its time would be of another function")
+                                      f"more than {bound:.1e}: its time would be of another function")
 
     def peaks(self, mode):
         """Each subject's peak of memory."""
