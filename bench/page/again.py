@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import os
 import re
 import shlex
@@ -85,12 +86,18 @@ def line(*words):
     return " ".join(shlex.quote(word) for word in words)
 
 
+def lines_of(text):
+    """The words of each command of a text that has one a line. A newline in quotes ends no line."""
+    words = shlex.shlex(text, posix=True, punctuation_chars="\n")
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
+    return [list(its) for is_end, its in itertools.groupby(words, lambda word: set(word) == {"\n"}) if not is_end]
+
+
 def together(found):
-    """Commands, of pairs of a network and its command, one a line, each with a file of its own. Those that differ in
-    the network alone, which is a word of theirs, are one, with the networks joined by commas."""
+    """Commands, of pairs of a network and its command or lines of these, one a line, each with a file of its own. Those
+    that differ in the network alone, which is a word of theirs, are one, with the networks joined by commas."""
     lines = {}
-    for network, command in found:
-        words = shlex.split(command)
+    for network, words in ((network, words) for network, text in found for words in lines_of(text)):
         place = words.index(network) if words.count(network) == 1 else len(words)
         networks = lines.setdefault((tuple(words[:place]), tuple(words[place + 1 :])), {})
         networks.update(dict.fromkeys(words[place : place + 1]))

@@ -174,7 +174,7 @@ def show_summary(title, found):
 
 
 def run(arguments, file):
-    """Races every distinct convolution, pass by pass; the file has more after each layer. Returns the summaries."""
+    """Races every distinct convolution, pass by pass; rows go to the file after each layer. Returns the summaries."""
     nets = arguments.nets.split(",")
     variants = set(arguments.variants.split(","))
     both = bool(variants & DIRECT) and not variants <= DIRECT

@@ -81,9 +81,9 @@ class Unwritable(Exception):
 
 
 class File:
-    """A file of rows, a context manager. It is written anew when there are more, for at most WRITING_SHARE of the time;
-    what is left is written at the end, also after an error or an interrupt. Whether it can be written is found out at
-    once. `written` says whether it has been."""
+    """A file of rows, a context manager. Rows are kept, and the file is rewritten when that is due, which takes at most
+    WRITING_SHARE of the time; what is left is written at the end, also after an error or an interrupt. Whether it can
+    be written is found out at once. `written` says whether it has been."""
 
     def __init__(self, path):
         self.path, self.written = path, False
@@ -122,7 +122,7 @@ class File:
         self.finish()
 
     def write(self, context_, rows, **more):
-        """Writes the file, or has it wait."""
+        """Keeps the rows, and writes the file if that is due."""
         lists = {"context": context_, "benchmarks": rows, **more}
         self.waiting = {name: copy.copy(its) for name, its in lists.items()}  # those of the caller grow
         if time.monotonic() >= self.due:

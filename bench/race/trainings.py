@@ -126,7 +126,7 @@ def rows_of(team, subject, samples):
 
 
 def run(arguments, file, device=None):
-    """Races every workload; the file has more after each. Returns the lines of the table. `device`: the GPU."""
+    """Races every workload; the rows go to the file after each. Returns the lines of the table. `device`: the GPU."""
     context = rows.context("compare", threads=arguments.threads, passive=arguments.passive, peers={})
     if device is not None:
         context |= {"gpu": device.facts, "no_readings": device.reason}

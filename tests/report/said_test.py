@@ -3,7 +3,6 @@
 import unittest
 
 import made
-from page import again
 from results_test import KEY, ledger
 from shown import main, model_of, texts, values
 
@@ -15,29 +14,6 @@ def swept(context=None, answers=(), **key):
     rows = [row for batch, ms in ((1, 10), (2, 16), (3, 24)) for row in made.row(made.key(batch=batch, **key), ms)]
     rows += made.failed(made.key(batch=4, **key), "OutOfMemory: 9 bytes wanted", failure="out_of_memory")
     return made.document(rows, context, answers=list(answers))
-
-
-class Together(unittest.TestCase):
-    def test_networks_of_one_command_are_joined_and_others_are_lines(self):
-        found = [(net, f"lamina_bench sweep {net} --batch=1,2") for net in ("vgg16", "alexnet", "vgg16")]
-        found += [("a b", "lamina_bench sweep 'a b' --batch=4"), ("vgg16", "lamina_bench run '--benchmark_filter=^a b$'")]
-        self.assertEqual(
-            again.together(found).split("\n"),
-            [
-                "lamina_bench sweep vgg16,alexnet --batch=1,2",
-                "lamina_bench sweep 'a b' --batch=4",
-                "lamina_bench run '--benchmark_filter=^a b$'",
-            ],
-        )
-
-    def test_commands_of_one_sentence_write_files_of_their_own(self):
-        found = [("", f"sweep --passes={count} --benchmark_out=sweep.json") for count in (6, 9, 6, 12)]
-        outs = [line.split("=")[-1] for line in again.together(found).split("\n")]
-        self.assertEqual(outs, ["sweep.json", "sweep_2.json", "sweep_3.json"])
-
-    def test_a_network_with_the_name_of_a_subcommand_stays_alone(self):
-        found = [("sweep", "lamina_bench sweep sweep --batch=1"), ("vgg16", "lamina_bench sweep vgg16 --batch=1")]
-        self.assertEqual(len(again.together(found).split("\n")), 2)
 
 
 class Sweeps(unittest.TestCase):
@@ -79,8 +55,10 @@ class Sweeps(unittest.TestCase):
     def test_where_no_sweep_has_such_rows_each_is_measured_again(self):
         for key, program in (({"backend": "torch-2.15.0"}, "bench/race/compare"), ({"differs": {"graph": ""}}, "lamina_bench run")):
             with self.subTest(key=key):
-                lines = self.of(swept(**key)).tables[FLAT].rows[0].command.split("\n")
+                its = self.of(swept(**key))
+                lines = its.tables[FLAT].rows[0].command.split("\n")
                 self.assertEqual(len(lines), 3)
+                self.assertEqual(its.answers[FLAT].command.split("\n"), lines)
                 for batch, line in zip("123", lines):
                     self.assertTrue(line.startswith(program))
                     self.assertIn(f"--batch={batch}", line.split())
