@@ -7,10 +7,12 @@
 namespace lamina::bench {
 namespace {
 
-/// 0: tied.
+/// 0: tied. Who left the race was clearly slower than its best, in rounds that may be too few to show it again.
 int by_time(const Measurement& a, const Measurement& b) {
   const Interval ratio = ratio_interval(b.seconds, a.seconds);
-  return ratio.high < 1 ? -1 : ratio.low > 1 ? 1 : 0;
+  if (ratio.high < 1) return -1;
+  if (ratio.low > 1) return 1;
+  return static_cast<int>(b.finished) - static_cast<int>(a.finished);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ bool within(const Measurement&, const Limits&);
 LayerTuning::Picked pick_within(const LayerTuning&, const Limits&);
 
 /// Whether `a` makes `b` pointless: needs no more workspace, errs no more, gives up no determinism, and is faster in
-/// the rounds that both ran; or is tied with it in time and better in one of the others.
+/// the rounds that both ran; or is tied with it in time and better in one of the others. Who left the race is tied with
+/// none that stayed.
 bool dominates(const Measurement& a, const Measurement& b);
 
 /// By candidate: whether it ran and no other dominates it. Of equal ones that are tied, all stay.

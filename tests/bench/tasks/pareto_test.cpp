@@ -49,6 +49,17 @@ TEST_CASE("a candidate stays when it is best in time, in workspace or in error, 
   CHECK(not_beaten(candidates(all)) == std::vector<bool>{true, true, true, true, false, false, false, false});
 }
 
+TEST_CASE("a candidate that left the race beats none that stayed, however its few rounds went") {
+  Measurement stayed = measured(10, 100, 1e-6);
+  stayed.seconds[0] = 0.080;  // something else ran then
+  Measurement left = measured(40, 0, 1e-9);
+  left.seconds.resize(2);
+  left.finished = false;
+  CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{true, true});
+  left.finished = true;  // as if both had run two rounds: nobody knows who is faster
+  CHECK(not_beaten(candidates({stayed, left})) == std::vector<bool>{false, true});
+}
+
 TEST_CASE("candidates tied in time are judged by the rest, and equal ones all stay") {
   // Of the same mean, in other rounds: the second needs less, the third no more than the second. The last is slower.
   std::vector<Measurement> all = {measured(10, 100, 1e-6, 1), measured(10, 50, 1e-6), measured(10, 50, 1e-6, -1),
