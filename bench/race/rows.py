@@ -6,8 +6,11 @@ import datetime
 import json
 import os
 import platform
+import re
+import shlex
 import signal
 import socket
+import sys
 import time
 
 PASSES = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
@@ -60,12 +63,18 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def command_line(words):
+    """A program's words for a shell; of absolute paths, the program's among them, their last names."""
+    return shlex.join(re.sub(r"(?<![^=:,])/(?:[^,:]*/)?(?=[^,:/])", "", word) for word in words)
+
+
 def context(executable, **more):
     """What Google Benchmark says of a run, and what else is known."""
     return {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"), "host_name": socket.gethostname(),
-        "executable": executable, "num_cpus": os.cpu_count(), "load_avg": list(os.getloadavg()),
-        "library_build_type": "release", "caches": [], "processor": processor(), **more,
+        "executable": executable, "command": command_line(sys.argv), "num_cpus": os.cpu_count(),
+        "load_avg": list(os.getloadavg()), "library_build_type": "release", "caches": [],
+        "processor": processor(), **more,
     }
 
 

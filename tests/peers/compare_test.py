@@ -10,7 +10,11 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-COMPARE = os.path.join(HERE, "../../bench/race/compare")
+RACE = os.path.join(HERE, "../../bench/race")
+sys.path.insert(0, RACE)
+import rows
+
+COMPARE = os.path.join(RACE, "compare")
 FAKE = f"exec {sys.executable} {HERE}/fake_worker.py"
 
 # Both sides hang at vgg19, ours at layers as well, and answer at once for any other network. The peer's is asked first
@@ -68,6 +72,23 @@ class Compare(unittest.TestCase):
         self.assertIn(f"Rows and ratios: {self.out}", done.stdout)
         with open(self.out) as file:
             self.assertEqual([line["ratio"] for line in json.load(file)["comparison"]], [0.5] * 4)
+
+    def test_the_file_has_the_command_without_the_folders_of_this_machine(self):
+        for words, said in (
+            (("--nets", "vgg16"), "--nets vgg16"),
+            (("--nets=vgg16", f"--peers_folder={self.folder}/a b/"), "--nets=vgg16 '--peers_folder=a b/'"),
+        ):
+            subprocess.run(self.command(*words), stdout=subprocess.DEVNULL, check=True)
+            with open(self.out) as file:
+                self.assertEqual(json.load(file)["context"]["command"],
+                                 "compare --program lamina_bench --python python --samples 2 --retries 0 --memory no "
+                                 f"--out out.json {said}")
+
+    def test_of_a_command_relative_paths_stay_and_absolute_ones_are_names(self):
+        words = ["bench/race/compare", "--backends", "cudnn:/opt/a/9.19,cuda", "--program=build/x",
+                 "--python=/usr/bin/p3", "/", "a/b,/c/d", "--nets=resnet18"]
+        self.assertEqual(rows.command_line(words), "bench/race/compare --backends cudnn:9.19,cuda --program=build/x "
+                                                   "--python=p3 / a/b,d --nets=resnet18")
 
     def test_what_was_finished_is_kept_and_reported(self):
         for number, group in ((signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)):
