@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "lamina/error.h"
 
 namespace lamina::bench {
@@ -22,6 +24,24 @@ Network of_file(const std::filesystem::path& file, const NetSettings& settings) 
     throw UsageError(fmt::format(
         "--image, --width_divisor and --softmax are of the zoo's networks; {} is taken as it is", file.string()));
   return {.name = network_name(file), .source = "from " + file.string(), .file = file};
+}
+
+/// What the library says of its options, by the flags that give them.
+std::string by_flags(std::string said) {
+  const auto replace_end = [&](std::string_view option, std::string_view flag) {
+    if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
+  };
+  replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT");
+  replace_end("in OnnxOptions::output", "by --onnx_output=NAME");
+  return said;
+}
+
+OnnxModel read_with(const OnnxOptions& options, const std::filesystem::path& onnx) {
+  try {
+    return read_onnx(onnx, options);
+  } catch (const UsageError& error) {
+    throw UsageError(by_flags(error.what()));
+  }
 }
 
 }  // namespace
@@ -44,11 +64,13 @@ std::vector<Network> networks(const NetSettings& settings) {
 
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
   OnnxModel model =
-      read_onnx(onnx, {.batch = batch, .extents = settings.extents, .output = settings.output, .training = true});
+      read_with({.batch = batch, .extents = settings.extents, .output = settings.output, .training = true}, onnx);
   for (const OnnxValue& input : model.inputs)
     if (!input.extents.empty() && input.extents.front() != batch)
-      throw UsageError(fmt::format("--onnx_extents: {} has its batch {} by a name; leave it out, --batch has the batch",
-                                   onnx.string(), input.extents.front()));
+      throw UsageError(
+          fmt::format("--onnx_extents gives {} a batch of {}, and it is read with a batch of {}: leave that name out; "
+                      "--batch alone gives a batch",
+                      onnx.string(), input.extents.front(), batch));
   return model;
 }
 

@@ -62,6 +62,19 @@ void take_extents(std::map<std::string, std::int64_t>& extents, const std::vecto
   }
 }
 
+/// Networks are called by the names of their files.
+void check_names(const std::vector<std::filesystem::path>& files) {
+  std::map<std::string, std::string> known;
+  for (const std::filesystem::path& file : files) {
+    const auto [first, is_new] = known.emplace(file.stem().string(), file.string());
+    if (is_new) continue;
+    if (first->second == file.string())
+      throw UsageError(fmt::format("--onnx names {} twice; once is enough", file.string()));
+    throw UsageError(
+        fmt::format("--onnx: {} and {} are both called {}; rename one", first->second, file.string(), first->first));
+  }
+}
+
 void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, const char* text) {
   app.add_flag_function(
          names, [&to](std::int64_t count) { to = count > 0; }, text)
@@ -106,7 +119,8 @@ void add_out(CLI::App& app, std::filesystem::path& file) {
 
 void add_onnx(CLI::App& app, std::vector<std::filesystem::path>& files, OnnxSettings& settings, const char* text) {
   constexpr const char* group = "Networks of ONNX files";
-  CLI::Option* const onnx = app.add_option("--onnx", files, text);
+  CLI::Option* const onnx = app.add_option_function<std::vector<std::filesystem::path>>(
+      "--onnx", [&files](const auto& given) { check_names(files = given); }, text);
   onnx->delimiter(',')->allow_extra_args(false)->check(CLI::ExistingFile)->type_name("FILE[,...]")->group(group);
   app.add_option_function<std::vector<std::string>>(
          "--onnx_extents", [&extents = settings.extents](const auto& pairs) { take_extents(extents, pairs); },
@@ -268,9 +282,6 @@ void check(const PlanningSettings& settings) {
   check_once("--batch", settings.configs.batches);
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);
-  std::vector<std::string> names;
-  for (const std::filesystem::path& file : settings.net.onnx) names.push_back(file.stem().string());
-  check_once("--onnx", names);
   check_choice_file("--choices", settings.plan.choices);
 }
 

@@ -95,7 +95,8 @@ int measure_rows(Session& session, const RunOptions& options) {
       picked(all_rows(session, options), options.filter.value_or(default_filter(options.quick, options.net)),
              too_small_for(options.net));
   check_files_are_used(rows, options);
-  if (!options.weights.empty()) read_safetensors(options.weights);  // or fails before seconds are measured
+  if (!options.weights.empty())
+    read_safetensors(options.weights);  // a file that cannot be read fails before anything is measured
   Progress progress(session.peaks, rows, options.passes);
   if (!options.long_run) check_duration(progress);
   Runner runner(session, std::move(rows), options.passes, progress);

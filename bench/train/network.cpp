@@ -89,6 +89,17 @@ struct FileNetwork {
   Shape image, logits;  ///< of one image
 };
 
+Glyphs glyphs_of(const Shape& image, int logits) { return Glyphs({.image = image, .classes = std::min(logits, 10)}); }
+
+void check_glyphs(const std::filesystem::path& onnx, const Shape& image, int logits) {
+  try {
+    glyphs_of(image, logits);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{} takes images of {}, and synthetic ones cannot have this size ({}): give --data",
+                                 onnx.string(), to_string(image), error.what()));
+  }
+}
+
 FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions& options) {
   OnnxModel model = read_network_file(onnx, options.batch, options.onnx);
   if (model.inputs.size() != 1)
@@ -103,13 +114,14 @@ FileNetwork read_network(const std::filesystem::path& onnx, const NetworkOptions
   if (options.data.empty() && image.c != 1 && image.c != 3)
     throw UsageError(
         fmt::format("{} takes images of {} channels; synthetic ones have 1 or 3: give --data", onnx.string(), image.c));
+  if (options.data.empty()) check_glyphs(onnx, image, logits.c);
   return {std::move(graph), std::move(model.weights), image, logits};
 }
 
 /// Synthetic images for the network of a file.
-Images glyphs(const Shape& image, int classes, const NetworkOptions& options) {
+Images glyphs(const Shape& image, int logits, const NetworkOptions& options) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 28;
-  const Glyphs all({.image = image, .classes = classes});
+  const Glyphs all = glyphs_of(image, logits);
   const std::int64_t whole = std::clamp<std::int64_t>(most_bytes / image.count(), 1, 50000);
   const std::int64_t count =
       std::max<std::int64_t>(options.batch, std::llround(options.share * static_cast<double>(whole)));
@@ -145,7 +157,7 @@ PreparedWorkload prepare_network(const std::string& name, const NetworkOptions& 
 
 PreparedFile prepare_file(const std::filesystem::path& onnx, const NetworkOptions& options) {
   auto [graph, weights, image, logits] = read_network(onnx, options);
-  Images images = options.data.empty() ? glyphs(image, std::min(logits.c, 10), options) : read_images(options.data);
+  Images images = options.data.empty() ? glyphs(image, logits.c, options) : read_images(options.data);
   if (images.training.image != image || images.validation.image != image)
     throw UsageError(fmt::format("{} takes images of {}, and those of {} are {}", onnx.string(), to_string(image),
                                  images.name, to_string(images.training.image)));

@@ -96,7 +96,8 @@ void Importer::choose_output() {
     throw UsageError(in_file(options_.output) + " is not an output; there are: " + all);
   }
   if (options_.output.empty() && file_.outputs.size() > 1) {
-    throw Unsupported(name_ + ": the graph has the outputs " + all + "; a graph of this library has one. Say which");
+    throw UsageError(name_ + ": the graph has the outputs " + all + "; a graph of this library has one: name one in " +
+                     "OnnxOptions::output");
   }
   if (output_.empty()) output_ = file_.outputs.front().name;
 }
@@ -245,9 +246,12 @@ Extents Importer::extents_of(const ValueMessage& input) {
       if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;
     } else if (dim.value) {
       extents.push_back(*dim.value);
+    } else if (dim.param.empty()) {
+      throw Unsupported(in_file(input.name) + " leaves its axis " + std::to_string(i) +
+                        " open without a name: it needs an extent in the file");
     } else {
       throw UsageError(in_file(input.name) + " leaves its axis " + std::to_string(i) + " open, by the name " +
-                       in_quotes(dim.param) + ": OnnxOptions::extents takes its extent");
+                       in_quotes(dim.param) + ": give its extent in OnnxOptions::extents");
     }
   }
   for (const std::int64_t extent : extents) {

@@ -85,7 +85,7 @@ TEST_CASE("what a list names twice is refused") {
     std::filesystem::create_directory(folder / name);
     std::ofstream(folder / name / "net.onnx") << name;
   }
-  refused("--onnx=" + folder.file("a/net.onnx") + "," + folder.file("b/net.onnx"), "--onnx names net twice");
+  refused("--onnx=" + folder.file("a/net.onnx") + "," + folder.file("b/net.onnx"), "are both called net; rename one");
   const std::string sweep = "sweep mnist_mlp --benchmark_out=/dev/null ";
   refused(sweep + "--thread_counts=1,2,1", "--thread_counts names 1 twice");
   refused(sweep + "--images=28,28", "--images names 28 twice");

@@ -109,9 +109,11 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
     Session session(options);
     return all_rows(session, options);
   };
-  CHECK_THROWS_WITH(rows(), ContainsSubstring("'y'") && ContainsSubstring("'c'"));
+  CHECK_THROWS_WITH(rows(),
+                    ContainsSubstring("'y', 'c'") && Catch::Matchers::EndsWith("name one by --onnx_output=NAME"));
   options.net.onnx_settings.output = "c";
-  CHECK_THROWS_WITH(rows(), ContainsSubstring("'batch'"));
+  CHECK_THROWS_WITH(rows(), ContainsSubstring("'batch'") &&
+                                Catch::Matchers::EndsWith("give its extent by --onnx_extents=NAME=EXTENT"));
   options.net.onnx_settings.extents = {{"batch", 12}};
   const auto named = [&](const std::string& start) {
     const std::vector<Row> all = rows();
@@ -140,7 +142,20 @@ TEST_CASE("the batch of a file is no extent that is given") {
   options.net.onnx = {file.path()};
   options.net.onnx_settings.extents = {{"batch", 5}};
   options.networks = {"tiny"};
-  CHECK_THROWS_WITH(describe(options), ContainsSubstring("--batch"));
+  CHECK_THROWS_WITH(describe(options), ContainsSubstring("a batch of 5") && ContainsSubstring("a batch of 1: leave"));
+}
+
+TEST_CASE("two files of one name are refused, whatever is done with them") {
+  const TinyFile file, other;
+  const std::string first = file.path().string(), second = other.path().string();
+  for (const char* command : {"run", "describe", "train", "sweep --benchmark_out=never.json"}) {
+    CAPTURE(command);
+    const test::Ended refused = test::run_bench(std::string(command) + " --onnx=" + first + "," + second);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.said,
+               ContainsSubstring("--onnx: " + first + " and " + second + " are both called tiny; rename one"));
+  }
+  CHECK_THAT(test::run_bench("describe --onnx=" + first + "," + first).said, ContainsSubstring(first + " twice"));
 }
 
 TEST_CASE("a sweep goes on with the model that it began with, and with no other of its name") {

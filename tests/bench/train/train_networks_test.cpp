@@ -129,7 +129,7 @@ TEST_CASE("the network of an ONNX file that was exported for training normalises
       .inputs = {test::value("x", {0, 3, 32, 32})},
       .outputs = {test::value("y", {0, 2}), test::value("d", {0, 3})}};
   test::write(folder / "model.onnx", test::bytes_of(model));
-  CHECK_THROWS_AS(prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001}), Unsupported);
+  CHECK_THROWS_AS(prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001}), UsageError);  // two outputs
   const PreparedFile ready =
       prepare_file(folder / "model.onnx", {.batch = 16, .share = 0.001, .onnx = {.output = "y"}});
   CHECK(ready.training.graph.node("n").op == Op(BatchNorm{}));
@@ -185,6 +185,20 @@ TEST_CASE("an ONNX file that cannot be trained is an error before anything is tr
   const auto print = [](const std::string&) { FAIL("it began"); };
   CHECK_THROWS_AS(train_all(options, make_backend, print, counter), FileError);
   CHECK_FALSE(std::filesystem::exists(options.json));
+}
+
+TEST_CASE("an ONNX file whose images are too small for synthetic ones is an error before anything is trained") {
+  const test::Folder folder;
+  Graph graph("open");
+  fully_connected(graph.input({1, 3, 16, 16}, "x"), "fc", {.outputs = 10});
+  const auto backend = make_backend("eigen");
+  Plan plan(graph, *backend);
+  write_onnx(folder / "open.onnx", graph, save_weights(plan));
+  const TrainOptions options{
+      .names = {"mnist_mlp", "open"}, .onnx = {folder / "open.onnx"}, .epochs = 1, .share = 0.002};
+  const auto train = [&] { train_all(options, make_backend, [](const std::string&) { FAIL("it began"); }); };
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_WITH(train(), ContainsSubstring("open.onnx") && ContainsSubstring("give --data"));
 }
 
 TEST_CASE("a share is of a synthetic set, above 0 and at most 16, of any network") {
