@@ -139,7 +139,14 @@ def check_peers(parser, arguments):
     for mode in arguments.modes.split(","):
         if not any(mode in processor_peers.modes_of(word) for word in arguments.peers.split(",")):
             parser.error(f"--peers: none of {arguments.peers} runs {mode} (--modes)")
-    for word in arguments.peers.split(","):
+    words_of_peers = arguments.peers.split(",")
+    builds = [word.removeprefix(processor_peers.BUILD) for word in words_of_peers if processor_peers.is_build(word)]
+    if builds and len(builds) < len(words_of_peers):
+        parser.error("--peers: other builds race alone; leave out those that are not build:PROGRAM, or race them apart")
+    for program in builds:
+        if not os.access(program, os.X_OK) or os.path.isdir(program):
+            parser.error(f"--peers: build:{program}: no program is there")
+    for word in [] if builds else words_of_peers:
         layout = contenders.split_variant(word)[1]
         if layout is not None and layout not in arguments.layouts.split(","):
             parser.error(f"--peers: {word} is in none of the layouts {arguments.layouts} (--layouts)")
@@ -150,11 +157,12 @@ def parser_of(description):
     parser.add_argument("--nets", type=words(NAMES), default=",".join(PUBLISHED),
                         help="joined by commas; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
                              f"the ten of the published tables, {', '.join(PUBLISHED)})")
-    parser.add_argument("--peers", type=words(processor_peers.known_words()), default="torch",
+    parser.add_argument("--peers", type=words(processor_peers.known_words(), f"{processor_peers.BUILD}.+"), default="torch",
                         help="joined by commas, each of PyTorch followed by @nchw or @nhwc if only in that layout: "
                              f"{', '.join(processor_peers.TORCH + processor_peers.RUNTIMES)}; +hugepages after any of "
                              "them: glibc's malloc keeps its memory, in huge pages. onnxruntime, openvino, ncnn "
-                             "and what is frozen run inference alone (default: %(default)s)")
+                             "and what is frozen run inference alone. build:PROGRAM is another lamina_bench: did a change "
+                             "make it slower? (default: %(default)s)")
     parser.add_argument("--peers_folder", default=processor_peers.FOLDER,
                         help="where bench/get-peers has put them (default: %(default)s)")
     parser.add_argument("--passive", action="store_true",

@@ -5,6 +5,7 @@ import os
 
 import contenders
 import pythons
+import workers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOLDER = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lamina", "peers")
@@ -14,6 +15,7 @@ HUGE_PAGES = {  # glibc's malloc keeps its memory, in huge pages; no code is cha
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # OpenMP's threads sleep while they wait
 TORCH = ("torch", "torch+compiled", "torch+max-autotune", "torch+compiled+frozen", "torch+max-autotune+frozen")
 RUNTIMES = ("onnxruntime", "openvino", "ncnn")  # of inference alone
+BUILD = "build:"  # before the path of another lamina_bench
 WORDS = tuple(word + more for word in TORCH + RUNTIMES for more in ("", "+hugepages"))
 
 
@@ -24,10 +26,10 @@ class NoPeer(Exception):
 @dataclasses.dataclass(frozen=True)
 class Peer:
     """What a word of --peers means, under one interpreter."""
-    program: str  # torch or a runtime
+    program: str  # torch, a runtime or a build
     variant: str  # what is set beyond what it comes with; empty: nothing
     layouts: tuple
-    python: str
+    python: str  # of a build: its lamina_bench
     name: str  # as tables have it
 
     @property
@@ -50,6 +52,9 @@ class Peer:
 
     def command(self, net, arguments, files):
         """Of its child, which finds the network's numbers in the folder `files`."""
+        if self.program == "build":
+            return workers.serve_command(self.python, net=net, batch=arguments.batch, threads=arguments.threads,
+                                         measure=arguments.measure)
         if self.program in RUNTIMES:
             return [self.python, os.path.join(HERE, "peers/runtimes.py"), self.program, files, str(arguments.threads),
                     *(["--passive"] if arguments.passive else [])]
@@ -63,8 +68,14 @@ def known_words():
                           for layout in contenders.LAYOUTS]
 
 
+def is_build(word):
+    return word.startswith(BUILD)
+
+
 def modes_of(word):
     """The modes that a word of --peers can be raced in."""
+    if is_build(word):
+        return ("training", "inference")
     word = contenders.split_variant(word)[0]
     program, _, variant = word.partition("+")
     return Peer(program, variant, (), "", program).modes
@@ -107,8 +118,17 @@ def torch_peers(found):
     return named
 
 
+def builds_of(arguments):
+    """Other builds of lamina_bench, which are raced without any other peer."""
+    words = arguments.peers.split(",")
+    return [Peer("build", "", tuple(arguments.our_layouts.split(",")), word.removeprefix(BUILD),
+                 "build" if i == 1 else f"build#{i}") for i, word in enumerate(words, 1) if is_build(word)]
+
+
 def peers_of(arguments):
     """Every peer of a race on the processor. Throws pythons.NoTorch, NoPeer."""
+    if builds := builds_of(arguments):
+        return builds
     listed = [contenders.split_variant(word) for word in arguments.peers.split(",")]
     programs = dict.fromkeys(word.partition("+")[0] for word, _ in listed)
     named = {program: torch_peers(interpreters(arguments, program)) if program == "torch" else

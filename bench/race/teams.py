@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 
+import builds
 import contenders
 import processor_peers
 import race
@@ -25,6 +26,7 @@ class Team:
         self.our_names = {"lamina"}
         self.workers, self.subjects, self.everyone, self.versions = [], [], [], {}
         self.failures, self.opened, self.checks = [], [], []  # `opened`: only of races on a GPU
+        self.folders = {}  # of each build's numbers, by its child
         self.folder = tempfile.mkdtemp(prefix="lamina-race-")
         try:
             onnx = any(peer.program in processor_peers.RUNTIMES for peer in peers)
@@ -49,6 +51,12 @@ class Team:
         worker = self.start(peer.name, peer.command(self.net, self.arguments, self.folder), peer.environment)
         self.workers.append(worker)
         self.versions[peer.name] = worker.versions | {"environment": peer.environment}
+        if peer.program == "build":
+            self.folders[worker] = tempfile.mkdtemp(prefix="build-", dir=self.folder)
+            with self.start(peer.name, workers.serve_command(peer.python, net=self.net, batch=self.arguments.batch,
+                                                             threads=self.arguments.threads,
+                                                             files=self.folders[worker])):
+                pass
         self.everyone += [(peer.modes, workers.Subject(worker, peer.name, peer.backend, layout, variant=peer.variant))
                           for layout in peer.layouts]
 
@@ -87,8 +95,10 @@ class Team:
         """Compares a peer's numbers with ours. Two f32 programs agree no better with each other than each does with the
         exact result, which in training they do less the deeper a network is. So there twice the distance of PyTorch's
         eager f32 from its f64 is the bound where that is more."""
-        answer, bound = subject.worker.ask(subject.request(mode, "check")), AGREEMENT[mode]
-        if mode == "training" and bound < answer["difference"] < float("inf"):
+        bound, folder = AGREEMENT[mode], self.folders.get(subject.worker)
+        answer = ({"difference": builds.difference(self.folder, folder, mode)} if folder is not None else
+                  subject.worker.ask(subject.request(mode, "check")))
+        if mode == "training" and folder is None and bound < answer["difference"] < float("inf"):
             answer |= subject.worker.ask(subject.request(mode, "rounding"))
             bound = min(max(bound, 2 * answer["rounding"]), DEEP_AGREEMENT)
         self.checks.append({"net": self.net, "mode": mode, "name": subject.name, "layout": subject.layout,

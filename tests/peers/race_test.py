@@ -242,7 +242,7 @@ class Ratios(unittest.TestCase):
     def test_the_tables_of_peers_are_those_of_the_samples(self):
         with open(os.path.join(HERE, "../../docs/peers.md")) as file:
             page = file.read()
-        for names, lines in ((("inference",), 13), (("inference_ncnn",), 13), (("inference_frozen",), 8),
+        for names, lines in ((("inference",), 13), (("inference_frozen",), 8),
                              (("training", "training_2", "training_3", "training_4"), 13),
                              (("training_compiled", "training_compiled_2"), 6)):
             paths = [os.path.join(RACE, f"../results/races/epyc_avx2_2_cores_{name}.json") for name in names]

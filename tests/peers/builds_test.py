@@ -1,0 +1,134 @@
+"""Another build of lamina_bench as a peer: by the program that was built, beside itself, and by what stands for one that
+computes something else or knows no files. usage: builds_test.py LAMINA_BENCH"""
+
+import array
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RACE = os.path.join(HERE, "../../bench/race")
+sys.path.insert(0, RACE)
+import builds
+import workers
+
+PROGRAM = sys.argv.pop(1)
+
+# The real program, but what it writes of a network is changed by the lines of CHANGE.
+OTHER = """
+import glob, json, os, subprocess, sys
+words = sys.argv[1:]
+ended = subprocess.run([{program!r}, *words]).returncode
+folder = json.loads(words[1]).get("files") if words[:1] == ["serve"] else None
+if folder:
+    path = os.path.join(folder, "check.safetensors")
+    {change}
+sys.exit(ended)
+"""
+
+
+def write(folder, **arrays):
+    """A check.safetensors of lists of numbers."""
+    header, data = {}, b""
+    for name, values in arrays.items():
+        its = array.array("f", values).tobytes()
+        header[name] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [len(data), len(data) + len(its)]}
+        data += its
+    text = json.dumps(header).encode()
+    with open(os.path.join(folder, "check.safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+class Difference(unittest.TestCase):
+    def between(self, ours, theirs, mode="inference"):
+        with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+            write(first, **ours)
+            write(second, **theirs)
+            return builds.difference(first, second, mode)
+
+    def test_it_is_the_largest_over_the_largest_of_ours(self):
+        ours = {"x": [1, 2], "y": [1, -4, 2], "y_training": [8, 0]}
+        self.assertEqual(self.between(ours, ours), 0)
+        self.assertEqual(self.between(ours, ours | {"y": [1, -5, 2.5]}), 0.25)
+        self.assertEqual(self.between(ours, ours | {"y": [9, 9, 9]}, "training"), 0)
+        self.assertEqual(self.between(ours, ours | {"y_training": [8, 4]}, "training"), 0.5)
+
+    def test_without_results_of_training_which_dropout_makes_random_those_of_inference_count(self):
+        self.assertEqual(self.between({"x": [1], "y": [2]}, {"x": [1], "y": [3]}, "training"), 0.5)
+
+    def test_what_cannot_be_compared_is_infinitely_far(self):
+        ours = {"x": [1, 2], "y": [1, 4]}
+        for theirs in ({"x": [1, 3]}, {"y": [1]}, {"y": [1, float("nan")]}, {"y": [float("inf"), 4]}):
+            self.assertEqual(self.between(ours, ours | theirs), float("inf"))
+        self.assertEqual(self.between(ours | {"y_training": [1]}, ours, "training"), float("inf"))
+
+    def test_no_file_and_a_damaged_one_are_errors(self):
+        with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
+            write(ours, x=[1], y=[1])
+            for content in (None, b"", b"12345678", struct.pack("<Q", 10) + b'{"x": [1]}'):
+                if content is not None:
+                    with open(os.path.join(theirs, "check.safetensors"), "wb") as file:
+                        file.write(content)
+                with self.assertRaisesRegex(workers.WorkerError, "not written its numbers"):
+                    builds.difference(ours, theirs, "inference")
+
+
+class Race(unittest.TestCase):
+    def run_race(self, build, *words):
+        """The program's end, and its file."""
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out.json")
+            done = subprocess.run(
+                [sys.executable, "-B", os.path.join(RACE, "compare"), "--program", PROGRAM, "--peers", f"build:{build}",
+                 "--nets", "mnist_cnn", "--batch", "2", "--samples", "2", "--retries", "0", "--memory", "no", "--out",
+                 out, *words], capture_output=True, text=True, check=False)
+            result = None
+            if os.path.exists(out):
+                with open(out) as file:
+                    result = json.load(file)
+            return done, result
+
+    def test_the_program_beside_itself_computes_the_same(self):
+        done, result = self.run_race(PROGRAM, "--modes", "training,inference")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([(one["name"], one["difference"]) for one in result["checks"]], [("build", 0.0)] * 2)
+        self.assertEqual({(line["peer"], line["layout"], line["peer_layout"]) for line in result["comparison"]},
+                         {("build", "nchw", "nchw")})
+        self.assertEqual({line["pass"] for line in result["comparison"]},
+                         {"forward", "backward", "total", "total cpu", "inference", "inference cpu"})
+        self.assertNotIn(os.path.dirname(PROGRAM), json.dumps(result["context"]["command"]))
+
+    def other(self, change):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "lamina_bench")
+            with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
+                file.write(f"#!{sys.executable}\n" + OTHER.format(program=PROGRAM, change=change))
+            return self.run_race(path, "--modes", "inference")
+
+    def test_one_that_computes_something_else_is_left_out(self):
+        done, result = self.other("data = bytearray(open(path, 'rb').read()); data[-1] ^= 64; open(path, 'wb').write(data)")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((result["comparison"], result["failures"][0]["name"]), ([], "build"))
+        self.assertIn("more than 1.0e-04: its time would be of another function", done.stdout)
+
+    def test_one_that_writes_no_numbers_is_left_out(self):
+        done, result = self.other("os.remove(path)")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((result["comparison"], result["failures"][0]["name"]), ([], "build"))
+        self.assertIn("it has not written its numbers as today's lamina_bench does", done.stdout)
+
+    def test_wrong_use_is_refused(self):
+        for build, words, named in (("/nowhere/lamina_bench", (), "build:/nowhere/lamina_bench: no program is there"),
+                                    (f"{PROGRAM},torch", (), "other builds race alone"),
+                                    (PROGRAM, ("--layers",), "--peers is of a race of networks")):
+            done, _ = self.run_race(build, *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(named, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
