@@ -245,7 +245,10 @@ Action engines(CLI::App& app) {
   add_cudnn(app, options->cudnn);
   app.add_option("--benchmark_out", options->out, "File for the answers as JSON");
   add_screen(app, options->screen);
-  return [options](const MakeBackend&) { return printed(cudnn_engines(*options)); };
+  return [options](const MakeBackend&) {
+    check_onnx_extents(options->net.onnx, options->net.onnx_settings);
+    return printed(cudnn_engines(*options));
+  };
 }
 
 Action serve(CLI::App& app) {

@@ -89,6 +89,7 @@ Action train_command(CLI::App& app) {
   return [options](const MakeBackend& make) {
     catch_interrupts();
     check(options->backends);
+    check_onnx_extents(options->onnx, options->onnx_settings);
     return train_all(*options, make, print_now);
   };
 }

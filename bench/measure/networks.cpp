@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <map>
 #include <string_view>
 
 #include "lamina/error.h"
@@ -31,22 +33,44 @@ std::string by_flags(std::string said) {
   const auto replace_end = [&](std::string_view option, std::string_view flag) {
     if (said.ends_with(option)) said.replace(said.size() - option.size(), option.size(), flag);
   };
-  replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT");
+  replace_end("in OnnxOptions::extents", "by --onnx_extents=NAME=EXTENT[,...]");
   replace_end("in OnnxOptions::output", "by --onnx_output=NAME");
   return said;
 }
 
-OnnxModel read_with(const OnnxOptions& options, const std::filesystem::path& onnx) {
+/// The extents that this file leaves open: another file may have the others.
+std::map<std::string, std::int64_t> extents_of(const std::filesystem::path& onnx, const OnnxSettings& settings) {
+  std::map<std::string, std::int64_t> its;
+  if (settings.extents.empty()) return its;
+  for (const OnnxOpenExtent& open : onnx_open_extents(onnx))
+    if (const auto given = settings.extents.find(open.name); given != settings.extents.end()) its.insert(*given);
+  return its;
+}
+
+/// `what_to_do` is for an extent that gives another batch.
+OnnxModel read_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings,
+                    std::string_view what_to_do) {
   try {
-    return read_onnx(onnx, options);
+    OnnxModel model = read_onnx(
+        onnx, {.batch = batch, .extents = extents_of(onnx, settings), .output = settings.output, .training = true});
+    for (const OnnxValue& input : model.inputs)
+      if (!input.extents.empty() && input.extents.front() != batch)
+        throw UsageError(fmt::format("--onnx_extents gives {} a batch of {}, and {}", onnx.string(),
+                                     input.extents.front(), what_to_do));
+    return model;
   } catch (const UsageError& error) {
     throw UsageError(by_flags(error.what()));
   }
 }
 
-}  // namespace
+Graph zoo_graph(const Config& c, const Network& its, const NetSettings& settings) {
+  return nets::build(c.network, {.batch = c.batch,
+                                 .image = settings.image,
+                                 .width_divisor = settings.width_divisor,
+                                 .softmax = settings.softmax.value_or(its.protocol.softmax)});
+}
 
-std::string network_name(const std::filesystem::path& onnx) { return onnx.stem().string(); }
+}  // namespace
 
 Network network(const std::string& name, const NetSettings& settings) {
   for (const std::filesystem::path& file : settings.onnx)
@@ -63,24 +87,21 @@ std::vector<Network> networks(const NetSettings& settings) {
 }
 
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings& settings) {
-  OnnxModel model =
-      read_with({.batch = batch, .extents = settings.extents, .output = settings.output, .training = true}, onnx);
-  for (const OnnxValue& input : model.inputs)
-    if (!input.extents.empty() && input.extents.front() != batch)
-      throw UsageError(
-          fmt::format("--onnx_extents gives {} a batch of {}, and it is read with a batch of {}: leave that name out; "
-                      "--batch alone gives a batch",
-                      onnx.string(), input.extents.front(), batch));
-  return model;
+  return read_file(
+      onnx, batch, settings,
+      fmt::format("it is read with a batch of {}: leave that name out; --batch alone gives a batch", batch));
 }
 
 Graph graph_of(const Config& c, const NetSettings& settings) {
   const Network its = network(c.network, settings);
-  if (its.file) return read_network_file(*its.file, c.batch, settings.onnx_settings).graph;
-  return nets::build(c.network, {.batch = c.batch,
-                                 .image = settings.image,
-                                 .width_divisor = settings.width_divisor,
-                                 .softmax = settings.softmax.value_or(its.protocol.softmax)});
+  return its.file ? read_network_file(*its.file, c.batch, settings.onnx_settings).graph : zoo_graph(c, its, settings);
+}
+
+Graph graph_of_one_image(const std::string& name, const NetSettings& settings) {
+  const Network its = network(name, settings);
+  if (its.file)
+    return read_file(*its.file, 1, settings.onnx_settings, "this is of one image: leave that name out").graph;
+  return zoo_graph({name, "", DType::f32, Layout::nchw, 1}, its, settings);
 }
 
 TensorFile stored_weights(const Config& c, const NetSettings& settings) {

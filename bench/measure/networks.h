@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/options/network_name.h"
 #include "bench/options/settings.h"
 #include "config.h"
 #include "lamina/nets.h"
@@ -29,14 +30,15 @@ Network network(const std::string& name, const NetSettings&);
 /// The zoo's, or with files those of the files alone.
 std::vector<Network> networks(const NetSettings&);
 
-/// The file's name without its folder and ending.
-std::string network_name(const std::filesystem::path& onnx);
-
-/// Reads a file with this batch. Throws what read_onnx throws, and UsageError for an extent of the batch's axis.
+/// Reads a file with this batch, that of --batch. Of the settings' extents it takes those that the file leaves open.
+/// Throws what read_onnx throws, its texts with the flags, and UsageError for an extent that gives another batch.
 OnnxModel read_network_file(const std::filesystem::path& onnx, int batch, const OnnxSettings&);
 
 /// A network's graph. In the zoo with the softmax of its protocol, unless the settings have another.
 Graph graph_of(const Config&, const NetSettings&);
+
+/// A network's graph for one image, whatever --batch gives.
+Graph graph_of_one_image(const std::string& network, const NetSettings&);
 
 /// The weights of a network that is read; empty for the zoo's.
 TensorFile stored_weights(const Config&, const NetSettings&);

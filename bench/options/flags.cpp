@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
-#include <system_error>
 
 #include "lamina/choice_cache.h"
 #include "lamina/error.h"
 #include "lamina/optimiser.h"
+#include "network_name.h"
 
 namespace lamina::bench {
 namespace {
@@ -45,36 +44,6 @@ void check_once(const char* flag, std::vector<T> values, const Text& text) {
 constexpr auto as_it_is = [](const auto& value) { return value; };
 constexpr auto by_name = [](auto value) { return to_string(value); };
 
-/// "height=224" as an entry each; throws CLI11's error.
-void take_extents(std::map<std::string, std::int64_t>& extents, const std::vector<std::string>& pairs) {
-  for (const std::string& pair : pairs) {
-    const std::size_t equals = pair.rfind('=');
-    const char* const end = pair.data() + pair.size();
-    std::int64_t extent = 0;
-    if (equals != std::string::npos) {
-      const auto [read_to, error] = std::from_chars(pair.data() + equals + 1, end, extent);
-      if (error != std::errc() || read_to != end) extent = 0;
-    }
-    if (equals == 0 || extent < 1)
-      throw CLI::ValidationError("--onnx_extents", fmt::format("takes pairs as height=224, not \"{}\"", pair));
-    if (!extents.emplace(pair.substr(0, equals), extent).second)
-      throw CLI::ValidationError("--onnx_extents", fmt::format("names {} twice", pair.substr(0, equals)));
-  }
-}
-
-/// Networks are called by the names of their files.
-void check_names(const std::vector<std::filesystem::path>& files) {
-  std::map<std::string, std::string> known;
-  for (const std::filesystem::path& file : files) {
-    const auto [first, is_new] = known.emplace(file.stem().string(), file.string());
-    if (is_new) continue;
-    if (first->second == file.string())
-      throw UsageError(fmt::format("--onnx names {} twice; once is enough", file.string()));
-    throw UsageError(
-        fmt::format("--onnx: {} and {} are both called {}; rename one", first->second, file.string(), first->first));
-  }
-}
-
 void add_optional(CLI::App& app, const char* names, std::optional<bool>& to, const char* text) {
   app.add_flag_function(
          names, [&to](std::int64_t count) { to = count > 0; }, text)
@@ -96,7 +65,7 @@ void add_networks(CLI::App& app, std::vector<std::string>& networks, NetSettings
       ->delimiter(',')
       ->type_name("NET ...");
   app.parse_complete_callback([&networks, &net] {
-    for (const std::filesystem::path& file : net.onnx) networks.push_back(file.stem().string());
+    for (const std::filesystem::path& file : net.onnx) networks.push_back(network_name(file));
     if (networks.empty()) throw CLI::RequiredError("networks, or --onnx");
     check_once("the list of networks", networks);
   });
@@ -115,25 +84,6 @@ void add_screen(CLI::App& app, Screen& screen) {
 
 void add_out(CLI::App& app, std::filesystem::path& file) {
   app.add_option("--benchmark_out", file, "File for the results as JSON, every sample in it")->type_name("FILE");
-}
-
-void add_onnx(CLI::App& app, std::vector<std::filesystem::path>& files, OnnxSettings& settings, const char* text) {
-  constexpr const char* group = "Networks of ONNX files";
-  CLI::Option* const onnx = app.add_option_function<std::vector<std::filesystem::path>>(
-      "--onnx", [&files](const auto& given) { check_names(files = given); }, text);
-  onnx->delimiter(',')->allow_extra_args(false)->check(CLI::ExistingFile)->type_name("FILE[,...]")->group(group);
-  app.add_option_function<std::vector<std::string>>(
-         "--onnx_extents", [&extents = settings.extents](const auto& pairs) { take_extents(extents, pairs); },
-         "Extents of axes that these files leave open, by their names in the files")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAME=EXTENT[,...]")
-      ->needs(onnx)
-      ->group(group);
-  app.add_option("--onnx_output", settings.output, "Output of these files that becomes the network's, of several")
-      ->type_name("NAME")
-      ->needs(onnx)
-      ->group(group);
 }
 
 void add_size(CLI::App& app, NetSettings& net) {
@@ -282,6 +232,7 @@ void check(const PlanningSettings& settings) {
   check_once("--batch", settings.configs.batches);
   check_once("--dtype", settings.configs.dtypes, by_name);
   check_once("--layout", settings.configs.layouts, by_name);
+  check_onnx_extents(settings.net.onnx, settings.net.onnx_settings);
   check_choice_file("--choices", settings.plan.choices);
 }
 

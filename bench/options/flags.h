@@ -62,6 +62,9 @@ void check_once(const char* flag, const std::vector<int>&);
 /// that is not there. Throws FileError for a file of choices that cannot be read: before anything is measured.
 void check(const BackendSettings&, bool measures = false);
 void check(const PlanningSettings&);
+/// Throws UsageError for an extent that no file leaves open by its name, with those that each leaves open, and what
+/// onnx_open_extents throws.
+void check_onnx_extents(const std::vector<std::filesystem::path>& files, const OnnxSettings&);
 void check_choice_file(const char* flag, const std::filesystem::path&);
 void check_cudnn_exists(const std::string& directory);
 

@@ -44,7 +44,7 @@ std::string describe(const DescribeOptions& options) {
   std::string all;
   for (const std::string& network : options.networks) {
     const Network info = bench::network(network, options.net);
-    const Graph graph = graph_of({info.name, "", options.configs.dtypes.front(), Layout::nchw, 1}, options.net);
+    const Graph graph = graph_of_one_image(info.name, options.net);
     const auto add = [&](std::string name, std::string op, std::string what, const Shape& output,
                          std::int64_t parameters, std::int64_t products, std::int64_t bytes) {
       tables.add({info.name}, {std::move(name), std::move(op), std::move(what), image_text(output),

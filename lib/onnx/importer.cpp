@@ -3,7 +3,6 @@
 #include "importer.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "fold.h"
@@ -230,41 +229,10 @@ void Importer::fold_constants() {
   }
 }
 
-Extents Importer::extents_of(const ValueMessage& input) {
-  if (!input.shape) {
-    throw Unsupported(in_file(input.name) + " is an input without extents, or not a tensor: its shape is needed");
-  }
-  Extents extents;
-  for (std::size_t i = 0; i < input.shape->size(); ++i) {
-    const DimMessage& dim = (*input.shape)[i];
-    const auto given = options_.extents.find(std::string(dim.param));
-    if (!dim.value && !dim.param.empty() && given != options_.extents.end()) {
-      extents.push_back(given->second);
-    } else if (i == 0 && (options_.batch > 0 || !dim.value)) {
-      extents.push_back(std::max(options_.batch, 1));
-      const bool number = dim.value && *dim.value > 0 && *dim.value <= std::numeric_limits<int>::max();
-      if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;
-    } else if (dim.value) {
-      extents.push_back(*dim.value);
-    } else if (dim.param.empty()) {
-      throw Unsupported(in_file(input.name) + " leaves its axis " + std::to_string(i) +
-                        " open without a name: it needs an extent in the file");
-    } else {
-      throw UsageError(in_file(input.name) + " leaves its axis " + std::to_string(i) + " open, by the name " +
-                       in_quotes(dim.param) + ": give its extent in OnnxOptions::extents");
-    }
-  }
-  for (const std::int64_t extent : extents) {
-    if (extent < 0) throw FileError(in_file(input.name) + " is an input of " + text(extents));
-    if (extent == 0) throw Unsupported(in_file(input.name) + " is an input of " + text(extents) + ", without numbers");
-  }
-  if (!element_count(extents)) throw FileError(in_file(input.name) + " is an input of " + text(extents));
-  return extents;
-}
-
 void Importer::add_inputs() {
+  check_extents();
   for (const ValueMessage& input : file_.inputs) {
-    if (!inputs_.contains(input.name) || (readers(input.name).empty() && input.name != output_)) continue;
+    if (!is_read(input)) continue;
     const Extents extents = extents_of(input);
     const Placed placed = place(extents, roles_of(input.name, extents.size(), 0));
     try {

@@ -142,6 +142,8 @@ class Importer {
   std::set<std::string_view> reads(const NodeMessage&, int depth = 0) const;
   [[noreturn]] void refuse() const;
 
+  bool is_read(const ValueMessage& input) const;
+  void check_extents() const;
   Extents extents_of(const ValueMessage&);
   Roles roles_of(std::string_view value, std::size_t rank, int depth) const;
   Roles roles_for(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;

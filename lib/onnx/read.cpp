@@ -5,6 +5,7 @@
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/io/input_file.h"
+#include "open_extents.h"
 
 namespace lamina {
 namespace {
@@ -48,14 +49,25 @@ void demand_count(const OnnxValue& value, std::size_t count) {
   }
 }
 
+/// Views of the bytes.
+onnx::ModelMessage model_of(const std::string& bytes, const fs::path& path) {
+  onnx::ModelMessage model = onnx::decode_model(bytes, path.string());
+  if (!model.graph) throw FileError(path.string() + ": no graph in it: not an ONNX model");
+  return model;
+}
+
 }  // namespace
 
 OnnxModel read_onnx(const fs::path& path, const OnnxOptions& options) {
   const std::string bytes = bytes_of(path);
-  const onnx::ModelMessage model = onnx::decode_model(bytes, path.string());
-  if (!model.graph) throw FileError(path.string() + ": no graph in it: not an ONNX model");
+  const onnx::ModelMessage model = model_of(bytes, path);
   if (options.batch < 0) throw UsageError("OnnxOptions::batch is " + std::to_string(options.batch));
   return onnx::Importer(model, options, path).run();
+}
+
+std::vector<OnnxOpenExtent> onnx_open_extents(const fs::path& path) {
+  const std::string bytes = bytes_of(path);
+  return onnx::open_extents(*model_of(bytes, path).graph, {});
 }
 
 HostTensor read_onnx_tensor(const fs::path& path) {

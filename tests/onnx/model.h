@@ -81,14 +81,15 @@ inline std::string node(std::string_view op_type, std::initializer_list<std::str
   return bytes;
 }
 
-/// A value of f32; an extent of 0 or below is left open, by the name "batch" (0), or by none.
-inline std::string value(std::string_view name, const Extents& dims) {
+/// A value of f32; an extent of 0 or below is left open, by the next of the names or else "batch" (0), or by none.
+inline std::string value(std::string_view name, const Extents& dims, const std::vector<std::string>& names = {}) {
   std::string shape;
   protozero::pbf_writer dims_of(shape);
+  std::size_t open = 0;
   for (const std::int64_t extent : dims) {
     protozero::pbf_writer dim(dims_of, 1);
     if (extent > 0) dim.add_int64(1, extent);
-    if (extent == 0) dim.add_string(2, "batch");
+    if (extent == 0) dim.add_string(2, open < names.size() ? names[open++] : "batch");
   }
   std::string tensor_type, type, bytes;
   protozero::pbf_writer(tensor_type).add_int32(1, 1);

@@ -68,8 +68,39 @@ TEST_CASE("an axis that the file leaves open needs an extent by its name") {
               .initializers = {},
               .inputs = {value("x", {1, 0})},
               .outputs = {value("y", {1, 0})}};
-  CHECK_THROWS_WITH(read(model), ContainsSubstring("'batch': give its extent in OnnxOptions::extents"));
+  CHECK_THROWS_WITH(read(model),
+                    ContainsSubstring("'batch' (axis 1 of 'x') open: give its extent in OnnxOptions::extents"));
   CHECK(read(model, {.extents = {{"batch", 7}}}).graph.node("x").shape == Shape{1, 7, 1, 1});
+}
+
+TEST_CASE("the open extents of a file are listed, all that are missing are named, and others are refused") {
+  Model model{.nodes = {node("Conv", {"x", "w"}, {"y"})},
+              .initializers = {tensor("w", {1, 1, 1, 1}, {2})},
+              .inputs = {value("x", {0, 1, 0, 0}, {"n", "height", "width"}), value("w", {0}, {"initialized"}),
+                         value("other", {0, 0}, {"n", "not needed"})},
+              .outputs = {value("y", {})}};
+  const Folder folder;
+  write(folder / "net.onnx", bytes_of(model));
+  std::vector<std::string> names;
+  for (const OnnxOpenExtent& open : onnx_open_extents(folder / "net.onnx")) {
+    names.push_back(open.name);
+    CHECK(open.batch == (open.name == "n"));
+  }
+  CHECK(names == std::vector<std::string>{"n", "height", "width", "not needed"});
+  CHECK_THROWS_WITH(read(model), ContainsSubstring("net.onnx leaves 'height' (axis 2 of 'x'), 'width' (axis 3 of 'x') "
+                                                   "open: give their extents in OnnxOptions::extents"));
+  CHECK_THROWS_WITH(read(model, {.extents = {{"height", 2}}}),
+                    ContainsSubstring("net.onnx leaves 'width' (axis 3 of 'x') open: give its extent"));
+  CHECK(read(model, {.extents = {{"height", 2}, {"width", 3}}}).graph.node("x").shape == Shape{1, 1, 2, 3});
+  for (const char* wrong : {"hieght", "initialized"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(read(model, {.extents = {{wrong, 2}}}), UsageError);
+    CHECK_THROWS_WITH(read(model, {.extents = {{"height", 2}, {"width", 3}, {wrong, 2}}}),
+                      ContainsSubstring("by the name '" + std::string(wrong) + "' of OnnxOptions::extents; open are " +
+                                        "'n', 'height', 'width', 'not needed'"));
+  }
+  CHECK_THROWS_WITH(read(of_nodes({node("Relu", {"x"}, {"y"})}, {1, 2}), {.extents = {{"batch", 2}}}),
+                    ContainsSubstring("'batch' of OnnxOptions::extents; none is open"));
 }
 
 TEST_CASE("a network that flattens pixels before channels has its weights in the graph's order") {

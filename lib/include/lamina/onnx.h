@@ -17,7 +17,8 @@ namespace lamina {
 struct OnnxOptions {
   /// The first extent of every input of the network. 0: as in the file, and 1 where the file leaves it open.
   int batch = 0;
-  /// Extents that the file leaves open, by the name that it has for them.
+  /// Extents that the file leaves open, by the names that onnx_open_extents lists. Those of the batch, and of inputs
+  /// that the output does not need, can be left out.
   std::map<std::string, std::int64_t> extents{};
   /// The output of the file that becomes the graph's; a file with several needs it. Empty: the only one.
   std::string output{};
@@ -66,6 +67,16 @@ struct OnnxModel {
 /// not express. Its message has a line for each such node, all of them: name, operator, opset and what would be needed.
 /// Throws UsageError for options that do not fit the file.
 LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& = {});
+
+/// An extent of inputs that a file leaves open.
+struct OnnxOpenExtent {
+  std::string name;    ///< that the file has for it
+  bool batch = false;  ///< of first axes alone: OnnxOptions::batch gives it
+};
+
+/// The names that OnnxOptions::extents can have for a file: each once, in the file's order. Throws FileError for an
+/// invalid file.
+LAMINA_API std::vector<OnnxOpenExtent> onnx_open_extents(const std::filesystem::path&);
 
 /// Writes a graph and its weights (by its names, as save_weights gives them) as a model of opset 19, whose batch is
 /// open. read_onnx with the graph's batch reads back an equal graph and the same weights, all numbers as f32. The file

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "bench/measure/net_run.h"
+#include "bench/measure/networks.h"
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/tasks/describe.h"
@@ -113,7 +114,7 @@ TEST_CASE("open extents of a file and one of its outputs are given, and rows are
                     ContainsSubstring("'y', 'c'") && Catch::Matchers::EndsWith("name one by --onnx_output=NAME"));
   options.net.onnx_settings.output = "c";
   CHECK_THROWS_WITH(rows(), ContainsSubstring("'batch'") &&
-                                Catch::Matchers::EndsWith("give its extent by --onnx_extents=NAME=EXTENT"));
+                                Catch::Matchers::EndsWith("give its extent by --onnx_extents=NAME=EXTENT[,...]"));
   options.net.onnx_settings.extents = {{"batch", 12}};
   const auto named = [&](const std::string& start) {
     const std::vector<Row> all = rows();
@@ -142,7 +143,40 @@ TEST_CASE("the batch of a file is no extent that is given") {
   options.net.onnx = {file.path()};
   options.net.onnx_settings.extents = {{"batch", 5}};
   options.networks = {"tiny"};
-  CHECK_THROWS_WITH(describe(options), ContainsSubstring("a batch of 5") && ContainsSubstring("a batch of 1: leave"));
+  CHECK_THROWS_WITH(describe(options), ContainsSubstring("a batch of 5, and this is of one image: leave"));
+  const Config c{"tiny", "eigen", DType::f32, Layout::nchw, 4};
+  CHECK_THROWS_WITH(graph_of(c, options.net),
+                    ContainsSubstring("a batch of 5") && ContainsSubstring("a batch of 4: leave that name out"));
+}
+
+TEST_CASE("an extent by a name that no file leaves open is refused, with those that each leaves open") {
+  const test::Folder folder;
+  const auto write_file = [&](const char* name, const test::Extents& extents, const std::vector<std::string>& open) {
+    const test::Model model{.nodes = {test::node("Relu", {"x"}, {"y"})},
+                            .initializers = {},
+                            .inputs = {test::value("x", extents, open)},
+                            .outputs = {test::value("y", {})}};
+    test::write(folder / name, test::bytes_of(model));
+  };
+  write_file("wide.onnx", {0, 3, 0, 0}, {"n", "height", "width"});
+  write_file("whole.onnx", {1, 3, 4, 4}, {});
+  const std::string wide = folder.file("wide.onnx"), whole = folder.file("whole.onnx");
+  for (const std::string command :
+       {"run", "describe", "memory", "train", "engines --device=a100", "sweep --benchmark_out=never.json"}) {
+    CAPTURE(command);
+    const test::Ended refused =
+        test::run_bench(command + " --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=8,hieght=8");
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.said,
+               ContainsSubstring("--onnx_extents: no axis is open by the name hieght; " + wide +
+                                 " leaves n (of --batch), height, width open; " + whole + " leaves no axis open"));
+  }
+  // A name that one of the files has is of that file.
+  const test::Ended both =
+      test::run_bench("describe --onnx=" + wide + "," + whole + " --onnx_extents=height=8,width=6");
+  CAPTURE(both.said);
+  CHECK(both.status == 0);
+  CHECK_THAT(both.said, ContainsSubstring("3x8x6") && ContainsSubstring("3x4x4"));
 }
 
 TEST_CASE("two files of one name are refused, whatever is done with them") {

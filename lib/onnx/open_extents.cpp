@@ -1,0 +1,107 @@
+// Extents that a file leaves open: which there are, and what the options give for them.
+
+#include "open_extents.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "importer.h"
+#include "lamina/error.h"
+#include "lib/io/safetensors_header.h"
+
+namespace lamina::onnx {
+namespace {
+
+constexpr std::size_t most_named = 100;  // in an error: a hostile file has as many as it has bytes
+
+std::string names_text(const std::vector<OnnxOpenExtent>& open) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(open.size(), most_named); ++i)
+    text += (text.empty() ? "" : ", ") + in_quotes(open[i].name);
+  return open.size() > most_named ? text + ", and others" : text;
+}
+
+}  // namespace
+
+std::vector<OnnxOpenExtent> open_extents(const GraphMessage& graph, const TensorFile& constants) {
+  std::unordered_set<std::string_view> initialized;
+  for (const TensorMessage& tensor : graph.initializers) initialized.insert(tensor.name);
+  std::vector<OnnxOpenExtent> open;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const ValueMessage& input : graph.inputs) {
+    if (!input.shape || initialized.contains(input.name) || constants.contains(std::string(input.name))) continue;
+    for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
+      const DimMessage& dim = (*input.shape)[axis];
+      if (dim.value || dim.param.empty()) continue;
+      const auto [place, is_new] = places.emplace(dim.param, open.size());
+      if (is_new) open.push_back({.name = std::string(dim.param), .batch = true});
+      if (axis > 0) open[place->second].batch = false;
+    }
+  }
+  return open;
+}
+
+bool Importer::is_read(const ValueMessage& input) const {
+  return inputs_.contains(input.name) && (!readers(input.name).empty() || input.name == output_);
+}
+
+/// All that does not fit in one error: an extent of the options that the file does not leave open, or the open ones
+/// that have none.
+void Importer::check_extents() const {
+  if (!options_.extents.empty()) {
+    const std::vector<OnnxOpenExtent> open = open_extents(file_, options_.constants);
+    for (const auto& [name, extent] : options_.extents)
+      if (std::ranges::find(open, name, &OnnxOpenExtent::name) == open.end())
+        throw UsageError(name_ + ": no axis is open by the name " + in_quotes(name) + " of OnnxOptions::extents; " +
+                         (open.empty() ? "none is open" : "open are " + names_text(open)));
+  }
+  std::set<std::string_view> missing;
+  std::string all;
+  for (const ValueMessage& input : file_.inputs) {
+    if (!is_read(input) || !input.shape) continue;
+    for (std::size_t axis = 1; axis < input.shape->size() && missing.size() < most_named; ++axis) {
+      const DimMessage& dim = (*input.shape)[axis];
+      if (dim.value || dim.param.empty() || options_.extents.contains(std::string(dim.param))) continue;
+      if (!missing.insert(dim.param).second) continue;
+      all += (all.empty() ? "" : ", ") + in_quotes(dim.param) + " (axis " + std::to_string(axis) + " of " +
+             in_quotes(input.name) + ")";
+    }
+  }
+  if (!missing.empty())
+    throw UsageError(name_ + " leaves " + all + " open: give " +
+                     (missing.size() == 1 ? "its extent" : "their extents") + " in OnnxOptions::extents");
+}
+
+Extents Importer::extents_of(const ValueMessage& input) {
+  if (!input.shape) {
+    throw Unsupported(in_file(input.name) + " is an input without extents, or not a tensor: its shape is needed");
+  }
+  Extents extents;
+  for (std::size_t i = 0; i < input.shape->size(); ++i) {
+    const DimMessage& dim = (*input.shape)[i];
+    const auto given = options_.extents.find(std::string(dim.param));
+    if (!dim.value && !dim.param.empty() && given != options_.extents.end()) {
+      extents.push_back(given->second);
+    } else if (i == 0 && (options_.batch > 0 || !dim.value)) {
+      extents.push_back(std::max(options_.batch, 1));
+      const bool number = dim.value && *dim.value > 0 && *dim.value <= std::numeric_limits<int>::max();
+      if (number && *dim.value != options_.batch) fixed_batch_ = *dim.value;
+    } else if (dim.value) {
+      extents.push_back(*dim.value);
+    } else {  // one with a name would be among those of check_extents()
+      throw Unsupported(in_file(input.name) + " leaves its axis " + std::to_string(i) +
+                        " open without a name: it needs an extent in the file");
+    }
+  }
+  for (const std::int64_t extent : extents) {
+    if (extent < 0) throw FileError(in_file(input.name) + " is an input of " + text(extents));
+    if (extent == 0) throw Unsupported(in_file(input.name) + " is an input of " + text(extents) + ", without numbers");
+  }
+  if (!element_count(extents)) throw FileError(in_file(input.name) + " is an input of " + text(extents));
+  return extents;
+}
+
+}  // namespace lamina::onnx
