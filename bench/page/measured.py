@@ -143,7 +143,7 @@ class Measured:
     def __init__(self):
         self.sources, self.origins, self.timings = [], [], []
         self.ledgers, self.frontiers, self.memories, self.trainings = [], [], [], []
-        self.comparisons, self.answers = [], []
+        self.comparisons, self.answers, self.not_planned = [], [], []
 
     def add(self, source, its):
         self.sources.append(source)

@@ -14,6 +14,7 @@ AMOUNTS = {"flops": "flops_per_second", "bytes": "bytes_per_second"}  # of a pas
 
 
 ROW = ("what", "network", "part", "backend", "type", "layout", "batch")
+SERIES = ("network", "part", "backend")
 
 
 def measured_in(root, source):
@@ -34,7 +35,9 @@ def measured_in(root, source):
     take_trainings(root, its)
     for fields in root.objects("answers"):
         said = {"what": fields.text("what"), "text": fields.text("text"), "value": fields.number("value", None)}
-        its.answers.append(Found(origin, said, key_of(fields, ("network", "part", "backend"))))
+        its.answers.append(Found(origin, said, key_of(fields, SERIES)))
+    for fields in root.objects("not_planned"):
+        its.not_planned.append(Found(origin, {"reason": fields.text("reason")}, key_of(fields, SERIES)))
     comparisons.take(root, origin, its)
     return its
 

@@ -11,7 +11,7 @@ from page import measured, reading
 from page.fields import Damaged, Fields
 
 FORMAT = 1  # of lamina_bench's files; those from before it was written have none
-LISTS = ("benchmarks", "races", "ledgers", "frontiers", "memories", "trainings", "comparisons", "answers")
+LISTS = ("benchmarks", "races", "ledgers", "frontiers", "memories", "trainings", "comparisons", "answers", "not_planned")
 TABLE = ".table.json"  # how the table ends that `run` writes beside its rows, which has nothing more than they
 LARGEST = 256 * 2**20
 

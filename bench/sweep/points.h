@@ -46,6 +46,9 @@ class Points {
   /// Measures it now unless the file has it. Without times or failure: interrupted.
   SweepPoint point(const Series&, int batch, int threads);
 
+  /// Keeps in the file that a series has no points, and why.
+  void leave_out(nlohmann::ordered_json entry);
+
   const std::vector<SweptPoint>& all() const { return table_; }  ///< that were asked for
   bool any_measured() const { return measured_; }
   /// Writes the file. Throws FileError.

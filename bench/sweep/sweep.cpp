@@ -8,7 +8,6 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "bench/io/interrupt.h"
@@ -52,7 +51,7 @@ class Sweep {
       fmt::print(stderr, "Interrupted: the same command goes on\n");
       return 128 + interrupted();
     }
-    return points_.any_measured() ? 0 : 1;
+    return points_.any_measured() && !any_failed_ ? 0 : 1;
   }
 
  private:
@@ -79,7 +78,7 @@ class Sweep {
   }
 
   /// Has the progress know the points of the series, and finds its largest batch. A series that cannot be planned is
-  /// named here, and left out.
+  /// named here and in the file, and left out.
   void plan_points(const Series& series) {
     try {
       points_.name_algorithm(series, thread_batch());
@@ -87,9 +86,21 @@ class Sweep {
     } catch (const UsageError&) {
       throw;  // before anything is measured
     } catch (const std::exception& error) {
-      unplanned_.insert(to_string(series));
-      fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
+      leave_out(series, error);
     }
+  }
+
+  void leave_out(const Series& series, const std::exception& error) {
+    const bool unsupported = dynamic_cast<const Unsupported*>(&error) != nullptr;
+    any_failed_ = any_failed_ || !unsupported;
+    unplanned_.emplace(to_string(series), error.what());
+    points_.leave_out({{"network", series.network},
+                       {"backend", series.backend},
+                       {"series", to_string(series)},
+                       {"reason", error.what()},
+                       {"failure", unsupported ? "unsupported" : "failed"},
+                       {"key", key_of_all(series)}});
+    fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
   std::vector<SweepPoint> points_of(const Series& series) {
@@ -188,11 +199,18 @@ class Sweep {
     Json json = {{"network", series.network}, {"backend", series.backend}, {"what", answer.what}};
     if (answer.value) json["value"] = *answer.value;
     json["text"] = answer.text;
-    json["key"] = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total",
-                                     points_.bench_of(series).options));
-    json["key"].erase("batch");
-    if (!series.algorithm.empty()) json["key"]["differs"]["algorithm"] = series.algorithm;
+    json["key"] = key_of_all(series);
     answers_.push_back(std::move(json));
+  }
+
+  /// Of all points of a series: without a batch.
+  Json key_of_all(const Series& series) const {
+    PlanningSettings its = options_;
+    its.net.image = series.image;
+    Json key = fields_of(plan_key("net", series.config(0), options_.inference ? "inference" : "total", its));
+    key.erase("batch");
+    if (!series.algorithm.empty()) key["differs"]["algorithm"] = series.algorithm;
+    return key;
   }
 
   std::string text() const {
@@ -200,14 +218,17 @@ class Sweep {
     for (const Json& answer : answers_)
       text += fmt::format("{} on {}: {}\n", answer["network"].get<std::string>(), answer["backend"].get<std::string>(),
                           answer["text"].get<std::string>());
+    for (const auto& [series, reason] : unplanned_)
+      text += fmt::format("{} was left out, as it cannot be planned: {}\n", series, reason);
     return text;
   }
 
   const SweepOptions& options_;
   Points points_;
   Json answers_ = Json::array();
-  std::map<std::string, LargestBatch> largest_;  ///< by series, where no batches are named
-  std::set<std::string> unplanned_;              ///< series that cannot be planned
+  std::map<std::string, LargestBatch> largest_;   ///< by series, where no batches are named
+  std::map<std::string, std::string> unplanned_;  ///< series that cannot be planned, with the reason
+  bool any_failed_ = false;                       ///< of these, by another error than Unsupported
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ struct SweepOptions : RunOptions {
 };
 
 /// Runs what the file does not have yet, prints the points and the answers, and gives the exit status. What cannot be
-/// planned is named on standard error and left out; if nothing else is asked for, there is no file. Throws UsageError
-/// for a file of other settings, and FileError.
+/// planned is left out, and named on standard error, in the print and in the file. If nothing else is asked for, there
+/// is no file. Throws UsageError for a file of other settings, and FileError.
 int sweep(const SweepOptions&, const MakeBackend&, const Print&);
 
 }  // namespace lamina::bench

@@ -136,6 +136,31 @@ class Batches(unittest.TestCase):
         self.assertEqual(chosen["value"], "B, Lamina eigen, total")
 
 
+    def test_what_a_sweep_left_out_is_shown_with_the_reason(self):
+        from page.sections import batches
+
+        key = made.key(network="alexnet", differs={"image": "4"})
+        del key["batch"]
+        entry = {"network": "alexnet", "backend": "eigen", "series": "s", "reason": "too small", "failure": "failed"}
+        rows = [row for batch, ms in ((1, 10), (2, 16)) for row in made.row(made.key(batch=batch), ms)]
+        for measured in (rows, []):
+            with self.subTest(rows=len(measured)):
+                its = batches.make(model_of(made.document(measured, not_planned=[entry | {"key": key}])))
+                self.assertFalse(its.empty)
+                self.assertEqual(its.tables[-1].caption, "Left out of a sweep, as it cannot be planned")
+                (row,) = its.tables[-1].rows
+                self.assertEqual(
+                    [(str(cell), getattr(cell, "note", "")) for cell in row.cells],
+                    [("alexnet, total", "Test CPU, Lamina eigen image 4"), ("too small", "")],
+                )
+                self.assertEqual(
+                    row.command,
+                    "lamina_bench sweep alexnet --backend=eigen --image=4 --passes=6 --benchmark_out=sweep.json",
+                )
+        whole = batches.make(model_of(made.document(rows)))
+        self.assertNotIn("Left out", str([table.caption for table in whole.tables]))
+
+
 class Threads(unittest.TestCase):
     def test_the_ideal_line_is_that_of_one_thread(self):
         rows = [

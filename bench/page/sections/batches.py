@@ -34,7 +34,8 @@ def make(model):
         if one.key["part"] in ("total", "inference") and not one.key.get("differs", {}).get("threads"):
             series.setdefault((one.key["network"], one.key["part"], one.who), {})[one.key["batch"]] = one
     swept = {key: its for key, its in series.items() if len(its) > 1 and any(one.seconds for one in its.values())}
-    section = HEAD.section(swept)
+    missing = left_out(model)
+    section = HEAD.section(swept or missing, tables=missing)
     if not swept:
         return section
     points, ends = records(swept)
@@ -51,9 +52,21 @@ def make(model):
     section.charts += [all_networks] if all_networks else []
     said = {key: answered(model, key, its) for key, its in swept.items()}
     commands = {key: commands_of(model.largest_batch(*key), its) for key, its in swept.items()}
-    section.tables = study(said, commands)
+    section.tables = study(said, commands) + missing
     section.answers = short_study(said, commands)
     return section
+
+
+def left_out(model):
+    """What sweeps could not plan: a table, or none."""
+    rows = [
+        Row(
+            [Cell(f"{one.key['network']}, {one.key['part']}", note=one.who), one["reason"]],
+            again.sweep_command(one.key, 0, one.origin.context, batches=()),
+        )
+        for one in model.not_planned
+    ]
+    return [Table("Left out of a sweep, as it cannot be planned", ["network", "why"], rows, numeric=99)] if rows else []
 
 
 def answered(model, key, its):

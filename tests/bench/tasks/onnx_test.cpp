@@ -247,6 +247,32 @@ TEST_CASE("a sweep refuses sizes for a file, and a file that cannot be read, onc
   CHECK_FALSE(std::filesystem::exists(folder / "s.json"));
 }
 
+TEST_CASE("a sweep that leaves out a file with an operator that is not supported ends well, and has it in its file") {
+  const TinyFile file;
+  const test::Folder folder;
+  const test::Model other{.nodes = {test::node("Unheard", {"x"}, {"y"})},
+                          .initializers = {},
+                          .inputs = {test::value("x", {0, 1, 8, 8})},
+                          .outputs = {test::value("y", {})}};
+  test::write(folder / "other.onnx", test::bytes_of(other));
+  test::write(folder / "junk.onnx", "junk");
+  const auto sweep = [&](const std::string& second) {
+    const std::string out = folder.file(second + ".json");
+    const test::Ended ended =
+        test::run_bench("sweep --backend=eigen --passes=1 --batch=1 --thread_counts=1 --onnx=" + file.path().string() +
+                        "," + folder.file(second + ".onnx") + " --benchmark_out=" + out);
+    CAPTURE(ended.said);
+    CHECK_THAT(ended.said, ContainsSubstring(second + " on eigen, f32 nchw was left out, as it cannot be planned"));
+    const nlohmann::json result = test::read(out);
+    CHECK(result["benchmarks"][0]["key"]["network"] == "tiny");
+    REQUIRE(result["not_planned"].size() == 1);
+    CHECK(result["not_planned"][0]["key"]["network"] == second);
+    return std::pair(ended.status, result["not_planned"][0]["failure"].get<std::string>());
+  };
+  CHECK(sweep("other") == std::pair(0, std::string("unsupported")));
+  CHECK(sweep("junk") == std::pair(1, std::string("failed")));
+}
+
 TEST_CASE("a ledger and a frontier of a file that cannot be read fail before anything is measured") {
   const TinyFile file;
   const test::Folder folder;
