@@ -186,8 +186,8 @@ def run(arguments, file):
             raise workers.WorkerError(f"no convolutions in {' and '.join(bare)}, and --layers races nothing else: leave "
                                       f"{'it' if len(bare) == 1 else 'them'} out of --nets")
         layers = distinct(listings)
-        context = rows.context(sys.argv[0], threads=arguments.threads,
-                               peers={worker.name: worker.versions for worker in sides.workers})
+        context = rows.context(sys.argv[0], threads=arguments.threads, peers={})
+        rows.take_versions(context, {worker.name: worker.versions for worker in sides.workers})
         print(HEADER, flush=True)
         for layer in layers:
             for what in rows.LAYER_PASSES:

@@ -78,6 +78,14 @@ def context(executable, **more):
     }
 
 
+def take_versions(context_, versions):
+    """Adds what the sides of a race say of themselves. The commit of ours is the file's, as in files of lamina_bench."""
+    context_["peers"] |= versions
+    for name, said in versions.items():
+        if name.partition("/")[0] == "lamina" and "commit" in said:
+            context_["commit"] = said["commit"]
+
+
 def default_signals():
     """In a child, before it runs: an interrupt that its parent ignores, as one in the background does, is no rule for
     it."""

@@ -146,7 +146,7 @@ def run(arguments, file, device=None):
             for subject, its in zip(subjects, samples):
                 found += rows_of(team, subject, its)
             lines, failures = lines + new, failures + team.failures
-            context["peers"] |= team.versions
+            rows.take_versions(context, team.versions)
             file.write(context, found, comparison=lines, failures=failures)
     print(f"Rows and ratios: {file.path}")
     if not lines:

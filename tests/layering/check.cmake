@@ -75,7 +75,7 @@ allow(bench/measure ${bench} "bench/(io|machine|numbers|options|timing)/[a-z_]+\
 allow(bench/context ${bench} "bench/(io|machine|measure|numbers|options|timing)/[a-z_]+\\.h")
 allow(bench/rows ${bench} "bench/(context|io|machine|measure|numbers|options|rows/report|timing)/[a-z_]+\\.h")
 allow(bench/sweep ${bench} "bench/(compare|context|io|machine|measure|numbers|options|rows|rows/report|timing)/[a-z_]+\\.h")
-allow(bench/race/serve ${bench} "bench/(machine|measure|timing)/[a-z_]+\\.h")
+allow(bench/race/serve ${bench} "bench/(machine|measure|timing)/[a-z_]+\\.h" "bench/context/build\\.h")
 allow(bench/train ${bench} "bench/(context|io|machine|measure|options|rows|timing|train)/[a-z_]+\\.h")
 allow(bench/tasks ${bench} "bench/(context|io|machine|measure|numbers|options|tasks/engines|timing)/[a-z_]+\\.h")
 allow(bench ${bench} "bench/(compare|context|io|machine|measure|numbers|options|timing|race/serve|rows|sweep|tasks|tasks/engines|train)/[a-z_]+\\.h")

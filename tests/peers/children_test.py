@@ -165,6 +165,12 @@ class Workers(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
+    def test_the_commit_of_a_file_is_that_of_our_side(self):
+        context = rows.context("compare", peers={})
+        versions = {"lamina/cuda/strict/plain": {"commit": "a"}, "torch": {"commit": "b"}, "lamina/cudnn": {}}
+        rows.take_versions(context, versions)
+        self.assertEqual((context["commit"], context["peers"]), ("a", versions))
+
     def test_a_file_knows_that_it_is_written_when_an_interrupt_comes_at_once(self):
         def replace_and_interrupt(part, path, replace=os.replace):
             replace(part, path)

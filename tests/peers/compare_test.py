@@ -84,6 +84,12 @@ class Compare(unittest.TestCase):
                                  "compare --program lamina_bench --python python --samples 2 --retries 0 --memory no "
                                  f"--out out.json {said}")
 
+    def test_the_file_has_the_commit_of_our_program(self):
+        subprocess.run(self.command("--nets", "vgg16"), stdout=subprocess.DEVNULL, check=True)
+        with open(self.out) as file:
+            context = json.load(file)["context"]
+        self.assertEqual((context["commit"], context["peers"]["lamina"]["commit"]), ("c0.1", "c0.1"))
+
     def test_of_a_command_relative_paths_stay_and_absolute_ones_are_names(self):
         words = ["bench/race/compare", "--backends", "cudnn:/opt/a/9.19,cuda", "--program=build/x",
                  "--python=/usr/bin/p3", "/", "a/b,/c/d", "--nets=resnet18"]

@@ -1,7 +1,7 @@
 """Speaks the protocols of the peers' workers without computing anything: usage:
 fake_worker.py SECONDS [die|refuse|hang|die-open|unable-open|hang-open|fail-late|babble|ours|LISTINGS]
 LISTINGS is a file of {network: its convolutions}. Every pass of a layer takes SECONDS, too; there is no variant
-`winograd`. The peak of memory on a GPU is 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
+`winograd`. Its commit is called after SECONDS. The peak of memory on a GPU is 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
 a minute, and as a script that is interrupted would end: loudly. Who fails late does so at its fifth pass."""
 
 import json
@@ -9,7 +9,7 @@ import sys
 import time
 
 seconds, fault = float(sys.argv[1]), (sys.argv[2:3] or [None])[0]
-print(json.dumps({"torch": "0.0", "device": "Fake H200, of nothing"}), flush=True)
+print(json.dumps({"torch": "0.0", "device": "Fake H200, of nothing", "commit": f"c{seconds}"}), flush=True)
 passes = 0
 for line in sys.stdin:
     opening = line.startswith("open")

@@ -110,6 +110,7 @@ class Race(unittest.TestCase):
                          ["layer/a/conv1/forward/eigen/f32/nchw/batch:16",
                           "layer/a/conv1/forward/onednn/f32/any/batch:16"])
         self.assertEqual({key: written[key] for key in totals}, totals)
+        self.assertEqual(written["context"]["commit"], "c0.001")  # of our program
         self.assertAlmostEqual(totals["summary"][0]["ms"], 2 + 6)  # conv1 without a data gradient, conv2 twice
         self.assertIn("3 of 3 of the 3x3 ones faster by 1.5 x", text)
 

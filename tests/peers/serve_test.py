@@ -32,6 +32,16 @@ class Serve(unittest.TestCase):
             self.assertEqual((later["plan_bytes"], state), (opened["plan_bytes"], {}))
             self.assertTrue(facts["device"])
 
+    def test_it_says_the_commit_that_files_of_the_program_have(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "out.json")
+            subprocess.run([BENCH, "memory", "mnist_mlp", "--backend=eigen", f"--benchmark_out={file}"],
+                           stdout=subprocess.DEVNULL, check=True)
+            with open(file) as written:
+                commit = json.load(written)["context"]["commit"]
+        (facts,), _ = self.ask(threads=1)
+        self.assertEqual(facts["commit"], commit)
+
     def written(self, net, **more):
         """The files that it writes of a network, and the extents in that of the numbers to check."""
         with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 
+#include "bench/context/build.h"
 #include "bench/measure/net_run.h"
 #include "bottleneck_stack.h"
 #include "convolution.h"
@@ -105,7 +106,8 @@ void serve_config(const json& config) {
   common.choice.measure = config.value("measure", false);
   common.choice.math =
       one_of("math", config.value("math", std::string("strict")), std::array{Math::strict, Math::tf32});
-  const json greeting = {{"backend", backend->describe()},
+  const json greeting = {{"commit", build::commit},
+                         {"backend", backend->describe()},
                          {"device", backend->device().describe()},
                          {"threads", threads},
                          {"measure", common.choice.measure},
