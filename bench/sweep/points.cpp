@@ -72,7 +72,6 @@ Points::Points(const SweepOptions& options, const MakeBackend& make)
   context = start_context(base_->session.backends);
   context["sweep"] = settings();
   context["sweep_memory_limit"] = limit_;
-  if (options.energy) add_energy(context, base_->session.backends.names());
   if (again) go_on(before);
 }
 
@@ -244,6 +243,10 @@ void Points::measure(const std::vector<Row>& rows, Bench& its, int passes, int t
     if (!outcome.failure.empty()) entries.push_back(pass_entry(row, outcome, known.seconds.size(), number_, passes));
   }
   file_.save_now_and_then();
+}
+
+void Points::measure_idle_power(const MakeEnergyCounter& counter) {
+  add_energy(file_.document["context"], base_->session.backends.names(), counter);
 }
 
 void Points::leave_out(Json entry) { file_.document["not_planned"].push_back(std::move(entry)); }

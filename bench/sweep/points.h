@@ -11,6 +11,7 @@
 
 #include "bench/compare/run_file.h"
 #include "bench/io/result_file.h"
+#include "bench/machine/energy.h"
 #include "bench/measure/session.h"
 #include "bench/rows/rows.h"
 #include "bench/timing/machine_watch.h"
@@ -46,6 +47,8 @@ class Points {
   /// Measures it now unless the file has it. Without times or failure: interrupted.
   SweepPoint point(const Series&, int batch, int threads);
 
+  /// Adds to the file what counts energy, and the power of an idle second of each device.
+  void measure_idle_power(const MakeEnergyCounter&);
   /// Keeps in the file that a series has no points, and why.
   void leave_out(nlohmann::ordered_json entry);
 

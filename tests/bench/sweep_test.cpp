@@ -4,12 +4,15 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "bench/compare/run_file.h"
+#include "bench/sweep/sweep.h"
 #include "ended.h"
+#include "lamina/error.h"
 #include "tests/support/catch.h"
 
 using namespace lamina::test;
@@ -120,6 +123,41 @@ TEST_CASE("a sweep with energy has joules of each point, or says why not") {
   }
   CHECK(totals == 3);
   for (const json& answer : result["answers"]) CHECK(answer["what"] != "best_threads");  // of one number
+}
+
+TEST_CASE("a sweep measures idle power when it knows that its networks, sizes and algorithms are right") {
+  using namespace lamina;
+  const Folder folder;
+  bench::SweepOptions options;
+  options.backends.names = {"eigen"};
+  options.configs.batches = {1};
+  options.thread_counts = {1};
+  options.net.width_divisor = 8;
+  options.passes = 1;
+  options.energy = true;
+  options.out = folder / "sweep.json";
+  int asked = 0;
+  const auto sweep = [&] {
+    const auto counter = [&asked](const std::string&) -> std::unique_ptr<EnergyCounter> {
+      ++asked;
+      throw Unsupported("no counter here");
+    };
+    return bench::sweep(
+        options, make_backend, [](const std::string&) {}, counter);
+  };
+  options.networks = {"mnist_cnn", "mnist_cnnn"};
+  CHECK_THROWS_AS(sweep(), UsageError);
+  options.networks = {"mnist_cnn"};
+  options.algorithms = {"nonsense"};
+  CHECK_THROWS_AS(sweep(), UsageError);
+  options.algorithms = {};
+  options.images = {1};
+  CHECK(sweep() == 1);  // nothing can be planned
+  CHECK(asked == 0);
+  options.images = {};
+  CHECK(sweep() == 0);
+  CHECK(asked > 0);
+  CHECK(read(folder.file("sweep.json"))["context"]["idle_power_w_eigen"] == "not available: no counter here");
 }
 
 TEST_CASE("a sweep takes named batches, sizes and algorithms, and refuses an algorithm that no layer has") {
