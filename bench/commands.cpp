@@ -228,6 +228,7 @@ Action devices(CLI::App& app) {
       ->needs(kernels_flag);
   return [format, settings, kernels, predicted](const MakeBackend& make) {
     check(*settings);
+    check_once("--predict", *predicted);
     if (*kernels) return processor_kernels(*predicted, *format);
     Backends backends(*settings, make);
     Peaks peaks(backends);

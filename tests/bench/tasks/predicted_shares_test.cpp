@@ -137,4 +137,7 @@ TEST_CASE("networks are predicted with the rates of the inner loop only, and kno
   const Ended unknown = test::run_bench("devices --kernels --predict=resnet17");
   CHECK(unknown.status == 2);
   CHECK_THAT(unknown.said, ContainsSubstring("resnet17") && ContainsSubstring("resnet18"));
+  const Ended twice = test::run_bench("devices --kernels --predict=resnet18,resnet50,resnet18");
+  CHECK(twice.status == 2);
+  CHECK_THAT(twice.said, ContainsSubstring("--predict names resnet18 twice; once is enough"));
 }
