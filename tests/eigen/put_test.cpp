@@ -108,9 +108,49 @@ void check_copy(const eigen::MicroKernels<T>& kernels) {
   }
 }
 
+/// Panels from rows of a plane that are `run` long: some with one segment, some with many.
+template <class T>
+void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
+  const std::int64_t width = kernels.width(), columns = 3 * width + 1, stride = (rows + 1) * width, pitch = run + 3;
+  std::vector<eigen::Segment> segments;
+  for (std::int64_t j = 0; j < columns;) {
+    const std::int64_t count = std::min({run - j % run, width - j % width, columns - j});
+    segments.push_back({j / width * stride + j % width, j / run * pitch + j % run, count});
+    j += count;
+  }
+  const std::vector<std::int64_t> starts = {7, 0, 2 * pitch};
+  std::vector<T> from(static_cast<std::size_t>((columns / run + 4) * pitch + width));
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = -static_cast<T>(i);
+  std::vector<T> to(static_cast<std::size_t>(5 * stride), T{wall});
+  kernels.pack({.to = to.data() + width,
+                .ld = width,
+                .from = from.data(),
+                .starts = starts.data(),
+                .rows = rows,
+                .segments = segments.data(),
+                .count = static_cast<std::int64_t>(segments.size())});
+  INFO("runs of " << run);
+  for (const eigen::Segment& segment : segments) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < segment.count; ++i) {
+        const std::int64_t at = width + segment.to + r * width + i;
+        REQUIRE(to[static_cast<std::size_t>(at)] ==
+                -static_cast<T>(starts[static_cast<std::size_t>(r)] + segment.from + i));
+      }
+    }
+  }
+  const auto untouched = [](T value) { return value == T{wall}; };
+  REQUIRE(std::all_of(to.begin(), to.begin() + width, untouched));
+  // One element less than a panel's width after the last row of each.
+  for (std::int64_t panel = 1; panel <= 4; ++panel)
+    REQUIRE(untouched(to[static_cast<std::size_t>(width + panel * stride - 1)]));
+  REQUIRE(std::all_of(to.begin() + width + 4 * stride, to.end(), untouched));
+}
+
 template <class T>
 void check_set(const eigen::MicroKernels<T>& kernels) {
   check_copy(kernels);
+  for (std::int64_t run = 1; run <= 2 * kernels.width() + 1; ++run) check_pack(kernels, run);
   for (const bool add : {false, true}) {
     for (const bool relu : {false, true}) {
       for (const std::int64_t step : {1, 2, 3}) check_put(kernels, {step, Between::kept, add, relu});

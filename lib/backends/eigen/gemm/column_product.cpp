@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::int64_t in_place_bytes = 256 * 1024;  // of a block that is read in place, together with the next one
 constexpr std::int64_t page_bytes = 4096;
-constexpr std::int64_t planes_ahead = 2;  // from what is copied to what is prefetched
 
 /// How the terms of a sum are divided along k: whole channels in a block, unless one alone is too deep; blocks of even
 /// depth.
@@ -82,15 +81,6 @@ std::int64_t ColumnProduct<T>::roundings(std::int64_t channels, std::int64_t tap
 }
 
 template <class T>
-struct ColumnProduct<T>::Work {
-  const Operands& operands;
-  GridOutput<T> output;  // of these rows
-  int column_part;
-  IndexRange rows;
-  Buffers buffers;
-};
-
-template <class T>
 ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads, const MicroKernels<T>& kernels,
                                 bool packs)
     : kernels_(&kernels),
@@ -102,7 +92,6 @@ ColumnProduct<T>::ColumnProduct(Columns columns, std::int64_t rows, int threads,
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t taps = columns.taps(), grid = columns.grid();
   block_depth_ = divide_depth<T>(columns.channels(), taps).block;
-  block_channels_ = block_depth_ % taps == 0 ? block_depth_ / taps : std::min(depth_ / taps, block_depth_ / taps + 2);
   // Rows that are whole pages apart would share few sets of a cache; a panel of one vector is slow; and where a
   // vector is less than a line, a panel's rows would end within lines that the next panel reads again.
   const std::int64_t body = grid / kernels.lanes * kernels.lanes;
@@ -125,7 +114,7 @@ std::int64_t ColumnProduct<T>::block_columns(const Section& section) const {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes, grid = section.columns.grid();
   const std::int64_t elements =
       (section.in_place ? in_place_bytes : block_panel_bytes) / static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t panel = block_depth_ * width + (narrow_vectors(*kernels_) ? lanes : 0);  // with what separates it
+  const std::int64_t panel = narrow_vectors(*kernels_) ? panel_stride() : block_depth_ * width;
   const std::int64_t fit = std::clamp<std::int64_t>(elements / panel, 2, 64) * width;
   const std::int64_t part = divide_up(divide_up(section.columns.count(), lanes), partition_.columns) * lanes;
   if (section.in_place && grid <= fit) return std::min(part, fit / grid * grid);  // whole images
@@ -146,7 +135,7 @@ IndexRange ColumnProduct<T>::columns(int part) const {
 template <class T>
 auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
   const std::int64_t width = kernels_->width(), lanes = kernels_->lanes;
-  std::int64_t packed = 0, staged = 0, widest = 0, segments = 0, panels = 0;
+  std::int64_t packed = 0, staged = 0, starts = 0, widest = 0, segments = 0, panels = 0;
   for (const Section& section : sections_) {
     const std::int64_t block = section.block_columns;
     widest = std::max(widest, round_up(block, lanes));
@@ -154,12 +143,15 @@ auto ColumnProduct<T>::allocate(ScratchAllocator& scratch) const -> Buffers {
     panels = std::max(panels, block / width + 1 + (section.in_place ? 2 * (block / section.columns.grid() + 2) : 0));
     if (section.in_place) continue;
     packed = std::max(packed, block / width * panel_stride());
-    staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * block_channels_);
+    const std::int64_t channels = staged_channels(section);
+    staged = std::max(staged, section.columns.staged_bound(block, kernels_->lanes) * channels);
+    starts = std::max(starts, section.columns.taps() * channels);
     segments = std::max(segments, section.columns.segment_bound(block, width));
   }
   Buffers buffers;
   buffers.panels = scratch.take<T>(packed);
-  buffers.staged = scratch.take<T>(staged + lanes);
+  buffers.staged = scratch.take<T>(staged + width);
+  buffers.starts = scratch.take<std::int64_t>(starts);
   buffers.sums = scratch.take<T>(block_depth_ < depth_ ? tallest() * widest : 0);  // that wait for further blocks
   buffers.segments = scratch.take<Segment>(segments);
   for (Panel<T>*& list : buffers.lists) list = scratch.take<Panel<T>>(panels);
@@ -189,51 +181,6 @@ std::span<const Panel<T>> ColumnProduct<T>::list_panels(const Section& section, 
     }
   }
   return {list, end};
-}
-
-template <class T>
-void ColumnProduct<T>::pack(const Section& section, ColumnRange range, std::span<const Panel<T>> panels,
-                            const Work& work, std::int64_t first, std::int64_t depth, std::int64_t segments) const {
-  const Columns& columns = section.columns;
-  const Buffers& buffers = work.buffers;
-  const std::int64_t width = kernels_->width(), taps = columns.taps();
-  const std::int64_t first_channel = first / taps;
-  Source<T> source = work.operands.source;
-  source.data += section.offset;
-  const T* from = source.data;
-  std::int64_t size = 0, rows = 0, origin = 0;
-  if (columns.staged()) {
-    const std::int64_t last_channel = (first + depth - 1) / taps + 1;
-    columns.stage(range, source, first_channel, last_channel, *kernels_, buffers.staged);
-    from = buffers.staged;
-    origin = first_channel;
-    size = columns.staged_size(range, kernels_->lanes);
-    rows = columns.staged_rows(range);
-  }
-  const Panel<T>& last = panels.back();
-  if (last.count % kernels_->lanes != 0) {  // what no segment fills must still be numbers
-    T* const to = buffers.panels + static_cast<std::int64_t>(panels.size() - 1) * panel_stride();
-    for (std::int64_t k = 0; k < depth; ++k)
-      std::fill(to + k * width + last.count, to + k * width + last.vectors * kernels_->lanes, T{0});
-  }
-  for (std::int64_t k = 0; k < depth; ++k) {
-    const std::int64_t channel = (first + k) / taps, tap = (first + k) % taps;
-    T* const to = buffers.panels + k * width;
-    const T* const row = from + columns.start(channel - origin, tap, size, rows, kernels_->lanes);
-    if (columns.staged()) {
-      kernels_->copy(to, row, buffers.segments, segments);
-    } else {
-      kernels_->copy_exact(to, row, buffers.segments, segments, planes_ahead * columns.plane());
-    }
-  }
-}
-
-template <class T>
-PanelWidths ColumnProduct<T>::widths_of(ColumnRange range, std::span<const Panel<T>> panels) const {
-  const auto narrow =
-      std::find_if(panels.begin(), panels.end(), [&](const Panel<T>& p) { return p.vectors < kernels_->vectors; });
-  if (narrow == panels.end()) return {kernels_->width()};
-  return {kernels_->width(), narrow->column - range.first, narrow->vectors * kernels_->lanes};
 }
 
 /// The block of columns that starts here, of those before `last`.

@@ -74,16 +74,25 @@ class ColumnProduct {
   };
   struct Buffers {
     T* panels;
-    T* staged;
+    T* staged;             // some channels
+    std::int64_t* starts;  // of the rows of each of their taps, there
     T* sums;
     Segment* segments;
     Panel<T>* lists[2];  // of a range, and of the next one
   };
-  struct Work;  // one part's
+  struct Work {  // one part's
+    const Operands& operands;
+    GridOutput<T> output;  // of these rows
+    int column_part;
+    IndexRange rows;
+    Buffers buffers;
+  };
 
   Buffers allocate(ScratchAllocator&) const;
   std::int64_t block_columns(const Section&) const;
-  std::int64_t panel_stride() const { return block_depth_ * kernels_->width() + kernels_->lanes; }
+  std::int64_t staged_channels(const Section&) const;
+  /// What separates panels has room for what packing writes after a row.
+  std::int64_t panel_stride() const { return (block_depth_ + 1) * kernels_->width(); }
   void run(const Section&, const Work&) const;
   template <class Put>
   void multiply_range(const Section&, ColumnRange, std::span<const Panel<T>> next, const Work&, const Block<T>& shared,
@@ -93,13 +102,14 @@ class ColumnProduct {
   PanelWidths widths_of(ColumnRange, std::span<const Panel<T>>) const;
   void pack(const Section&, ColumnRange, std::span<const Panel<T>>, const Work&, std::int64_t first, std::int64_t depth,
             std::int64_t segments) const;
+  void pack_staged(const Section&, ColumnRange, const Work&, std::int64_t first, std::int64_t depth,
+                   std::int64_t segments) const;
 
   const MicroKernels<T>* kernels_;
   std::int64_t depth_, rows_, grid_, columns_;
   Partition partition_;
   std::vector<Section> sections_;
   std::int64_t block_depth_;
-  std::int64_t block_channels_;  // that a block of this depth can touch
   std::size_t workspace_bytes_;
 };
 

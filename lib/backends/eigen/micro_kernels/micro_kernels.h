@@ -14,6 +14,19 @@ struct Segment {
   std::int64_t to, from, count;
 };
 
+/// Rows of panels, each put together from runs: row r has from[starts[r] + s.from ...] at s.to + r * ld, for each
+/// segment s.
+template <class T>
+struct PackedRows {
+  T* to;            ///< row 0
+  std::int64_t ld;  ///< elements from row to row of a panel: its width
+  const T* from;
+  const std::int64_t* starts;  ///< one for each row
+  std::int64_t rows;
+  const Segment* segments;  ///< panel after panel, each from its first column on
+  std::int64_t count;       ///< of segments
+};
+
 /// What is done to a finished sum before it is stored in c: max(scale * sum + bias + c, 0); each part is optional.
 template <class T>
 struct Epilogue {
@@ -102,6 +115,8 @@ struct MicroKernels {
   void (*copy)(T* to, const T* from, const Segment* segments, std::int64_t count);
   /// Copies segments in order and touches nothing else; prefetches what is `distance` elements after each.
   void (*copy_exact)(T* to, const T* from, const Segment* segments, std::int64_t count, std::int64_t distance);
+  /// Packs rows of panels. Up to a panel's width less one element more is read after a segment and written after a row.
+  void (*pack)(const PackedRows<T>&);
   /// Makes staged rows. May write a vector less one element beyond the last.
   void (*stage)(T* to, const Staged<T>&);
   /// to[k * ldt + j] = from[j * ldf + k], or 0 where mask (if not null) is not above 0 at [j * ldm + k].
