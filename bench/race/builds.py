@@ -33,13 +33,15 @@ def read(folder, name):
 
 
 def difference(ours, theirs, mode):
-    """The largest difference of two builds' results over the largest of ours; infinite where their images or their
-    results cannot be compared. `ours`, `theirs`: folders. Throws WorkerError."""
+    """The largest difference of two builds' logits over the largest of ours; `ours`, `theirs`: folders. Throws
+    WorkerError where they cannot be compared."""
     if read(ours, "x") != read(theirs, "x"):
-        return float("inf")
+        raise workers.WorkerError("it draws other images than this lamina_bench, so their results cannot be compared")
     name = "y_training" if mode == "training" and read(ours, "y_training") is not None else "y"
     expected, found = read(ours, name), read(theirs, name)
-    if found is None or len(found) != len(expected) or not all(map(math.isfinite, found)):
-        return float("inf")
-    furthest = max(abs(a - b) for a, b in zip(expected, found))
-    return furthest / max(map(abs, expected))
+    if found is None or len(found) != len(expected):
+        raise workers.WorkerError(f"it has written {0 if found is None else len(found)} logits, not {len(expected)}")
+    if not all(map(math.isfinite, found)):
+        raise workers.WorkerError("what it computes is not finite")
+    furthest = max((abs(a - b) for a, b in zip(expected, found)), default=0.0)
+    return furthest / max(map(abs, expected)) if furthest > 0 and any(expected) else furthest

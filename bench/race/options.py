@@ -40,15 +40,16 @@ def number(text):
     return value
 
 
-def words(known, also=r"(?!)"):
-    """The type of an option that is words joined by commas, each of them one of `known` or a match of `also`."""
+def words(known, also=r"(?!)", shown=()):
+    """The type of an option that is words joined by commas, each of them one of `known` or a match of `also`, which
+    errors show as `shown`."""
     def read(text):
         found = text.split(",")
         for i, word in enumerate(found):
             if word not in known and not re.fullmatch(also, word):
                 near = difflib.get_close_matches(word.lower(), known)
                 hint = f"; did you mean {' or '.join(near)}? There are " if near else ", but "
-                raise argparse.ArgumentTypeError(f"there is no '{word}'{hint}{', '.join(known)}")
+                raise argparse.ArgumentTypeError(f"there is no '{word}'{hint}{', '.join((*shown, *known))}")
             if word in found[:i]:
                 raise argparse.ArgumentTypeError(f"'{word}' is there twice")
         return text
@@ -132,6 +133,14 @@ def check_trainings(parser, arguments):
         parser.error("--keras is of a race on the processor; leave out --device")
 
 
+def check_program(parser, path, mend):
+    """Refuses what cannot be started."""
+    if os.path.isdir(path):
+        parser.error(f"{path} is a folder; name the lamina_bench in it")
+    if not os.access(path, os.X_OK):
+        parser.error(f"no program at {path}: {mend}")
+
+
 def check_peers(parser, arguments):
     """Refuses peers that do not go with the rest."""
     if arguments.peers != "torch" and (arguments.on_device or arguments.layers or arguments.trainings):
@@ -140,12 +149,11 @@ def check_peers(parser, arguments):
         if not any(mode in processor_peers.modes_of(word) for word in arguments.peers.split(",")):
             parser.error(f"--peers: none of {arguments.peers} runs {mode} (--modes)")
     words_of_peers = arguments.peers.split(",")
-    builds = [word.removeprefix(processor_peers.BUILD) for word in words_of_peers if processor_peers.is_build(word)]
+    builds = processor_peers.programs_of_builds(arguments)
     if builds and len(builds) < len(words_of_peers):
         parser.error("--peers: other builds race alone; leave out those that are not build:PROGRAM, or race them apart")
-    for program in builds:
-        if not os.access(program, os.X_OK) or os.path.isdir(program):
-            parser.error(f"--peers: build:{program}: no program is there")
+    for _, program in builds:
+        check_program(parser, program, "name another build's lamina_bench by --peers build:PROGRAM")
     for word in [] if builds else words_of_peers:
         layout = contenders.split_variant(word)[1]
         if layout is not None and layout not in arguments.layouts.split(","):
@@ -157,7 +165,8 @@ def parser_of(description):
     parser.add_argument("--nets", type=words(NAMES), default=",".join(PUBLISHED),
                         help="joined by commas; bottleneck_stack is four blocks of ResNet-50's first stage (default: "
                              f"the ten of the published tables, {', '.join(PUBLISHED)})")
-    parser.add_argument("--peers", type=words(processor_peers.known_words(), f"{processor_peers.BUILD}.+"), default="torch",
+    parser.add_argument("--peers", type=words(processor_peers.known_words(), f"{processor_peers.BUILD}.+", ["build:PROGRAM"]),
+                        default="torch",
                         help="joined by commas, each of PyTorch followed by @nchw or @nhwc if only in that layout: "
                              f"{', '.join(processor_peers.TORCH + processor_peers.RUNTIMES)}; +hugepages after any of "
                              "them: glibc's malloc keeps its memory, in huge pages. onnxruntime, openvino, ncnn "
@@ -230,7 +239,6 @@ def parse(description, arguments=None):
         parser.error("--nets: there is no 'bottleneck_stack' among the networks of --layers")
     check_device_options(parser, arguments)
     check_peers(parser, arguments)
-    if not os.access(arguments.program, os.X_OK):
-        parser.error(f"no program at {os.path.normpath(arguments.program)}: build the target lamina_bench, or name it "
-                     "with --program")
+    arguments.program = os.path.abspath(arguments.program)
+    check_program(parser, arguments.program, "build the target lamina_bench, or name it with --program")
     return arguments

@@ -118,11 +118,17 @@ def torch_peers(found):
     return named
 
 
+def programs_of_builds(arguments):
+    """(name in tables, path) of other builds of lamina_bench."""
+    words = [word for word in arguments.peers.split(",") if is_build(word)]
+    return [("build" if i == 1 else f"build#{i}", os.path.abspath(word.removeprefix(BUILD)))
+            for i, word in enumerate(words, 1)]
+
+
 def builds_of(arguments):
     """Other builds of lamina_bench, which are raced without any other peer."""
-    words = arguments.peers.split(",")
-    return [Peer("build", "", tuple(arguments.our_layouts.split(",")), word.removeprefix(BUILD),
-                 "build" if i == 1 else f"build#{i}") for i, word in enumerate(words, 1) if is_build(word)]
+    return [Peer("build", "", tuple(arguments.our_layouts.split(",")), program, name)
+            for name, program in programs_of_builds(arguments)]
 
 
 def peers_of(arguments):

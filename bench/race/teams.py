@@ -48,17 +48,21 @@ class Team:
         return workers.Worker(name, command, self.arguments.threads, environment=passive | dict(environment))
 
     def add(self, peer):
+        folder = self.files_of(peer) if peer.program == "build" else None
         worker = self.start(peer.name, peer.command(self.net, self.arguments, self.folder), peer.environment)
         self.workers.append(worker)
         self.versions[peer.name] = worker.versions | {"environment": peer.environment}
-        if peer.program == "build":
-            self.folders[worker] = tempfile.mkdtemp(prefix="build-", dir=self.folder)
-            with self.start(peer.name, workers.serve_command(peer.python, net=self.net, batch=self.arguments.batch,
-                                                             threads=self.arguments.threads,
-                                                             files=self.folders[worker])):
-                pass
+        if folder is not None:
+            self.folders[worker] = folder
         self.everyone += [(peer.modes, workers.Subject(worker, peer.name, peer.backend, layout, variant=peer.variant))
                           for layout in peer.layouts]
+
+    def files_of(self, build):
+        """The folder to which a build has written its numbers."""
+        folder = tempfile.mkdtemp(prefix="build-", dir=self.folder)
+        with self.start(build.name, workers.serve_command(build.python, net=self.net, batch=self.arguments.batch,
+                                                          threads=self.arguments.threads, files=folder)):
+            return folder
 
     def note(self, name, layout, stage, reason, refused):
         reason = str(reason).removeprefix(f"{name} {layout}".strip()).removeprefix(": ").strip()

@@ -22,6 +22,8 @@ PROGRAM = sys.argv.pop(1)
 OTHER = """
 import glob, json, os, subprocess, sys
 words = sys.argv[1:]
+if {fails!r} and "files" in words[1]:
+    sys.exit(3)
 ended = subprocess.run([{program!r}, *words]).returncode
 folder = json.loads(words[1]).get("files") if words[:1] == ["serve"] else None
 if folder:
@@ -60,11 +62,18 @@ class Difference(unittest.TestCase):
     def test_without_results_of_training_which_dropout_makes_random_those_of_inference_count(self):
         self.assertEqual(self.between({"x": [1], "y": [2]}, {"x": [1], "y": [3]}, "training"), 0.5)
 
-    def test_what_cannot_be_compared_is_infinitely_far(self):
+    def test_what_cannot_be_compared_is_an_error_with_the_reason(self):
         ours = {"x": [1, 2], "y": [1, 4]}
-        for theirs in ({"x": [1, 3]}, {"y": [1]}, {"y": [1, float("nan")]}, {"y": [float("inf"), 4]}):
-            self.assertEqual(self.between(ours, ours | theirs), float("inf"))
-        self.assertEqual(self.between(ours | {"y_training": [1]}, ours, "training"), float("inf"))
+        for theirs, reason in (({"x": [1, 3]}, "other images"), ({"y": [1]}, "1 logits, not 2"),
+                               ({"y": [1, float("nan")]}, "not finite"), ({"y": [float("inf"), 4]}, "not finite")):
+            with self.assertRaisesRegex(workers.WorkerError, reason):
+                self.between(ours, ours | theirs)
+        with self.assertRaisesRegex(workers.WorkerError, "0 logits, not 1"):
+            self.between(ours | {"y_training": [1]}, ours, "training")
+
+    def test_zeros_are_compared_too(self):
+        zeros = {"x": [1], "y": [0, 0]}
+        self.assertEqual((self.between(zeros, zeros), self.between(zeros, zeros | {"y": [0, 2]})), (0, 2))
 
     def test_no_file_and_a_damaged_one_are_errors(self):
         with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
@@ -102,11 +111,11 @@ class Race(unittest.TestCase):
                          {"forward", "backward", "total", "total cpu", "inference", "inference cpu"})
         self.assertNotIn(os.path.dirname(PROGRAM), json.dumps(result["context"]["command"]))
 
-    def other(self, change):
+    def other(self, change, fails=False):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "lamina_bench")
             with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
-                file.write(f"#!{sys.executable}\n" + OTHER.format(program=PROGRAM, change=change))
+                file.write(f"#!{sys.executable}\n" + OTHER.format(program=PROGRAM, change=change, fails=fails))
             return self.run_race(path, "--modes", "inference")
 
     def test_one_that_computes_something_else_is_left_out(self):
@@ -121,8 +130,26 @@ class Race(unittest.TestCase):
         self.assertEqual((result["comparison"], result["failures"][0]["name"]), ([], "build"))
         self.assertIn("it has not written its numbers as today's lamina_bench does", done.stdout)
 
+    def test_one_that_fails_to_write_numbers_is_no_side_of_the_race(self):
+        done, result = self.other("pass", fails=True)
+        self.assertEqual((done.returncode, result["failures"][0]["stage"]), (1, "start"))
+        self.assertEqual(list(result["context"]["peers"]), ["lamina"])
+
+    def test_a_file_of_this_folder_is_found_without_its_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(PROGRAM, os.path.join(folder, "mine"))
+            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "compare"), "--program", "mine", "--peers",
+                                   "build:mine", "--nets", "mnist_mlp", "--batch", "1", "--samples", "2", "--memory", "no",
+                                   "--retries", "0", "--out", "out.json"], capture_output=True, text=True, check=False,
+                                  cwd=folder)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"build: {os.path.realpath(folder)}/mine\n", done.stdout)
+
     def test_wrong_use_is_refused(self):
-        for build, words, named in (("/nowhere/lamina_bench", (), "build:/nowhere/lamina_bench: no program is there"),
+        for build, words, named in (("/nowhere/lamina_bench", (), "no program at /nowhere/lamina_bench: name another"),
+                                    ("/", (), "/ is a folder; name the lamina_bench in it"),
+                                    (f"{PROGRAM},biuld:x", (), "build:PROGRAM, torch"),
+                                    (PROGRAM, ("--program", "/"), "/ is a folder; name the lamina_bench in it"),
                                     (f"{PROGRAM},torch", (), "other builds race alone"),
                                     (PROGRAM, ("--layers",), "--peers is of a race of networks")):
             done, _ = self.run_race(build, *words)

@@ -45,11 +45,13 @@ class Compare(unittest.TestCase):
                 os.path.join(self.folder, "python"), "--samples", "2", "--retries", "0", "--memory", "no", "--out",
                 self.out, *words]
 
-    def stopped(self, number, *words, group=False):
-        """Stops it while a child hangs; its standard error without what the child says, and its exit status."""
+    def stopped(self, number, *words, group=False, again=()):
+        """Stops it while a child hangs, and `again` by further signals milliseconds later; its standard error without
+        what the child says, and its exit status."""
         with open(self.log, "w") as log:
             child = subprocess.Popen(self.command(*words), stdout=subprocess.DEVNULL, stderr=log, text=True,
-                                     preexec_fn=default_signals, start_new_session=True)
+                                     preexec_fn=default_signals, start_new_session=True,
+                                     env=os.environ | {"TMPDIR": self.folder})
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         start = time.monotonic()
@@ -58,6 +60,9 @@ class Compare(unittest.TestCase):
             self.assertLess(time.monotonic() - start, 60)
             time.sleep(0.01)
         (os.killpg if group else os.kill)(child.pid, number)
+        for one in again:
+            time.sleep(0.001)
+            child.send_signal(one)
         child.wait(timeout=20)  # less than a child hangs
         time.sleep(0.2)  # for what a child that is left might say
         return self.said().replace("hanging\n", "", 1), child.returncode
@@ -105,6 +110,13 @@ class Compare(unittest.TestCase):
                 with open(self.out) as file:
                     self.assertEqual({line["net"] for line in json.load(file)["comparison"]}, {"vgg16"})
                 os.remove(self.out)
+
+    def test_further_signals_leave_no_folder_and_no_traceback(self):
+        for again in ((signal.SIGINT,), (signal.SIGTERM, signal.SIGINT, signal.SIGINT)):
+            said, status = self.stopped(signal.SIGINT, "--nets", "vgg19", again=again)
+            self.assertEqual((said, status), ("compare: interrupted before any of the networks was finished; nothing was "
+                                              f"written to {self.out}\n", 130))
+            self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("lamina-race-")], [])
 
     def test_where_nothing_was_finished_nothing_is_written_and_that_is_said(self):
         for memory in ("yes", "no"):
