@@ -175,19 +175,6 @@ TEST_CASE("the networks there are can be listed") {
   CHECK(names.size() == lamina::nets::list().size());
 }
 
-TEST_CASE("a run that would take hours on an emulated GPU needs --long_run") {
-  try {
-    lamina::make_backend("cuda-host");
-  } catch (const lamina::Unsupported&) {
-    return;  // not built
-  }
-  const Ended ended = run_bench("--backend=cuda-host --benchmark_filter=net/resnet50/total");
-  CHECK(ended.status == 2);
-  CHECK_THAT(ended.said,
-             ContainsSubstring("the rows of cuda-host, which emulates a GPU, for tests, would take about") &&
-                 ContainsSubstring("--long_run") && ContainsSubstring("--benchmark_filter"));
-}
-
 TEST_CASE("measured choices are kept in the file that is named, and are no part of layer rows") {
   const Folder folder;
   const std::string cache = folder.file("choices.json"), out = folder.file("rows.json");
