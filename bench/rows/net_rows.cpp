@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/machine/backends.h"
 #include "bench/machine/energy.h"
 #include "bench/measure/costs.h"
 #include "bench/measure/net_run.h"
@@ -20,7 +21,8 @@ class NetGroupRun final : public GroupRun {
  public:
   NetGroupRun(Session& session, const RunOptions& options, const Config& c, Mode mode)
       : run_(session.plans.graph(c), session.backends.usable(c.backend), session.plans.options(c, mode),
-             options.cuda_graph, weights_of(session, options, c)) {
+             options.cuda_graph, weights_of(session, options, c)),
+        on_gpu_(runs_on_gpu(c.backend)) {
     Device& device = run_.plan().backend().device();
     warm_up(device, [this] { run_.untimed(); });
     if (!options.energy) return;
@@ -35,7 +37,7 @@ class NetGroupRun final : public GroupRun {
   }
 
   std::vector<Sample> pass() override {
-    std::vector<Sample> samples = run_.pass();
+    std::vector<Sample> samples = run_.pass(on_gpu_);
     if (samples.size() > 1) {
       samples.push_back(samples[1]);
       samples[2].seconds += samples[0].seconds;
@@ -56,6 +58,7 @@ class NetGroupRun final : public GroupRun {
 
  private:
   NetRun run_;
+  bool on_gpu_;  ///< whose clock falls while the host draws numbers: an untimed pass comes right before each timed one
   MeasuredEnergy energy_;
 };
 

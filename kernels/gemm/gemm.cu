@@ -32,8 +32,19 @@ struct Bring {
   }
 };
 
+/// Number of blocks per multiprocessor for which the compiler limits registers; 0: no limit. On compute capability 9.0
+/// two blocks of the largest tile fit, with 128 registers a thread and no spills. The compiler spills some of them on
+/// earlier capabilities.
+template <class Tile>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900
+constexpr int gemm_blocks_at_once = Tile::tm* Tile::tn == 64 ? 2 : 0;
+#else
+constexpr int gemm_blocks_at_once = 0;
+#endif
+
 template <class T, class Tile, bool a_along_k, bool b_along_k>
-__global__ __launch_bounds__(Tile::threads) void gemm_kernel(GemmProblem<T> p, int tiles_per_split) {
+__global__ __launch_bounds__(Tile::threads, gemm_blocks_at_once<Tile>) void gemm_kernel(GemmProblem<T> p,
+                                                                                        int tiles_per_split) {
   using BringA = Bring<a_along_k, Tile::bm, Tile::threads>;
   using BringB = Bring<b_along_k, Tile::bn, Tile::threads>;
   LAMINA_SHARED(typename Tile::Shared, shared);

@@ -16,19 +16,21 @@ constexpr const char* passes[] = {"forward", "backward_data", "backward_params"}
 
 /// Rows of a network on a modelled device.
 struct Model {
-  explicit Model(bool graph = false) : session(options) {
+  explicit Model(bool graph = false, const std::string& name = "queued") : session(options) {
+    config.backend = name;
     options.cuda_graph = graph;
     auto made = std::make_unique<QueuedBackend>();
     backend = made.get();
-    session.backends.put("queued", std::move(made));
+    session.backends.put(name, std::move(made));
   }
   std::unique_ptr<GroupRun> open(const std::string& part, bool layer) {
-    for (const Row& row : layer ? layer_rows(session, options, mlp) : net_rows(session, options, mlp))
+    for (const Row& row : layer ? layer_rows(session, options, config) : net_rows(session, options, config))
       if (row.group->parts[row.part] == part) return row.group->open();
     FAIL("there is no such row");
     return nullptr;
   }
 
+  Config config = mlp;
   RunOptions options;
   Session session;
   QueuedBackend* backend;
@@ -60,6 +62,24 @@ TEST_CASE("a layer whose launches no delay hides says that they are included") {
     const Sample sample = model.open(pass, true)->pass().at(0);
     CHECK(sample.launches == Launches::included);
     CHECK(sample.seconds > 2e-3);
+  }
+}
+
+TEST_CASE("an untimed pass comes right before each timed one of a network on a GPU, and nowhere else") {
+  for (const auto& [name, passes_run] : {std::pair("cuda", 2), std::pair("queued", 1)}) {
+    Model model(false, name);
+    const auto network = model.open("total", false);
+    const auto kernels_of = [&](const auto& work) {
+      const int before = model.backend->kernels_run;
+      work();
+      return model.backend->kernels_run - before;
+    };
+    Plan plan(model.session.plans.graph(model.config), *model.backend,
+              model.session.plans.options(model.config, Mode::training));
+    const int once = kernels_of([&] { plan.forward(), plan.backward(); });
+    CAPTURE(name);
+    REQUIRE(once > 0);
+    for (int i = 0; i < 3; ++i) CHECK(kernels_of([&] { network->pass(); }) == passes_run * once);
   }
 }
 

@@ -16,6 +16,7 @@ class QueuedBackend final : public WrappedBackend {
   explicit QueuedBackend(Backend& inner = oracle()) : WrappedBackend(inner) { device_.longest = 5e-3; }
 
   double host_seconds = 10e-6, device_seconds = 1e-3;  ///< of each kernel
+  int kernels_run = 0;
 
   QueuedDevice& device() override { return device_; }
   std::function<void()> at_peak = [] {};  ///< called when the peak is asked for
@@ -34,6 +35,7 @@ class QueuedBackend final : public WrappedBackend {
     std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
     void run(const Args& args) override {
       inner_->run(args);
+      ++backend_->kernels_run;
       backend_->device_.launch(backend_->host_seconds, backend_->device_seconds);
     }
 
