@@ -101,12 +101,25 @@ CLI::Option* add_share(CLI::App& app, const char* names, const std::function<voi
 
 Action compare(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option(
-         "A", options->first,
-         "Before a change: a folder with the files that --benchmark_out of several processes wrote, or one file")
-      ->type_name("PATH")
-      ->required();
-  app.add_option("B", options->second, "Likewise, after it")->type_name("PATH")->required();
+  auto* const first = app.add_option("A", options->first,
+                                     "Before a change: a folder with the files that --benchmark_out of several "
+                                     "processes wrote, or one file");
+  auto* const second = app.add_option("B", options->second, "After it: a folder or a file, too");
+  first->type_name("PATH")->needs(second);
+  auto* const paired =
+      app.add_option("--paired", options->paired,
+                     "In place of A and B: a file with variants that took turns, of bench/race; each is compared with "
+                     "the first");
+  paired->type_name("FILE")->excludes(first);
+  app.add_option("--subject", options->subjects,
+                 "Variants of --paired that are compared with each of the others, and with the fastest of them")
+      ->type_name("VARIANT[,...]")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(paired);
+  app.parse_complete_callback([options] {
+    if (options->second.empty() && options->paired.empty()) throw CLI::RequiredError("A and B, or --paired=FILE,");
+  });
   add_share(
       app, "--fail-if-slower,--fail_if_slower", [options](double share) { options->rules.fail_if_slower = share; },
       "Exit status 3 if a row is slower by more, fails in B alone, or is missing there");
@@ -266,7 +279,7 @@ constexpr Command all[] = {
      "under the limits",
      frontier},
     {"compare",
-     "Two sets of results, row by row and layer by layer: faster, slower, equal or not decided; a gate for CI",
+     "Two sets of results, row by row and layer by layer: faster, slower, equal or inconclusive; a gate for CI",
      compare},
     {"sweep",
      "Batches until out of memory, threads, sizes, types, backends, algorithms in one run that can go on; answers in "

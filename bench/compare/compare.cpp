@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -24,23 +24,66 @@ using Json = nlohmann::ordered_json;
 
 std::string milliseconds(double seconds) { return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : ""; }
 
-TextTable table_of(const Comparison& comparison) {
+std::string interval_text(const Interval& ratio) { return fmt::format("{:.4f} .. {:.4f}", ratio.low, ratio.high); }
+
+TextTable table_of(const Comparison& comparison, const std::vector<const ComparedRow*>& rows, bool with_sides) {
   TextTable table{{{"row"},
                    {"first ms", true},
                    {"second ms", true},
                    {"ratio", true},
                    {"interval"},
                    {"verdict"},
-                   {"grades"},
+                   {comparison.paired ? "disturbed" : "grades"},
                    {"reason"}}};
-  for (const ComparedRow& row : comparison.rows) {
-    const bool timed = row.first_seconds > 0 && row.seconds > 0;
-    table.rows.push_back({row.name, milliseconds(row.first_seconds), milliseconds(row.seconds),
-                          timed ? fmt::format("{:.4f}", row.ratio.middle) : "",
-                          timed ? fmt::format("{:.4f} .. {:.4f}", row.ratio.low, row.ratio.high) : "",
-                          to_string(row.verdict), row.grades, row.reason});
+  if (with_sides) table.columns.insert(table.columns.begin(), {{"first"}, {"second"}});
+  for (const ComparedRow* row : rows) {
+    const bool timed = row->first_seconds > 0 && row->seconds > 0;
+    std::string reason = row->regression + (row->regression.empty() || row->reason.empty() ? "" : ": ") + row->reason;
+    if (!row->fastest.empty()) reason = row->fastest + (reason.empty() ? "" : "; ") + reason;
+    table.rows.push_back({row->name, milliseconds(row->first_seconds), milliseconds(row->seconds),
+                          timed ? fmt::format("{:.4f}", row->ratio.middle) : "", timed ? interval_text(row->ratio) : "",
+                          to_string(row->verdict),
+                          !comparison.paired ? row->grades
+                          : timed ? fmt::format("{} of {}", row->disturbed, row->first_processes + row->processes)
+                                  : "",
+                          reason});
+    if (with_sides) table.rows.back().insert(table.rows.back().begin(), {row->first, row->second});
   }
   return table;
+}
+
+TextTable csv_table(const Comparison& comparison) {
+  std::vector<const ComparedRow*> rows;
+  for (const ComparedRow& row : comparison.rows) rows.push_back(&row);
+  return table_of(comparison, rows, comparison.paired);
+}
+
+/// A table for each pair of variants. Of versions, layers without a difference are left out: a thousand equal ones hide
+/// the one that is not.
+std::string tables_of(const Comparison& comparison, bool versions) {
+  std::string text;
+  for (auto row = comparison.rows.begin(); row != comparison.rows.end();) {
+    const std::string &first = row->first, &second = row->second;
+    std::vector<const ComparedRow*> shown;
+    std::size_t left_out = 0;
+    for (; row != comparison.rows.end() && row->first == first && row->second == second; ++row) {
+      const bool alike = row->verdict == Verdict::equal || row->verdict == Verdict::inconclusive;
+      if (versions && row->is_layer() && alike && row->regression.empty())
+        ++left_out;
+      else
+        shown.push_back(&*row);
+    }
+    if (comparison.paired) text += fmt::format("{} against {}:\n\n", second, first);
+    text += table_of(comparison, shown, false).text();
+    if (left_out > 0)
+      text += fmt::format("{} rows of layers are equal or inconclusive; --format=csv has them\n", left_out);
+    for (const MeanRatio& mean : comparison.means)
+      if (mean.first == first && mean.second == second)
+        text += fmt::format("geometric mean of {} networks, {} {}: {:.3f} ({:.3f} .. {:.3f})\n", mean.networks,
+                            mean.part, mean.type, mean.ratio.middle, mean.ratio.low, mean.ratio.high);
+    if (comparison.paired) text += "\n";
+  }
+  return text;
 }
 
 std::string head(const CompareOptions& options, const Processes& first, const Processes& second) {
@@ -54,7 +97,6 @@ std::string head(const CompareOptions& options, const Processes& first, const Pr
     text += fmt::format("{}: {}, {} process{}{}{}\n", which, path->string(), side->size(),
                         side->size() == 1 ? "" : "es", fact("commit", ", commit "), fact("time_start", ", begun "));
   }
-  if (options.rules.cpu_time) text += "Times are processor times.\n";
   if (options.other_machine)
     for (const std::string& difference : other_machine(first.front(), second.front()))
       text += fmt::format("Different machines: {}\n", difference);
@@ -63,14 +105,19 @@ std::string head(const CompareOptions& options, const Processes& first, const Pr
 
 std::string percent(double share) { return fmt::format("{:g} %", 100 * share); }
 
-/// How many processes decide what is not decided.
+/// How many processes or rounds decide what is inconclusive.
 std::string processes_text(const Comparison& comparison, double smallest) {
   constexpr std::size_t most = 1000, few = 50;
   const std::size_t wanted = comparison.processes_wanted(smallest);
   if (wanted == 0) return {};
   std::string text = fmt::format("To find a change of {} in every row, or to call the row equal, ", percent(smallest));
-  text += wanted > most ? fmt::format("takes more than {} processes of each side, or a quieter machine.\n", most)
-                        : fmt::format("run {} processes of each side, in turns, a folder of files for each.\n", wanted);
+  if (wanted > most)
+    text += fmt::format("takes more than {} {}, or a quieter machine.\n", most,
+                        comparison.paired ? "rounds" : "processes of each side");
+  else if (comparison.paired)
+    text += fmt::format("run {} rounds: --rounds={}\n", wanted, wanted);
+  else
+    text += fmt::format("run {} processes of each side, in turns, a folder of files for each.\n", wanted);
   for (const double larger : {0.03, 0.05, 0.1, 0.2})
     if (const std::size_t its = comparison.processes_wanted(larger); larger > smallest && its <= few && few < wanted)
       return text + fmt::format("For {} it is {}: --smallest={:g}%\n", percent(larger), its, 100 * larger);
@@ -80,55 +127,76 @@ std::string processes_text(const Comparison& comparison, double smallest) {
 std::string summary(const Comparison& comparison, const CompareRules& rules) {
   std::vector<std::string> counts;
   for (const Verdict verdict :
-       {Verdict::slower, Verdict::faster, Verdict::equal, Verdict::undecided, Verdict::fails, Verdict::missing})
+       {Verdict::slower, Verdict::faster, Verdict::equal, Verdict::inconclusive, Verdict::fails, Verdict::missing})
     if (const std::size_t count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
-  std::string text = fmt::format(
-      "\n{0}. Each interval is of {1:.4g} %, so that all of them together hold by {2:g} %.\n"
-      "Equal: the whole interval is within {3} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
-      "differs from 1 by more than half of {3}.\n",
-      fmt::join(counts, ", "), 100 * comparison.level, 100 * interval_level, percent(rules.smallest));
-  if (std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const auto& row) { return row.disturbed > 0; }))
+  std::string text = fmt::format("\n{}. Each interval is of {:.4g} %", fmt::join(counts, ", "), 100 * comparison.level);
+  text += comparison.paired ? ": of 100 rows that are alike, up to 5 may be called slower or faster.\n"
+                            : fmt::format(", so that all of them together hold by {:g} %.\n", 100 * interval_level);
+  text += fmt::format(
+      "Equal: the whole interval is within {0} of 1. Slower, faster: the interval is on one side of 1, and the ratio "
+      "differs from 1 by more than half of {0}.\n",
+      percent(rules.smallest));
+  if (rules.cpu_time) text += "Times are processor times.\n";
+  const bool disturbed = std::ranges::any_of(comparison.rows, [](const auto& row) { return row.disturbed > 0; });
+  if (disturbed && !comparison.paired)
     text +=
         "Disturbed processes do not count. --any_load counts them; --cpu_time compares processor time, which other "
         "programs change less.\n";
   return text + processes_text(comparison, rules.smallest);
 }
 
-Json json_of(const CompareOptions& options, const Processes& first, const Processes& second,
-             const Comparison& comparison) {
-  Json rows = Json::array();
+/// The lists and facts of a comparison, for a document.
+Json json_of(const Comparison& comparison, const CompareRules& rules) {
+  Json rows = Json::array(), means = Json::array();
   for (const ComparedRow& row : comparison.rows) {
-    Json json = {{"name", row.name}, {"key", row.key}, {"verdict", to_string(row.verdict)}};
-    if (row.first_seconds > 0 && row.seconds > 0) {
-      json["ratio"] = row.ratio.middle;
-      json["low"] = row.ratio.low;
-      json["high"] = row.ratio.high;
-      json["first_seconds"] = row.first_seconds;
-      json["seconds"] = row.seconds;
-    }
-    json["first_processes"] = row.first_processes;
+    Json json = {{"name", row.name}, {"key", row.key}, {"first", row.first}, {"second", row.second}};
+    const auto add = [&](const char* name, const std::string& value) {
+      if (!value.empty()) json[name] = value;
+    };
+    add("fastest", row.fastest);
+    json["verdict"] = to_string(row.verdict);
+    if (row.first_seconds > 0 && row.seconds > 0)
+      json.update({{"ratio", row.ratio.middle},
+                   {"low", row.ratio.low},
+                   {"high", row.ratio.high},
+                   {"first_seconds", row.first_seconds},
+                   {"seconds", row.seconds}});
+    if (comparison.paired)
+      json["rounds"] = row.processes;
+    else
+      json["first_processes"] = row.first_processes;
     json["processes"] = row.processes;
-    if (row.fewest_processes > 0) json["processes_wanted"] = comparison.processes_wanted(row, options.rules.smallest);
-    if (!row.reason.empty()) json["reason"] = row.reason;
+    if (row.fewest_processes > 0) json["processes_wanted"] = comparison.processes_wanted(row, rules.smallest);
+    json["disturbed"] = row.disturbed;
+    add("grades", row.grades);
+    add("reason", row.reason);
+    add("regression", row.regression);
+    add("rerun", row.rerun);
     rows.push_back(std::move(json));
   }
-  Json document = {{"context", second.front().context},
-                   {"first_context", first.front().context},
-                   {"files", {options.first.string(), options.second.string()}},
-                   {"level", comparison.level},
-                   {"smallest", options.rules.smallest},
-                   {"time", options.rules.cpu_time ? "processor" : "duration"}};
-  if (options.rules.fail_if_slower) document["fail_if_slower"] = *options.rules.fail_if_slower;
-  document["comparisons"] = std::move(rows);
-  return document;
+  for (const MeanRatio& mean : comparison.means)
+    means.push_back({{"part", mean.part},
+                     {"type", mean.type},
+                     {"first", mean.first},
+                     {"second", mean.second},
+                     {"networks", mean.networks},
+                     {"ratio", mean.ratio.middle},
+                     {"low", mean.ratio.low},
+                     {"high", mean.ratio.high}});
+  Json found = {
+      {"level", comparison.level}, {"smallest", rules.smallest}, {"time", rules.cpu_time ? "processor" : "duration"}};
+  if (rules.fail_if_slower) found["fail_if_slower"] = *rules.fail_if_slower;
+  found["comparisons"] = std::move(rows);
+  if (!means.empty()) found["means"] = std::move(means);
+  return found;
 }
 
 std::string gate_text(const Comparison& comparison, const std::vector<const ComparedRow*>& failed, double limit) {
-  const std::size_t open = comparison.count(Verdict::undecided);
+  const std::size_t open = comparison.count(Verdict::inconclusive);
   if (failed.empty())
     return fmt::format("No row fails the limit of {}{}.\n", percent(limit),
-                       open > 0 ? fmt::format("; {} are not decided", open) : "");
+                       open > 0 ? fmt::format("; {} are inconclusive", open) : "");
   std::string text = fmt::format("Fails the limit of {}:\n", percent(limit));
   for (const ComparedRow* row : failed)
     text += fmt::format("  {}: {}{}\n", row->name, to_string(row->verdict),
@@ -166,6 +234,30 @@ void check_alike(const Processes& side, const CompareOptions& options) {
   }
 }
 
+/// Prints what was found, writes the document with it, and gives the exit status.
+int report(const CompareOptions& options, const Comparison& comparison, const std::string& head, Json document,
+           const Print& print) {
+  const std::optional<double>& limit = options.rules.fail_if_slower;
+  const auto failed = limit ? comparison.failed() : std::vector<const ComparedRow*>();
+  if (options.format == Format::csv)
+    print(csv_table(comparison).csv());
+  else
+    print(head + tables_of(comparison, comparison.paired && options.subjects.empty()) +
+          summary(comparison, options.rules) + (limit ? gate_text(comparison, failed, *limit) : ""));
+  if (!options.out.empty()) {
+    document.erase("means");
+    document.update(json_of(comparison, options.rules));
+    replace_file(options.out, file_text(document));
+  }
+  return failed.empty() ? 0 : slower_status;
+}
+
+int compare_variants(const CompareOptions& options, const Print& print) {
+  PairedFile file = read_paired_file(options.paired);
+  const Comparison comparison = compare_paired(file.variants, options.subjects, options.rules);
+  return report(options, comparison, "", std::move(file.document), print);
+}
+
 }  // namespace
 
 int compare_files(const CompareOptions& options, const Print& print) {
@@ -176,21 +268,18 @@ int compare_files(const CompareOptions& options, const Print& print) {
           fmt::format("--benchmark_out={} is one of the files to compare; give another", options.out.string()));
   }
   if (!options.out.empty()) check_writable(options.out);
+  if (!options.paired.empty()) return compare_variants(options, print);
   const Processes first = read_processes(options.first), second = read_processes(options.second);
   check_alike(first, options);
   check_alike(second, options);
   check_machine(first.front(), second.front(), options);
-  const Comparison comparison = compare(first, second, options.rules);
-  const std::optional<double>& limit = options.rules.fail_if_slower;
-  const auto failed = limit ? comparison.failed(*limit) : std::vector<const ComparedRow*>();
-  const TextTable table = table_of(comparison);
-  if (options.format == Format::csv)
-    print(table.csv());
-  else
-    print(head(options, first, second) + table.text() + summary(comparison, options.rules) +
-          (limit ? gate_text(comparison, failed, *limit) : ""));
-  if (!options.out.empty()) replace_file(options.out, file_text(json_of(options, first, second, comparison)));
-  return failed.empty() ? 0 : slower_status;
+  Comparison comparison = compare(first, second, options.rules);
+  for (ComparedRow& row : comparison.rows) {
+    row.first = options.first.string();
+    row.second = options.second.string();
+  }
+  Json document = {{"context", second.front().context}, {"first_context", first.front().context}};
+  return report(options, comparison, head(options, first, second), std::move(document), print);
 }
 
 }  // namespace lamina::bench

@@ -1,7 +1,10 @@
 #pragma once
-// The subcommand `compare`: two sets of files, row by row, as a table and as JSON, and a limit that fails.
+// The subcommand `compare`: two sets of files, or variants that took turns in one file, row by row, as a table and as
+// JSON, and a limit that fails.
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "bench/io/print.h"
 #include "bench/io/text_table.h"
@@ -11,10 +14,12 @@ namespace lamina::bench {
 
 struct CompareOptions {
   std::filesystem::path first{}, second{};  ///< each a file, or a folder with a file of each process
+  std::filesystem::path paired{};           ///< in place of both: a file with variants that took turns
+  std::vector<std::string> subjects{};      ///< variants of it that are compared with all others
   CompareRules rules{};
   bool other_machine = false;  ///< compare even if the files are of different machines or numbers of threads
   Format format = Format::text;
-  std::filesystem::path out{};  ///< of the comparison as JSON; empty: none
+  std::filesystem::path out{};  ///< JSON file of the comparison, which may be `paired` itself; empty: none
 };
 
 /// The exit status of a comparison in which a row is slower than the limit, fails, or is missing.

@@ -8,16 +8,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "lamina/error.h"
-#include "lib/tune/two_runs.h"
+#include "lib/tune/unpaired.h"
 
 namespace lamina::bench {
 namespace {
 
-constexpr double most_by_others = 0.15;  // of all processors: above it the load decides, not the program
-constexpr double sure_factor = 50;       // a gate may be wrong so many times less often than the verdict `slower`
+constexpr double max_foreign_load = 0.15;  // share of all processors: above it the load decides, not the program
+constexpr double gate_strictness = 50;     // a gate may be wrong so many times less often than the verdict `slower`
+
+constexpr const char* not_in_second = "not in the second";
 
 /// The row of one side, by process.
 struct SideRow {
@@ -45,7 +50,7 @@ SideRow side_row(const Processes& processes, const std::string& name, const Comp
     if (rules.cpu_time && row.cpu_seconds.size() != row.seconds.size())
       throw UsageError(
           fmt::format("{} has no processor times of {}; compare it without --cpu_time", file.path.string(), name));
-    if (row.others_share > most_by_others && !rules.any_load && !rules.cpu_time) {
+    if (row.others_share > max_foreign_load && !rules.any_load && !rules.cpu_time) {
       ++side.disturbed;
       continue;
     }
@@ -61,19 +66,11 @@ std::size_t fewest_at(double level) {
   return fewest;
 }
 
-Verdict judge(const Interval& ratio, double smallest) {
-  const double half = smallest / 2;
-  if (ratio.low > 1 && ratio.middle > 1 + half) return Verdict::slower;
-  if (ratio.high < 1 && ratio.middle < 1 / (1 + half)) return Verdict::faster;
-  if (ratio.low > 1 / (1 + smallest) && ratio.high < 1 + smallest) return Verdict::equal;
-  return Verdict::undecided;
-}
-
-/// Of a row that has times on both sides.
+/// Judges a row that has times on both sides.
 void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& second, const CompareRules& rules,
                        double level) {
-  const double sure = 1 - (1 - level) / sure_factor;
-  const std::size_t fewest = fewest_at(sure);
+  const double gate_level = 1 - (1 - level) / gate_strictness;
+  const std::size_t fewest = fewest_at(gate_level);
   row.first_processes = first.seconds.size();
   row.processes = second.seconds.size();
   row.fewest_processes = fewest;
@@ -82,15 +79,16 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   if (least > 0) {
     row.first_seconds = median_interval(first.seconds).middle;
     row.seconds = median_interval(second.seconds).middle;
-    const double repetition = std::max(repetition_of(first.seconds), repetition_of(second.seconds));
-    row.ratio = widened(unpaired_ratio_interval(first.seconds, second.seconds, level), repetition);
+    const double correlation = std::max(autocorrelation_factor(first.seconds), autocorrelation_factor(second.seconds));
+    row.ratio = inflate(unpaired_ratio_interval(first.seconds, second.seconds, level), correlation);
     // The spread of few processes is itself uncertain.
     const auto spread_of = [](const std::vector<double>& seconds) {
       return robust_spread(seconds) * (1 + 1 / std::sqrt(static_cast<double>(seconds.size())));
     };
-    row.scatter = std::sqrt(repetition) * std::max(spread_of(first.seconds), spread_of(second.seconds));
-    row.surely_slower = unpaired_rank(row.first_processes, row.processes, sure) > 0 &&
-                        widened(unpaired_ratio_interval(first.seconds, second.seconds, sure), repetition).low > 1;
+    row.scatter = std::sqrt(correlation) * std::max(spread_of(first.seconds), spread_of(second.seconds));
+    row.beyond_gate = rules.fail_if_slower && row.ratio.middle > 1 + *rules.fail_if_slower &&
+                      unpaired_rank(row.first_processes, row.processes, gate_level) > 0 &&
+                      inflate(unpaired_ratio_interval(first.seconds, second.seconds, gate_level), correlation).low > 1;
   }
   if (least < fewest) {
     row.reason = fmt::format("{} and {} processes; {} more needed", row.first_processes, row.processes, fewest - least);
@@ -101,79 +99,166 @@ void compare_processes(ComparedRow& row, const SideRow& first, const SideRow& se
   }
   row.verdict = judge(row.ratio, rules.smallest);
   // A gate may be for less than the smallest change that is looked for.
-  if (rules.fail_if_slower && row.surely_slower && row.ratio.middle > 1 + *rules.fail_if_slower)
-    row.verdict = Verdict::slower;
+  if (row.beyond_gate) row.verdict = Verdict::slower;
 }
 
-ComparedRow compare_row(const std::string& name, const SideRow& first, const SideRow& second, const CompareRules& rules,
-                        double level) {
-  ComparedRow row{name, (first.any != nullptr ? first : second).any->key};
-  if (first.any == nullptr || second.any == nullptr) {
+/// The row without its times: judged, if it is missing or fails. Null for a side without the row.
+ComparedRow begin_row(const std::string& name, const RunRow* first, const RunRow* second, bool first_fails,
+                      bool second_fails) {
+  ComparedRow row{name, (first != nullptr ? first : second)->key};
+  if (first == nullptr || second == nullptr) {
     row.verdict = Verdict::missing;
-    row.reason = first.any == nullptr ? "not in the first" : "not in the second";
+    row.reason = first == nullptr ? "not in the first" : not_in_second;
     return row;
   }
-  row.grades = first.grade + (first.grade.empty() || second.grade.empty() ? "" : " ") + second.grade;
-  const bool first_failed = first.fails(), second_failed = second.fails();
-  if (!first_failed && !second_failed) {
-    compare_processes(row, first, second, rules, level);
-  } else if (first_failed && second_failed) {
-    row.reason = "fails in both: " + second.failure;
-  } else {
-    if (second_failed) row.verdict = Verdict::fails;
-    row.reason = second_failed ? second.failure : "no longer fails: " + first.failure;
+  row.first_MiB = first->plan_MiB;
+  row.MiB = second->plan_MiB;
+  row.first_algorithm = first->algorithm;
+  row.algorithm = second->algorithm;
+  row.failure_kind = second->failure_kind;
+  row.rerun = second->rerun;
+  if (second_fails) {
+    row.verdict = first_fails ? Verdict::inconclusive : Verdict::fails;
+    row.reason = (first_fails ? "fails in both: " : "") + second->failure;
+  } else if (first_fails) {
+    row.reason = "fails in the first alone: " + first->failure;
   }
   return row;
 }
 
-/// The same network in the same setting.
-bool same_setting(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b) {
-  for (const char* field : {"network", "backend", "type", "layout", "batch"})
-    if (a.value(field, nlohmann::ordered_json()) != b.value(field, nlohmann::ordered_json())) return false;
-  return true;
+ComparedRow compare_row(const std::string& name, const SideRow& first, const SideRow& second, const CompareRules& rules,
+                        double level) {
+  ComparedRow row = begin_row(name, first.any, second.any, first.fails(), second.fails());
+  if (row.verdict == Verdict::missing) return row;
+  row.grades = first.grade + (first.grade.empty() || second.grade.empty() ? "" : " ") + second.grade;
+  if (!first.fails() && !second.fails()) compare_processes(row, first, second, rules, level);
+  return row;
 }
 
-/// A layer's row by a named algorithm, which also has the row of what the pass runs.
-bool is_beside_default(const ComparedRow& row, const std::vector<ComparedRow>& rows) {
-  const std::string algorithm = row.key.value("algorithm", std::string());
-  if (algorithm.empty() || algorithm == "default") return false;
-  return std::any_of(rows.begin(), rows.end(), [&](const ComparedRow& other) {
-    return other.key.value("algorithm", std::string()) == "default" && same_setting(other.key, row.key) &&
-           other.key.value("layer", std::string()) == row.key.value("layer", std::string()) &&
-           other.key.value("part", std::string()) == row.key.value("part", std::string());
+void sort_rows(std::vector<ComparedRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const ComparedRow& a, const ComparedRow& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    return std::abs(std::log(a.ratio.middle)) > std::abs(std::log(b.ratio.middle));
   });
 }
 
-/// Names the slower layers of a whole pass that got slower.
-void name_layers(ComparedRow& whole, const std::vector<ComparedRow>& rows) {
-  const std::string part = whole.key.value("part", std::string());
-  std::vector<const ComparedRow*> slower;
-  for (const ComparedRow& row : rows) {
-    if (row.verdict != Verdict::slower || !row.key.contains("layer") || !same_setting(row.key, whole.key)) continue;
-    if (is_beside_default(row, rows)) continue;
-    const bool backward = row.key.value("part", std::string()).starts_with("backward");
-    if (part == "total" || (part == "backward") == backward) slower.push_back(&row);
-  }
-  const auto added = [](const ComparedRow* row) { return row->seconds - row->first_seconds; };
-  std::sort(slower.begin(), slower.end(), [&](const auto* a, const auto* b) { return added(a) > added(b); });
-  std::vector<std::string> texts;
-  for (const ComparedRow* row : slower)
-    if (texts.size() < 3)
-      texts.push_back(fmt::format("{} {} (+{:.3f} ms)", row->key["layer"].get<std::string>(),
-                                  row->key["part"].get<std::string>(), 1e3 * added(row)));
-  if (!texts.empty()) whole.reason = fmt::format("slower layers: {}", fmt::join(texts, ", "));
+/// The seconds of each round.
+std::map<std::int64_t, double> by_round(const RunRow& row, const std::string& name, bool cpu_time) {
+  if (cpu_time && row.cpu_seconds.size() != row.seconds.size())
+    throw UsageError(fmt::format("{} has no processor times; compare it without --cpu_time", name));
+  std::map<std::int64_t, double> found;
+  for (std::size_t i = 0; i < row.rounds.size(); ++i)
+    found[row.rounds[i]] = (cpu_time ? row.cpu_seconds : row.seconds)[i];
+  return found;
 }
 
-bool is_whole(const ComparedRow& row) {
-  const std::string what = row.key.value("what", std::string());
-  return (what == "net" || what == "ledger") && !row.key.contains("layer");
+/// Judges a row that has times of both variants.
+void compare_rounds(ComparedRow& row, const RunRow& first, const RunRow& second, const CompareRules& rules) {
+  const auto before = by_round(first, row.name, rules.cpu_time), after = by_round(second, row.name, rules.cpu_time);
+  std::vector<double> a, b, ratios;
+  for (const auto& [round, seconds] : before)
+    if (const auto found = after.find(round); found != after.end()) {
+      a.push_back(seconds);
+      b.push_back(found->second);
+      ratios.push_back(b.back() / a.back());
+      row.round_ratios.emplace_back(round, ratios.back());
+    }
+  row.first_processes = row.processes = a.size();
+  row.fewest_processes = fewest_samples;
+  row.disturbed = first.disturbed + second.disturbed;
+  if (!a.empty()) {
+    row.first_seconds = median_interval(a).middle;
+    row.seconds = median_interval(b).middle;
+    row.ratio = ratio_interval(a, b);
+    row.scatter = robust_spread(ratios) * (1 + 1 / std::sqrt(static_cast<double>(a.size())));
+    row.beyond_gate = rules.fail_if_slower && row.ratio.low > 1 + *rules.fail_if_slower;
+  }
+  if (a.size() < fewest_samples) {
+    row.reason = fmt::format("{} rounds have both; {} more needed", a.size(), fewest_samples - a.size());
+    row.beyond_gate = false;
+    return;
+  }
+  row.verdict = judge(row.ratio, rules.smallest);
+  if (row.verdict == Verdict::inconclusive)
+    row.reason = "the rounds differ too much: more of them, or a quieter machine";
+}
+
+const RunRow* find_row(const Variant& variant, const std::string& name) {
+  const auto found = variant.rows.find(name);
+  return found == variant.rows.end() ? nullptr : &found->second;
+}
+
+ComparedRow compare_variants(const std::string& name, const Variant& first, const Variant& second,
+                             const CompareRules& rules) {
+  const RunRow *a = find_row(first, name), *b = find_row(second, name);
+  const auto fails = [](const RunRow* row) {
+    return row != nullptr && (!row->failure.empty() || row->seconds.empty());
+  };
+  ComparedRow row = begin_row(name, a, b, fails(a), fails(b));
+  row.first = first.name;
+  row.second = second.name;
+  if (a != nullptr && b != nullptr && !fails(a) && !fails(b)) compare_rounds(row, *a, *b, rules);
+  return row;
+}
+
+/// The geometric means of the ratios of whole passes by networks, of the rows of one pair of variants.
+void add_means(std::vector<MeanRatio>& means, const std::vector<ComparedRow>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<const ComparedRow*>> groups;
+  for (const ComparedRow& row : rows)
+    if (row.seconds > 0 && (row.is_whole() || row.key.value("what", std::string()) == "train"))
+      groups[{row.key.value("part", std::string()), row.key.value("type", std::string())}].push_back(&row);
+  for (const auto& [of, group] : groups) {
+    std::set<std::string> networks;
+    std::map<std::int64_t, std::pair<double, std::size_t>> rounds;  // sums of logarithms, and how many
+    double sum = 0;
+    for (const ComparedRow* row : group) {
+      networks.insert(row->key.value("network", std::string()));
+      sum += std::log(row->ratio.middle);
+      for (const auto& [round, ratio] : row->round_ratios) {
+        rounds[round].first += std::log(ratio);
+        ++rounds[round].second;
+      }
+    }
+    if (networks.size() < 2 || networks.size() != group.size()) continue;  // rows that differ in more than the network
+    const auto count = static_cast<double>(group.size());
+    const double middle = std::exp(sum / count);
+    std::vector<double> of_rounds = {};
+    for (const auto& [round, logs] : rounds)
+      if (logs.second == group.size()) of_rounds.push_back(std::exp(logs.first / count));
+    Interval ratio = of_rounds.empty() ? Interval{middle, middle, middle} : median_interval(of_rounds);
+    ratio = {std::min(ratio.low, middle), middle, std::max(ratio.high, middle)};
+    means.push_back({of.first, of.second, rows.front().first, rows.front().second, networks.size(), ratio});
+  }
+}
+
+constexpr const char* fastest_name = "fastest";
+
+/// The variant among `others` with the lowest median of a row. Null if none has times of it.
+const Variant* fastest_of(const std::vector<const Variant*>& others, const std::string& name, bool cpu_time) {
+  const Variant* best = nullptr;
+  double least = 0;
+  for (const Variant* one : others) {
+    const RunRow* row = find_row(*one, name);
+    if (row == nullptr || row->seconds.empty() || !row->failure.empty()) continue;
+    const double seconds = median_interval(cpu_time ? row->cpu_seconds : row->seconds).middle;
+    if (best == nullptr || seconds < least) best = one, least = seconds;
+  }
+  return best;
 }
 
 }  // namespace
 
 const char* to_string(Verdict verdict) {
-  constexpr std::array names = {"fails", "missing", "slower", "faster", "not decided", "equal"};
+  constexpr std::array names = {"fails", "missing", "slower", "faster", "inconclusive", "equal"};
   return names[static_cast<std::size_t>(verdict)];
+}
+
+Verdict judge(const Interval& ratio, double smallest) {
+  const double half = smallest / 2;
+  if (ratio.low > 1 && ratio.middle > 1 + half) return Verdict::slower;
+  if (ratio.high < 1 && ratio.middle < 1 / (1 + half)) return Verdict::faster;
+  if (ratio.low > 1 / (1 + smallest) && ratio.high < 1 + smallest) return Verdict::equal;
+  return Verdict::inconclusive;
 }
 
 std::size_t Comparison::count(Verdict verdict) const {
@@ -185,22 +270,24 @@ std::size_t Comparison::processes_wanted(const ComparedRow& row, double change) 
   // Half of the interval is to be less than half of the change: then the change is found, and equal rows are called so,
   // whichever way the noise of the middle falls.
   constexpr double share_of_change = 0.45;
-  return std::max(row.fewest_processes, samples_to_resolve(share_of_change * change, row.scatter, level));
+  const double share = share_of_change * change;
+  return std::max(row.fewest_processes,
+                  paired ? pairs_to_resolve(share, row.scatter, level) : samples_to_resolve(share, row.scatter, level));
 }
 
 std::size_t Comparison::processes_wanted(double change) const {
   std::size_t most = 0;
   for (const ComparedRow& row : rows)
-    if (row.verdict == Verdict::undecided && row.fewest_processes > 0)
+    if (row.verdict == Verdict::inconclusive && row.fewest_processes > 0)
       most = std::max(most, processes_wanted(row, change));
   return most;
 }
 
-std::vector<const ComparedRow*> Comparison::failed(double limit) const {
+std::vector<const ComparedRow*> Comparison::failed() const {
   std::vector<const ComparedRow*> found;
   for (const ComparedRow& row : rows) {
-    const bool gone = row.verdict == Verdict::missing && row.reason == "not in the second";
-    if (row.verdict == Verdict::fails || gone || row.is_slower_than(limit)) found.push_back(&row);
+    const bool gone = row.verdict == Verdict::missing && row.reason == not_in_second;
+    if (row.verdict == Verdict::fails || gone || row.beyond_gate) found.push_back(&row);
   }
   return found;
 }
@@ -228,12 +315,58 @@ Comparison compare(const Processes& first, const Processes& second, const Compar
     all.rows.push_back(compare_row(name, side->first, side->second, rules, all.level));
     ++side;
   }
-  for (ComparedRow& row : all.rows)
-    if (is_whole(row) && row.verdict == Verdict::slower) name_layers(row, all.rows);
-  std::stable_sort(all.rows.begin(), all.rows.end(), [](const ComparedRow& a, const ComparedRow& b) {
-    if (a.verdict != b.verdict) return a.verdict < b.verdict;
-    return std::abs(std::log(a.ratio.middle)) > std::abs(std::log(b.ratio.middle));
-  });
+  explain(all.rows);
+  sort_rows(all.rows);
+  return all;
+}
+
+Comparison compare_paired(const std::vector<Variant>& variants, const std::vector<std::string>& subjects,
+                          const CompareRules& rules) {
+  std::vector<const Variant*> of_subjects, others;
+  for (const std::string& subject : subjects) {
+    const auto found = std::ranges::find(variants, subject, &Variant::name);
+    if (found == variants.end()) {
+      std::vector<std::string> names;
+      for (const Variant& variant : variants) names.push_back(variant.name);
+      throw UsageError(
+          fmt::format("--subject: {} is no variant of the file; valid names: {}", subject, fmt::join(names, ", ")));
+    }
+    of_subjects.push_back(&*found);
+  }
+  for (const Variant& variant : variants)
+    if (std::ranges::find(of_subjects, &variant) == of_subjects.end()) others.push_back(&variant);
+  const bool versions = subjects.empty();
+  std::vector<std::pair<const Variant*, const Variant*>> pairs;  // without a first: the fastest of the others
+  if (versions)
+    for (const Variant& variant : variants)
+      if (&variant != &variants.front()) pairs.emplace_back(&variants.front(), &variant);
+  for (const Variant* subject : of_subjects) {
+    for (const Variant* other : others) pairs.emplace_back(other, subject);
+    if (others.size() > 1) pairs.emplace_back(nullptr, subject);
+  }
+  Comparison all;
+  all.paired = true;
+  for (const auto& [first, second] : pairs) {
+    std::set<std::string> names;
+    for (const Variant* side : {first, second})
+      if (side != nullptr)
+        for (const auto& [name, row] : side->rows) names.insert(name);
+    std::vector<ComparedRow> rows;
+    for (const std::string& name : names) {
+      const Variant* const before = first != nullptr ? first : fastest_of(others, name, rules.cpu_time);
+      // Not every competitor of a race has every row.
+      if (before == nullptr || (!versions && (!before->rows.contains(name) || !second->rows.contains(name)))) continue;
+      ComparedRow row = compare_variants(name, *before, *second, rules);
+      if (first == nullptr) row.fastest = std::exchange(row.first, fastest_name);
+      rows.push_back(std::move(row));
+    }
+    if (versions) explain(rows);
+    add_means(all.means, rows);
+    sort_rows(rows);
+    std::ranges::move(rows, std::back_inserter(all.rows));
+  }
+  if (std::ranges::all_of(all.rows, [](const auto& row) { return row.verdict == Verdict::missing; }))
+    throw UsageError("no row has the same name in two of the variants");
   return all;
 }
 

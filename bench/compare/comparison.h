@@ -1,7 +1,8 @@
 #pragma once
-// Two sets of results, row by row: how much slower the second is, and whether that can be said. A process is one
-// sample: what it found of the machine (clock, neighbours of a virtual machine, place in memory) lasts longer than its
-// passes.
+// Two sets of results, row by row: how much slower the second is, and whether that can be said. The sets are of
+// separate processes, or of variants that took turns in one file. Of separate processes each is one sample: what it
+// found of the machine (clock, neighbours of a virtual machine, place in memory) lasts longer than its passes. Of
+// variants each round is one sample.
 
 #include <cstddef>
 #include <optional>
@@ -20,8 +21,12 @@ struct CompareRules {
   bool cpu_time = false;  ///< the processor time of a pass in place of its duration; then other programs may run
 };
 
-enum class Verdict { fails, missing, slower, faster, undecided, equal };
-const char* to_string(Verdict);  ///< "not decided"
+enum class Verdict { fails, missing, slower, faster, inconclusive, equal };
+const char* to_string(Verdict);
+
+/// The one rule: equal if the whole interval is within `smallest` of 1; slower or faster if the interval is on one side
+/// of 1 and the ratio differs from 1 by more than half of `smallest`.
+Verdict judge(const Interval& ratio, double smallest);
 
 /// The files of one side, one of each process.
 using Processes = std::vector<RunFile>;
@@ -30,37 +35,62 @@ using Processes = std::vector<RunFile>;
 struct ComparedRow {
   std::string name;
   nlohmann::ordered_json key{};
-  Verdict verdict = Verdict::undecided;
-  Interval ratio{1, 1, 1};                         ///< of the second's time over the first's
-  double first_seconds = 0, seconds = 0;           ///< medians of the processes' medians; 0: there are none
-  std::size_t first_processes = 0, processes = 0;  ///< whose times count
-  std::size_t fewest_processes = 0;                ///< of each side, below which nothing is decided
-  std::size_t disturbed = 0;                       ///< of both sides, by other programs: they do not count
-  double scatter = 0;    ///< of the processes: their deviation as a share of the median; 0: not known
+  std::string first{}, second{};  ///< names of the sides
+  std::string fastest{};          ///< the variant that `first` stands for, if that is "fastest"
+  Verdict verdict = Verdict::inconclusive;
+  Interval ratio{1, 1, 1};                         ///< the second's time over the first's
+  double first_seconds = 0, seconds = 0;           ///< medians of the samples; 0: there are none
+  std::size_t first_processes = 0, processes = 0;  ///< whose times count; of variants both are the rounds
+  std::size_t fewest_processes = 0;                ///< of each side, below which the verdict is inconclusive
+  std::size_t disturbed = 0;                       ///< samples of both sides that other programs disturbed
+  double scatter = 0;  ///< deviation of the processes, or of the rounds' ratios, as a share of the median; 0: not known
   std::string grades{};  ///< the worst of each side: "A B"
-  std::string reason{};  ///< what the verdict rests on, where that is not the interval
+  std::string
+      reason{};  ///< what the verdict rests on, where that is not the interval, and the figures of an explanation
+  std::string regression{};       ///< what explains a slowdown: "pick", "kernel", "memory", "first call", "layers"
+  double first_MiB = 0, MiB = 0;  ///< memory of the plan; 0: not known
+  std::string first_algorithm{}, algorithm{};                   ///< what the backend picked
+  std::string failure_kind{};                                   ///< of a row that fails
+  std::string rerun{};                                          ///< the command that measures the second's row again
+  std::vector<std::pair<std::int64_t, double>> round_ratios{};  ///< of variants: each round that both have
 
-  bool surely_slower = false;  ///< also by an interval that is wrong fifty times less often
+  bool beyond_gate = false;  ///< slower by more than the gate, also by the gate's own, stricter interval
 
-  /// Whether a gate of this share fails on it.
-  bool is_slower_than(double share) const {
-    return verdict == Verdict::slower && surely_slower && ratio.middle > 1 + share;
-  }
+  bool is_whole() const;  ///< of a whole network: no layer, no set-up
+  bool is_layer() const { return key.contains("layer"); }
+};
+
+/// The geometric mean of a pass' ratios over networks. Its interval is that of the rounds' geometric means.
+struct MeanRatio {
+  std::string part, type, first, second;
+  std::size_t networks = 0;
+  Interval ratio{1, 1, 1};  ///< without rounds that all have, the ends are the mean itself
 };
 
 struct Comparison {
-  std::vector<ComparedRow> rows;  ///< what fails first, then by verdict, the greatest change first
-  double level = interval_level;  ///< of each row's interval: together they hold by interval_level
+  std::vector<ComparedRow> rows;   ///< what fails first, then by verdict, the greatest change first
+  std::vector<MeanRatio> means{};  ///< of variants that took turns, where there are several networks
+  double level = interval_level;  ///< of each row's interval. Of separate processes all together hold by interval_level
+  bool paired = false;
 
   std::size_t count(Verdict) const;
-  /// The processes of each side that find a change of so much in the row, or call it equal if there is none.
+  /// The processes of each side, or rounds, that find a change of so much in the row, or call it equal if there is
+  /// none.
   std::size_t processes_wanted(const ComparedRow&, double change) const;
-  std::size_t processes_wanted(double change) const;  ///< of all undecided rows; 0: there is none
-  /// What fails by a limit: rows that are slower by more, that fail in the second file alone, or are missing there.
-  std::vector<const ComparedRow*> failed(double limit) const;
+  std::size_t processes_wanted(double change) const;  ///< of all inconclusive rows; 0: there is none
+  /// What fails by a limit: rows that are slower by more, that fail in the second alone, or are missing there.
+  std::vector<const ComparedRow*> failed() const;
 };
 
 /// Throws UsageError if no row is in both. Neither side may be empty.
 Comparison compare(const Processes& first, const Processes& second, const CompareRules&);
+
+/// Compares variants that took turns. Without subjects each other variant is compared with the first of the file. With
+/// them each subject is compared with each variant that is none, and with the fastest of these by row, if there are
+/// several. Throws UsageError for a subject that is no variant, and if no row is in two variants.
+Comparison compare_paired(const std::vector<Variant>&, const std::vector<std::string>& subjects, const CompareRules&);
+
+/// Fills in what explains the slowdowns among the rows of one pair of sides.
+void explain(std::vector<ComparedRow>&);
 
 }  // namespace lamina::bench

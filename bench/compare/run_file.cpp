@@ -10,16 +10,13 @@
 #include <fstream>
 #include <utility>
 
+#include "bench/io/row_name.h"
 #include "lamina/error.h"
 
 namespace lamina::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int newest_format = 1;  // that this program reads
-
-constexpr const char* table_end = ".table.json";  // of the table that `run` writes beside its rows
 
 /// What is wrong in a file that is JSON.
 struct Wrong {
@@ -34,59 +31,48 @@ double seconds_per(const std::string& unit) {
   throw Wrong{"time_unit \"" + unit + "\" is unknown"};
 }
 
-void add_passes(RunFile& file, const Json& entries) {
-  struct Pass {
-    double seconds, cpu_seconds;
-  };
-  std::map<std::string, std::map<std::int64_t, Pass>> passes;
-  const auto add = [&](const std::string& name, std::int64_t pass, double seconds, double cpu_seconds) {
-    if (!(seconds > 0) || !std::isfinite(seconds)) throw Wrong{fmt::format("{} has the time {}", name, seconds)};
-    if (!passes[name].emplace(pass, Pass{seconds, cpu_seconds}).second)
-      throw Wrong{name + " has a pass twice, as in the files of bench/race/versions, which have verdicts of their own"};
-  };
-  for (const Json& entry : entries) {
-    if (entry.value("run_type", std::string("iteration")) != "iteration") continue;
-    const std::string name = entry.at("name").get<std::string>();
-    RunRow& row = file.rows[name];
-    row.key = entry.at("key");
-    row.grade = entry.value("grade", row.grade);
-    row.others_share = entry.value("others_share", row.others_share);
-    if (entry.value("error_occurred", false) || entry.contains("skipped")) {
-      row.failure = entry.value("error_message", entry.value("skip_message", std::string("failed")));
-      continue;
-    }
-    const std::int64_t pass = entry.value("repetition_index", std::int64_t{0});
-    if (row.field("what") == "setup" && pass != 0) continue;
-    const double unit = seconds_per(entry.at("time_unit"));
-    if (entry.contains("real_times")) {  // all passes in one entry
-      const auto seconds = entry["real_times"].get<std::vector<double>>();
-      const auto cpu_seconds = entry.value("cpu_times", std::vector<double>(seconds.size()));
-      if (seconds.empty() || cpu_seconds.size() != seconds.size())
-        throw Wrong{name + " has no real_times, or not as many cpu_times"};
-      for (std::size_t i = 0; i < (row.field("what") == "setup" ? std::size_t{1} : seconds.size()); ++i)
-        add(name, static_cast<std::int64_t>(i), unit * seconds[i], unit * cpu_seconds[i]);
-      continue;
-    }
-    add(name, pass, unit * entry.at("real_time").get<double>(), unit * entry.value("cpu_time", 0.0));
+/// Adds the entry of one pass or round, or of all of them. `paired`: each round is a process of its own.
+void add_entry(std::map<std::string, RunRow>& rows, const Json& entry, bool paired) {
+  if (entry.value("run_type", std::string("iteration")) != "iteration") return;
+  const std::string name = entry.at("name").get<std::string>();
+  RunRow& row = rows[name];
+  row.key = entry.at("key");
+  row.grade = entry.value("grade", row.grade);
+  row.others_share = entry.value("others_share", row.others_share);
+  row.rerun = entry.value("rerun", row.rerun);
+  row.disturbed += entry.value("disturbed", std::size_t{0});
+  if (entry.value("error_occurred", false) || entry.contains("skipped")) {
+    row.failure = entry.value("error_message", entry.value("skip_message", std::string("failed")));
+    row.failure_kind = entry.value("failure", std::string("failed"));
+    return;
   }
-  for (const auto& [name, by_pass] : passes)
-    for (const auto& [number, pass] : by_pass) {
-      RunRow& row = file.rows[name];
-      row.seconds.push_back(pass.seconds);
-      if (pass.cpu_seconds > 0) row.cpu_seconds.push_back(pass.cpu_seconds);
-    }
-}
-
-/// "ledger/resnet50/bn1 + relu/forward/eigen/f32/nchw/batch:16", and without a layer the whole pass.
-std::string name_of(const Json& key, const std::string& layers, const std::string& pass) {
-  std::string name =
-      "ledger/" + key.at("network").get<std::string>() + (layers.empty() ? "" : "/" + layers) + "/" + pass;
-  for (const char* field : {"backend", "type", "layout"}) name += "/" + key.at(field).get<std::string>();
-  name += fmt::format("/batch:{}", key.at("batch").get<int>());
-  if (key.contains("differs"))
-    for (const auto& [what, value] : key["differs"].items())
-      name += "/" + what + (value == "" ? "" : ":" + value.get<std::string>());
-  return name;
+  row.plan_MiB = entry.value("plan_MiB", row.plan_MiB);
+  row.algorithm = entry.value("algorithm", row.algorithm);
+  const bool first_alone = row.field("what") == "setup" && !paired;
+  const double unit = seconds_per(entry.at("time_unit"));
+  const auto add = [&](std::int64_t round, double time, double cpu_time) {
+    if (first_alone && round != 0) return;
+    if (!(time > 0) || !std::isfinite(time)) throw Wrong{fmt::format("{} has the time {}", name, time)};
+    if (std::ranges::find(row.rounds, round) != row.rounds.end())
+      throw Wrong{fmt::format("{} has {} {} twice{}", name, paired ? "round" : "pass", round,
+                              paired ? "" : "; give --paired for a file of variants that took turns")};
+    row.rounds.push_back(round);
+    row.seconds.push_back(unit * time);
+    if (cpu_time > 0) row.cpu_seconds.push_back(unit * cpu_time);
+  };
+  if (!entry.contains("real_times")) {
+    const auto number = entry.value(paired ? "round" : "repetition_index", std::int64_t{0});
+    add(number, entry.at("real_time").get<double>(), entry.value("cpu_time", 0.0));
+    return;
+  }
+  const auto times = entry["real_times"].get<std::vector<double>>();
+  const auto cpu_times = entry.value("cpu_times", std::vector<double>(times.size()));
+  auto rounds = entry.value("rounds", std::vector<std::int64_t>());
+  if (rounds.empty())
+    for (std::size_t i = 0; i < times.size(); ++i) rounds.push_back(static_cast<std::int64_t>(i));
+  if (times.empty() || cpu_times.size() != times.size() || rounds.size() != times.size())
+    throw Wrong{name + " has no real_times, or not as many cpu_times or rounds"};
+  for (std::size_t i = 0; i < times.size(); ++i) add(rounds[i], times[i], cpu_times[i]);
 }
 
 void add_ledger(RunFile& file, const Json& ledger) {
@@ -94,9 +80,10 @@ void add_ledger(RunFile& file, const Json& ledger) {
     Json key = ledger.at("key");
     key["part"] = pass;
     if (!layers.empty()) key["layer"] = layers;
-    const std::string name = name_of(ledger.at("key"), layers, pass);
+    const std::string name = row_name(key);
     RunRow& row = file.rows[name];
     row.key = std::move(key);
+    row.rerun = ledger.value("rerun", std::string());
     row.seconds = samples.get<std::vector<double>>();
     // A call whose median is 0 is shorter than the device's clock can tell, and has no ratio.
     const auto zeros = std::count_if(row.seconds.begin(), row.seconds.end(), [](double each) { return !(each > 0); });
@@ -124,25 +111,25 @@ std::vector<std::string> other_machine(const RunFile& first, const RunFile& seco
   return differences;
 }
 
-RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
+namespace {
+
+/// Gives the file's document to `take`. Throws FileError: what is wrong with the file, and what to do.
+template <class Take>
+void read_document(const std::filesystem::path& path, const Take& take) {
   std::ifstream stream(path);
   if (!stream) throw FileError(fmt::format("cannot read {}: there is no such file, or no right to it", path.string()));
   const auto wrong = [&](const std::string& what) {
     return FileError(fmt::format("{} {}; measure again, into a new file", path.string(), what));
   };
-  RunFile file{path, {}, {}};
   try {
-    const Json document = Json::parse(stream);
+    Json document = Json::parse(stream);
     if (!document.is_object() || !document.contains("context") || !document["context"].is_object() ||
         (!document.contains("benchmarks") && !document.contains("ledgers")))
       throw wrong("holds no rows of lamina_bench: it has no \"context\" with \"benchmarks\" or \"ledgers\"");
-    file.context = document["context"];
-    if (const int format = file.context.value("lamina_format", newest_format); format > newest_format)
+    if (const int format = document["context"].value("lamina_format", result_format); format > result_format)
       throw wrong(fmt::format("has format {}, and this lamina_bench reads up to {}: it is from a newer version", format,
-                              newest_format));
-    if (document.contains("benchmarks")) add_passes(file, document["benchmarks"]);
-    if (document.contains("ledgers"))
-      for (const Json& ledger : document["ledgers"]) add_ledger(file, ledger);
+                              result_format));
+    take(std::move(document));
   } catch (const nlohmann::json::parse_error& error) {
     throw wrong(fmt::format("is damaged, or not JSON: at byte {}", error.byte));
   } catch (const nlohmann::json::exception& error) {
@@ -150,7 +137,40 @@ RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
   } catch (const Wrong& error) {
     throw wrong("is damaged, or of another program: " + error.what);
   }
-  if (file.rows.empty() && !may_be_empty) throw wrong("holds no row");
+}
+
+}  // namespace
+
+RunFile read_run_file(const std::filesystem::path& path, bool may_be_empty) {
+  RunFile file{path, {}, {}};
+  read_document(path, [&](Json document) {
+    file.context = document["context"];
+    for (const Json& entry : document.value("benchmarks", Json::array())) add_entry(file.rows, entry, false);
+    for (const Json& ledger : document.value("ledgers", Json::array())) add_ledger(file, ledger);
+  });
+  if (file.rows.empty() && !may_be_empty)
+    throw FileError(fmt::format("{} holds no row; measure again, into a new file", path.string()));
+  return file;
+}
+
+PairedFile read_paired_file(const std::filesystem::path& path) {
+  PairedFile file;
+  read_document(path, [&](Json document) {
+    for (const Json& variant : document["context"].value("variants", Json::array()))
+      file.variants.push_back({variant.at("variant").get<std::string>(), {}});
+    for (const Json& entry : document.value("benchmarks", Json::array())) {
+      const std::string name = entry.at("variant").get<std::string>();
+      const auto variant = std::ranges::find(file.variants, name, &Variant::name);
+      if (variant == file.variants.end()) throw Wrong{"context.variants lacks the variant " + name};
+      add_entry(variant->rows, entry, true);
+    }
+    file.document = std::move(document);
+  });
+  if (file.variants.size() < 2)
+    throw FileError(fmt::format(
+        "{} has {} variants in context.variants, and --paired needs two that took turns; compare separate files by "
+        "lamina_bench compare A B",
+        path.string(), file.variants.size()));
   return file;
 }
 
@@ -158,8 +178,7 @@ std::vector<RunFile> read_processes(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return {read_run_file(path)};
   std::vector<RunFile> all;
   for (const auto& entry : std::filesystem::directory_iterator(path))
-    if (entry.path().extension() == ".json" && !entry.path().string().ends_with(table_end))
-      all.push_back(read_run_file(entry.path()));
+    if (entry.path().extension() == ".json") all.push_back(read_run_file(entry.path()));
   if (all.empty())
     throw FileError(fmt::format("{} holds no file *.json; give each process a file there", path.string()));
   const auto order = [](const RunFile& file) { return std::pair(file.fact("time_start"), file.path); };

@@ -1,23 +1,34 @@
 #pragma once
-// A file of results as rows with their samples, whoever wrote it: rows of `run` and `sweep`, and calls of a ledger.
+// A file of results as rows with their samples, whoever wrote it: rows of `run` and `sweep`, calls of a ledger, and
+// rows of variants that took turns.
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/io/result_file.h"
+
 namespace lamina::bench {
 
 /// One row of a file.
 struct RunRow {
   nlohmann::ordered_json key{};
-  std::vector<double> seconds{};  ///< by pass; of a row of set-up the first alone, which is the first call of a process
-  std::vector<double> cpu_seconds{};  ///< likewise, of all threads; empty: the file has none
-  std::string failure{};              ///< why there are no further ones, kind first
-  std::string grade{};                ///< empty: the file has none
-  double others_share = 0;            ///< of all processors' time, by other programs; 0: little, or not known
+  std::vector<double>
+      seconds{};  ///< by pass; a row of set-up has the first alone, which is the first call of a process
+  std::vector<double> cpu_seconds{};   ///< by pass, of all threads; empty: the file has none
+  std::vector<std::int64_t> rounds{};  ///< the number of each pass, or of each round where variants took turns
+  std::string failure{};               ///< why there are no further passes, kind first
+  std::string failure_kind{};          ///< "unsupported", "out_of_memory" or "failed"
+  std::string grade{};                 ///< empty: the file has none
+  double others_share = 0;    ///< share of all processors' time that other programs took; 0: little, or not known
+  std::size_t disturbed = 0;  ///< rounds that other programs disturbed, as their writer says
+  double plan_MiB = 0;        ///< memory of the plan, workspace included; 0: not known
+  std::string algorithm{};    ///< what the backend picked, where the row says so
+  std::string rerun{};        ///< the command that measures the row again; empty: not known
 
   std::string field(const char* name) const { return key.value(name, std::string()); }
 };
@@ -42,5 +53,19 @@ RunFile read_run_file(const std::filesystem::path&, bool may_be_empty = false);
 /// A file, or all files *.json of a folder, one of each process, in the order in which they were begun. Throws
 /// FileError.
 std::vector<RunFile> read_processes(const std::filesystem::path&);
+
+/// What took turns in one file.
+struct Variant {
+  std::string name;
+  std::map<std::string, RunRow> rows;  ///< by name; `rounds` says which round each sample is of
+};
+
+struct PairedFile {
+  nlohmann::ordered_json document;
+  std::vector<Variant> variants;  ///< as the context lists them
+};
+
+/// Throws FileError: what is wrong with the file, and what to do.
+PairedFile read_paired_file(const std::filesystem::path&);
 
 }  // namespace lamina::bench

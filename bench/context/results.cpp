@@ -9,10 +9,10 @@
 #include <iterator>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "bench/io/interrupt.h"
+#include "bench/measure/rerun.h"
 
 namespace lamina::bench {
 namespace {
@@ -27,23 +27,14 @@ void add(Json& context, const Facts& facts) {
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string words{std::istreambuf_iterator<char>(file), {}};
-  std::string line;
+  std::vector<std::string> line;
   for (std::size_t at = 0; at < words.size();) {
     std::string word = words.substr(at, words.find('\0', at) - at);
     at += word.size() + 1;
     if (line.empty()) word.erase(0, word.rfind('/') + 1);
-    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-    const bool quoted = word.empty() || word.find_first_not_of(plain) != std::string::npos;
-    line += line.empty() ? "" : " ";
-    if (!quoted) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
+    line.push_back(std::move(word));
   }
-  return line;
+  return shell_line(line);
 }
 
 /// Some of it only the library knows.
@@ -102,8 +93,9 @@ Results::Results(Backends& backends, const std::filesystem::path& path, const ch
   file_.document[list] = Json::array();
 }
 
-void Results::add(Json result) {
+void Results::add(Json result, const std::string& rerun) {
   if (!wanted()) return;
+  result["rerun"] = rerun;
   file_.document[list_].push_back(std::move(result));
   file_.save_now_and_then();
 }

@@ -13,9 +13,6 @@
 
 namespace lamina::bench {
 
-/// Of every file of results: readers refuse a greater number.
-constexpr int result_format = 1;
-
 /// What Google Benchmark, the machine, the build and the backends say before anything runs.
 nlohmann::ordered_json start_context(Backends&);
 void add_peaks(nlohmann::ordered_json& context, const Peaks&);  ///< the rates that were measured so far
@@ -31,8 +28,9 @@ class Results {
   /// Throws FileError where it cannot be written.
   Results(Backends&, const std::filesystem::path&, const char* list);
   bool wanted() const { return !file_.path().empty(); }
-  void add(nlohmann::ordered_json result);  ///< the file is written now and then
-  void finish(const Peaks&);                ///< throws FileError
+  /// `rerun`: the command that measures it again. The file is written now and then.
+  void add(nlohmann::ordered_json result, const std::string& rerun);
+  void finish(const Peaks&);  ///< throws FileError
 
  private:
   ResultFile file_;

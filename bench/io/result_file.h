@@ -8,6 +8,9 @@
 
 namespace lamina::bench {
 
+/// The format of every file of results (bench/results.schema.json): readers refuse a greater number.
+constexpr int result_format = 2;
+
 /// Writes to a neighbour and renames it, so that a full disk or an interrupt leaves what was there.
 /// Throws FileError: what could not be written, why, and what to do.
 void replace_file(const std::filesystem::path&, const std::string& contents);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "bench/io/row_name.h"
 #include "networks.h"
 
 namespace lamina::bench {
@@ -75,14 +76,7 @@ RowKey plan_key(const char* what, const Config& c, std::string_view part, const 
   return key;
 }
 
-std::string to_string(const RowKey& key) {
-  std::string name = key.what + "/" + key.network;
-  for (const std::string* part : {&key.layer, &key.part, &key.backend, &key.algorithm, &key.type, &key.layout})
-    if (!part->empty()) name += "/" + *part;
-  name += fmt::format("/batch:{}", key.batch);
-  for (const auto& [what, value] : key.differs) name += "/" + what + (value.empty() ? "" : ":" + value);
-  return name;
-}
+std::string to_string(const RowKey& key) { return row_name(fields_of(key)); }
 
 nlohmann::ordered_json fields_of(const RowKey& key) {
   nlohmann::ordered_json fields = {{"what", key.what}, {"network", key.network}};

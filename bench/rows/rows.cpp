@@ -2,9 +2,12 @@
 
 #include "rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "bench/measure/rerun.h"
 #include "lamina/error.h"
 #include "lamina/workloads.h"
 
@@ -21,8 +24,36 @@ std::vector<Row> rows_of(Group group, const std::function<RowKey(std::string_vie
   return rows;
 }
 
+std::string rerun_of(const Row& row, const RunOptions& options) {
+  PlanningSettings settings = options;
+  Config c = row.group->config;
+  std::vector<std::string> more = passes_flag(options.passes);
+  const auto add_value = [&](const char* flag, const auto& value) {
+    more.push_back(fmt::format("{}={}", flag, value));
+  };
+  if (row.key.what == "layer" || row.key.what == "train") settings.plan.choices.clear();
+  if (row.key.what == "train") {
+    c.batch = 0;  // that of the workload
+    if (!options.train_data.empty()) add_value("--data", options.train_data.string());
+    if (options.train_data.empty() && options.train_share != RunOptions().train_share)
+      add_value("--share", options.train_share);
+  }
+  if (row.key.what == "net") {
+    if (options.cuda_graph) more.emplace_back("--cuda_graph");
+    if (!options.weights.empty()) add_value("--weights", options.weights.string());
+    if (options.energy) more.emplace_back("--energy");
+  }
+  return rerun_row(row.name, c, settings, more);
+}
+
 std::vector<Row> all_rows(Session& session, const RunOptions& options) {
   std::vector<Row> rows;
+  const auto add = [&](std::vector<Row> more) {
+    for (Row& row : more) {
+      row.rerun = rerun_of(row, options);
+      rows.push_back(std::move(row));
+    }
+  };
   const auto for_each_config = [&](auto&& make_rows) {
     for (const std::string& backend : session.backends.names())
       for (const Network& info : networks(options.net))
@@ -30,8 +61,7 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
           for (const Layout layout : options.configs.layouts)
             for (const int batch : options.configs.batches) {
               if (options.net.image != 0 && options.net.image < info.smallest_image) continue;
-              for (Row& row : make_rows(session, options, {info.name, backend, dtype, layout, batch}))
-                rows.push_back(std::move(row));
+              add(make_rows(session, options, {info.name, backend, dtype, layout, batch}));
             }
   };
   for_each_config(setup_rows);  // before anything else has opened a library or warmed it up
@@ -42,9 +72,7 @@ std::vector<Row> all_rows(Session& session, const RunOptions& options) {
     for (const Workload& workload : workloads())
       for (const DType dtype : options.configs.dtypes)
         for (const Layout layout : options.configs.layouts)
-          for (Row& row :
-               train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}))
-            rows.push_back(std::move(row));
+          add(train_rows(session, options, {std::string(workload.name), backend, dtype, layout, workload.batch}));
   return rows;
 }
 

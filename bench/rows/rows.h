@@ -53,6 +53,7 @@ struct Row {
   std::shared_ptr<const Group> group;
   std::size_t part;
   RowKey key{};
+  std::string rerun{};  ///< the command that measures it again
 
   const Work& work() const { return group->work[part]; }
 };
@@ -83,6 +84,9 @@ using Outcomes = std::map<const Group*, Outcome>;
 /// Every row of every network on every backend, batch, type and layout that the options name, those of first calls
 /// before the others; touches no device. Needs session and options alive while rows run.
 std::vector<Row> all_rows(Session&, const RunOptions&);
+
+/// The command that measures the row again.
+std::string rerun_of(const Row&, const RunOptions&);
 
 /// Throws UsageError for a file, of weights or of choices, that none of the rows would look at.
 void check_files_are_used(const std::vector<Row>&, const RunOptions&);

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "lib/tune/two_runs.h"
+#include "lib/tune/unpaired.h"
 
 namespace lamina::bench {
 namespace {
@@ -23,7 +23,7 @@ std::vector<double> per_image(const SweepPoint& point) {
 
 /// Passes of one process resemble their predecessors, as processes do in a comparison.
 Interval ratio_of(const std::vector<double>& from, const std::vector<double>& to) {
-  return widened(unpaired_ratio_interval(from, to), std::max(repetition_of(from), repetition_of(to)));
+  return inflate(unpaired_ratio_interval(from, to), std::max(autocorrelation_factor(from), autocorrelation_factor(to)));
 }
 
 /// Of the time per image.

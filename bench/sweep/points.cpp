@@ -21,6 +21,7 @@
 #include "bench/io/quantities.h"
 #include "bench/machine/energy.h"
 #include "bench/measure/layers.h"
+#include "bench/measure/rerun.h"
 #include "bench/rows/report/entries.h"
 #include "lamina/devices.h"
 #include "lamina/error.h"
@@ -115,7 +116,7 @@ void Points::go_on(const RunFile& before) {
   std::ifstream stream(options_.out);
   file_.document["benchmarks"] = Json::parse(stream)["benchmarks"];
   known_ = before.rows;
-  fmt::print(stderr, "{} has {} rows; going on\n", options_.out.string(), known_.size());
+  fmt::print(stderr, "{}: resuming after {} rows\n", options_.out.string(), known_.size());
 }
 
 Points::Bench& Points::bench_of(const Series& series, int threads) {
@@ -150,10 +151,35 @@ std::vector<Row> Points::rows_of(Bench& its, const Series& series, int batch, in
   std::erase_if(rows, [&](const Row& row) { return (row.key.part == "inference") != options_.inference; });
   for (Row& row : rows) {
     if (!series.algorithm.empty()) row.key.differs.emplace_back("algorithm", series.algorithm);
+    row.rerun = rerun_of_point(series, row, threads);
     if (threads > 0) row.key.differs.emplace_back("threads", fmt::format("{}", threads));
     row.name = to_string(row.key);
   }
   return rows;
+}
+
+std::string Points::rerun_of(const Series& series, const std::vector<std::string>& more) const {
+  PlanningSettings settings = options_;
+  settings.net.image = series.image;
+  std::vector<std::string> flags = passes_flag(options_.passes);
+  if (!series.algorithm.empty()) flags.push_back("--algorithms=" + series.algorithm);
+  if (options_.inference) flags.emplace_back("--inference");
+  if (options_.energy) flags.emplace_back("--energy");
+  flags.insert(flags.end(), more.begin(), more.end());
+  flags.emplace_back("--benchmark_out=sweep.json");
+  return rerun("sweep", series.config(0), settings, flags);
+}
+
+std::string Points::rerun_of_point(const Series& series, const Row& row, int threads) const {
+  if (!series.algorithm.empty())
+    return rerun_of(series, {fmt::format("--batch={}", row.key.batch),
+                             fmt::format("--thread_counts={}", threads > 0 ? threads : all_threads())});
+  PlanningSettings settings = options_;
+  settings.net.image = series.image;
+  if (threads > 0) settings.backends.threads = threads;
+  std::vector<std::string> flags = passes_flag(options_.passes);
+  if (options_.energy) flags.emplace_back("--energy");
+  return rerun_row(row.name, row.group->config, settings, flags);
 }
 
 void Points::plan(const Series& series, const std::vector<SweepPoint>& points) {

@@ -47,6 +47,9 @@ class Points {
   /// Measures it now unless the file has it. Without times or failure: interrupted.
   SweepPoint point(const Series&, int batch, int threads);
 
+  /// The command that sweeps the series again, with `more` flags.
+  std::string rerun_of(const Series&, const std::vector<std::string>& more = {}) const;
+
   /// Adds to the file what counts energy, and the power of an idle second of each device.
   void measure_idle_power(const MakeEnergyCounter&);
   /// Keeps in the file that a series has no points, and why.
@@ -63,6 +66,7 @@ class Points {
   std::string settings() const;  ///< on what a file must agree to be gone on with
   void go_on(const RunFile& before);
   std::vector<Row> rows_of(Bench&, const Series&, int batch, int threads);
+  std::string rerun_of_point(const Series&, const Row&, int threads) const;
   void measure(const std::vector<Row>&, Bench&, int passes, int threads);
   void show(const Row&, int threads, int pass, int passes);
   std::string left_text() const;

@@ -3,6 +3,7 @@
 #include "sweep.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -49,7 +50,7 @@ class Sweep {
     points_.finish(answers_);
     print(text());
     if (interrupted() != 0) {
-      fmt::print(stderr, "Interrupted: the same command goes on\n");
+      fmt::print(stderr, "interrupted; rerun the command to resume\n");
       return 128 + interrupted();
     }
     return points_.any_measured() && !any_failed_ ? 0 : 1;
@@ -100,7 +101,8 @@ class Sweep {
                        {"series", to_string(series)},
                        {"reason", error.what()},
                        {"failure", unsupported ? "unsupported" : "failed"},
-                       {"key", key_of_all(series)}});
+                       {"key", key_of_all(series)},
+                       {"rerun", points_.rerun_of(series)}});
     fmt::print(stderr, "{} cannot be planned: {}\n", to_string(series), error.what());
   }
 
@@ -201,7 +203,18 @@ class Sweep {
     if (answer.value) json["value"] = *answer.value;
     json["text"] = answer.text;
     json["key"] = key_of_all(series);
+    json["rerun"] = points_.rerun_of(series, batches_and_threads());
     answers_.push_back(std::move(json));
+  }
+
+  /// The flags of --batch and --thread_counts, where they were given.
+  std::vector<std::string> batches_and_threads() const {
+    std::vector<std::string> flags;
+    if (!options_.configs.batches.empty())
+      flags.push_back(fmt::format("--batch={}", fmt::join(options_.configs.batches, ",")));
+    if (!options_.thread_counts.empty())
+      flags.push_back(fmt::format("--thread_counts={}", fmt::join(options_.thread_counts, ",")));
+    return flags;
   }
 
   /// Of all points of a series: without a batch.

@@ -12,6 +12,7 @@
 #include "bench/io/interrupt.h"
 #include "bench/io/quantities.h"
 #include "bench/io/result_file.h"
+#include "bench/measure/rerun.h"
 #include "frontier.h"
 #include "lamina/error.h"
 
@@ -210,7 +211,9 @@ void frontiers(Session& session, const FrontierOptions& options, const Print& pr
       RowKey key = plan_key("frontier", c, "training", options);
       if (std::isfinite(limits.max_error))
         key.differs.emplace_back("max_measured_error", fmt::format("{:g}", limits.max_error));
-      results.add(frontier_json(key, frontier, net, limits));
+      std::vector<std::string> more = passes_flag(options.passes);
+      if (std::isfinite(limits.max_error)) more.push_back(fmt::format("--max_measured_error={:g}", limits.max_error));
+      results.add(frontier_json(key, frontier, net, limits), rerun("frontier", c, options, more));
     }
     const bool first = &c == all.data();
     add_rows(tables, frontier, net, limits, !text);

@@ -14,6 +14,7 @@
 #include "bench/context/results.h"
 #include "bench/io/interrupt.h"
 #include "bench/measure/layers.h"
+#include "bench/measure/rerun.h"
 #include "bench/timing/stopwatch.h"
 #include "lamina/live_memory.h"
 #include "lib/tune/statistics.h"
@@ -165,8 +166,9 @@ void ledgers(Session& session, const LedgerOptions& options, const Print& print)
     if (ledger.passes == 0) continue;
     rates = at_moments(rates, ledger.moments);
     const double peak = rates.units.flops_per_second;
+    const std::vector<std::string> more = passes_flag(options.passes);
     const RowKey key = plan_key("ledger", c, "training", options);
-    if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes));
+    if (results.wanted()) results.add(ledger_json(key, ledger, rates, passes), rerun("ledger", c, options, more));
     if (!options.trace.empty()) trace.add(to_string(key), ledger, rates);
     const double sum = ledger.sum();
     const auto row = [&](std::vector<std::string> cells) {

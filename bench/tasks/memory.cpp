@@ -10,6 +10,7 @@
 #include "bench/io/quantities.h"
 #include "bench/measure/layers.h"
 #include "bench/measure/memory_prediction.h"
+#include "bench/measure/rerun.h"
 #include "bench/measure/row_key.h"
 #include "describe.h"
 #include "lamina/live_memory.h"
@@ -106,8 +107,11 @@ std::string describe_memory(Session& session, const MemoryOptions& options) {
                  {kind, std::move(of_training), std::move(of_inference)});
     };
     if (results.wanted()) {
-      results.add(memory_json(session, c, options, Mode::training, training, limit, limited));
-      results.add(memory_json(session, c, options, Mode::inference, inference, limit, limited));
+      std::vector<std::string> more;
+      if (!options.optimiser.empty()) more.push_back("--optimiser=" + options.optimiser);
+      const std::string again = rerun("memory", c, options, more);
+      results.add(memory_json(session, c, options, Mode::training, training, limit, limited), again);
+      results.add(memory_json(session, c, options, Mode::inference, inference, limit, limited), again);
     }
     for (const auto& [kind, part] : kinds) add(kind, mib(a.*part), mib(b.*part));
     add("total", mib(a.total()), mib(b.total()));

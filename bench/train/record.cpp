@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "bench/context/results.h"
+#include "bench/measure/rerun.h"
 #include "bench/rows/names.h"
 
 namespace lamina::bench {
@@ -27,6 +28,33 @@ RowKey key_of(const std::string& name, const PreparedWorkload& ready, const Trai
   if (options.learning_rate > 0) key.differs.emplace_back("learning_rate", fmt::format("{}", options.learning_rate));
   if (seed != 0) key.differs.emplace_back("seed", fmt::format("{}", seed));
   return key;
+}
+
+/// The command that trains the same again.
+std::string rerun_of(const std::string& name, const std::filesystem::path* onnx, const TrainOptions& options,
+                     std::uint64_t seed) {
+  std::vector<std::string> words = {"lamina_bench", "train", onnx != nullptr ? "--onnx=" + onnx->string() : name};
+  const TrainOptions usual;
+  const auto add = [&](const char* flag, const auto& value, const auto& usual_value) {
+    if (value != usual_value) words.push_back(fmt::format("--{}={}", flag, value));
+  };
+  add("backend", options.backend, "");
+  add("epochs", options.epochs, usual.epochs);
+  add("data", options.data.string(), "");
+  add("share", options.share, usual.share);
+  add("seed", seed, usual.seed);
+  if (options.dtype != usual.dtype) words.push_back(fmt::format("--dtype={}", to_string(options.dtype)));
+  if (options.table_updates != usual.table_updates) words.emplace_back("--table_updates=lazy");
+  add("batch", options.batch, usual.batch);
+  add("optimiser", options.optimiser, "");
+  add("learning_rate", options.learning_rate, usual.learning_rate);
+  add("loader_threads", options.loader_threads, usual.loader_threads);
+  add("threads", options.backends.threads, usual.backends.threads);
+  add("instruction_set", options.backends.instruction_set, "");
+  add("cudnn", options.backends.cudnn, "");
+  if (options.energy) words.emplace_back("--energy");
+  words.emplace_back("--benchmark_out=training.json");
+  return shell_line(words);
 }
 
 Json band(const Band& band) { return band.known() ? Json{band.low, band.high} : Json(); }
@@ -72,7 +100,8 @@ void Record::begin(const std::string& name, const Workload* known, const std::fi
                    {"seed", seed},
                    {"epochs", epochs},
                    {"resumed_after", before.size()},
-                   {"published", published(known)}};
+                   {"published", published(known)},
+                   {"rerun", rerun_ = rerun_of(name, onnx, options, seed)}};
   if (onnx != nullptr) training["onnx"] = onnx->string();
   if (ready.optimum) training["best_possible"] = {{"loss", ready.optimum->loss}, {"accuracy", ready.optimum->accuracy}};
   file_.document["trainings"].push_back(std::move(training));
@@ -83,6 +112,7 @@ void Record::begin(const std::string& name, const Workload* known, const std::fi
 
 void Record::add(const EpochResult& epoch, const EpochFacts& facts) {
   file_.document["benchmarks"].push_back(epoch_row(key_, epoch, facts, samples_, epochs_, data_));
+  file_.document["benchmarks"].back()["rerun"] = rerun_;
 }
 
 void Record::epoch_done(const EpochResult& epoch, const EpochFacts& facts) {

@@ -36,6 +36,7 @@ class Record {
 
   Backends* backends_;
   ResultFile file_;
+  std::string rerun_;
   RowKey key_{};
   std::string data_{};
   std::int64_t samples_ = 0;

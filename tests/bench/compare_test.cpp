@@ -37,8 +37,8 @@ TEST_CASE("files without a common row, of another machine, of a newer format, da
   refused(write("foreign.json", R"({"results": []})"), 1, "foreign.json holds no rows");
   refused(write("list.json", "[1, 2]"), 1, "list.json holds no rows");
   json other = good;
-  other["context"]["lamina_format"] = 2;
-  refused(write("newer.json", other.dump()), 1, "newer.json has format 2");
+  other["context"]["lamina_format"] = 3;
+  refused(write("newer.json", other.dump()), 1, "newer.json has format 3");
   other = good;
   other["benchmarks"][0].erase("real_time");
   refused(write("untimed.json", other.dump()), 1, "real_time");
@@ -129,8 +129,7 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
     write(before, std::to_string(i) + ".json", 1 + 1e-3 * i);
     write(after, std::to_string(i) + ".json", 2 + 1e-3 * i);
   }
-  write(after, "notes.txt", 1);                    // no file of results
-  std::ofstream(after + "/0.table.json") << "{}";  // the table of a run with --table
+  write(after, "notes.txt", 1);  // no file of results
   const std::string gated = " --any_load --fail-if-slower=3%";
   const test::Ended gate = test::run_bench("compare " + before + " " + after + gated + " --benchmark_out=" + out);
   CAPTURE(gate.said);
@@ -169,6 +168,62 @@ TEST_CASE("the program compares folders of files that it wrote, and its gate has
   CHECK_THAT(damaged.said, ContainsSubstring("12.json is damaged"));
   std::filesystem::create_directories(folder.file("empty"));
   CHECK(test::run_bench("compare " + before + " " + folder.file("empty")).status == 1);
+}
+
+TEST_CASE("variants that took turns in one file are compared, and the file keeps what was found") {
+  const Folder folder;
+  const std::string path = folder.file("race.json");
+  const json key = {{"what", "net"}, {"network", "a"},   {"part", "total"}, {"backend", "eigen"},
+                    {"type", "f32"}, {"layout", "nchw"}, {"batch", 16}};
+  const auto row = [&](const char* variant, double factor) {
+    json times = json::array();
+    for (int i = 0; i < 8; ++i) times.push_back(factor * (1 + 1e-3 * i));
+    return json{{"name", "net/a"}, {"key", key},          {"variant", variant},
+                {"rerun", "run"},  {"real_times", times}, {"time_unit", "ms"}};
+  };
+  json file = {{"context", {{"lamina_format", 2}, {"variants", {{{"variant", "eigen"}}, {{"variant", "torch"}}}}}},
+               {"benchmarks", {row("eigen", 1), row("torch", 2)}},
+               {"failures", {"kept"}}};
+  std::ofstream(path) << file;
+  const test::Ended race =
+      test::run_bench("compare --paired=" + path + " --subject=eigen --benchmark_out=" + path + " --fail-if-slower=3%");
+  CAPTURE(race.said);
+  CHECK(race.status == 0);
+  CHECK_THAT(race.said, ContainsSubstring("eigen against torch") && ContainsSubstring("faster"));
+  const json kept = test::read(path);
+  CHECK(kept["benchmarks"] == file["benchmarks"]);
+  CHECK(kept["failures"] == file["failures"]);
+  REQUIRE(kept["comparisons"].size() == 1);
+  const json& found = kept["comparisons"][0];
+  CHECK(found["first"] == "torch");
+  CHECK(found["second"] == "eigen");
+  CHECK(found["verdict"] == "faster");
+  CHECK(found["ratio"] == 0.5);
+  CHECK(found["rounds"] == 8);
+  CHECK(found["rerun"] == "run");
+  CHECK(test::run_bench("compare --paired=" + path + " --fail-if-slower=3%").status == slower_status);
+  CHECK(test::run_bench("compare --paired=" + path + " " + path).status == 2);
+  CHECK(test::run_bench("compare --subject=eigen " + path + " " + path).status == 2);
+  CHECK(test::run_bench("compare").status == 2);
+  const auto refused = [&](const json& damaged, const char* why) {
+    std::ofstream(path) << damaged;
+    const test::Ended ended = test::run_bench("compare --paired=" + path);
+    CHECK(ended.status == 1);
+    CHECK_THAT(ended.said, ContainsSubstring(why));
+  };
+  json other = file;
+  other["benchmarks"].push_back(row("eigen", 1));
+  refused(other, "net/a has round 0 twice");
+  other = file;
+  other["benchmarks"][0]["rounds"] = {0, 1};
+  refused(other, "not as many cpu_times or rounds");
+  other = file;
+  other["benchmarks"][0]["variant"] = "keras";
+  refused(other, "lacks the variant keras");
+  other = file;
+  other["context"]["variants"].erase(1);
+  other["benchmarks"].erase(1);
+  refused(other, "has 1 variants");
 }
 
 TEST_CASE("ledgers are compared call by call") {

@@ -98,6 +98,7 @@ std::map<std::string, double> counters_of(const Row& row, const Outcome& outcome
 void add_facts(Json& entry, const Row& row, const Outcome& outcome, const std::vector<Sample>& samples) {
   if (!outcome.note.empty()) entry["label"] = outcome.note;
   entry["key"] = fields_of(row.key);
+  if (!row.rerun.empty()) entry["rerun"] = row.rerun;
   if (!outcome.algorithm.empty()) entry["algorithm"] = outcome.algorithm;
   if (const Launches launches = launches_of(samples); launches != Launches::none)
     entry["launches"] = to_string(launches);

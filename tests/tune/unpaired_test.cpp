@@ -1,6 +1,6 @@
 // The statistic of two runs that took no turns: against published critical values, and how often it holds.
 
-#include "lib/tune/two_runs.h"
+#include "lib/tune/unpaired.h"
 
 #include <algorithm>
 #include <cmath>
@@ -87,31 +87,31 @@ TEST_CASE("an interval of two runs holds the true ratio as often as its level sa
 
 TEST_CASE("samples that resemble their predecessors count as fewer, and independent ones as they are") {
   std::mt19937_64 engine(3);
-  CHECK(repetition_of(run(engine, 1000, 1)) < 1.15);
+  CHECK(autocorrelation_factor(run(engine, 1000, 1)) < 1.15);
   std::vector<double> slow(1000), alternating(1000);
   for (std::size_t i = 0; i < slow.size(); ++i) {
     slow[i] = 1 + static_cast<double>(i / 10 * 7919 % 100);  // each ten times
     alternating[i] = i % 2 == 0 ? 1 : 2;
   }
-  CHECK(repetition_of(slow) > 8);
-  CHECK(repetition_of(alternating) == 1);
-  CHECK(repetition_of({1, 2, 3}) == 1);
-  CHECK(repetition_of(std::vector<double>(9, 1)) == 1);  // of a clock that tells them not apart
+  CHECK(autocorrelation_factor(slow) > 8);
+  CHECK(autocorrelation_factor(alternating) == 1);
+  CHECK(autocorrelation_factor({1, 2, 3}) == 1);
+  CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // of a clock that tells them not apart
   std::vector<double> coarse(1000);
   for (double& each : coarse) each = std::round(draw(engine) * 10);
-  CHECK(repetition_of(coarse) < 1.15);
+  CHECK(autocorrelation_factor(coarse) < 1.15);
 }
 
 TEST_CASE("an interval of fewer samples is wider on both sides by the root of how many fewer") {
-  const Interval found = widened({0.9, 1, 1.1}, 4);
+  const Interval found = inflate({0.9, 1, 1.1}, 4);
   CHECK(found.low == Approx(0.81));
   CHECK(found.middle == 1);
   CHECK(found.high == Approx(1.21));
-  CHECK(widened({0.9, 1, 1.1}, 1).low == Approx(0.9));
+  CHECK(inflate({0.9, 1, 1.1}, 1).low == Approx(0.9));
 }
 
 TEST_CASE("the samples asked for give an interval of the width asked for") {
-  CHECK(normal_reach(0.95) == Approx(1.959964));
+  CHECK(normal_quantile(0.95) == Approx(1.959964));
   std::mt19937_64 engine(5);
   const double spread = robust_spread(run(engine, 20000, 1));
   const std::size_t samples = samples_to_resolve(0.02, spread);

@@ -1,6 +1,6 @@
 // Ratios of two runs from the order of all pairs.
 
-#include "two_runs.h"
+#include "unpaired.h"
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +72,7 @@ class Ratios {
 
 }  // namespace
 
-double normal_reach(double level) {
+double normal_quantile(double level) {
   double low = 0, high = 40;
   for (int i = 0; i < 100; ++i) {
     const double middle = (low + high) / 2;
@@ -93,7 +93,7 @@ std::size_t unpaired_rank(std::size_t n, std::size_t m, double level) {
     return 0;
   }
   const auto a = static_cast<double>(n), b = static_cast<double>(m);
-  const double place = a * b / 2 - normal_reach(level) * std::sqrt(a * b * (a + b + 1) / 12);
+  const double place = a * b / 2 - normal_quantile(level) * std::sqrt(a * b * (a + b + 1) / 12);
   return place < 1 ? 0 : static_cast<std::size_t>(place);
 }
 
@@ -105,13 +105,13 @@ Interval unpaired_ratio_interval(const std::vector<double>& first, const std::ve
   return {ratios.at(rank - 1), middle, ratios.at(count - rank)};
 }
 
-Interval widened(const Interval& ratio, double times) {
+Interval inflate(const Interval& ratio, double times) {
   const double factor = std::sqrt(times);
   return {ratio.middle * std::pow(ratio.low / ratio.middle, factor), ratio.middle,
           ratio.middle * std::pow(ratio.high / ratio.middle, factor)};
 }
 
-double repetition_of(const std::vector<double>& samples) {
+double autocorrelation_factor(const std::vector<double>& samples) {
   const std::size_t n = samples.size();
   if (n < 4) return 1;
   // Of the places in order, so that single long samples weigh no more than others.
@@ -137,8 +137,14 @@ double repetition_of(const std::vector<double>& samples) {
 
 std::size_t samples_to_resolve(double share, double spread, double level) {
   // The deviation of the middle ratio is spread * sqrt(2 / n), and 2 % more than that of a mean's.
-  const double reach = 1.02 * normal_reach(level) * spread / share;
+  const double reach = 1.02 * normal_quantile(level) * spread / share;
   return static_cast<std::size_t>(std::ceil(std::max(2 * reach * reach, 1.0)));
+}
+
+std::size_t pairs_to_resolve(double share, double spread, double level) {
+  constexpr double of_median = 1.2533;  // deviation of the median of normal samples over that of their mean
+  const double reach = of_median * normal_quantile(level) * spread / share;
+  return static_cast<std::size_t>(std::ceil(std::max(reach * reach, 1.0)));
 }
 
 double robust_spread(std::vector<double> samples) {

@@ -20,15 +20,18 @@ LAMINA_API Interval unpaired_ratio_interval(const std::vector<double>& first, co
                                             double level = interval_level);
 
 /// The interval that `times` times fewer samples would give.
-LAMINA_API Interval widened(const Interval& ratio, double times);
+LAMINA_API Interval inflate(const Interval& ratio, double times);
 
 /// How many samples, each of which resembles the one before it, say as much as one independent sample. It is 1 for
 /// independent samples. With this many times as many samples, an interval is as wide as with independent ones.
-LAMINA_API double repetition_of(const std::vector<double>& samples);
+LAMINA_API double autocorrelation_factor(const std::vector<double>& samples);
 
 /// The samples that each of two runs needs for an interval whose ends are at most `share` from its middle. `spread`: of
 /// the samples, as their deviation's share of the median.
 LAMINA_API std::size_t samples_to_resolve(double share, double spread, double level = interval_level);
+
+/// The same for two variants that took turns: how many rounds. `spread`: of the ratios of the rounds.
+LAMINA_API std::size_t pairs_to_resolve(double share, double spread, double level = interval_level);
 
 /// The samples' deviation as a share of their median, from the middle half of those of the most common state alone: a
 /// machine at half its speed for a while does not widen it. Where there are other states, it is greater by as much as
@@ -36,6 +39,6 @@ LAMINA_API std::size_t samples_to_resolve(double share, double spread, double le
 LAMINA_API double robust_spread(std::vector<double> samples);
 
 /// The distance from the mean, in deviations, within which a normal number is with this probability.
-LAMINA_API double normal_reach(double level);
+LAMINA_API double normal_quantile(double level);
 
 }  // namespace lamina

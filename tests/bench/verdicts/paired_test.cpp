@@ -1,0 +1,206 @@
+// Verdicts on variants that took turns, and what explains a slowdown.
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "bench/compare/comparison.h"
+#include "lamina/error.h"
+#include "machine.h"
+#include "tests/support/catch.h"
+
+using namespace lamina;
+using namespace lamina::bench;
+using namespace lamina::bench::test;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr int comparisons = 100;
+
+Comparison versions(const std::vector<Variant>& variants, const CompareRules& rules = {}) {
+  return compare_paired(variants, {}, rules);
+}
+
+/// A row whose rounds take about so many seconds.
+RunRow timed(const ordered_json& key, double seconds, int rounds = 9) {
+  RunRow row;
+  row.key = key;
+  for (int i = 0; i < rounds; ++i) {
+    row.rounds.push_back(i);
+    row.seconds.push_back(seconds * (1 + 1e-3 * i));
+  }
+  return row;
+}
+
+RunRow failed(const ordered_json& key, const char* why, const char* kind) {
+  RunRow row;
+  row.key = key;
+  row.failure = why;
+  row.failure_kind = kind;
+  return row;
+}
+
+ordered_json net(const char* network, const char* part = "total") {
+  return {{"what", "net"}, {"network", network}, {"part", part}, {"backend", "eigen"},
+          {"type", "f32"}, {"layout", "nchw"},   {"batch", 16}};
+}
+
+ordered_json layer(const char* name, const char* algorithm) {
+  ordered_json key = net("a", "forward");
+  key.update({{"what", "layer"}, {"layer", name}, {"algorithm", algorithm}});
+  return key;
+}
+
+const ComparedRow& find(const Comparison& all, const std::string& name, const std::string& first = {}) {
+  for (const ComparedRow& row : all.rows)
+    if (row.name == name && (first.empty() || row.first == first)) return row;
+  throw std::runtime_error("no row " + name);
+}
+
+}  // namespace
+
+TEST_CASE("of 100 comparisons of a program with itself in turns at most 5 are slower or faster") {
+  const bool stalls = GENERATE(false, true);
+  const std::size_t rounds = GENERATE(6, 9, 30);
+  CAPTURE(stalls, rounds);
+  Machine machine(311, stalls);
+  int wrong = 0;
+  for (int i = 0; i < comparisons; ++i) {
+    const Comparison found = versions(machine.turns(rounds));
+    wrong += static_cast<int>(found.count(Verdict::slower) + found.count(Verdict::faster));
+  }
+  CHECK(wrong <= 5);
+}
+
+TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are equal, at the rounds asked for") {
+  const bool stalls = GENERATE(false, true);
+  const double slow = GENERATE(1.0, 1.02);
+  CAPTURE(stalls, slow);
+  Machine machine(312, stalls);
+  int right = 0;
+  std::vector<std::size_t> counts;
+  for (int i = 0; i < comparisons; ++i) {
+    std::size_t rounds = fewest_samples;
+    for (int again = 0; again < 2; ++again) {
+      const Comparison few = versions(machine.turns(std::max<std::size_t>(rounds, 12), slow));
+      rounds = std::max(rounds, few.processes_wanted(few.rows[0], 0.02));
+    }
+    counts.push_back(rounds);
+    const Verdict verdict = versions(machine.turns(rounds, slow)).rows[0].verdict;
+    right += verdict == (slow > 1 ? Verdict::slower : Verdict::equal) ? 1 : 0;
+  }
+  std::sort(counts.begin(), counts.end());
+  CAPTURE(counts.front(), counts[comparisons / 2], counts.back());
+  CHECK(right >= 95);
+  // Few rounds know the spread of the noise badly, but the number asked for is not much more than it takes.
+  const Comparison many = versions(machine.turns(5000, slow));
+  CHECK(counts[comparisons / 2] <= 2 * many.processes_wanted(many.rows[0], 0.02));
+}
+
+TEST_CASE("fewer rounds than an interval needs decide nothing, and rounds that only one variant has do not count") {
+  Variant first{"old", {{"row", timed(net("a"), 1, 9)}}}, second{"new", {{"row", timed(net("a"), 2, 9)}}};
+  for (RunRow* row : {&first.rows["row"], &second.rows["row"]})
+    CHECK(find(versions({first, second}), "row").verdict == Verdict::slower);
+  second.rows["row"].rounds = {20, 21, 22, 23, 4, 5, 6, 7, 8};
+  const Comparison few = versions({first, second});
+  CHECK(few.rows[0].verdict == Verdict::inconclusive);
+  CHECK(few.rows[0].processes == 5);
+  CHECK_THAT(few.rows[0].reason, ContainsSubstring("1 more needed"));
+  CHECK(few.processes_wanted(0.02) >= fewest_samples);
+}
+
+TEST_CASE("a race compares its subject with each competitor and with the fastest, and gives means over networks") {
+  Variant ours{"eigen", {}}, torch{"torch", {}}, keras{"keras", {}};
+  for (const auto& [name, theirs] : {std::pair("a", 2.0), std::pair("b", 8.0)}) {
+    ours.rows[name] = timed(net(name), 1);
+    torch.rows[name] = timed(net(name), theirs);
+    keras.rows[name] = timed(net(name), 4);
+  }
+  keras.rows["c"] = timed(net("c"), 1);  // which ours does not run
+  torch.rows["d"] = failed(net("d"), "Unsupported: no", "unsupported");
+  ours.rows["d"] = timed(net("d"), 1);
+  const Comparison all = compare_paired({ours, torch, keras}, {"eigen"}, {});
+  CHECK(all.rows.size() == 2 * 3 + 1);
+  CHECK(find(all, "a", "torch").ratio.middle == Approx(0.5));
+  CHECK(find(all, "a", "torch").verdict == Verdict::faster);
+  CHECK(find(all, "a", "torch").second == "eigen");
+  CHECK(find(all, "a", "fastest").fastest == "torch");
+  CHECK(find(all, "b", "fastest").fastest == "keras");
+  CHECK(find(all, "b", "fastest").ratio.middle == Approx(0.25));
+  CHECK(find(all, "d", "torch").verdict == Verdict::inconclusive);
+  CHECK_THAT(find(all, "d", "torch").reason, ContainsSubstring("Unsupported: no"));
+  REQUIRE(all.means.size() == 3);
+  CHECK(all.means[0].first == "torch");
+  CHECK(all.means[0].networks == 2);
+  CHECK(all.means[0].ratio.middle == Approx(0.25));
+  CHECK(all.means[2].first == "fastest");
+  CHECK(all.means[2].ratio.middle == Approx(0.5 * std::sqrt(0.5)));
+  CHECK(all.means[2].ratio.low <= all.means[2].ratio.middle);
+  CHECK_THROWS_WITH(compare_paired({ours, torch}, {"cuda"}, {}), ContainsSubstring("valid names: eigen, torch"));
+  CHECK_THROWS_AS(versions({ours, {"empty", {}}}), UsageError);
+}
+
+TEST_CASE("a gate of variants fails on rows that are wholly above it, that fail, or that are missing") {
+  Variant old{"old", {}}, now{"new", {}};
+  for (const char* name : {"slow", "bad", "gone", "same"}) old.rows[name] = timed(net(name), 1);
+  now.rows = {{"slow", timed(net("slow"), 1.06)}, {"same", timed(net("same"), 1)}, {"more", timed(net("more"), 1)}};
+  now.rows["bad"] = failed(net("bad"), "OutOfMemory: too much", "out_of_memory");
+  const Comparison all = versions({old, now}, {.fail_if_slower = 0.03});
+  CHECK(all.failed().size() == 3);
+  CHECK(find(all, "bad").regression == "memory");
+  CHECK(find(all, "more").verdict == Verdict::missing);
+  CHECK(find(all, "same").verdict == Verdict::equal);
+  CHECK(versions({old, now}, {.fail_if_slower = 0.1}).failed().size() == 2);
+}
+
+TEST_CASE("a slowdown is explained by the pick, the kernel, memory, the first call, or the layers") {
+  Variant old{"old", {}}, now{"new", {}};
+  const auto add = [&](const std::string& name, const ordered_json& key, double before, double after) {
+    old.rows[name] = timed(key, before);
+    now.rows[name] = timed(key, after);
+  };
+  const auto pick = [&](const std::string& name, const char* before, const char* after) {
+    old.rows[name].algorithm = before;
+    now.rows[name].algorithm = after;
+  };
+  ordered_json setup = net("a", "plan");
+  setup["what"] = "setup";
+  add("net", net("a"), 1, 1.4);
+  add("inference", net("a", "inference"), 1, 1.4);
+  add("other", net("b"), 1, 1.4);
+  add("first", setup, 1, 2);
+  add("picked", layer("picked", "default"), 0.1, 0.2);
+  pick("picked", "gemm", "direct");
+  add("picked gemm", layer("picked", "gemm"), 0.1, 0.1);
+  add("picked direct", layer("picked", "direct"), 0.2, 0.2);
+  add("kernel", layer("kernel", "default"), 0.1, 0.3);
+  pick("kernel", "gemm", "gemm");
+  add("kernel gemm", layer("kernel", "gemm"), 0.1, 0.3);
+  add("both", layer("both", "default"), 0.1, 0.2);
+  pick("both", "gemm", "direct");
+  add("both gemm", layer("both", "gemm"), 0.1, 0.3);
+  add("both direct", layer("both", "direct"), 0.2, 0.2);
+  add("alone", layer("alone", "winograd"), 0.1, 0.14);  // without a row of what the pass runs
+  add("backward", net("a", "backward"), 1, 1.4);
+  old.rows["other"].plan_MiB = 100;
+  now.rows["other"].plan_MiB = 120;
+  const Comparison all = versions({old, now});
+  const auto regression = [&](const char* name) { return find(all, name).regression; };
+  CHECK(regression("picked") == "pick");
+  CHECK_THAT(find(all, "picked").reason, ContainsSubstring("picked direct instead of gemm"));
+  CHECK_THAT(find(all, "picked").reason, ContainsSubstring("100.400 ms by gemm -> 100.400 ms by gemm"));
+  CHECK(regression("picked direct").empty());
+  CHECK(regression("kernel") == "kernel");
+  CHECK(regression("both") == "kernel");  // another pick, and the fastest got slower
+  CHECK(regression("first") == "first call");
+  CHECK(regression("other") == "kernel, memory");
+  CHECK_THAT(find(all, "other").reason, ContainsSubstring("no row of its layers") && ContainsSubstring("120.0 MiB"));
+  CHECK(regression("net") == "layers");
+  CHECK_THAT(find(all, "net").reason, ContainsSubstring("kernel forward (+200.800 ms, kernel), ") &&
+                                          ContainsSubstring("picked forward (+100.400 ms, pick)") &&
+                                          !ContainsSubstring("alone"));  // only three are named
+  CHECK(regression("inference") == "layers");
+  CHECK(regression("backward") == "kernel");  // no layer of a backward pass ran
+}
