@@ -1,1 +1,1 @@
-"""The page that bench/report makes of result files; docs/report.md is for its users."""
+"""bench/report: result files as one HTML page."""

@@ -1,67 +1,96 @@
-"""What all charts share: data inline, zoom, series that are switched by their legend, a click that copies the command.
-Colours are the page's: assets/charts.js."""
-
-import altair
+"""Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
 HEIGHT = 320
+DASHED = {"type": "rule", "strokeDash": [4, 3]}
+LINE = {"type": "line"}
+BAR = {"type": "rule", "strokeWidth": 2}
+DOT = {"type": "point", "filled": True, "size": 60, "opacity": 1, "cursor": "pointer"}
 
 
-class Drawing:
-    """A chart in the making, and its records. They go into it by name when it is done: Altair would copy and check each
-    of them several times."""
-
-    def __init__(self):
-        self.records = {}
-
-    def data(self, records):
-        """Of a list; once, however many layers draw it."""
-        known = [name for name, its in self.records.items() if its is records]
-        name = known[0] if known else f"records_{len(self.records)}"
-        self.records[name] = records
-        return altair.NamedData(name=name)
-
-    def chart(self, records, height=HEIGHT):
-        return altair.Chart(self.data(records)).properties(width="container", height=height)
-
-    def spec(self, drawn, description):
-        """As plain JSON, checked against Vega-Lite's schema."""
-        made = drawn.properties(description=description).to_dict()
-        made.pop("config", None)
-        return made | {"datasets": self.records}
+def number(field, title=None, axis=None, **scale):
+    """A channel of numbers; `scale`: its scale's properties."""
+    made = {"field": field, "type": "quantitative"} | ({"title": title} if title else {})
+    return made | ({"axis": axis} if axis else {}) | ({"scale": scale} if scale else {})
 
 
-def zoom(name="zoom"):
-    """Drag with a mouse, pinch, or turn the wheel with Ctrl: a page still scrolls over a chart."""
-    return altair.selection_interval(
-        name=name,
-        bind="scales",
-        translate="[mousedown, window:mouseup] > window:mousemove!",
-        zoom="wheel![event.ctrlKey]",
-        clear="dblclick",
-    )
+def logarithmic(field, title, axis=None, **scale):
+    return number(field, title, axis, type="log", nice=False, **scale)
 
 
-def series(field="series", name="series"):
-    """Those chosen in the legend; all, where none is."""
-    return altair.selection_point(name=name, fields=[field], bind="legend", toggle="true")
+def free(field, title, axis=None):
+    """A linear axis that need not begin at 0."""
+    return number(field, title, axis, zero=False, nice=False, padding=12)
 
 
-def chosen(selection, low=0.08):
-    return altair.condition(selection, altair.value(1), altair.value(low))
-
-
-def choice(name, label, values, field):
-    """A box to choose one value of a field from, with the filter that goes with it."""
-    values = list(dict.fromkeys(values))
-    selected = altair.param(name=name, value=values[0], bind=altair.binding_select(options=values, name=f"{label} "))
-    return selected, altair.FilterTransform(f"datum.{field} == {name}")
+def name(field, title=None, **more):
+    """A channel of names."""
+    return {"field": field, "type": "nominal", "title": title, **more}
 
 
 def batches(points):
     """The axis of batches, by powers of two, with a mark at each that is drawn."""
-    return altair.X(
-        "batch:Q",
-        title="batch",
-        scale=altair.Scale(type="log", base=2, nice=False, padding=16),
-        axis=altair.Axis(values=sorted({one["batch"] for one in points}), format="d", labelOverlap="greedy"),
-    )
+    axis = {"values": sorted({one["batch"] for one in points}), "format": "d", "labelOverlap": "greedy"}
+    return logarithmic("batch", "batch", axis, base=2, padding=16)
+
+
+def tips(**fields):
+    """What is shown where a pointer rests: field = title, or (title, format) of a number."""
+    found = []
+    for field, said in fields.items():
+        title, form = said if isinstance(said, tuple) else (said, None)
+        found.append({"field": field, "title": title} | ({"type": "quantitative", "format": form} if form else {"type": "nominal"}))
+    return found
+
+
+def lit(param, low=0.08, high=1):
+    """Full opacity for the series that are chosen in the legend; all are, if none is."""
+    return {"condition": {"param": param, "value": high}, "value": low}
+
+
+def layer(records, mark, where=(), **encoding):
+    """where: expressions that the records must fulfil."""
+    return {"data": records, "mark": mark, "transform": [{"filter": one} for one in where], "encoding": encoding}
+
+
+def option(param, label, values):
+    """A box to choose a value from."""
+    return {"name": param, "value": values[0], "bind": {"input": "select", "options": values, "name": f"{label} "}}
+
+
+def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, table=None, height=HEIGHT, options=()):
+    """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
+    legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and by
+    the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes."""
+    datasets, params = {}, list(options)
+    if pick:
+        label, field = pick
+        values = [one[field] for its in layers for one in its["data"] if field in one]
+        params.insert(0, option(f"{chart_name}_pick", label, list(dict.fromkeys(values))))
+    for its in layers:
+        records = its["data"]
+        known = next((key for key, other in datasets.items() if other is records), f"records_{len(datasets)}")
+        datasets[known] = records
+        its["data"] = {"name": known}
+        if pick and records and field in records[0]:
+            its["transform"].insert(0, {"filter": f"datum.{field} == {chart_name}_pick"})
+    selections = []
+    if legend:
+        select = {"type": "point", "fields": [legend], "toggle": "true"}
+        selections.append({"name": f"{chart_name}_lit", "select": select, "bind": "legend"})
+    if zoom:
+        select = {
+            "type": "interval",
+            "translate": "[mousedown, window:mouseup] > window:mousemove!",
+            "zoom": "wheel![event.ctrlKey]",
+            "clear": "dblclick",
+        }
+        selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
+    layers[-1]["params"] = selections
+    spec = {"description": f"{title}. {says}", "width": "container", "height": height, "datasets": datasets}
+    return {
+        "name": chart_name,
+        "title": title,
+        "says": says,
+        "spec": spec | {"params": params, "layer": layers},
+        "table": table,
+    }

@@ -1,50 +1,53 @@
-"""What the page is made with: Python packages in pinned versions, brought into the user's cache on first use."""
+"""The Python packages that the page is made with, in fixed versions; pip installs them into the user's cache."""
 
 import hashlib
 import os
+import shutil
+import subprocess
 import sys
 
-import wheels
-from page import written
-
-NEEDED = (
-    ("altair", "6.3.0"),
-    ("attrs", "26.1.0"),
-    ("jinja2", "3.1.6"),
-    ("jsonschema", "4.26.0"),
-    ("jsonschema-specifications", "2025.9.1"),
-    ("markupsafe", "3.0.4"),
-    ("narwhals", "2.29.0"),
-    ("packaging", "26.3"),
-    ("referencing", "0.37.0"),
-    ("rpds-py", "2026.9.1"),
-    ("typing-extensions", "4.16.0"),
-    ("vl-convert-python", "1.9.0.post1"),
-)
+PACKAGES = ("jsonschema==4.26.0", "vl-convert-python==1.9.0.post1")
 
 
-def tree():
-    """Its folder: of these versions, for this version of Python. It has its name only once it is whole."""
-    versions = hashlib.sha256(repr(NEEDED).encode()).hexdigest()[:8]
-    return os.path.join(wheels.default_folder(), f"report-{versions}-py{sys.version_info[0]}.{sys.version_info[1]}")
+class PackageError(Exception):
+    """Why the packages are not here, and what to do."""
 
 
-def bring():
-    """Has them on the path. Raises wheels.WheelError."""
-    if not os.path.isdir(tree()):
-        os.makedirs(wheels.default_folder(), exist_ok=True)
-        print(f"bench/report: bringing {len(NEEDED)} packages, once, into {tree()}", file=sys.stderr, flush=True)
-        wheels.bring(NEEDED, tree())
-    if tree() not in sys.path:
-        sys.path.insert(0, tree())
+def folder():
+    """The folder of these versions for this version of Python."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    versions = hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:8]
+    return os.path.join(cache, "lamina", f"report-{versions}-py{sys.version_info[0]}.{sys.version_info[1]}")
 
 
-def runtime():
-    """The script that draws: Vega, Vega-Lite and Vega-Embed, put together by the package that carries them, once."""
-    path = os.path.join(tree(), "runtime.js")
-    if not os.path.exists(path):
-        import vl_convert  # beside it, in the tree
+def install():
+    """Makes the packages importable; pip fetches them if they are not here. The folder appears only when it is whole."""
+    if not os.path.isdir(folder()):
+        print(f"bench/report: installing {' and '.join(PACKAGES)} into {folder()}", file=sys.stderr, flush=True)
+        beside = f"{folder()}.{os.getpid()}.part"
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        wanted = ["--only-binary", ":all:", "--target", beside, *PACKAGES]
+        try:
+            done = subprocess.run([*pip, *wanted], capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise PackageError(reason(done.stderr))
+            if not os.path.isdir(folder()):  # another process may have been faster
+                os.rename(beside, folder())
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    if folder() not in sys.path:
+        sys.path.insert(0, folder())
 
-        written.write(path, vl_convert.javascript_bundle())
-    with open(path, encoding="utf-8") as file:
-        return file.read().replace("</script", "<\\/script")
+
+def reason(said):
+    if "No module named pip" in said:
+        return "pip is missing. On Debian and Ubuntu: sudo apt-get install python3-pip"
+    last = (said.strip().splitlines() or ["pip gave no reason"])[-1]
+    return f"pip could not install {', '.join(PACKAGES)}: {last}. Is this machine online?"
+
+
+def chart_library():
+    """The scripts of Vega, Vega-Lite and Vega-Embed."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle().replace("</script", "<\\/script")

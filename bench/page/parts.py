@@ -1,97 +1,59 @@
-"""What a section is made of: text, tables and charts. Templates draw them; nothing here is markup."""
+"""The parts of a section, as plain data: assets/page.js draws them. Nothing here is markup."""
 
-import dataclasses
-
-
-@dataclasses.dataclass
-class Cell:
-    """A cell that is more than its text."""
-
-    text: str
-    number: float = None  # that the column is sorted by
-    note: str = ""  # smaller, after the text: an interval
-    title: str = ""  # more of it, where a pointer rests
-    mark: str = ""  # "ours", "faster", "slower", "tie", "failed": how it looks
-
-    def __str__(self):
-        return self.text
+import math
 
 
-@dataclasses.dataclass
-class Row:
-    cells: list
-    command: str = ""  # that measures it again
-    mark: str = ""
+def digits(value, figures=3):
+    """Three figures without an exponent: 0.0123, 1.23, 12.3, 123, 12345."""
+    if value == 0:
+        return "0"
+    places = max(0, figures - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}"
 
 
-@dataclasses.dataclass
-class Table:
-    caption: str
-    head: list  # names of columns
-    rows: list  # of Row
-    numeric: int = 1  # this column and all after it are numbers
+def between(ends, scale=1e3):
+    """Both ends of a range; by default seconds in milliseconds."""
+    return f"{digits(scale * ends[0])} – {digits(scale * ends[1])}"
 
 
-@dataclasses.dataclass
-class Sentence:
-    """A sentence with what measures its numbers again."""
-
-    text: str
-    command: str = ""  # of several each is a line
-
-    def __str__(self):
-        return self.text
+def size(count):
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} bytes" if unit == "bytes" else f"{digits(count)} {unit}"
+        count /= 1024
 
 
-@dataclasses.dataclass
-class Chart:
-    """A Vega-Lite chart, and its data as a table for whoever cannot see it."""
-
-    name: str  # in the page, unlike any other
-    title: str
-    says: str  # what it shows, in a sentence
-    spec: dict
-    table: Table = None
+def cell(text, number=None, note="", title="", mark=""):
+    """number: what the column is sorted by; note: smaller, after the text; title: shown where a pointer rests."""
+    more = {"number": number, "note": note, "title": title, "mark": mark}
+    return {"text": text} | {name: value for name, value in more.items() if value not in (None, "")}
 
 
-@dataclasses.dataclass
-class Section:
-    name: str
-    title: str
-    lead: str = ""
-    charts: list = dataclasses.field(default_factory=list)
-    tables: list = dataclasses.field(default_factory=list)
-    answers: list = dataclasses.field(default_factory=list)  # of Sentence: what it comes to, for the top of the page
-    notes: list = dataclasses.field(default_factory=list)  # texts or sentences, as a list
-    folded: list = dataclasses.field(default_factory=list)  # tables shown when their line is opened
-    folded_title: str = ""
-    fill: str = ""  # the command that would fill it; shown where there is nothing
-    template: str = "section.html"
-    short: str = ""  # its name where there is little room
-    data: dict = None  # for its script
-
-    @property
-    def empty(self):
-        return not (self.charts or self.tables or self.folded or self.data)
+def figure(value, note="", scale=1):
+    """A cell with a number in three figures; an empty one of None."""
+    return "" if value is None else cell(digits(scale * value), value, note)
 
 
-@dataclasses.dataclass(frozen=True)
-class Head:
-    """What a section is called, what it shows, and the command that fills it."""
+def percent(share, places=0):
+    return "" if share is None else cell(f"{100 * share:.{places}f}", share)
 
-    name: str
-    title: str
-    short: str
-    lead: str = ""
-    command: str = ""
 
-    def section(self, filled, **more):
-        """With data the section leads into it; without it names the command."""
-        return Section(
-            self.name,
-            self.title,
-            short=self.short,
-            lead=self.lead if filled else "",
-            fill="" if filled else self.command,
-            **more,
-        )
+def row(cells, rerun="", mark=""):
+    """rerun: the command that measures the row again."""
+    return {"cells": cells} | ({"rerun": rerun} if rerun else {}) | ({"mark": mark} if mark else {})
+
+
+def table(caption, head, rows, numeric=1):
+    """numeric: the first of the columns that are numbers; they stand at the end."""
+    return {"caption": caption, "head": head, "rows": rows, "numeric": numeric}
+
+
+def sentence(text, *reruns):
+    """reruns: the commands that measure its numbers again."""
+    return {"text": text, "rerun": "\n".join(dict.fromkeys(filter(None, reruns)))}
+
+
+def section(name, title, short, lead="", fill="", **parts):
+    """fill: the command that measures what the section shows. parts: answers (sentences for the top of the page), charts,
+    tables, folded (tables in a line that opens), folded_title, notes (sentences), data (of the section's own script)."""
+    return {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts

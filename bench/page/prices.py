@@ -1,53 +1,28 @@
-"""Dated prices of machines by the hour: files as bench/published/prices.csv."""
+"""Dated prices of machines by the hour: files in the form of bench/published/prices.csv."""
 
 import csv
-import dataclasses
 import os
 import re
 
 from page import published
 
 HEAD = ["source", "date", "configuration", "usd_per_hour", "note"]
+# Words of a machine's name that name no model: its maker, its kind and its memory.
 NO_MODEL = re.compile(r"nvidia|amd|intel|geforce|tesla|gpu|cpu|processor|r|tm|pcie|sxm\d?|hbm\d?e?|\d+gb|[\d.]+ghz")
-DEFAULT = os.path.join(published.FOLDER, "prices.csv")
 
 
 class PriceError(Exception):
     """What is wrong in a file of prices."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Price:
-    source: str
-    date: str
-    configuration: str
-    usd_per_hour: float
-    note: str
-    file: str
-
-    @property
-    def preemptible(self):
-        return bool(re.search(r"(?<!non-)(?<!not )preemptible", self.note.lower()))
-
-    @property
-    def label(self):
-        return f"{self.configuration}, {self.usd_per_hour:g} USD/h, {self.date}" + (
-            f", {self.note}" if self.note else ""
-        )
-
-
 def read(paths):
-    """The prices of these files; of none, the published ones."""
-    paths = paths or [DEFAULT]
-    names = [os.path.basename(path) for path in paths]
-    names = names if len(set(names)) == len(names) else paths
-    return [price for path, name in zip(paths, names) for price in read_one(path, name)]
+    """The prices of all files; the published ones if there are no files."""
+    return [price for path in paths or [os.path.join(published.FOLDER, "prices.csv")] for price in read_one(path)]
 
 
-def read_one(path, name):
-    """`name`: what the file is called where its prices are shown."""
+def read_one(path):
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:  # programs of tables begin theirs with a mark
+        with open(path, encoding="utf-8-sig", newline="") as file:  # spreadsheets begin theirs with a byte order mark
             lines = list(csv.reader(file))
     except OSError as error:
         raise PriceError(f"--prices: {path} cannot be read: {error.strerror}") from None
@@ -59,27 +34,30 @@ def read_one(path, name):
     for number, line in enumerate(lines[1:], 2):
         if not line:
             continue
-        cells = [word.strip() for word in line] + [""] * (len(HEAD) - len(line))
-        try:
-            usd = float(cells[3])
-        except ValueError:
-            usd = -1
-        if not 0 < usd < 1e6:
-            raise PriceError(f'--prices: {path}, line {number}: "{cells[3]}" is no price by the hour; 0.085 is one')
-        if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", cells[1]):
-            raise PriceError(f'--prices: {path}, line {number}: "{cells[1]}" is no date; 2026-11 or 2026-11-22 is one')
-        found.append(Price(cells[0], cells[1], cells[2], usd, cells[4], name))
+        source, date, configuration, usd, note = ([word.strip() for word in line] + [""] * 5)[:5]
+        if not re.fullmatch(r"\d{1,6}(\.\d+)?", usd) or not float(usd):
+            raise PriceError(f'--prices: {path}, line {number}: "{usd}" is no price by the hour; 0.085 is one')
+        if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
+            raise PriceError(f'--prices: {path}, line {number}: "{date}" is no date; 2026-11 or 2026-11-22 is one')
+        found.append(
+            {
+                "label": f"{configuration}, {float(usd):g} USD/h, {date}" + (f", {note}" if note else ""),
+                "date": date,
+                "configuration": configuration,
+                "usd": float(usd),
+                "preemptible": bool(re.search(r"(?<!non-)(?<!not )preemptible", note.lower())),
+            }
+        )
     if not found:
         raise PriceError(f"--prices: {path} has no prices")
     return found
 
 
-def words(name):
-    """Those that distinguish models: without its maker, its kind and its memory."""
+def model_words(name):
     return {word for word in re.findall(r"[a-z0-9.]+", name.lower()) if not NO_MODEL.fullmatch(word)}
 
 
 def fits(price, machine):
     """Whether a price is for this machine: its configuration, up to a "+", names the same model."""
-    model = words(price.configuration.split("+")[0])
-    return bool(model) and model == words(machine)
+    model = model_words(price["configuration"].split("+")[0])
+    return bool(model) and model == model_words(machine)

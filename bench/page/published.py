@@ -1,7 +1,6 @@
 """The published tables: bench/published/*.csv."""
 
 import csv
-import dataclasses
 import functools
 import os
 
@@ -15,23 +14,13 @@ TITLES = {
     "trainings.csv": "Epochs of the 2017-11 cost post",
     "prices.csv": "Prices as published",
 }
-# Of the cost post's platforms: their machine, and their line of the prices.
+# The platforms of the cost post: their machine, and their line of the prices.
 PLATFORMS = {
     "k80": ("Tesla K80 (2017-11 post)", "K80 + n1-standard-1"),
     "p100": ("Tesla P100 (2017-11 post)", "P100 + n1-standard-1"),
     "cpu32": ("32 vCPU Skylake (2017-11 post)", "32 vCPU Skylake"),
     "cpu16": ("16 vCPU Skylake (2017-11 post)", "16 vCPU Skylake"),
 }
-
-
-@dataclasses.dataclass
-class Machine:
-    """A device with a cuDNN; one, where several sources print the same."""
-
-    label: str
-    source: str
-    device: str
-    milliseconds: dict  # by network, then by pass
 
 
 @functools.cache
@@ -41,37 +30,39 @@ def lines(name):
         return tuple(csv.DictReader(file))
 
 
-def with_kernels(cudnn):
-    return {"cpu": "Torch nn", "None": "no cuDNN"}.get(cudnn, f"cuDNN {cudnn}")
+def label(line):
+    cudnn = line["cudnn"]
+    return f"{line['device']}, {({'cpu': 'Torch nn', 'None': 'no cuDNN'}.get(cudnn, f'cuDNN {cudnn}'))}"
 
 
 @functools.cache
 def machines():
-    found = {}
+    """The devices with their cuDNN: label, device, source, and milliseconds by network and pass. It is one where several
+    sources print the same times."""
+    sources = {}
     for line in lines("published.csv"):
-        key = (line["source"], line["device"], line["cudnn"])
         times = {part: float(line[f"{part}_ms"]) for part in PASSES}
-        found.setdefault(key, {})[line["network"]] = times
-    merged = {}
-    for (source, device, cudnn), times in found.items():
-        alike = [
-            one
-            for one in merged.get((device, cudnn), ())
-            if all(one.milliseconds[net] == times[net] for net in {*times} & {*one.milliseconds})
-        ]
-        if alike:
-            alike[0].source += f", {source}"
-            alike[0].milliseconds |= times
+        its = sources.setdefault(
+            (line["source"], label(line)),
+            {"label": label(line), "device": line["device"], "source": line["source"], "times": {}},
+        )
+        its["times"][line["network"]] = times
+    found = []
+    for one in sources.values():
+        for known in found:
+            shared = known["times"].keys() & one["times"].keys()
+            if known["label"] == one["label"] and all(known["times"][net] == one["times"][net] for net in shared):
+                known["source"] += f", {one['source']}"
+                known["times"] |= one["times"]
+                break
         else:
-            merged.setdefault((device, cudnn), []).append(
-                Machine(f"{device}, {with_kernels(cudnn)}", source, device, times)
-            )
-    return tuple(one for several in merged.values() for one in several)
+            found.append(one)
+    return found
 
 
 def networks():
     """In the order of their first line."""
-    return tuple(dict.fromkeys(line["network"] for line in lines("published.csv")))
+    return list(dict.fromkeys(line["network"] for line in lines("published.csv")))
 
 
 @functools.cache
@@ -81,9 +72,3 @@ def trainings():
     for line in lines("trainings.csv"):
         found.setdefault((line["workload"], line["platform"]), []).append(line)
     return found
-
-
-@functools.cache
-def workloads():
-    """The names of the trainings that were published."""
-    return frozenset(workload for workload, _ in trainings())

@@ -79,8 +79,3 @@ const draw = async (name, spec) => {
     console.error(error);
   }
 };
-
-const drawn = (async () => {
-  for (const [name, spec] of Object.entries(await unpacked("data-charts").json())) await draw(name, spec);
-  document.documentElement.dataset.drawn = "true";
-})();

@@ -1,16 +1,11 @@
-// What all scripts of the page share. Text of result files reaches the page as text, never as markup.
+// Draws the page from its data. Texts of result files reach the page as text, never as markup.
 "use strict";
-
-const dataOf = (id) => {
-  const element = document.getElementById(id);
-  return element ? JSON.parse(element.textContent) : null;
-};
 
 /// An element with properties and children; strings become text.
 const make = (tag, properties = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (value === undefined || value === null || value === "") continue;
+    if (value === undefined || value === null || value === "" || value === false) continue;
     if (name in element)
       element[name] = value;
     else
@@ -19,35 +14,28 @@ const make = (tag, properties = {}, ...children) => {
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
 };
+const byId = (id) => document.getElementById(id);
 
-/// Three figures, without an exponent: as text.py writes them.
+/// Three figures without an exponent, as parts.py writes them.
 const digits = (value, figures = 3) => {
   if (value === 0) return "0";
   const places = Math.max(0, figures - 1 - Math.floor(Math.log10(Math.abs(value))));
   return value.toFixed(Math.min(places, 20));
 };
 
-/// Bytes that are in the page compressed, as base64.
-const unpacked = (id) => {
-  const bytes =
-      Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (character) => character.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-};
-
 const say = (text) => {
-  const said = document.getElementById("said");
-  said.textContent = text;
-  said.classList.add("shown");
+  byId("said").textContent = text;
+  byId("said").classList.add("shown");
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => said.classList.remove("shown"), 3500);
+  say.timer = setTimeout(() => byId("said").classList.remove("shown"), 3500);
 };
 
-/// Copies a text, and says so. Where a file's page may not use the clipboard, the older way.
+/// Copies a text. Where the page of a file may not use the clipboard, the older way.
 const copy = async (text, what = text) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    const area = make("textarea", {value: text, "aria-hidden": "true"});
+    const area = make("textarea", {value: text});
     document.body.append(area);
     area.select();
     document.execCommand("copy");
@@ -61,8 +49,113 @@ const copyCommands = (lines) => {
   const [first, ...others] = lines.split("\n");
   copy(lines, others.length ? `${first}, and ${others.length} more` : first);
 };
-
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-run]");
   if (button) copyCommands(button.dataset.run);
 });
+
+const copyButton = (command) =>
+    make("button", {type: "button", className: "copy", "data-run": command, "aria-label": "copy the command"}, "copy");
+const sentence = (tag, said) => (typeof said === "string" ?
+                                     make(tag, {}, said) :
+                                     make(tag, {}, said.text, " ", said.rerun ? copyButton(said.rerun) : null));
+
+/// What is built when it is opened first.
+const folded = (title, content, open = false) => {
+  const details = make("details", {open}, make("summary", {}, title));
+  const fill = () => details.childElementCount === 1 && details.append(...content());
+  details.addEventListener("toggle", fill);
+  if (open) fill();
+  return details;
+};
+
+const chartOf = (its) => make(
+    "figure", {}, make("figcaption", {}, its.title, make("span", {}, its.says)),
+    make("div", {className: "chart", id: `chart-${its.name}`}),
+    its.table ? folded("As a table", () => [tableOf(its.table)]) : null);
+
+const ownParts = {};  // by section: the function that makes what it has of its own
+
+const isEmpty = (section) => !["charts", "tables", "folded", "data"].some(
+    (name) => Array.isArray(section[name]) ? section[name].length : section[name]);
+
+const sectionOf = (section) => {
+  const charts = (section.charts || []).map(chartOf);
+  const own = ownParts[section.name];
+  const fill = section.fill && make(
+      "p", {className: "muted"}, "Nothing of this machine in these files. This fills it: ",
+      make("code", {}, section.fill), " ", copyButton(section.fill));
+  return make(
+      "section", {id: section.name, "aria-labelledby": `${section.name}-title`, "data-short": section.short},
+      make("h2", {id: `${section.name}-title`}, section.title), section.lead ? make("p", {}, section.lead) : null,
+      fill || null, ...(own ? own.make(section.data, charts) : charts), ...(section.tables || []).map(tableOf),
+      (section.folded || []).length ? folded(section.folded_title, () => section.folded.map(tableOf)) : null,
+      make("ul", {className: "notes"}, ...(section.notes || []).map((note) => sentence("li", note))));
+};
+
+/// The first sentences of each section, as a list that leads there.
+const summaryOf = (sections) => {
+  const list = make("dl");
+  for (const {name, short, answers} of sections) {
+    if (!answers || !answers.length) continue;
+    list.append(make("dt", {}, make("a", {href: `#${name}`}, short)));
+    const said = answers.map((one) => sentence("dd", one));
+    list.append(...said.slice(0, 4));
+    if (said.length > 4)
+      list.append(make("dd", {}, folded(`and ${said.length - 4} more`, () => said.slice(4).map(
+          (one) => make("p", {}, ...one.childNodes)))));
+  }
+  return list.childElementCount ?
+      make(
+          "section", {id: "summary", "aria-labelledby": "summary-title"},
+          make("h2", {id: "summary-title"}, "What these files say"), list) :
+      null;
+};
+
+const problemsOf = (problems) => (problems.length ?
+    make(
+        "div", {className: "problems", role: "note"}, make("h2", {}, "Left out"),
+        make("ul", {}, ...problems.map((one) => make("li", {}, make("strong", {}, one.file), `: ${one.what}`)))) :
+    null);
+
+/// What the files lack, in one place at the end.
+const missingOf = (sections) => (sections.length ?
+    make(
+        "section", {id: "missing", "aria-labelledby": "missing-title"},
+        make("h2", {id: "missing-title"}, "Not in these files"),
+        make("ul", {}, ...sections.map((one) => make(
+            "li", {}, `${one.title}: `, make("code", {}, one.fill), " ", copyButton(one.fill))))) :
+    null);
+
+/// Light, dark, or as the system has it. Colours are CSS alone: charts follow by themselves.
+byId("theme").addEventListener("click", () => {
+  const order = ["auto", "light", "dark"], root = document.documentElement.dataset;
+  const now = order[(order.indexOf(root.theme || "auto") + 1) % order.length];
+  root.theme = now;
+  byId("theme").textContent = `Theme: ${now}`;
+});
+
+/// The data are in the page compressed, as base64.
+const readData = () => {
+  const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (character) => character.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+};
+
+/// Ends when every chart is drawn.
+const drawn = (async () => {
+  const data = await readData();
+  const full = data.sections.filter((section) => !isEmpty(section));
+  byId("machines").textContent = data.title;
+  byId("files").textContent = data.files.join(", ");
+  const summary = summaryOf(full);
+  document.querySelector("nav ul").append(
+      ...full.map((one) => make("li", {}, make("a", {href: `#${one.name}`}, one.short))));
+  byId("main").append(...[
+    problemsOf(data.problems), summary, ...full.map(sectionOf), missingOf(data.sections.filter(isEmpty))
+  ].filter(Boolean));
+  for (const chart of full.flatMap((section) => section.charts || [])) await draw(chart.name, chart.spec);
+  for (const section of full)
+    if (ownParts[section.name]) ownParts[section.name].start();
+  document.documentElement.dataset.drawn = "true";
+  return data;
+})();

@@ -1,36 +1,67 @@
-// Columns are sorted by a click on their head, and tables are copied as Markdown.
+// The one table: its columns are sorted by a click on their head, and it is copied as Markdown.
 "use strict";
 
-const valueOf = (cell) => (cell.dataset.sort !== undefined ? Number(cell.dataset.sort) : cell.textContent.trim());
-
-/// Empty cells come last, whichever way.
-const sortBy = (table, column, descending) => {
-  const body = table.tBodies[0];
-  const sign = descending ? -1 : 1;
-  const rows = [...body.rows].map((row) => [valueOf(row.cells[column]), row]);
-  rows.sort(([a], [b]) => {
-    if (a === "" || b === "") return (a === "") - (b === "");
-    return sign * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
-  });
-  body.append(...rows.map(([, row]) => row));
-  [...table.tHead.rows[0].cells].forEach((cell, i) => {
-    if (i === column)
-      cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    else
-      cell.removeAttribute("aria-sort");
-  });
+const cellOf = (value, numeric) => {
+  if (value instanceof Node) return value;
+  if (typeof value === "string") return make("td", {className: numeric ? "number" : ""}, value);
+  const {text, number, note, title, mark, rerun} = value;
+  const small = note && make("small", {className: numeric && !value.under ? "" : "under"}, note);
+  const content = [text, small ? " " : null, small || null];
+  const its = {className: `${numeric ? "number " : ""}${mark || ""}`.trim(), "data-sort": number, title};
+  if (rerun)
+    return make("td", its, make("button", {type: "button", className: "number", "data-run": rerun, title}, ...content));
+  return make("td", its, ...content);
 };
 
-const makeSortable = (table) => {
-  [...table.tHead.rows[0].cells].forEach((cell, column) => {
-    if (!cell.textContent.trim() || cell.classList.contains("plain") || cell.querySelector("button")) return;
-    const button = make("button", {type: "button"}, cell.textContent.trim());
+const rowOf = ({cells, rerun, mark, head}, numeric, copied) => make(
+    "tr", {className: mark},
+    ...cells.map((value, i) => (head && i === 0 ? make("th", {scope: "row", title: head}, value) :
+                                                  cellOf(value, i >= numeric))),
+    copied ? make("td", {}, rerun ? copyButton(rerun) : null) : null);
+
+/// Fills a table with its head and rows; what was in it goes.
+const fillTable = (table, {caption, head, rows, numeric = 1}) => {
+  const copied = rows.some((row) => row.rerun);
+  const heads = head.map((text, i) => make("th", {scope: "col", className: i >= numeric ? "number" : ""}, text));
+  if (copied) heads.push(make("th", {scope: "col", className: "plain"}, "again"));
+  table.caption.replaceChildren(make("span", {}, caption));
+  table.tHead.replaceChildren(make("tr", {}, ...heads));
+  table.tBodies[0].replaceChildren(...rows.map((row) => rowOf(row, numeric, copied)));
+  heads.forEach((cell, column) => {
+    if (!cell.textContent.trim() || cell.classList.contains("plain")) return;
+    const button = make("button", {type: "button"}, cell.textContent);
     cell.replaceChildren(button);
     button.addEventListener("click", () => sortBy(table, column, cell.getAttribute("aria-sort") === "ascending"));
   });
 };
 
-document.querySelectorAll("table.sortable").forEach(makeSortable);
+/// A table in a box that scrolls, with the button that copies it.
+const tableOf = (its, properties = {}) => {
+  const table = make("table", properties, make("caption"), make("thead"), make("tbody"));
+  if (its) fillTable(table, its);
+  const button = make(
+      "button", {type: "button", className: "copy markdown", "aria-label": "copy as Markdown: the table above"},
+      "copy as Markdown");
+  button.addEventListener("click", () => copy(markdownOf(table), `${table.caption.textContent}, as Markdown`));
+  const box = {className: `scroll${properties.id ? " sticky" : ""}`, role: "region", tabIndex: 0};
+  return make("div", {}, make("div", {...box, "aria-label": `Table: ${its ? its.caption : properties.id}`}, table), button);
+};
+
+/// Empty cells come last, whichever way.
+const sortBy = (table, column, descending) => {
+  const valueOf = (cell) => (cell.dataset.sort !== undefined ? Number(cell.dataset.sort) : cell.textContent.trim());
+  const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[column]), row]);
+  rows.sort(([a], [b]) => {
+    if (a === "" || b === "") return (a === "") - (b === "");
+    const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+    return descending ? -order : order;
+  });
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+  [...table.tHead.rows[0].cells].forEach((cell, i) => {
+    cell.removeAttribute("aria-sort");
+    if (i === column) cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  });
+};
 
 /// As it is shown now, without the column of commands. What is small in a cell is in brackets.
 const markdownOf = (table) => {
@@ -43,17 +74,8 @@ const markdownOf = (table) => {
     return [plain(copied.textContent), ...notes.map((note) => `(${plain(note.textContent)})`)].join(" ").trim();
   };
   const line = (cells) => `| ${cells.join(" | ")} |`;
-  return [
-    plain(table.caption.textContent), "", line(columns.map((i) => textOf(heads[i]))),
-    `|${columns.map((i) => (heads[i].classList.contains("number") ? "---:" : "---")).join("|")}|`,
-    ...[...table.tBodies[0].rows].map((row) => line(columns.map((i) => (row.cells[i] ? textOf(row.cells[i]) : "")))), ""
-  ].join("\n");
+  const marks = columns.map((i) => (heads[i].classList.contains("number") ? "---:" : "---"));
+  const rows = [...table.tBodies[0].rows].map((row) => line(columns.map((i) => textOf(row.cells[i]))));
+  return [plain(table.caption.textContent), "", line(columns.map((i) => textOf(heads[i]))), `|${marks.join("|")}|`, ...rows,
+          ""].join("\n");
 };
-
-document.querySelectorAll(".scroll > table").forEach((table) => {
-  const name = () => table.caption.textContent.trim();
-  const button = make("button", {type: "button", className: "copy markdown"}, "copy as Markdown");
-  button.setAttribute("aria-label", "copy as Markdown: the table above");
-  button.addEventListener("click", () => copy(markdownOf(table), `${name()}, as Markdown`));
-  table.parentElement.after(button);
-});

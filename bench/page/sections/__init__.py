@@ -2,17 +2,30 @@
 
 from page.sections import (
     batches,
+    comparisons,
     cost,
     frontier,
-    kinds,
     machines,
     memory,
     networks,
+    publications,
     roofline,
-    tables,
     threads,
+    time_by_op,
     training,
-    versions,
 )
 
-ALL = (machines, networks, batches, threads, kinds, roofline, frontier, versions, memory, cost, training, tables)
+ALL = (
+    machines,
+    networks,
+    batches,
+    threads,
+    time_by_op,
+    roofline,
+    frontier,
+    comparisons,
+    memory,
+    cost,
+    training,
+    publications,
+)

@@ -1,162 +1,177 @@
-"""Cost and energy: dollars for a million images or for an epoch, at prices that the reader sets."""
+"""Cost and energy: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js ranks."""
 
-import altair
+import collections
 
-from page import again, charts, cost
-from page.measured import IDLE
-from page.parts import Cell, Chart, Row, Section, Sentence, Table
-from page.text import digits, number
+from page import charts, prices, published
+from page.parts import section, sentence
+
+PARTS = {"total": "training pass", "inference": "inference"}
+MILLION = 10**6
+IMAGENET = 1281167  # images of its training set
+LEAD = (
+    "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine and move its price; "
+    "its line has the price below which it is the cheapest. Prices change: each is dated."
+)
+IDLE = "idle_power_w_"  # and the backend: the fact of its device
 
 
 def make(model):
-    found = cost.items(model)
-    section = Section(
+    measured = [*of_rows(model), *of_trainings(model)]
+    found = measured + of_posts({one["what"] for one in measured})
+    for one in found:
+        one["prices"] = fitting(model.prices, one)
+    whats = list(dict.fromkeys(one["what"] for one in found))
+    first = [what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats] or whats
+    return section(
         "cost",
         "Cost and energy",
-        short="Cost",
-        template="cost.html",
-        fill=""
-        if any(one.ours for one in found)
-        else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
+        "Cost",
+        LEAD,
+        "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
+        charts=[chart()],
+        notes=[*([] if any(one["joules"] for one in found) else [no_joules(model)]), *idle(model)],
+        data={
+            "prices": model.prices,
+            "whats": whats,
+            "what": first[0],
+            "measured": list(dict.fromkeys(one["what"] for one in measured)),
+            "imagenet": IMAGENET,
+            "energy": any(one["joules"] for one in found),
+            "items": found,
+        },
     )
-    section.lead = (
-        "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine "
-        "and move its price; "
-        "its line has the price below which it is the cheapest. Prices change: each is dated."
-    )
-    listed = [
-        {"label": price.label, "usd": price.usd_per_hour, "preemptible": price.preemptible, "file": price.file}
-        for price in model.prices
+
+
+def item(what, unit, who, machine, seconds, joules=None, **more):
+    """seconds, joules: for a million images, or for an epoch."""
+    return {"what": what, "unit": unit, "who": who, "machine": machine, "seconds": seconds, "joules": joules} | more
+
+
+def of_rows(model):
+    """The batch with the least time for an image, of each machine and program."""
+    best = {}
+    for one in model.of("net"):
+        key = (one.key["network"], one.key["part"], one.who)
+        if one.key["part"] in PARTS and one.seconds:
+            if key not in best or one.median / one.batch < best[key].median / best[key].batch:
+                best[key] = one
+    for (network, part, who), one in best.items():
+        joules = one.reading("joules")
+        yield item(
+            f"{' '.join(filter(None, (network, one.size)))}, {PARTS[part]}",
+            "million images",
+            f"{who}, batch {one.batch}",
+            one.machine,
+            MILLION * one.median / one.batch,
+            MILLION * joules / one.batch if joules else None,
+            **common(one),
+        )
+
+
+def of_trainings(model):
+    """The mean epoch. A part of the samples is not an epoch of the posts."""
+    for one in model.trainings:
+        share = one.differs.get("synthetic")
+        joules = [epoch["joules"] for epoch in one.epochs if epoch.get("joules")]
+        yield item(
+            f"{one.key['network']}, training" + (f" on {share} of the samples" if share not in (None, "", "1") else ""),
+            "epoch",
+            one.who,
+            one.machine,
+            sum(one.seconds) / len(one.seconds),
+            sum(joules) / len(joules) if len(joules) == len(one.seconds) else None,
+            **common(one),
+        )
+
+
+def common(one):
+    watts = one.run.context.get(IDLE + one.key["backend"], "")
+    return {"measured": True, "ours": one.run.is_ours, "run": one.rerun, "idle_watts": number(watts)}
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def of_posts(wanted):
+    """The published machines, for what is in the files; for every network, where nothing is."""
+    found = []
+    for one in published.machines():
+        for network, times in one["times"].items():
+            what = f"{network}, {PARTS['total']}"
+            if not wanted or what in wanted:
+                seconds = MILLION * 1e-3 * times["total"] / published.BATCH
+                found.append(item(what, "million images", one["label"], one["device"], seconds))
+    for (workload, platform), epochs in published.trainings().items():
+        what = f"{workload}, training"
+        if not wanted or what in wanted:
+            label, configuration = published.PLATFORMS[platform]
+            seconds = sum(float(line["elapsed"]) for line in epochs) / len(epochs)
+            found.append(item(what, "epoch", label, label, seconds, configuration=configuration))
+    return found
+
+
+def fitting(listed, one):
+    """The places of the prices that are for a machine, the newest first."""
+    configuration = one.pop("configuration", None)
+    found = [
+        place
+        for place, price in enumerate(listed)
+        if (price["configuration"] == configuration if configuration else prices.fits(price, one["machine"]))
     ]
-    whats = list(dict.fromkeys(one.what for one in found))
-    first = next((what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats), whats[0])
-    section.data = {
-        "prices": listed,
-        "files": list(dict.fromkeys(price.file for price in model.prices)),
-        "whats": whats,
-        "what": first,
-        "imagenet": cost.IMAGENET,
-        "energy": any(one.joules for one in found),
-        "items": [
-            {
-                "what": one.what,
-                "unit": one.unit,
-                "who": one.who,
-                "machine": one.machine,
-                "seconds": one.seconds,
-                "joules": one.joules,
-                "idle_watts": one.idle_watts,
-                "ours": one.ours,
-                "lamina": one.lamina,
-                "run": one.run,
-                "prices": cost.fitting(model.prices, one),
-            }
-            for one in found
-        ],
-    }
-    section.charts = [
-        Chart("cost", "Ranking", "At the prices chosen above; machines without a price are in the table only.", drawn())
-    ]
-    if not section.data["energy"]:
-        section.notes = [no_joules(model)]
-    section.notes += idle(model)
-    rankings = cost.by_file(model)
-    measured = [what for what in whats if any(one.ours for one in found if one.what == what)]
-    measured.sort(key=lambda what: ("training pass" not in what, "inference" not in what))
-    section.tables = [cheapest(measured, rankings)] if measured else []
-    section.answers = [short(first, file, its, len(rankings) > 1) for file, its in rankings.items() if measured]
-    return section
-
-
-def priced(ranking, what):
-    """The lines with a price, the cheapest first, each machine once."""
-    by_machine = {}
-    for line in ranking[what]:
-        if line[2] is not None:
-            by_machine.setdefault(line[0].machine, line)
-    return list(by_machine.values())
-
-
-def cheapest(whats, rankings):
-    """Of all that the files measured, the cheapest machine by the prices of each file."""
-    lines = {what: [priced(its, what) for its in rankings.values()] for what in whats}
-    rows = [Row([what, *map(winner, its)], runs(what, its)) for what, its in lines.items()]
-    heads = [f"the cheapest by {file}" for file in rankings]
-    return Table("The cheapest machine, for each file of prices", ["what", *heads], rows, numeric=99)
-
-
-def winner(lines):
-    if not lines:
-        return Cell("no machine has a price", mark="tie")
-    first, *others = lines
-    next_one = f"; next: {others[0][0].who}, {digits(others[0][2] / first[2])} times as much" if others else ""
-    return Cell(first[0].who, first[2], f"{digits(first[2])} USD / {first[0].unit}{next_one}")
-
-
-def runs(what, lists):
-    """What measures again those that `winner` names of each list; published machines have nothing that does."""
-    return again.together((what, item.run) for lines in lists for item, *_ in lines[:2] if item.run)
-
-
-def short(what, file, ranking, several):
-    lines = priced(ranking, what)
-    its = winner(lines)
-    head = f"{what}, by {file}" if several else what
-    text = f"{head}: the cheapest is {its.text} ({its.note})." if its.note else f"{head}: {its.text}."
-    return Sentence(text, runs(what, [lines]))
+    return sorted(found, key=lambda place: listed[place]["date"], reverse=True)
 
 
 def idle(model):
     """What each device takes when it is idle, or why that is not known where its joules are."""
     found = {}
-    for origin in model.origins:
-        for name, text in origin.context.items():
+    for run in model.runs:
+        for name, text in run.context.items():
             backend = name.removeprefix(IDLE)
-            counter = origin.context.get(f"energy_{backend}", "")
-            if backend == name or counter.startswith("not available"):
-                continue
-            by = f" ({counter})" if counter else ""
-            known = f"{text} W when idle{by}" if number(text) else f"power when idle: {text}"
-            said = f"{origin.machine(backend)}: {known}."
-            found[said] = Sentence(said, origin.context.get("command", ""))
+            counter = run.context.get(f"energy_{backend}", "")
+            if backend != name and not counter.startswith("not available"):
+                known = f"{text} W when idle" if number(text) is not None else f"power when idle: {text}"
+                said = f"{run.machine(backend)}: {known}{f' ({counter})' if counter else ''}."
+                found[said] = sentence(said, run.context.get("command", ""))
     return list(found.values())
 
 
 def no_joules(model):
-    """With the reasons that the files have: of a whole run, then of epochs."""
+    """The reasons that the files have: of a whole run, then of epochs."""
     reasons = [
         reason
-        for origin in model.origins
-        for name, reason in origin.context.items()
+        for run in model.runs
+        for name, reason in run.context.items()
         if name.startswith("energy_") and reason.startswith("not available")
     ]
-    reasons += [epoch["joules_missing"] for its in model.trainings for epoch in its["epochs"]]
-    said = list(dict.fromkeys(filter(None, reasons)))[:3]
+    reasons += [epoch.get("joules_missing") for one in model.trainings for epoch in one.epochs]
+    said = list(collections.Counter(filter(None, reasons)))[:3]
     return ": ".join(["No joules of whole trainings or passes in these files", *said]) + ". Costs are of hours alone."
 
 
-def drawn():
-    """Its data come from the page's script, as prices change. Names stand above their bars: on a phone there is no room
-    beside them."""
-    drawing = charts.Drawing()
-    y = altair.Y("who:N", title=None, sort=altair.EncodingSortField("usd", op="min"), axis=None)
-    base = altair.Chart(altair.NamedData(name="ranking"))
-    bars = base.mark_bar(cursor="pointer", size=14, yOffset=9).encode(
-        x=altair.X("usd:Q", title="USD", axis=altair.Axis(tickCount=6)),
-        y=y,
-        color=altair.Color(
-            "whose:N",
-            title=None,
-            scale=altair.Scale(domain=["measured", "published"], range=["var(--c1)", "var(--c7)"]),
+def chart():
+    """The page's script gives the chart its data, as prices change. Names stand above their bars: on a phone there is no
+    room beside them."""
+    y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
+    x = charts.number("usd", "USD", {"tickCount": 6})
+    color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})
+    tip = charts.tips(who="machine", usd=("USD", ".4~g"), price=("USD/h", ".4~g"))
+    text = {"type": "text", "align": "left"}
+    shown = {"field": "usd", "type": "quantitative", "format": ".3~g"}
+    records = []
+    layers = [
+        charts.layer(records, text | {"dx": 2, "dy": -7}, x={"value": 0}, y=y, text=charts.name("who")),
+        charts.layer(records, text | {"dx": 4, "dy": 9}, x=x, y=y, text=shown),
+        charts.layer(
+            records, {"type": "bar", "cursor": "pointer", "size": 14, "yOffset": 9}, x=x, y=y, color=color, tooltip=tip
         ),
-        tooltip=[
-            altair.Tooltip("who:N", title="machine"),
-            altair.Tooltip("usd:Q", title="USD", format=".4~g"),
-            altair.Tooltip("price:Q", title="USD/h", format=".4~g"),
-        ],
-    )
-    names = base.mark_text(align="left", dx=2, dy=-7).encode(x=altair.value(0), y=y, text="who:N")
-    values = base.mark_text(align="left", dx=4, dy=9).encode(x="usd:Q", y=y, text=altair.Text("usd:Q", format=".3~g"))
-    return drawing.spec(
-        altair.layer(bars, names, values).properties(width="container", height=120), "Dollars by machine, the cheapest first."
-    )
+    ]
+    says = "At the prices chosen above; machines without a price are in the table only."
+    made = charts.chart("cost", "Ranking", says, layers, legend=None, zoom=False, height=120)
+    for its in layers:
+        its["data"] = {"name": "ranking"}
+    made["spec"]["datasets"] = {"ranking": records}
+    return made

@@ -1,163 +1,115 @@
 """The roofline: what each call reaches, under the two ceilings that were measured on the same machine."""
 
+import re
 import statistics
 
-import altair
+from page import charts
+from page.parts import digits, figure, percent, row, section, sentence, table
 
-from page import again, charts
-from page.parts import Cell, Chart, Head, Row, Sentence, Table
-from page.text import digits, number
-
-
-HEAD = Head(
-    "roofline",
-    "Roofline",
-    "Roofline",
-    "Operations per second against operations per byte, both logarithmic. A call under the slope waits for "
-    "memory, one under the flat roof for the units. Fewer operations than the definition (Winograd), or data in a"
-    " cache, come above a roof.",
-    "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
+LEAD = (
+    "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
+    "under the flat roof for the units. Fewer operations than the definition (Winograd), or data in a cache, come above a "
+    "roof."
 )
 
 
 def make(model):
-    found = [*(of_ledger(one) for one in model.ledgers), *of_rows(model)]
-    found = [one for one in found if one["points"]]
-    section = HEAD.section(found)
+    found = [one for one in [*map(of_ledger, model.ledgers), *of_rows(model)] if one["points"]]
     if not found:
-        return section
-    section.charts = [
-        Chart(
-            "roofline",
-            "What each call reaches",
-            "Larger points take more time; the numbers of a ledger are in the section before. The roofs are "
-            "measured, not from a data sheet.",
-            drawn(found),
-            table([one for one in found if not one["ledger"]]),
-        )
+        return section("roofline", "Roofline", "Roofline", fill="lamina_bench ledger resnet50 --benchmark_out=ledger.json")
+    says = "Larger points take more time. The roofs are measured, not from a data sheet."
+    made = charts.chart(
+        "roofline",
+        "What each call reaches",
+        says,
+        layers(found),
+        pick=("Network", "of"),
+        legend="kind",
+        height=420,
+        table=points_of_rows([one for one in found if not one["is_ledger"]]),
+    )
+    return section(
+        "roofline",
+        "Roofline",
+        "Roofline",
+        LEAD,
+        charts=[made],
+        answers=[summary(one) for one in found if one["peak"]],
+        notes=[
+            f"{one['of']}: the rate of the memory is not in its file, so it has no slope." for one in found if not one["memory"]
+        ],
+    )
+
+
+def point(layer, part, kind, flops, count, seconds, run):
+    rates = {"intensity": flops / count, "gflops": 1e-9 * flops / seconds, "gbs": 1e-9 * count / seconds}
+    return {"name": layer, "part": part, "kind": kind, "ms": 1e3 * seconds, "run": run} | rates
+
+
+def of_ledger(one):
+    points = [
+        point(its["layers"], its["pass"], its["op"], its["flops"], its["bytes"], its["seconds"], its.get("rerun", one.rerun))
+        for its in one["calls"]
+        if its.get("flops") and its.get("bytes")
     ]
-    section.answers = [Sentence(whole(one), one["run"]) for one in found if one["peak"]]
-    without = [one["of"] for one in found if not one["memory"]]
-    section.notes = [f"{of}: the rate of the memory is not in its file, so it has no slope." for of in without]
-    return section
+    rates = {"peak": one.get("peak_flops_per_second"), "memory": one.get("memory_bytes_per_second")}
+    return rates | {"is_ledger": True, "of": f"ledger of {one.title}", "points": points, "run": one.rerun}
 
 
-def whole(its):
+def of_rows(model):
+    """Rows of layers, each by the algorithm that was the fastest."""
+    groups = {}
+    for one in model.of("layer"):
+        if one.seconds and one.amount("flops_per_second") and one.amount("bytes_per_second"):
+            of = f"rows of {one.key['network']}, batch {one.batch}, {one.who}"
+            best = groups.setdefault(of, {})
+            place = one.key["layer"], one.key["part"]
+            if place not in best or one.median < best[place].median:
+                best[place] = one
+    for of, best in groups.items():
+        any_row = next(iter(best.values()))
+        context, backend = any_row.run.context, any_row.key["backend"]
+        peaks = [peak for peak in (one.reading("peak_flops_per_second") for one in best.values()) if peak]
+        peak = statistics.median(peaks) if peaks else billions(context.get(f"peak_GFLOPs_{backend}/{any_row.key['type']}"))
+        points = [
+            point(
+                layer,
+                part,
+                one.get("algorithm", one.key.get("algorithm", "")),
+                one.amount("flops_per_second"),
+                one.amount("bytes_per_second"),
+                one.median,
+                one.rerun,
+            )
+            for (layer, part), one in best.items()
+        ]
+        rates = {"peak": peak, "memory": billions(context.get(f"memory_GBps_{backend}"))}
+        yield rates | {"is_ledger": False, "of": of, "points": points, "run": context.get("command", "")}
+
+
+def billions(text):
+    return 1e9 * float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text or "") and float(text) else None
+
+
+def ceiling(its, intensity):
+    """GFLOP/s."""
+    return min(its["peak"], its["memory"] * intensity) / 1e9
+
+
+def summary(its):
     """All points together, and how many stay below half of their roof."""
     seconds = sum(one["ms"] for one in its["points"]) / 1e3
     rate = sum(one["gflops"] * one["ms"] / 1e3 for one in its["points"]) / seconds
     peak = 1e-9 * its["peak"]
     text = f"{its['of']}: {digits(rate)} GFLOP/s, {100 * rate / peak:.0f} % of the measured peak of {digits(peak)}"
     if its["memory"]:
-        low = [one for one in its["points"] if one["gflops"] < ceiling(its, one["intensity"]) / 2]
-        share = sum(one["ms"] for one in low) / 1e3 / seconds
-        text += f"; {100 * share:.0f} % of the time is in calls that stay below half of their roof"
-    return f"{text}."
-
-
-def ceiling(its, intensity):
-    return min(its["peak"], its["memory"] * intensity) / 1e9
-
-
-def of_ledger(ledger):
-    points = [
-        point(
-            call["layers"],
-            call["pass"],
-            call["op"],
-            call["flops"],
-            call["bytes"],
-            call["seconds"],
-            again.layer_command(ledger.key, call["node"], call["pass"], ledger.origin.context),
-        )
-        for call in ledger["calls"]
-        if call["flops"] and call["bytes"]
-    ]
-    return {
-        "ledger": True,
-        "of": f"ledger of {ledger.title}",
-        "points": points,
-        "peak": ledger["peak_flops_per_second"],
-        "memory": ledger["memory_bytes_per_second"],
-        "run": again.found_command("ledger", ledger.key, ledger.origin.context),
-    }
-
-
-def of_rows(model):
-    """Layer rows by the backend's own choice, or by whatever algorithm was the fastest."""
-    fastest = {}
-    for one in model.of("layer"):
-        if one.seconds and one.counters.get("flops") and one.counters.get("bytes"):
-            of = (
-                f"rows of {one.key['network']}, batch {one.key['batch']}, {one.who}",
-                one.key["layer"],
-                one.key["part"],
-            )
-            if of not in fastest or one.interval.middle < fastest[of].interval.middle:
-                fastest[of] = one
-    groups = {}
-    for (of, layer, part), one in fastest.items():
-        seconds = one.interval.middle
-        its = groups.setdefault(
-            of,
-            {
-                "ledger": False,
-                "of": of,
-                "points": [],
-                "peaks": [],
-                "memory": memory_of(one),
-                "run": again.layers_command(one.key, len(one.seconds), one.origin.context),
-            },
-        )
-        its["peaks"].append(peak_of(one))
-        its["points"].append(
-            point(
-                layer,
-                part,
-                one.algorithm,
-                one.counters["flops"],
-                one.counters["bytes"],
-                seconds,
-                one.command,
-            )
-        )
-    for its in groups.values():
-        peaks = [peak for peak in its.pop("peaks") if peak]
-        its["peak"] = statistics.median(peaks) if peaks else None
-    return list(groups.values())
-
-
-def billions(text):
-    return 1e9 * number(text) if number(text) is not None else None
-
-
-def peak_of(timing):
-    """The peak that was measured beside the row; of older files the one of their context."""
-    beside = timing.counters.get("peak_flops_per_second")
-    if beside:
-        return beside
-    return billions(timing.origin.context.get(f"peak_GFLOPs_{timing.key['backend']}/{timing.key['type']}", ""))
-
-
-def memory_of(timing):
-    return billions(timing.origin.context.get(f"memory_GBps_{timing.key['backend']}", ""))
-
-
-def point(name, part, kind, flops, count, seconds, run):
-    return {
-        "name": name,
-        "part": part,
-        "kind": kind,
-        "intensity": flops / count,
-        "gflops": 1e-9 * flops / seconds,
-        "gbs": 1e-9 * count / seconds,
-        "ms": 1e3 * seconds,
-        "run": run,
-    }
+        low = sum(one["ms"] for one in its["points"] if one["gflops"] < ceiling(its, one["intensity"]) / 2) / 1e3
+        text += f"; {100 * low / seconds:.0f} % of the time is in calls that stay below half of their roof"
+    return sentence(f"{text}.", its["run"])
 
 
 def roof(its):
-    """Its corners: from the slope to the flat part."""
+    """The corners of the roof: from the slope to the flat part."""
     if not its["peak"]:
         return []
     least, most = (end(one["intensity"] for one in its["points"]) for end in (min, max))
@@ -165,101 +117,65 @@ def roof(its):
     if not its["memory"]:
         return [{"intensity": least / 2, "gflops": peak}, {"intensity": most * 2, "gflops": peak}]
     ridge = its["peak"] / its["memory"]
-    return [
-        {"intensity": intensity, "gflops": ceiling(its, intensity)}
-        for intensity in sorted({min(least, ridge) / 2, ridge, max(most, ridge) * 2})
-    ]
+    corners = sorted({min(least, ridge) / 2, ridge, max(most, ridge) * 2})
+    return [{"intensity": one, "gflops": ceiling(its, one)} for one in corners]
 
 
-def drawn(found):
-    drawing = charts.Drawing()
+def layers(found):
     points = [{"of": its["of"]} | one for its in found for one in its["points"]]
     roofs = [{"of": its["of"], "roof": "measured roof", "run": its["run"]} | one for its in found for one in roof(its)]
-    selected, only = charts.choice("roof_of", "Of", [its["of"] for its in found], "of")
-    series = charts.series("kind", "roof_series")
-    x = altair.X(
-        "intensity:Q",
-        title="operations per byte",
-        scale=altair.Scale(type="log", nice=False),
-        axis=altair.Axis(format="~g", tickCount=6),
+    axis = {"format": "~g", "tickCount": 6}
+    x = charts.logarithmic("intensity", "operations per byte", axis)
+    y = charts.logarithmic("gflops", "GFLOP/s", axis, padding=10)
+    tip = charts.tips(
+        name="layer",
+        part="pass",
+        kind="kind",
+        ms=("ms", ".4~g"),
+        gflops=("GFLOP/s", ".4~g"),
+        gbs=("GB/s", ".4~g"),
+        intensity=("operations per byte", ".4~g"),
     )
-    y = altair.Y(
-        "gflops:Q",
-        title="GFLOP/s",
-        scale=altair.Scale(type="log", nice=False, padding=10),
-        axis=altair.Axis(format="~g", tickCount=6),
+    dots = charts.layer(
+        points,
+        {"type": "point", "filled": True, "cursor": "pointer"},
+        x=x,
+        y=y,
+        color=charts.name("kind"),
+        shape=charts.name("part", "pass"),
+        size={"field": "ms", "type": "quantitative", "legend": None, "scale": {"range": [20, 260]}},
+        opacity=charts.lit("roofline_lit", 0.06, 0.7),
+        tooltip=tip,
     )
-    dots = (
-        drawing.chart(points)
-        .transform_filter(only.filter)
-        .mark_point(filled=True, cursor="pointer")
-        .encode(
-            x=x,
-            y=y,
-            color=altair.Color("kind:N", title=None),
-            shape=altair.Shape("part:N", title="pass"),
-            size=altair.Size("ms:Q", legend=None, scale=altair.Scale(range=[20, 260])),
-            opacity=altair.condition(series, altair.value(0.7), altair.value(0.06)),
-            tooltip=[
-                altair.Tooltip("name:N", title="layer"),
-                altair.Tooltip("part:N", title="pass"),
-                "kind:N",
-                altair.Tooltip("ms:Q", format=".4~g"),
-                altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g"),
-                altair.Tooltip("gbs:Q", title="GB/s", format=".4~g"),
-                altair.Tooltip("intensity:Q", title="operations per byte", format=".4~g"),
-            ],
-        )
+    line = charts.layer(
+        roofs,
+        {"type": "line", "color": "var(--ink)", "strokeWidth": 2, "cursor": "pointer"},
+        x=x,
+        y=y,
+        order={"field": "intensity", "type": "quantitative"},
+        tooltip=charts.tips(roof=" ", gflops=("GFLOP/s", ".4~g")),
     )
-    layers = [dots]
-    if roofs:
-        layers.insert(
-            0,
-            drawing.chart(roofs)
-            .transform_filter(only.filter)
-            .mark_line(color="var(--ink)", strokeWidth=2, cursor="pointer")
-            .encode(
-                x=x,
-                y=y,
-                order=altair.Order("intensity:Q"),
-                tooltip=[
-                    altair.Tooltip("roof:N", title=" "),
-                    altair.Tooltip("gflops:Q", title="GFLOP/s", format=".4~g"),
-                ],
-            ),
-        )
-    whole = (
-        altair.layer(*layers)
-        .add_params(selected, series, charts.zoom("roof_zoom"))
-        .properties(width="container", height=420)
-    )
-    return drawing.spec(
-        whole, "Operations per second against operations per byte, one point for each call, under the measured roofs."
-    )
+    return [line, dots] if roofs else [dots]
 
 
-def table(found):
+def points_of_rows(found):
     rows = [
-        Row(
+        row(
             [
                 its["of"],
                 one["name"],
                 one["part"],
                 one["kind"],
-                Cell(digits(one["intensity"]), one["intensity"]),
-                Cell(digits(one["gflops"]), one["gflops"]),
-                Cell(f"{1e11 * one['gflops'] / its['peak']:.0f} %" if its["peak"] else ""),
-                Cell(digits(one["gbs"]), one["gbs"]),
-                Cell(digits(one["ms"]), one["ms"]),
+                figure(one["intensity"]),
+                figure(one["gflops"]),
+                percent(1e9 * one["gflops"] / its["peak"] if its["peak"] else None),
+                figure(one["gbs"]),
+                figure(one["ms"]),
             ],
             one["run"],
         )
         for its in found
         for one in its["points"]
     ]
-    return rows and Table(
-        "Rows of layers in the roofline",
-        ["of", "layer", "pass", "kind or algorithm", "operations per byte", "GFLOP/s", "of the peak", "GB/s", "ms"],
-        rows,
-        numeric=4,
-    )
+    head = ["of", "layer", "pass", "kind or algorithm", "operations per byte", "GFLOP/s", "% of peak", "GB/s", "ms"]
+    return table("Rows of layers in the roofline", head, rows, 4) if rows else None

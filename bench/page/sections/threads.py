@@ -1,161 +1,109 @@
-"""Threads: images per second against their number, beside the straight line that nobody reaches."""
+"""Threads: images per second against their number, beside the ideal straight line."""
 
-import re
+import collections
 
-import altair
+from page import charts
+from page.parts import between, cell, digits, figure, row, section, sentence, table
+from page.sections import batches
 
-from page import again, answers, charts
-from page.measured import differences, program
-from page.parts import Cell, Chart, Head, Row, Sentence, Table
-from page.text import between, digits, milliseconds
-
-
-HEAD = Head(
-    "threads",
-    "Threads",
-    "Threads",
-    "Images per second against the number of threads; the dashed line is that of one thread, times their number.",
-    "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
-)
+LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
 
 
 def make(model):
+    swept = series(model)
+    drawn = []
+    if swept:
+        says = "Bars span the middle half of the passes."
+        drawn = [
+            charts.chart(
+                "threads", "Images per second by threads", says, layers(swept), ("Network", "what"), table=by_count(swept)
+            )
+        ]
+    return section(
+        "threads",
+        "Threads",
+        "Threads",
+        LEAD,
+        "" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
+        charts=drawn,
+        tables=batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"}),
+        answers=[
+            sentence(f"{one.key['network']}, {one.key.get('part', '')}, {one.who}: {one['text']}", one.rerun)
+            for one in model.answers
+            if one["what"] == "best_threads"
+        ],
+    )
+
+
+def threads_of(one):
+    """The threads of the row, or of its run; 0 where that is not known."""
+    text = one.differs.get("threads") or one.run.context.get("threads", "")
+    return int(text) if text.isdecimal() else 0
+
+
+def series(model):
+    """{(what, who): {threads: its row}} of those with several numbers. Runs of one machine with different threads are
+    often different files; a line is of one commit."""
     rows = [
         one
         for one in model.of("net")
-        if one.key["part"] in ("total", "inference") and threads_of(one) and one.seconds
+        if one.key["part"] in ("total", "inference") and one.run.is_ours and threads_of(one) and one.seconds
     ]
-    commits = {}
+    machine = lambda one: " ".join([f"{one.machine}, {one.run.program(one.key['backend'])}", *one.settings("threads")])
+    commits = collections.defaultdict(set)
     for one in rows:
-        commits.setdefault(machine(one), set()).add(one.origin.commit)
-    series = {}
+        commits[machine(one)].add(one.run.commit)
+    found = collections.defaultdict(dict)
     for one in rows:
-        what = f"{one.key['network']}, {one.key['part']}, batch {one.key['batch']}"
-        who = machine(one)
-        if len(commits[who]) > 1:  # a line is of one program
-            who += f" ({one.origin.commit or 'no commit'})"
-        series.setdefault((what, who), {})[threads_of(one)] = one
-    swept = {key: its for key, its in series.items() if len(its) > 1}
-    section = HEAD.section(swept)
-    if not swept:
-        return section
-    section.charts = [
-        Chart("threads", "Images per second by threads", "Bars are the 95 % intervals.", drawn(swept), table(swept))
-    ]
-    said = {key: answered(its) for key, its in swept.items()}
-    section.tables = [study(said)]
-    section.answers = [
-        Sentence(f"{', '.join(key)}: {one.whole}", command) for key, (one, command) in said.items()
-    ]
-    return section
+        who = machine(one) + (f" ({one.run.commit or 'no commit'})" if len(commits[machine(one)]) > 1 else "")
+        found[f"{one.key['network']}, {one.key['part']}, batch {one.batch}", who][threads_of(one)] = one
+    return {key: dict(sorted(its.items())) for key, its in found.items() if len(its) > 1}
 
 
-def answered(its):
-    """The best number of threads, and the command that finds it again."""
-    points = [
-        answers.Point(one.key["batch"], threads, one.seconds, one.others_share) for threads, one in sorted(its.items())
-    ]
-    command = again.swept_command([one for _, one in sorted(its.items())], thread_counts=sorted(its))
-    return answers.best_threads(points), command
+def rate(one):
+    return one.batch / one.median
 
 
-def study(said):
-    rows = [
-        Row([Cell(what, note=who), Cell(one.short, one.value, one.whole)], command)
-        for (what, who), (one, command) in said.items()
-    ]
-    return Table("Which number of threads is the fastest?", ["network", "answer"], rows, numeric=99)
-
-
-def threads_of(timing):
-    """Of the row, or of its run; 0: all that there are, or not known."""
-    text = timing.key.get("differs", {}).get("threads") or timing.origin.context.get("threads", "")
-    return int(text) if re.fullmatch("[0-9]{1,6}", text) else 0
-
-
-def machine(timing):
-    """Runs of one machine with different threads are often different files."""
-    names = [timing.origin.machine(timing.key["backend"]), program(timing.key["backend"])]
-    return " ".join([", ".join(names), *differences(timing.key, without=("threads",))])
-
-
-def drawn(swept):
-    drawing = charts.Drawing()
-    points, ideal = [], []
-    for (what, who), its in swept.items():
-        fewest = min(its)
-        single = rate(its[fewest]) / fewest
-        for threads, one in sorted(its.items()):
-            batch = one.key["batch"]
-            points.append(
-                {
-                    "what": what,
-                    "series": who,
-                    "threads": threads,
-                    "rate": rate(one),
-                    "low": batch / one.interval.high,
-                    "high": batch / one.interval.low,
-                    "of_ideal": rate(one) / (single * threads),
-                    "run": one.command,
-                }
-            )
-            ideal.append({"what": what, "series": who, "threads": threads, "rate": single * threads})
-    selected, only = charts.choice("threads_what", "Network", [one["what"] for one in points], "what")
-    series = charts.series(name="threads_series")
-    x = altair.X(
-        "threads:Q",
-        title="threads",
-        scale=altair.Scale(zero=False, padding=12),
-        axis=altair.Axis(values=sorted({one["threads"] for one in points}), format="d"),
-    )
-    y = altair.Y("rate:Q", title="images/s", scale=altair.Scale(zero=True))
-    color, lit = altair.Color("series:N", title=None), charts.chosen(series)
-    base = drawing.chart(points).transform_filter(only.filter)
-    tip = [
-        altair.Tooltip("series:N", title="machine"),
-        "threads:Q",
-        altair.Tooltip("rate:Q", title="images/s", format=".4~g"),
-        altair.Tooltip("of_ideal:Q", title="of the ideal", format=".0%"),
-    ]
-    line = base.mark_line().encode(x=x, y=y, color=color, opacity=lit)
-    bars = base.mark_rule(strokeWidth=2).encode(x=x, y=altair.Y("low:Q"), y2="high:Q", color=color, opacity=lit)
-    dots = base.mark_point(filled=True, size=60, opacity=1, cursor="pointer").encode(
-        x=x, y=y, color=color, opacity=lit, tooltip=tip
-    )
-    dashed = (
-        drawing.chart(ideal)
-        .transform_filter(only.filter)
-        .mark_line(strokeDash=[5, 4])
-        .encode(x=x, y=y, color=color, opacity=charts.chosen(series))
-    )
-    whole = (
-        altair.layer(dashed, line, bars, dots)
-        .add_params(selected, series, charts.zoom("threads_zoom"))
-        .properties(width="container", height=charts.HEIGHT)
-    )
-    return drawing.spec(whole, "Images per second against threads, one line for each machine, with a dashed ideal line.")
-
-
-def rate(timing):
-    return timing.key["batch"] / timing.interval.middle
-
-
-def table(swept):
-    rows = []
+def points_of(swept):
     for (what, who), its in swept.items():
         single = rate(its[min(its)]) / min(its)
-        for threads, one in sorted(its.items()):
-            rows.append(
-                Row(
-                    [
-                        what,
-                        who,
-                        Cell(str(threads), threads),
-                        Cell(digits(rate(one)), rate(one)),
-                        Cell(f"{100 * rate(one) / (single * threads):.0f} %"),
-                        Cell(milliseconds(one.interval.middle), one.interval.middle, between(one.interval)),
-                    ],
-                    one.command,
-                )
-            )
-    return Table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, numeric=2)
+        for threads, one in its.items():
+            low, high = (one.batch / end for end in reversed(one.quartiles))
+            yield {
+                "what": what,
+                "series": who,
+                "threads": threads,
+                "rate": rate(one),
+                "low": low,
+                "high": high,
+                "ideal": single * threads,
+                "of_ideal": rate(one) / (single * threads),
+                "run": one.rerun,
+            }
+
+
+def layers(swept):
+    points = list(points_of(swept))
+    axis = {"values": sorted({one["threads"] for one in points}), "format": "d"}
+    x = charts.number("threads", "threads", axis, zero=False, padding=12)
+    y = charts.number("rate", "images/s", zero=True)
+    common = {"x": x, "color": charts.name("series"), "opacity": charts.lit("threads_lit")}
+    tip = charts.tips(series="machine", threads="threads", rate=("images/s", ".4~g"), of_ideal=("of the ideal", ".0%"))
+    return [
+        charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, y=charts.number("ideal"), **common),
+        charts.layer(points, charts.LINE, y=y, **common),
+        charts.layer(points, charts.BAR, y=charts.number("low"), y2={"field": "high"}, **common),
+        charts.layer(points, charts.DOT, y=y, tooltip=tip, **common),
+    ]
+
+
+def by_count(swept):
+    rows = []
+    points = points_of(swept)
+    for (what, who), its in swept.items():
+        for threads, one in its.items():
+            share = next(points)["of_ideal"]
+            cells = [what, who, cell(str(threads), threads), figure(rate(one)), cell(f"{100 * share:.0f} %", share)]
+            ms = cell(digits(1e3 * one.median), one.median, between(one.quartiles))
+            rows.append(row([*cells, ms], one.rerun))
+    return table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, 2)

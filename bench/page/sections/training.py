@@ -1,119 +1,99 @@
 """Training curves: accuracy and loss by epoch and by seconds, with what was published."""
 
-import altair
+import collections
 
-from page import charts, published, training_command
-from page.parts import Cell, Chart, Head, Row, Sentence, Table
-from page.sections import turns
-from page.text import digits
+from page import charts, published
+from page.parts import cell, digits, figure, row, section, sentence, table
 
-
-HEAD = Head(
-    "training",
-    "Training curves",
-    "Training",
-    "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the "
-    "greatest of the published runs of 2017, on real data: their first and last epochs, joined; against seconds, where "
-    "they ended.",
-    "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
+LEAD = (
+    "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the greatest "
+    "of the published runs of 2017, on real data: their first and last epochs, joined; against seconds, where they ended."
 )
+CURVES = {
+    "loss": ("loss", "training"),
+    "accuracy": ("accuracy", "training"),
+    "validation_loss": ("loss", "validation"),
+    "validation_accuracy": ("accuracy", "validation"),
+}
 
 
 def make(model):
-    found = [one for one in model.trainings if records([one])]  # those of a race have seconds alone
-    section = HEAD.section(found)
-    if not found:
-        return section
-    section.charts = [Chart("training", "Accuracy and loss", "Validation is dashed.", drawn(found), table(found))]
-    section.notes = [note(one) for one in found if not one.origin.in_turns]
-    in_turns = turns.pairs(model.trainings)
-    section.tables = [turns.table(in_turns)] if in_turns else []
-    section.answers = turns.answers(in_turns)
-    section.answers += [Sentence(last(one), training_command.of(one)) for one in found if not one.origin.in_turns]
-    section.notes += [ended(one) for one in bands({its.key["network"] for its in found}) if one["last"]]
-    return section
+    found = [one for one in model.trainings if records(one)]  # trainings of a race have seconds alone
+    posts = bands({one.key["network"] for one in found})
+    return section(
+        "training",
+        "Training curves",
+        "Training",
+        LEAD,
+        "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
+        charts=[chart([point for one in found for point in records(one)], posts, by_epoch(found))] if found else [],
+        notes=[*map(note, found), *(ended(one) for one in posts if one["last"])],
+        answers=[sentence(last(one), one.rerun) for one in found],
+    )
 
 
 def ended(one):
+    what = "validation accuracy" if one["what"] == "accuracy" else "loss"
     return (
-        f"Published, {one['workload']}, after {one['epoch']} epochs: "
-        f"{'validation accuracy' if one['what'] == 'accuracy' else 'loss'} {one['low']:.4f} to {one['high']:.4f} "
-        f"in {one['runs']} runs."
+        f"Published, {one['workload']}, after {one['epoch']} epochs: {what} {one['low']:.4f} to {one['high']:.4f} in "
+        f"{one['runs']} runs."
     )
 
 
 def last(one):
     """Where a training ended, and how long it took."""
-    epochs = one["epochs"]
-    known = [
-        f"{what} {epochs[-1][name]:.4f}"
-        for name, what in (("validation_accuracy", "validation accuracy"), ("accuracy", "accuracy"), ("loss", "loss"))
-        if epochs[-1][name] is not None
-    ]
-    seconds = sum(epoch["seconds"] for epoch in epochs)
-    return (
-        f"{one.key['network']}, {one.who}: {', '.join(known)} after {len(epochs)} epoch{'s' * (len(epochs) > 1)}, "
-        f"{digits(seconds)} s."
-    )
+    epoch, count = one.epochs[-1], len(one.epochs)
+    names = {"validation_accuracy": "validation accuracy", "accuracy": "accuracy", "loss": "loss"}
+    known = [f"{what} {epoch[name]:.4f}" for name, what in names.items() if epoch.get(name) is not None]
+    text = f"{one.key['network']}, {one.who}: {', '.join(known)} after {count} epoch{'s' * (count > 1)}"
+    return f"{text}, {digits(sum(one.seconds))} s."
 
 
 def note(one):
+    text = f"{one.key['network']}, {one.who}: {one.get('label') or 'data not named'}"
+    text += f"; {one['optimiser']}" if one.get("optimiser") else ""
     best = one.get("best_possible")
-    return (
-        f"{one.key['network']}, {one.who}: {one['data'] or 'data not named'}"
-        + (f"; {one['optimiser']}" if one.get("optimiser") else "")
-        + (
-            f"; the best possible classifier of this set: loss {best['loss']:.4f}, accuracy {best['accuracy']:.4f}"
-            if best
-            else ""
-        )
-        + "."
-    )
+    if best:
+        found = f"loss {best['loss']:.4f}, accuracy {best['accuracy']:.4f}"
+        text += f"; the best possible classifier of this set: {found}"
+    return f"{text}."
 
 
-def name_of(one):
-    return one.who
-
-
-def records(found):
-    points = []
-    for one in found:
-        seconds, run = 0, training_command.of(one)
-        for epoch in one["epochs"]:
-            seconds += epoch["seconds"]
-            for name, what, part in (
-                ("loss", "loss", "training"),
-                ("accuracy", "accuracy", "training"),
-                ("validation_loss", "loss", "validation"),
-                ("validation_accuracy", "accuracy", "validation"),
-            ):
-                if epoch[name] is not None:
-                    points.append(
-                        {
-                            "workload": one.key["network"],
-                            "series": name_of(one),
-                            "epoch": epoch["epoch"],
-                            "seconds": seconds,
-                            "what": what,
-                            "value": epoch[name],
-                            "part": part,
-                            "run": run,
-                        }
-                    )
+def records(one):
+    points, seconds = [], 0
+    for number, (epoch, its_seconds) in enumerate(zip(one.epochs, one.seconds), 1):
+        seconds += its_seconds
+        for name, (what, part) in CURVES.items():
+            if epoch.get(name) is not None:
+                points.append(
+                    {
+                        "workload": one.key["network"],
+                        "series": one.who,
+                        "epoch": number_of(epoch, number),
+                        "seconds": seconds,
+                        "what": what,
+                        "value": epoch[name],
+                        "part": part,
+                        "run": one.rerun,
+                    }
+                )
     return points
 
 
+def number_of(epoch, place):
+    """Epochs are counted from 0 in files, and from 1 here."""
+    return int(epoch["epoch"]) + 1 if epoch.get("epoch") is not None else place
+
+
 def bands(workloads):
-    """From the least to the greatest of the published runs, at the epochs that were published: the first and the last."""
-    values = {}
+    """The least and the greatest of the published runs, at the epochs that were published: the first and the last."""
+    values = collections.defaultdict(list)
     for (workload, _), epochs in published.trainings().items():
         for line in epochs if workload in workloads else ():
             for column, what in (("loss", "loss"), ("val_acc", "accuracy")):
                 if line[column]:
-                    values.setdefault((workload, what, int(line["epoch"]) + 1), []).append(float(line[column]))
-    last = {}
-    for workload, what, epoch in values:
-        last[workload, what] = max(epoch, last.get((workload, what), 0))
+                    values[workload, what, int(line["epoch"]) + 1].append(float(line[column]))
+    end = {(workload, what): epoch for workload, what, epoch in sorted(values)}
     return [
         {
             "workload": workload,
@@ -122,119 +102,61 @@ def bands(workloads):
             "low": min(its),
             "high": max(its),
             "runs": len(its),
-            "last": epoch == last[workload, what],
+            "last": epoch == end[workload, what],
         }
         for (workload, what, epoch), its in sorted(values.items())
     ]
 
 
-def drawn(found):
-    drawing = charts.Drawing()
-    points = records(found)
-    posts = bands({one["workload"] for one in points})
-    selected, only = charts.choice("training_of", "Workload", [one["workload"] for one in points], "workload")
-    against = altair.param(
-        name="training_x", value="epoch", bind=altair.binding_select(options=["epoch", "seconds"], name="Against ")
-    )
-    which = altair.param(
-        name="training_y", value="accuracy", bind=altair.binding_select(options=["accuracy", "loss"], name="Show ")
-    )
-    series = charts.series(name="training_series")
-    lit = charts.chosen(series)
-    x = altair.X(
-        "x:Q",
-        title="epoch, or seconds of training",
-        scale=altair.Scale(zero=False, nice=False, padding=12),
-        axis=altair.Axis(format="~g", tickCount=8),
-    )
-    y = altair.Y("value:Q", title="accuracy, or loss", scale=altair.Scale(zero=False, nice=False, padding=12))
-    color = altair.Color("series:N", title=None)
-    tip = [
-        altair.Tooltip("series:N", title="machine"),
-        "part:N",
-        "epoch:Q",
-        altair.Tooltip("seconds:Q", format=".4~g"),
-        altair.Tooltip("value:Q", title="value", format=".4f"),
+def chart(points, posts, its_table):
+    axis = {"format": "~g", "tickCount": 8}
+    x = charts.free("x", "epoch, or seconds of training", axis)
+    y = charts.free("value", "accuracy, or loss")
+    common = {"x": x, "y": y, "color": charts.name("series"), "opacity": charts.lit("training_lit")}
+    dash = {"domain": ["training", "validation"], "range": [[1, 0], [5, 3]]}
+    tip = charts.tips(series="machine", part="part", epoch="epoch", seconds=("seconds", ".4~g"), value=("value", ".4f"))
+    shown = ["datum.what == training_y"]
+    layers = [
+        *published_bands(posts, shown),
+        charts.layer(points, charts.LINE, shown, strokeDash=charts.name("part", legend=None, scale=dash), **common),
+        charts.layer(points, charts.DOT | {"size": 45}, shown, tooltip=tip, detail={"field": "part"}, **common),
     ]
-
-    def base(values):
-        return (
-            drawing.chart(values)
-            .transform_filter(only.filter)
-            .transform_filter("datum.what == training_y")
-            .transform_calculate(x="datum[training_x]")
-        )
-
-    line = (
-        base(points)
-        .mark_line()
-        .encode(
-            x=x,
-            y=y,
-            color=color,
-            opacity=lit,
-            strokeDash=altair.StrokeDash(
-                "part:N", legend=None, scale=altair.Scale(domain=["training", "validation"], range=[[1, 0], [5, 3]])
-            ),
-        )
+    for its in layers:
+        its["transform"].append({"calculate": "datum[training_x]", "as": "x"})
+    options = [
+        charts.option("training_y", "Show", ["accuracy", "loss"]),
+        charts.option("training_x", "Against", ["epoch", "seconds"]),
+    ]
+    pick = ("Workload", "workload")
+    return charts.chart(
+        "training", "Accuracy and loss", "Validation is dashed.", layers, pick, options=options, table=its_table
     )
-    dots = (
-        base(points)
-        .mark_point(filled=True, size=45, opacity=1, cursor="pointer")
-        .encode(x=x, y=y, color=color, opacity=lit, tooltip=tip, detail="part:N")
-    )
-    layers = [*published_bands(base(posts)), line, dots] if posts else [line, dots]
-    whole = (
-        altair.layer(*layers)
-        .add_params(selected, which, against, series, charts.zoom("training_zoom"))
-        .properties(width="container", height=charts.HEIGHT)
-    )
-    return drawing.spec(whole, "Accuracy or loss of each training against epochs or seconds.")
 
 
-def published_bands(base):
+def published_bands(posts, shown):
     """Against epochs from the first to the last; against seconds, which were other machines', where the runs ended."""
+    if not posts:
+        return []
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}  # one of the two is empty; the notes have the numbers
-    low, high = altair.Y("low:Q", scale=altair.Scale(zero=False, nice=False)), altair.Y2("high:Q")
-    tip = [
-        altair.Tooltip("runs:Q", title="published runs"),
-        "epoch:Q",
-        altair.Tooltip("low:Q", title="least", format=".4f"),
-        altair.Tooltip("high:Q", title="greatest", format=".4f"),
-    ]
-    by_epoch = base.transform_filter("training_x == 'epoch'")
-    ends = by_epoch.mark_rule(strokeWidth=5, color="var(--muted)", aria=False).encode(x="x:Q", y=low, y2=high, tooltip=tip)
-    whole = base.transform_filter("training_x == 'seconds' && datum.last").mark_rect(**look)
+    ends = {"y": charts.number("low", zero=False, nice=False), "y2": {"field": "high"}}
+    tip = charts.tips(runs="published runs", epoch="epoch", low=("least", ".4f"), high=("greatest", ".4f"))
+    epochs, whole = [*shown, "training_x == 'epoch'"], [*shown, "training_x == 'seconds' && datum.last"]
+    x = charts.number("x")
     return [
-        by_epoch.mark_area(**look).encode(x="x:Q", y=low, y2=high),
-        ends,
-        whole.encode(y=low, y2=high, tooltip=tip),
+        charts.layer(posts, {"type": "area"} | look, epochs, x=x, **ends),
+        charts.layer(posts, {"type": "rule", "strokeWidth": 5} | look, epochs, x=x, tooltip=tip, **ends),
+        charts.layer(posts, {"type": "rect"} | look, whole, tooltip=tip, **ends),
     ]
 
 
-def table(found):
+def by_epoch(found):
     rows = []
     for one in found:
-        for epoch in one["epochs"]:
-            values = [
-                Cell(f"{epoch[name]:.4f}", epoch[name]) if epoch[name] is not None else ""
-                for name in ("loss", "accuracy", "validation_loss", "validation_accuracy")
-            ]
-            rows.append(
-                Row(
-                    [
-                        one.key["network"],
-                        name_of(one),
-                        Cell(str(epoch["epoch"]), epoch["epoch"]),
-                        Cell(digits(epoch["seconds"]), epoch["seconds"]),
-                        *values,
-                    ],
-                    training_command.of(one),
-                )
-            )
-    return Table(
-        "Epochs",
-        ["workload", "machine", "epoch", "seconds", "loss", "accuracy", "validation loss", "validation accuracy"],
-        rows,
-        numeric=2,
-    )
+        for place, (epoch, seconds) in enumerate(zip(one.epochs, one.seconds), 1):
+            values = [epoch.get(name) for name in CURVES]
+            number = number_of(epoch, place)
+            cells = [one.key["network"], one.who, cell(str(number), number), figure(seconds)]
+            cells += ["" if value is None else cell(f"{value:.4f}", value) for value in values]
+            rows.append(row(cells, one.rerun))
+    head = ["workload", "machine", "epoch", "seconds", "loss", "accuracy", "validation loss", "validation accuracy"]
+    return table("Epochs", head, rows, 2)

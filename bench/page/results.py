@@ -1,0 +1,288 @@
+"""Reading result files. bench/results.schema.json says what they hold: each file is checked by it. A file that cannot be
+used is named with the field that is wrong, and the others are read."""
+
+import collections
+import functools
+import json
+import os
+import re
+import statistics
+
+FORMAT = 2
+SCHEMA = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../results.schema.json"))
+UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons")
+LISTS = ("benchmarks", "trainings", *FOUND)
+LARGEST = 256 * 2**20
+OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
+ON_GPU = ("cuda", "cudnn")
+PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "onednn": "oneDNN"}
+
+
+class Damaged(Exception):
+    """What is wrong in a file, with the path of the field."""
+
+
+class Run:
+    """A file, or one of the variants that took turns in it."""
+
+    def __init__(self, file, context, variant=None):
+        self.file, self.variant = file, variant or {}
+        facts = context | self.variant.get("context", {})
+        self.context = {name: str(value) for name, value in facts.items() if not isinstance(value, (list, dict))}
+        self.suffix = ""  # tells runs on one machine apart
+
+    @property
+    def name(self):
+        return self.variant.get("variant", "")
+
+    @property
+    def is_ours(self):
+        return self.variant.get("engine", "lamina") == "lamina"
+
+    @property
+    def commit(self):
+        return self.context.get("commit", "")[:7]
+
+    def machine(self, backend=""):
+        """The GPU of the backend, or the processor."""
+        gpu = self.context.get(f"device_{backend}") or self.context.get("gpu_0") if backend in ON_GPU else None
+        return gpu.split(",")[0] if gpu else self.context.get("processor", "a machine without a name")
+
+    def program(self, backend):
+        if self.is_ours:
+            return " ".join(["Lamina", backend, *([self.name] if self.name not in ("", backend) else [])])
+        name, _, layout = self.name.partition("@")
+        words = name.replace(":", "+").split("+")
+        engine = self.variant["engine"]
+        version = re.split("[+-]", self.context.get(engine, ""))[0]
+        return " ".join(filter(None, [PEERS.get(engine, engine), version, *words[1:], layout]))
+
+
+class Entry:
+    """One entry of a list of a file, with the run that it belongs to."""
+
+    def __init__(self, run, fields):
+        self.run, self.fields, self.key = run, fields, fields.get("key") or {}
+        self.differs = {name: str(value) for name, value in self.key.get("differs", {}).items()}
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+    def get(self, name, default=None):
+        value = self.fields.get(name)
+        return default if value is None else value
+
+    @property
+    def rerun(self):
+        return self.get("rerun", "")
+
+    @property
+    def machine(self):
+        return self.run.machine(self.key.get("backend", ""))
+
+    def settings(self, *without):
+        """The settings that are not the defaults, as short texts."""
+        usual = {"type": "f32", "layout": "nchw"}
+        found = [self.key[name] for name, value in usual.items() if self.key.get(name, value) != value]
+        return found + [f"{name} {value}".strip() for name, value in self.differs.items() if name not in without]
+
+    @property
+    def who(self):
+        """The machine and the program, with the settings but the number of threads."""
+        name = f"{self.machine}{self.run.suffix}, {self.run.program(self.key.get('backend', ''))}"
+        return " ".join([name, *self.settings("threads")])
+
+    @property
+    def title(self):
+        batch = f", batch {self.key['batch']}" if "batch" in self.key else ""
+        return f"{self.key.get('network', '')}{batch}, {self.who}"
+
+
+class Row(Entry):
+    """A row with the times of all its passes, or with the reason why there are none."""
+
+    def __init__(self, run, fields):
+        super().__init__(run, fields)
+        self.entries, self.seconds = [], []
+
+    def add(self, fields):
+        if "error_message" in fields or fields.get("error_occurred") or fields.get("skipped"):
+            return
+        unit = UNITS[fields["time_unit"]]
+        self.seconds += [unit * time for time in fields.get("real_times") or [fields["real_time"]]]
+        self.entries.append(fields)
+
+    @property
+    def name(self):
+        return self.get("run_name") or self["name"]
+
+    @property
+    def failure(self):
+        return self.get("error_message") or self.get("skip_message") or "failed"
+
+    @property
+    def out_of_memory(self):
+        return self.get("failure") == "out_of_memory" or self.failure.startswith("OutOfMemory")
+
+    @functools.cached_property
+    def median(self):
+        return statistics.median(self.seconds)
+
+    @functools.cached_property
+    def quartiles(self):
+        """The middle half of the passes lies between them."""
+        if len(self.seconds) < 2:
+            return self.median, self.median
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return low, high
+
+    def reading(self, name):
+        """The median of a counter over the passes; None where no pass has it."""
+        values = [fields[name] for fields in self.entries if fields.get(name) is not None]
+        return statistics.median(values) if values else None
+
+    def amount(self, rate):
+        """What a pass does, from its rate and its time."""
+        last = self.entries[-1]
+        seconds = UNITS[last["time_unit"]] * last["real_time"] if "real_time" in last else self.median
+        return last[rate] * seconds if last.get(rate) else None
+
+    @property
+    def batch(self):
+        return int(self.key["batch"])
+
+    @property
+    def size(self):
+        """What is smaller or larger than published: the image, or the widths."""
+        return " ".join(f"{name} {self.differs[name]}" for name in ("image", "width_divisor") if name in self.differs)
+
+
+class Results:
+    """The contents of all files."""
+
+    def __init__(self):
+        self.files, self.runs, self.rows, self.trainings, self.means, self.prices = {}, [], [], [], [], []
+        for name in FOUND:
+            setattr(self, name, [])
+
+    def of(self, what):
+        return [row for row in self.rows if row.key["what"] == what]
+
+    def add(self, name, document):
+        context = document["context"]
+        variants = {its["variant"]: its for its in context.get("variants", [])}
+        runs, rows = {}, {}
+        for fields in document.get("benchmarks", []):
+            if fields.get("run_type", "iteration") != "iteration":
+                continue
+            variant = fields.get("variant", "")
+            if variant not in runs:
+                runs[variant] = Run(name, context, variants.get(variant) or ({"variant": variant} if variant else None))
+            row = Row(runs[variant], fields)
+            rows.setdefault((variant, row.name), row).add(fields)
+        whole = runs.get("") or Run(name, context)
+        self.runs += runs.values() or [whole]
+        self.rows += rows.values()
+        self.trainings += take_trainings(rows, document.get("trainings", []))
+        for kind in FOUND:
+            getattr(self, kind).extend(Entry(whole, fields) for fields in document.get(kind, []))
+        self.means += [Entry(whole, fields) for fields in document.get("means", [])]
+
+    def name_runs(self):
+        """Runs of one machine are told apart by their files."""
+        files = collections.defaultdict(set)
+        for run in self.runs:
+            files[run.machine()].add(run.file)
+        for run in self.runs:
+            run.suffix = f" ({run.file.removesuffix('.json')})" if len(files[run.machine()]) > 1 else ""
+
+
+def take_trainings(rows, said):
+    """The rows whose entries are epochs, each with what the file says of the whole training."""
+    facts = {fields["name"]: fields for fields in said}
+    found = []
+    for row in rows.values():
+        if row.key["what"] == "train" and row.seconds:
+            training = Entry(row.run, row.fields | facts.get(row.name, {}))
+            training.epochs = row.entries
+            training.seconds = row.seconds
+            found.append(training)
+    return found
+
+
+@functools.cache
+def validator():
+    import jsonschema
+
+    with open(SCHEMA, encoding="utf-8") as file:
+        return jsonschema.Draft202012Validator(json.load(file))
+
+
+def refuse_constant(word):
+    raise ValueError(f"{word} is not a number of JSON")
+
+
+def parse(content):
+    """The document of a file. Raises Damaged."""
+    import jsonschema
+
+    try:
+        text = content.decode("utf-8")
+        if not text.strip():
+            raise Damaged("empty; was its run interrupted before the first row?")
+        document = json.loads(text, parse_constant=refuse_constant)
+    except UnicodeDecodeError as error:
+        raise Damaged(f"not UTF-8 text: byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        cut = " (the end is missing)" if error.pos >= len(text.rstrip()) - 1 else ""
+        raise Damaged(f"not JSON: line {error.lineno}, column {error.colno}: {error.msg}{cut}") from None
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"not usable JSON: {error}") from None
+    if not isinstance(document, dict) or not any(name in document for name in LISTS):
+        raise Damaged(f"not a result file of Lamina: it has none of {', '.join(LISTS)}")
+    context = document.get("context")
+    version = context.get("lamina_format", "1 or older") if isinstance(context, dict) else "1 or older"
+    if version != FORMAT:
+        raise Damaged(f"of format {str(version)[:20]}; this bench/report reads format {FORMAT}: run it again")
+    error = jsonschema.exceptions.best_match(validator().iter_errors(document))
+    if error:
+        path = error.json_path.removeprefix("$.") if error.absolute_path else "the document"
+        raise Damaged(f"{path}: {error.message[:160]}")
+    return document
+
+
+def names_of(paths):
+    """The names of the files in the page. Of several with one name, the folder goes before it: "before-1.json"."""
+    paths = [os.path.abspath(path) for path in paths]
+    count = collections.Counter(map(os.path.basename, dict.fromkeys(paths)))
+    found = {}
+    for path in paths:
+        folder, name = os.path.split(path)
+        name = name if count[name] < 2 else f"{os.path.basename(folder)}-{name}"
+        found[path] = path if name in found.values() and path not in found else name
+    return [found[path] for path in paths]
+
+
+def read(paths):
+    """(everything of the files that can be used, the problems of the others)."""
+    model, problems = Results(), []
+    for path, name in zip(paths, names_of(paths)):
+        try:
+            if os.path.getsize(path) > LARGEST:
+                raise Damaged(f"larger than {LARGEST // 2**20} MiB")
+            with open(path, "rb") as file:
+                content = file.read()
+            same = [known for known, its in model.files.items() if its == content]
+            if same:
+                raise Damaged(f"the same as {same[0]}, which is in the page")
+            document = parse(content)
+        except OSError as error:
+            problems.append({"file": path, "what": f"cannot be read: {error.strerror}"})
+        except Damaged as error:
+            problems.append({"file": path, "what": str(error)})
+        else:
+            model.files[name] = content
+            model.add(name, document)
+    model.name_runs()
+    return model, problems
