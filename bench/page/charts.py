@@ -1,6 +1,6 @@
 """Vega-Lite charts as plain dictionaries. Colours are the page's: assets/charts.js."""
 
-HEIGHT = 320
+HEIGHTS = {"roofline": 420, "kinds": 90}  # others have 320
 DASHED = {"type": "rule", "strokeDash": [4, 3]}
 LINE = {"type": "line"}
 BAR = {"type": "rule", "strokeWidth": 2}
@@ -38,7 +38,8 @@ def tips(**fields):
     found = []
     for field, said in fields.items():
         title, form = said if isinstance(said, tuple) else (said, None)
-        found.append({"field": field, "title": title} | ({"type": "quantitative", "format": form} if form else {"type": "nominal"}))
+        kind = {"type": "quantitative", "format": form} if form else {"type": "nominal"}
+        found.append({"field": field, "title": title} | kind)
     return found
 
 
@@ -57,10 +58,20 @@ def option(param, label, values):
     return {"name": param, "value": values[0], "bind": {"input": "select", "options": values, "name": f"{label} "}}
 
 
-def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, table=None, height=HEIGHT, options=()):
+def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
+    """Lines through the middles, bars from `low` to `high`, and dots."""
+    common = {"x": x, "color": name("series", **color), "opacity": lit(param)}
+    return [
+        *([layer(points, LINE, y=y, **common)] if line else []),
+        layer(points, BAR, y=number("low"), y2={"field": "high"}, **common),
+        layer(points, mark, y=y, tooltip=tooltip, **common),
+    ]
+
+
+def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, table=None, options=()):
     """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
-    legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and by
-    the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes."""
+    legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and
+    by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes."""
     datasets, params = {}, list(options)
     if pick:
         label, field = pick
@@ -86,11 +97,6 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
         }
         selections.append({"name": f"{chart_name}_zoom", "select": select, "bind": "scales"})
     layers[-1]["params"] = selections
-    spec = {"description": f"{title}. {says}", "width": "container", "height": height, "datasets": datasets}
-    return {
-        "name": chart_name,
-        "title": title,
-        "says": says,
-        "spec": spec | {"params": params, "layer": layers},
-        "table": table,
-    }
+    spec = {"description": f"{title}. {says}", "width": "container", "height": HEIGHTS.get(chart_name, 320)}
+    spec |= {"datasets": datasets, "params": params, "layer": layers}
+    return {"name": chart_name, "title": title, "says": says, "spec": spec, "table": table}

@@ -21,7 +21,7 @@ def folder():
 
 
 def install():
-    """Makes the packages importable; pip fetches them if they are not here. The folder appears only when it is whole."""
+    """Makes the packages importable; pip fetches them if need be. The folder appears only when it is whole."""
     if not os.path.isdir(folder()):
         print(f"bench/report: installing {' and '.join(PACKAGES)} into {folder()}", file=sys.stderr, flush=True)
         beside = f"{folder()}.{os.getpid()}.part"

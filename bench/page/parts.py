@@ -54,6 +54,6 @@ def sentence(text, *reruns):
 
 
 def section(name, title, short, lead="", fill="", **parts):
-    """fill: the command that measures what the section shows. parts: answers (sentences for the top of the page), charts,
-    tables, folded (tables in a line that opens), folded_title, notes (sentences), data (of the section's own script)."""
+    """fill: the command that measures what the section shows. parts: answers (sentences for the top of the page),
+    charts, tables, folded (tables in a line that opens), folded_title, notes (sentences), data (for its own script)."""
     return {"name": name, "title": title, "short": short, "lead": lead, "fill": fill} | parts

@@ -11,6 +11,11 @@ HEAD = ["source", "date", "configuration", "usd_per_hour", "note"]
 NO_MODEL = re.compile(r"nvidia|amd|intel|geforce|tesla|gpu|cpu|processor|r|tm|pcie|sxm\d?|hbm\d?e?|\d+gb|[\d.]+ghz")
 
 
+def number(text):
+    """The number in a text; None of any other text."""
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
+
+
 class PriceError(Exception):
     """What is wrong in a file of prices."""
 
@@ -31,20 +36,20 @@ def read_one(path):
     if not lines or [word.strip() for word in lines[0]][:4] != HEAD[:4]:
         raise PriceError(f"--prices: {path}: the first line is not {','.join(HEAD)}")
     found = []
-    for number, line in enumerate(lines[1:], 2):
+    for place, line in enumerate(lines[1:], 2):
         if not line:
             continue
         source, date, configuration, usd, note = ([word.strip() for word in line] + [""] * 5)[:5]
-        if not re.fullmatch(r"\d{1,6}(\.\d+)?", usd) or not float(usd):
-            raise PriceError(f'--prices: {path}, line {number}: "{usd}" is no price by the hour; 0.085 is one')
+        if not number(usd):
+            raise PriceError(f'--prices: {path}, line {place}: "{usd}" is no price by the hour; 0.085 is one')
         if not re.fullmatch(r"\d{4}-\d{2}(-\d{2})?", date):
-            raise PriceError(f'--prices: {path}, line {number}: "{date}" is no date; 2026-11 or 2026-11-22 is one')
+            raise PriceError(f'--prices: {path}, line {place}: "{date}" is no date; 2026-11 or 2026-11-22 is one')
         found.append(
             {
-                "label": f"{configuration}, {float(usd):g} USD/h, {date}" + (f", {note}" if note else ""),
+                "label": f"{configuration}, {number(usd):g} USD/h, {date}" + (f", {note}" if note else ""),
                 "date": date,
                 "configuration": configuration,
-                "usd": float(usd),
+                "usd": number(usd),
                 "preemptible": bool(re.search(r"(?<!non-)(?<!not )preemptible", note.lower())),
             }
         )

@@ -37,15 +37,14 @@ def label(line):
 
 @functools.cache
 def machines():
-    """The devices with their cuDNN: label, device, source, and milliseconds by network and pass. It is one where several
-    sources print the same times."""
+    """The devices with their cuDNN: label, device, source, and milliseconds by network and pass. It is one where
+    several sources print the same times."""
     sources = {}
     for line in lines("published.csv"):
         times = {part: float(line[f"{part}_ms"]) for part in PASSES}
-        its = sources.setdefault(
-            (line["source"], label(line)),
-            {"label": label(line), "device": line["device"], "source": line["source"], "times": {}},
-        )
+        about = {"label": label(line), "device": line["device"], "source": line["source"]}
+        one = about | {"times": {}, "ours": False, "measured": False}
+        its = sources.setdefault((line["source"], label(line)), one)
         its["times"][line["network"]] = times
     found = []
     for one in sources.values():

@@ -1,5 +1,5 @@
-"""Reading result files. bench/results.schema.json says what they hold: each file is checked by it. A file that cannot be
-used is named with the field that is wrong, and the others are read."""
+"""Reading result files. bench/results.schema.json says what they hold: each file is checked by it. A file that cannot
+be used is named with the field that is wrong, and the others are read."""
 
 import collections
 import functools
@@ -16,7 +16,7 @@ LISTS = ("benchmarks", "trainings", *FOUND)
 LARGEST = 256 * 2**20
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
 ON_GPU = ("cuda", "cudnn")
-PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "onednn": "oneDNN"}
+PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
 class Damaged(Exception):

@@ -3,6 +3,7 @@
 {
   let data;
   const its = (name) => byId(`cost-${name}`);
+  const imagenet = 1281167;  // images of its training set
   const own = {};  // the prices that the reader set, by machine
   const itemsOf = (what) => data.items.filter((item) => item.what === what);
 
@@ -21,7 +22,7 @@
   /// The price by the hour at which a machine costs what the cheapest other one does; none, where its electricity alone
   /// costs more.
   const breakEven = (item, all) => {
-    const others = all.filter((other) => other.machine !== item.machine).map(dollars).filter((one) => one !== undefined);
+    const others = all.filter((one) => one.machine !== item.machine).map(dollars).filter((one) => one !== undefined);
     const left = Math.min(...others) - electricity(item);
     return others.length && left > 0 ? left / (item.seconds / 3600) : undefined;
   };
@@ -51,7 +52,7 @@
     const rows = all.map((item) => {
       const cost = dollars(item), price = listed(item);
       const whose = item.machine in own ? "as set above" : price ? price.label : "no price";
-      const epoch = images ? [figure(cost === undefined ? cost : cost * data.imagenet / 1e6)] : [];
+      const epoch = images ? [figure(cost === undefined ? cost : cost * imagenet / 1e6)] : [];
       const cells = [
         item.who, figure(cost), ...epoch, figure(priceOf(item), whose), figure(breakEven(item, all)),
         figure(item.seconds / 3600), ...(data.energy ? [joulesOf(item, images ? 1e6 : 1)] : [])
@@ -61,22 +62,9 @@
     fillTable(its("table"), {caption: `${its("what").value}: cost by machine`, head, rows});
   };
 
-  /// The cheapest machine for all that was measured, at the prices of now.
-  const showCheapest = () => {
-    const rows = data.measured.map((what) => {
-      const [first, next] = ranked(what).filter((item) => dollars(item) !== undefined);
-      if (!first) return {cells: [what, {text: "no machine has a price", mark: "tie"}]};
-      const more = next ? `; next: ${next.who}, ${digits(dollars(next) / dollars(first))} times as much` : "";
-      const note = `${digits(dollars(first))} USD / ${first.unit}${more}`;
-      return {cells: [what, {text: first.who, note}], rerun: first.run};
-    });
-    fillTable(its("cheapest"), {caption: "The cheapest machine", head: ["what", "machine"], rows, numeric: 99});
-  };
-
   const show = () => {
     const all = ranked(its("what").value), priced = all.filter((item) => dollars(item) !== undefined);
     showRanking(all);
-    showCheapest();
     const records = priced.map((item) => ({
                                  who: item.who,
                                  usd: dollars(item),
@@ -84,7 +72,7 @@
                                  whose: item.measured ? "measured" : "published",
                                  run: item.run
                                }));
-    if (views.cost) views.cost.height(38 * Math.max(1, priced.length)).data("ranking", records).runAsync();
+    if (views.cost) views.cost.height(38 * Math.max(1, priced.length)).data("records_0", records).runAsync();
   };
 
   const chosen = () => itemsOf(its("what").value).find((item) => item.machine === its("machine").value);
@@ -136,8 +124,7 @@
             label("from the list ", make("select", {id: "cost-price"})),
             label("or USD/h ", input("usd", "number", {min: "0", step: "any"})),
             label("Slider ", input("slider", "range", slider))),
-        ...charts, tableOf(null, {id: "cost-table"}),
-        folded("The cheapest machine for all that was measured", () => [tableOf(null, {id: "cost-cheapest"})], true)
+        ...charts, tableOf(null, {id: "cost-table"})
       ];
     },
     start: () => {

@@ -18,8 +18,8 @@
     return {text: digits(time.ms), number: time.ms, note, title, rerun: time.run, under: true};
   };
 
-  /// How many times as fast as the reference: what lamina_bench compare found where both took turns; else by the medians,
-  /// from the least to the most that the middle halves of both times allow.
+  /// How many times as fast as the reference: what lamina_bench compare found where both took turns; else by the
+  /// medians, from the least to the most that the middle halves of both times allow.
   const speedUp = (time, base) => (time.turns || {})[value("against")] || {
     ratio: base.ms / time.ms,
     low: (base.low || base.ms) / (time.high || time.ms),
@@ -49,7 +49,8 @@
     const base = (part) => timeOf(reference(), net, part);
     const compared = parts.filter(base);
     const memory = rows.some((machine) => (timeOf(machine, net, pass) || {}).MiB);
-    const head = ["machine", ...parts, ...compared.map((part) => `${part} ×`), "images/s", ...(memory ? ["plan, MiB"] : [])];
+    const speeds = compared.map((part) => `${part} ×`);
+    const head = ["machine", ...parts, ...speeds, "images/s", ...(memory ? ["plan, MiB"] : [])];
     const cells = (machine) => {
       const time = timeOf(machine, net, pass);
       return [
@@ -101,7 +102,7 @@
     if (!records.length) return;
     const count = (field) => new Set(records.map((one) => one[field])).size;
     views.speedups.height(Math.max(40, count("network") * (10 + 10 * count("series"))))
-        .data("speedups", records)
+        .data("records_2", records)
         .runAsync();
     byId("networks-chart-of").textContent = `Speed-up of ${part} against ${reference().label}`;
   };
@@ -147,7 +148,8 @@
       ];
     },
     start: () => {
-      for (const name of ["network", "pass", "against", "speed"]) byId(`networks-${name}`).addEventListener("change", show);
+      for (const name of ["network", "pass", "against", "speed"])
+        byId(`networks-${name}`).addEventListener("change", show);
       show();
     }
   };

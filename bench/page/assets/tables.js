@@ -43,8 +43,9 @@ const tableOf = (its, properties = {}) => {
       "button", {type: "button", className: "copy markdown", "aria-label": "copy as Markdown: the table above"},
       "copy as Markdown");
   button.addEventListener("click", () => copy(markdownOf(table), `${table.caption.textContent}, as Markdown`));
-  const box = {className: `scroll${properties.id ? " sticky" : ""}`, role: "region", tabIndex: 0};
-  return make("div", {}, make("div", {...box, "aria-label": `Table: ${its ? its.caption : properties.id}`}, table), button);
+  const label = `Table: ${its ? its.caption : properties.id}`;
+  const scroll = {className: `scroll${properties.id ? " sticky" : ""}`, role: "region", tabIndex: 0, "aria-label": label};
+  return make("div", {}, make("div", scroll, table), button);
 };
 
 /// Empty cells come last, whichever way.
@@ -76,6 +77,6 @@ const markdownOf = (table) => {
   const line = (cells) => `| ${cells.join(" | ")} |`;
   const marks = columns.map((i) => (heads[i].classList.contains("number") ? "---:" : "---"));
   const rows = [...table.tBodies[0].rows].map((row) => line(columns.map((i) => textOf(row.cells[i]))));
-  return [plain(table.caption.textContent), "", line(columns.map((i) => textOf(heads[i]))), `|${marks.join("|")}|`, ...rows,
-          ""].join("\n");
+  const head = line(columns.map((i) => textOf(heads[i])));
+  return [plain(table.caption.textContent), "", head, `|${marks.join("|")}|`, ...rows, ""].join("\n");
 };

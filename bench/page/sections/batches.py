@@ -5,43 +5,26 @@ import collections
 from page import charts
 from page.parts import between, cell, digits, row, section, sentence, size, table
 
-LEAD = "Milliseconds of one image against the batch, both logarithmic: where a line is flat, a larger batch gains nothing."
+LEAD = "Milliseconds of one image against the batch, both logarithmic. Where a line is flat, a larger batch is no gain."
+FILL = "lamina_bench sweep resnet18 --benchmark_out=sweep.json"
 QUESTIONS = {
     "batch_flat": "From which batch on does a larger one gain less than 5 %?",
     "largest_batch": "Which batch is the largest that fits in memory?",
     "odd_batches": "Is an image cheaper in an odd batch?",
 }
+SHORT = {"batch_flat": "A larger batch gains less than 5 % per image from batch", "largest_batch": "Largest batch"}
 
 
 def make(model):
     swept = series(model)
-    left_out = [row([name(one), one["reason"]], one.rerun) for one in model.not_planned]
-    tables = [table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99)] if left_out else []
-    drawn = []
-    if swept:
-        says = "Bars span the middle half of the passes; a cross is a batch that does not fit in memory."
-        drawn = [
-            charts.chart(
-                "batches",
-                "Time of an image by batch",
-                says,
-                layers(*records(swept)),
-                pick=("Network", "what"),
-                table=by_batch(swept),
-            ),
-            *throughput(swept),
-        ]
-    tables = [*answers_of(model, QUESTIONS), *tables]
-    return section(
-        "batches",
-        "Batch sweep",
-        "Batches",
-        LEAD if swept else "",
-        "" if drawn or tables else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
-        charts=drawn,
-        tables=tables,
-        answers=list(short_answers(model)),
-    )
+    drawn = [by_batch(swept), *throughput(swept)] if swept else []
+    tables = answers_of(model, QUESTIONS)
+    left_out = [row([name_of(one), one["reason"]], one.rerun) for one in model.not_planned]
+    if left_out:
+        tables.append(table("Left out of a sweep, as it cannot be planned", ["network", "why"], left_out, 99))
+    lead, fill = LEAD if drawn else "", "" if drawn or tables else FILL
+    answers = list(short_answers(model))
+    return section("batches", "Batch sweep", "Batches", lead, fill, charts=drawn, tables=tables, answers=answers)
 
 
 def series(model):
@@ -50,14 +33,11 @@ def series(model):
     for one in model.of("net"):
         if one.key["part"] in ("total", "inference") and "threads" not in one.differs:
             found[one.key["network"], one.key["part"], one.who][one.batch] = one
-    return {
-        key: dict(sorted(its.items()))
-        for key, its in found.items()
-        if len(its) > 1 and any(one.seconds for one in its.values())
-    }
+    several = {key: its for key, its in found.items() if len(its) > 1 and any(one.seconds for one in its.values())}
+    return {key: dict(sorted(its.items())) for key, its in several.items()}
 
 
-def name(one):
+def name_of(one):
     return cell(f"{one.key['network']}, {one.key.get('part', '')}", note=one.who)
 
 
@@ -65,7 +45,7 @@ def answers_of(model, questions):
     """A table for each question that a sweep answers."""
     found = []
     for what, question in questions.items():
-        rows = [row([name(one), answer(one)], one.rerun) for one in model.answers if one["what"] == what]
+        rows = [row([name_of(one), answer(one)], one.rerun) for one in model.answers if one["what"] == what]
         found += [table(question, ["network", "answer"], rows, 99)] if rows else []
     return found
 
@@ -76,35 +56,46 @@ def answer(one):
 
 
 def short_answers(model):
-    """The answers with a value to each question in a sentence, each value with its networks."""
-    short = {"batch_flat": "A larger batch gains less than 5 % per image from batch", "largest_batch": "Largest batch"}
-    for what in short:
+    """Each question in a sentence: the values that answer it, each with its networks."""
+    for what, text in SHORT.items():
         values = collections.defaultdict(list)
         its = [one for one in model.answers if one["what"] == what and one.get("value") is not None]
         for one in its:
             unsure = ", not sure" if "Not sure" in one["text"] else ""
             values[f"{one['value']:.0f}{unsure}"].append(one.key["network"])
         if values:
-            texts = [f"{value} ({', '.join(dict.fromkeys(nets))})" for value, nets in values.items()]
-            yield sentence(f"{short[what]}: {'; '.join(texts)}.", *(one.rerun for one in its))
+            said = "; ".join(f"{value} ({', '.join(dict.fromkeys(nets))})" for value, nets in values.items())
+            yield sentence(f"{text}: {said}.", *(one.rerun for one in its))
 
 
-def records(swept):
-    points, ends = [], []
+def by_batch(swept):
+    points, ends, rows = [], [], []
     for (network, part, who), its in swept.items():
         common = {"what": f"{network}, {part}", "series": who}
-        fitting = {batch: one for batch, one in its.items() if one.seconds}
-        for batch, one in fitting.items():
-            low, high = one.quartiles
-            times = {"ms": 1e3 * one.median / batch, "low": 1e3 * low / batch, "high": 1e3 * high / batch}
-            points.append(common | times | {"batch": batch, "samples": len(one.seconds), "run": one.rerun})
-        last = 1e3 * fitting[max(fitting)].median / max(fitting)
-        ends += [
-            common | {"batch": batch, "ms": last, "why": reason(one), "run": one.rerun}
-            for batch, one in its.items()
-            if not one.seconds and one.out_of_memory
-        ]
-    return points, ends
+        for batch, one in its.items():
+            cells = [network, part, who, cell(str(batch), batch)]
+            where = common | {"batch": batch, "run": one.rerun}
+            if one.seconds:
+                low, ms, high = (1e3 * end / batch for end in (one.quartiles[0], one.median, one.quartiles[1]))
+                points.append(where | {"ms": ms, "low": low, "high": high, "samples": len(one.seconds)})
+                rows.append(row([*cells, cell(digits(ms), ms, between((low, high), 1)), digits(1e3 / ms)], one.rerun))
+                continue
+            rows.append(row([*cells, cell(reason(one), mark="failed"), ""], one.rerun))
+            if one.out_of_memory:  # a cross at the height of the last point of the line
+                ends.append(where | {"ms": points[-1]["ms"] if points else 1, "why": reason(one)})
+    x, y = charts.batches(points + ends), charts.logarithmic("ms", "ms per image", padding=12)
+    times = {"ms": ("ms per image", ".4~g"), "low": ("middle half from", ".4~g"), "high": ("to", ".4~g")}
+    tip = charts.tips(series="machine", batch="batch", **times, samples="passes")
+    layers = charts.ranged(points, "batches_lit", x, y, tip)
+    if ends:
+        cross = {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 140, "strokeWidth": 2.5, "cursor": "pointer"}
+        why = charts.tips(series="machine", batch="batch", why="why")
+        color = {"color": charts.name("series"), "opacity": charts.lit("batches_lit")}
+        layers.insert(0, charts.layer(ends, cross | {"aria": False}, x=x, y=y, tooltip=why, **color))
+    says = "Bars span the middle half of the passes; a cross is a batch that does not fit in memory."
+    head = ["network", "pass", "machine", "batch", "ms per image", "images/s"]
+    whole = table("Batch sweep", head, rows, 3)
+    return charts.chart("batches", "Time of an image by batch", says, layers, ("Network", "what"), table=whole)
 
 
 def reason(one):
@@ -114,65 +105,27 @@ def reason(one):
     return f"out of memory{wanted}{' (predicted)' if one.get('predicted') else ''}"
 
 
-def layers(points, ends):
-    x = charts.batches(points + ends)
-    y = charts.logarithmic("ms", "ms per image", padding=12)
-    common = {"x": x, "color": charts.name("series"), "opacity": charts.lit("batches_lit")}
-    cross = {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 140, "strokeWidth": 2.5, "filled": False}
-    why = charts.tips(series="machine", batch="batch", why="why")
-    tip = charts.tips(
-        series="machine",
-        batch="batch",
-        ms=("ms per image", ".4~g"),
-        low=("middle half from", ".4~g"),
-        high=("to", ".4~g"),
-        samples="passes",
-    )
-    crosses = [charts.layer(ends, cross | {"aria": False, "cursor": "pointer"}, y=y, tooltip=why, **common)] if ends else []
-    return [
-        charts.layer(points, charts.LINE, y=y, **common),
-        charts.layer(points, charts.BAR, y=charts.number("low"), y2={"field": "high"}, **common),
-        *crosses,
-        charts.layer(points, charts.DOT, y=y, tooltip=tip, **common),
-    ]
-
-
 def throughput(swept):
     """All networks of a machine in one chart: images per second as a share of the best batch's."""
     points, networks = [], collections.Counter()
     for (network, part, who), its in swept.items():
         fitting = {batch: one for batch, one in its.items() if one.seconds}
-        best = min(one.median / batch for batch, one in fitting.items())
+        best = 100 * min(one.median / batch for batch, one in fitting.items())
         networks[f"{who}, {part}"] += 1
         for batch, one in fitting.items():
-            low, high = (100 * best * batch / end for end in reversed(one.quartiles))
-            shares = {"share": 100 * best * batch / one.median, "low": low, "high": high}
-            points.append({"of": f"{who}, {part}", "series": network, "batch": batch, "run": one.rerun} | shares)
+            high, low = (best * batch / end for end in one.quartiles)
+            share = {"share": best * batch / one.median, "low": low, "high": high}
+            points.append({"of": f"{who}, {part}", "series": network, "batch": batch, "run": one.rerun} | share)
     if max(networks.values()) < 2:
         return []
     points.sort(key=lambda one: -networks[one["of"]])  # the machine with the most networks comes first
-    y = charts.free("share", "% of the best")
-    common = {"x": charts.batches(points), "color": charts.name("series", sort=None), "opacity": charts.lit("throughput_lit")}
-    tip = charts.tips(series="network", batch="batch", share=("% of the best", ".1f"), low=("from", ".1f"), high=("to", ".1f"))
-    drawn = [
+    x, y = charts.batches(points), charts.free("share", "% of the best")
+    shares = {"share": ("% of the best", ".1f"), "low": ("from", ".1f"), "high": ("to", ".1f")}
+    tip = charts.tips(series="network", batch="batch", **shares)
+    layers = [
         charts.layer([{"share": 95}], charts.DASHED, y=charts.number("share")),
-        charts.layer(points, charts.LINE, y=y, **common),
-        charts.layer(points, charts.BAR, y=charts.number("low"), y2={"field": "high"}, **common),
-        charts.layer(points, charts.DOT, y=y, tooltip=tip, **common),
+        *charts.ranged(points, "throughput_lit", x, y, tip, sort=None),
     ]
     title = "All networks: images per second, as a share of the best batch"
     says = "Above the dashed line, at 95 %, a larger batch gains little. Where a line ends, memory or time did."
-    return [charts.chart("throughput", title, says, drawn, pick=("Machine", "of"))]
-
-
-def by_batch(swept):
-    rows = []
-    for (network, part, who), its in swept.items():
-        for batch, one in its.items():
-            if one.seconds:
-                ms = 1e3 * one.median / batch
-                cells = [cell(digits(ms), ms, between(one.quartiles, 1e3 / batch)), digits(batch / one.median)]
-            else:
-                cells = [cell(reason(one), mark="failed"), ""]
-            rows.append(row([network, part, who, cell(str(batch), batch), *cells], one.rerun))
-    return table("Batch sweep", ["network", "pass", "machine", "batch", "ms per image", "images/s"], rows, 3)
+    return [charts.chart("throughput", title, says, layers, ("Machine", "of"))]

@@ -9,41 +9,37 @@ from page import charts
 from page.parts import cell, figure, row, section, sentence, table
 
 LEAD = (
-    "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those of "
-    "lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
+    "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those "
+    "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
 )
-COLORS = {
-    "faster": "var(--good)",
-    "slower": "var(--bad)",
-    "equal": "var(--tie)",
-    "inconclusive": "var(--c5)",
-}
+COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
 MARKS = {"slower": "slower", "faster": "faster", "fails": "failed", "missing": "failed"}
 
 
 def make(model):
     pairs = collections.defaultdict(list)
     for one in model.comparisons:
-        pairs[f"{short(one, 'second')} against {short(one, 'first')}, {one.run.file.removesuffix('.json')}"].append(one)
-    timed = [one for its in pairs.values() for one in its if one.get("ratio")]
+        first, second = names_of(one)
+        pairs[f"{second} against {first}, {one.run.file.removesuffix('.json')}"].append(one)
+    whole = by_row(pairs)
+    timed = any(one.get("ratio") for one in model.comparisons)
     return section(
         "comparisons",
         "Comparisons",
         "Comparisons",
         LEAD,
         "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
-        charts=[chart(pairs, by_row(pairs))] if timed else [],
-        tables=[by_row(pairs)] if pairs and not timed else [],
+        charts=[chart(pairs, whole)] if timed else [],
+        tables=[whole] if pairs and not timed else [],
         answers=[sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()],
     )
 
 
-def short(one, side):
-    """A variant as it is; a file or folder by the end of its path, unless both sides end alike."""
-    names = [os.path.normpath(one[its]).removesuffix(".json") for its in ("first", "second")]
-    ends = [os.path.basename(name) for name in names] if os.path.basename(names[0]) != os.path.basename(names[1]) else names
-    name = ends[side == "second"]
-    return f"{name} ({one['fastest']})" if side == "first" and one.get("fastest") else name
+def names_of(one):
+    """Variants as they are; files and folders by the ends of their paths, unless both ends are alike."""
+    names = [os.path.normpath(one[side]).removesuffix(".json") for side in ("first", "second")]
+    short = list(map(os.path.basename, names))
+    return short if short[0] != short[1] else names
 
 
 def in_words(pair, its):
@@ -59,40 +55,26 @@ def in_words(pair, its):
     return f"{text}."
 
 
-def chart(pairs, its_table):
-    points = [
-        {
-            "pair": pair,
-            "row": one["name"],
-            "place": place,
-            "ratio": one["ratio"],
-            "low": one.get("low") or one["ratio"],
-            "high": one.get("high") or one["ratio"],
-            "verdict": one["verdict"] if one["verdict"] in COLORS else "inconclusive",
-            "why": one.get("reason", ""),
-            "run": one.rerun,
-        }
-        for pair, its in pairs.items()
-        for place, one in enumerate(sorted((one for one in its if one.get("ratio")), key=lambda one: one["ratio"]))
-    ]
-    axis = {"labels": False, "ticks": False, "grid": False}
+def chart(pairs, whole):
+    points = []
+    for pair, its in pairs.items():
+        timed = sorted((one for one in its if one.get("ratio")), key=lambda one: one["ratio"])
+        for place, one in enumerate(timed):
+            numbers = {name: one[name] for name in ("ratio", "low", "high")}
+            verdict = one["verdict"] if one["verdict"] in COLORS else "inconclusive"
+            about = {"pair": pair, "row": one["name"], "place": place, "run": one.rerun, "why": one.get("reason", "")}
+            points.append(numbers | about | {"series": verdict})
+    x = charts.number("place", "rows, sorted by ratio", {"labels": False, "ticks": False, "grid": False}, padding=12)
     y = charts.logarithmic("ratio", "time of the second / first", {"format": ".3~g", "tickCount": 6}, padding=12)
-    common = {
-        "x": charts.number("place", "rows, sorted by ratio", axis, padding=12),
-        "color": charts.name("verdict", scale={"domain": list(COLORS), "range": list(COLORS.values())}),
-        "opacity": charts.lit("comparisons_lit"),
-    }
-    tip = charts.tips(
-        row="row", ratio=("ratio", ".4f"), low=("from", ".4f"), high=("to", ".4f"), verdict="verdict", why="reason"
-    )
+    ratios = {"ratio": ("ratio", ".4f"), "low": ("from", ".4f"), "high": ("to", ".4f")}
+    tip = charts.tips(row="row", **ratios, series="verdict", why="reason")
+    scale = {"domain": list(COLORS), "range": list(COLORS.values())}
     layers = [
         charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),
-        charts.layer(points, charts.BAR, y=charts.number("low"), y2={"field": "high"}, **common),
-        charts.layer(points, charts.DOT | {"size": 45}, y=y, tooltip=tip, **common),
+        *charts.ranged(points, "comparisons_lit", x, y, tip, line=False, scale=scale),
     ]
     says = "Sorted; bars are the intervals; what is equal is grey."
-    pick = ("Pair", "pair")
-    return charts.chart("comparisons", "Ratio of each row", says, layers, pick, legend="verdict", table=its_table)
+    return charts.chart("comparisons", "Ratio of each row", says, layers, ("Pair", "pair"), table=whole)
 
 
 def by_row(pairs):
@@ -100,17 +82,9 @@ def by_row(pairs):
     rows = []
     for pair, its in pairs.items():
         for one in sorted(its, key=lambda one: -(one.get("ratio") or math.inf)):
-            ratio, ends = one.get("ratio"), ""
-            if one.get("low") and one.get("high"):
-                ends = f"{one['low']:.3f} – {one['high']:.3f}"
-            cells = [
-                pair,
-                one["name"],
-                cell(one["verdict"], mark=MARKS.get(one["verdict"], "tie")),
-                cell(f"{ratio:.3f}", ratio, ends) if ratio else "",
-                figure(one.get("first_seconds") or None, scale=1e3),
-                figure(one.get("seconds") or None, scale=1e3),
-                one.get("reason", ""),
-            ]
-            rows.append(row(cells, one.rerun))
+            ratio = one.get("ratio")
+            cells = [pair, one["name"], cell(one["verdict"], mark=MARKS.get(one["verdict"], "tie"))]
+            cells += [cell(f"{ratio:.3f}", ratio, f"{one['low']:.3f} – {one['high']:.3f}") if ratio else ""]
+            cells += [figure(one.get(name), scale=1e3) for name in ("first_seconds", "seconds")]
+            rows.append(row([*cells, one.get("reason", "")], one.rerun))
     return table("Ratios", ["pair", "row", "verdict", "ratio", "first, ms", "second, ms", "reason"], rows, 3)

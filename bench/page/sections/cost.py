@@ -1,27 +1,26 @@
-"""Cost and energy: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js ranks."""
-
-import collections
+"""Cost and energy: dollars for a million images or for an epoch, at prices that the reader sets. assets/cost.js has the
+arithmetic."""
 
 from page import charts, prices, published
 from page.parts import section, sentence
 
 PARTS = {"total": "training pass", "inference": "inference"}
 MILLION = 10**6
-IMAGENET = 1281167  # images of its training set
 LEAD = (
-    "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine and move its price; "
-    "its line has the price below which it is the cheapest. Prices change: each is dated."
+    "Costs follow from the seconds and joules of the files and from prices by the hour. Choose a machine and move its "
+    "price; its line has the price below which it is the cheapest. Prices change: each is dated."
 )
 IDLE = "idle_power_w_"  # and the backend: the fact of its device
 
 
 def make(model):
     measured = [*of_rows(model), *of_trainings(model)]
-    found = measured + of_posts({one["what"] for one in measured})
+    found = measured + list(of_posts({one["what"] for one in measured}))
     for one in found:
         one["prices"] = fitting(model.prices, one)
     whats = list(dict.fromkeys(one["what"] for one in found))
     first = [what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats] or whats
+    energy = any(one.get("joules") for one in found)
     return section(
         "cost",
         "Cost and energy",
@@ -29,22 +28,9 @@ def make(model):
         LEAD,
         "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
         charts=[chart()],
-        notes=[*([] if any(one["joules"] for one in found) else [no_joules(model)]), *idle(model)],
-        data={
-            "prices": model.prices,
-            "whats": whats,
-            "what": first[0],
-            "measured": list(dict.fromkeys(one["what"] for one in measured)),
-            "imagenet": IMAGENET,
-            "energy": any(one["joules"] for one in found),
-            "items": found,
-        },
+        notes=[*([] if energy else [no_joules(model)]), *idle(model)],
+        data={"prices": model.prices, "whats": whats, "what": first[0], "energy": energy, "items": found},
     )
-
-
-def item(what, unit, who, machine, seconds, joules=None, **more):
-    """seconds, joules: for a million images, or for an epoch."""
-    return {"what": what, "unit": unit, "who": who, "machine": machine, "seconds": seconds, "joules": joules} | more
 
 
 def of_rows(model):
@@ -56,73 +42,49 @@ def of_rows(model):
             if key not in best or one.median / one.batch < best[key].median / best[key].batch:
                 best[key] = one
     for (network, part, who), one in best.items():
-        joules = one.reading("joules")
-        yield item(
-            f"{' '.join(filter(None, (network, one.size)))}, {PARTS[part]}",
-            "million images",
-            f"{who}, batch {one.batch}",
-            one.machine,
-            MILLION * one.median / one.batch,
-            MILLION * joules / one.batch if joules else None,
-            **common(one),
-        )
+        what = f"{' '.join(filter(None, (network, one.size)))}, {PARTS[part]}"
+        about = {"what": what, "unit": "million images", "who": f"{who}, batch {one.batch}"} | common(one)
+        images = MILLION / one.batch
+        yield about | {"seconds": images * one.median, "joules": images * (one.reading("joules") or 0)}
 
 
 def of_trainings(model):
     """The mean epoch. A part of the samples is not an epoch of the posts."""
     for one in model.trainings:
-        share = one.differs.get("synthetic")
+        share, count = one.differs.get("synthetic"), len(one.seconds)
         joules = [epoch["joules"] for epoch in one.epochs if epoch.get("joules")]
-        yield item(
-            f"{one.key['network']}, training" + (f" on {share} of the samples" if share not in (None, "", "1") else ""),
-            "epoch",
-            one.who,
-            one.machine,
-            sum(one.seconds) / len(one.seconds),
-            sum(joules) / len(joules) if len(joules) == len(one.seconds) else None,
-            **common(one),
-        )
+        what = f"{one.key['network']}, training"
+        what += f" on {share} of the samples" if share not in (None, "", "1") else ""
+        means = {"seconds": sum(one.seconds) / count, "joules": sum(joules) / count if len(joules) == count else 0}
+        yield {"what": what, "unit": "epoch", "who": one.who} | means | common(one)
 
 
 def common(one):
-    watts = one.run.context.get(IDLE + one.key["backend"], "")
-    return {"measured": True, "ours": one.run.is_ours, "run": one.rerun, "idle_watts": number(watts)}
-
-
-def number(text):
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    watts = prices.number(one.run.context.get(IDLE + one.key["backend"], ""))
+    return {"machine": one.machine, "measured": True, "ours": one.run.is_ours, "run": one.rerun, "idle_watts": watts}
 
 
 def of_posts(wanted):
     """The published machines, for what is in the files; for every network, where nothing is."""
-    found = []
     for one in published.machines():
         for network, times in one["times"].items():
             what = f"{network}, {PARTS['total']}"
             if not wanted or what in wanted:
-                seconds = MILLION * 1e-3 * times["total"] / published.BATCH
-                found.append(item(what, "million images", one["label"], one["device"], seconds))
+                about = {"what": what, "unit": "million images", "who": one["label"], "machine": one["device"]}
+                yield about | {"seconds": MILLION * 1e-3 * times["total"] / published.BATCH}
     for (workload, platform), epochs in published.trainings().items():
         what = f"{workload}, training"
         if not wanted or what in wanted:
             label, configuration = published.PLATFORMS[platform]
-            seconds = sum(float(line["elapsed"]) for line in epochs) / len(epochs)
-            found.append(item(what, "epoch", label, label, seconds, configuration=configuration))
-    return found
+            about = {"what": what, "unit": "epoch", "who": label, "machine": label, "configuration": configuration}
+            yield about | {"seconds": sum(float(line["elapsed"]) for line in epochs) / len(epochs)}
 
 
 def fitting(listed, one):
     """The places of the prices that are for a machine, the newest first."""
-    configuration = one.pop("configuration", None)
-    found = [
-        place
-        for place, price in enumerate(listed)
-        if (price["configuration"] == configuration if configuration else prices.fits(price, one["machine"]))
-    ]
-    return sorted(found, key=lambda place: listed[place]["date"], reverse=True)
+    known = one.get("configuration")
+    fits = lambda price: price["configuration"] == known if known else prices.fits(price, one["machine"])
+    return sorted((i for i, price in enumerate(listed) if fits(price)), key=lambda i: listed[i]["date"], reverse=True)
 
 
 def idle(model):
@@ -133,7 +95,7 @@ def idle(model):
             backend = name.removeprefix(IDLE)
             counter = run.context.get(f"energy_{backend}", "")
             if backend != name and not counter.startswith("not available"):
-                known = f"{text} W when idle" if number(text) is not None else f"power when idle: {text}"
+                known = f"power when idle: {text}" if prices.number(text) is None else f"{text} W when idle"
                 said = f"{run.machine(backend)}: {known}{f' ({counter})' if counter else ''}."
                 found[said] = sentence(said, run.context.get("command", ""))
     return list(found.values())
@@ -141,37 +103,27 @@ def idle(model):
 
 def no_joules(model):
     """The reasons that the files have: of a whole run, then of epochs."""
-    reasons = [
-        reason
-        for run in model.runs
-        for name, reason in run.context.items()
-        if name.startswith("energy_") and reason.startswith("not available")
-    ]
-    reasons += [epoch.get("joules_missing") for one in model.trainings for epoch in one.epochs]
-    said = list(collections.Counter(filter(None, reasons)))[:3]
-    return ": ".join(["No joules of whole trainings or passes in these files", *said]) + ". Costs are of hours alone."
+    facts = [fact for run in model.runs for fact in run.context.items()]
+    reasons = [text for name, text in facts if name.startswith("energy_") and text.startswith("not available")]
+    reasons += [epoch["joules_missing"] for one in model.trainings for epoch in one.epochs if "joules_missing" in epoch]
+    said = ": ".join(["No joules of whole trainings or passes in these files", *list(dict.fromkeys(reasons))[:3]])
+    return f"{said}. Costs are of hours alone."
 
 
 def chart():
-    """The page's script gives the chart its data, as prices change. Names stand above their bars: on a phone there is no
-    room beside them."""
-    y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
+    """The page's script gives the chart its data, as prices change. Names stand above their bars: a phone has no room
+    beside them."""
     x = charts.number("usd", "USD", {"tickCount": 6})
+    y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
     color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})
     tip = charts.tips(who="machine", usd=("USD", ".4~g"), price=("USD/h", ".4~g"))
-    text = {"type": "text", "align": "left"}
-    shown = {"field": "usd", "type": "quantitative", "format": ".3~g"}
-    records = []
+    text, shown = {"type": "text", "align": "left"}, charts.number("usd") | {"format": ".3~g"}
+    bar = {"type": "bar", "cursor": "pointer", "size": 14, "yOffset": 9}
+    points = []
     layers = [
-        charts.layer(records, text | {"dx": 2, "dy": -7}, x={"value": 0}, y=y, text=charts.name("who")),
-        charts.layer(records, text | {"dx": 4, "dy": 9}, x=x, y=y, text=shown),
-        charts.layer(
-            records, {"type": "bar", "cursor": "pointer", "size": 14, "yOffset": 9}, x=x, y=y, color=color, tooltip=tip
-        ),
+        charts.layer(points, text | {"dx": 2, "dy": -7}, x={"value": 0}, y=y, text=charts.name("who")),
+        charts.layer(points, text | {"dx": 4, "dy": 9}, x=x, y=y, text=shown),
+        charts.layer(points, bar, x=x, y=y, color=color, tooltip=tip),
     ]
     says = "At the prices chosen above; machines without a price are in the table only."
-    made = charts.chart("cost", "Ranking", says, layers, legend=None, zoom=False, height=120)
-    for its in layers:
-        its["data"] = {"name": "ranking"}
-    made["spec"]["datasets"] = {"ranking": records}
-    return made
+    return charts.chart("cost", "Ranking", says, layers, legend=None, zoom=False)

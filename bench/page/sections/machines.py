@@ -1,14 +1,13 @@
 """On what was measured, and how well: machine, build, load and the grades of the rows."""
 
 import collections
-import re
 
+from page import prices
 from page.parts import cell, row, section, table
 
 FIRST = ("processor", "processor_cores", "memory", "gpu_0", "gpu_1", "gpu", "system", "kernel", "governor", "cpu_quota")
-FEW = 2
 MEANING = {"A": "measured quietly", "B": "small disturbances", "C": "disturbed", "D": "not to be relied on"}
-FORMULA = (
+TIMES = (
     "Times are medians. The middle half of the passes lies between the two small numbers below a time. They are of one "
     "process, and another process may differ by more: whether two runs differ is for lamina_bench compare to say."
 )
@@ -19,37 +18,28 @@ def make(model):
     for run in model.runs:
         for machine in machines_of(run, model):
             by_machine[machine].append(run)
-    head = ["run", "machine", "backends", "commit", "date", "load, start and end", "rows", "grade"]
-    runs = table("Runs in this page", head, [line(run, model) for run in model.runs], numeric=99)
-    facts = [table(f"All facts of {title(run)}", ["fact", "value"], list(map(row, ordered(run))), 99) for run in model.runs]
-    few = len(model.runs) <= FEW
-    few_passes = sum(0 < len(one.seconds) < 6 for one in model.rows)
-    notes = [summary(machine, runs_of, model) for machine, runs_of in by_machine.items()] + [FORMULA]
+    notes = [summary(machine, runs, model) for machine, runs in by_machine.items()] + [TIMES]
     interrupted = [title(run) for run in model.runs if run.context.get("interrupted") == "True"]
     if interrupted:
         notes.append(f"Interrupted, so with fewer rows or passes than were asked for: {', '.join(interrupted)}.")
-    if few_passes:
-        notes.append(f"{few_passes} of the rows {'has' if few_passes == 1 else 'have'} fewer than six passes.")
-    return section(
-        "machine",
-        "Machine and grade of the measurement",
-        "Machine",
-        tables=[runs] if few else [],
-        folded=[*([] if few else [runs]), *facts],
-        folded_title="All facts of these runs" if few else "The runs, one by one, with all facts",
-        notes=notes,
-    )
+    few = sum(0 < len(one.seconds) < 6 for one in model.rows)
+    if few:
+        notes.append(f"Rows with fewer than six passes: {few}.")
+    head = ["run", "machine", "backends", "commit", "date", "load, start and end", "rows", "grade"]
+    runs = table("Runs in this page", head, [line(run, model) for run in model.runs], numeric=99)
+    facts = [table(f"All facts of {title(run)}", ["fact", "value"], rows_of(run), 99) for run in model.runs]
+    heading, folded_title = "Machine and grade of the measurement", "The runs, one by one, with all facts"
+    return section("machine", heading, "Machine", folded=[runs, *facts], folded_title=folded_title, notes=notes)
 
 
 def title(run):
-    date = run.context.get("date", "")[:19]
-    return ", ".join(filter(None, (run.file, run.name, date)))
+    return ", ".join(filter(None, (run.file, run.name, run.context.get("date", "")[:19])))
 
 
-def ordered(run):
+def rows_of(run):
     """The facts that people look for come first."""
     first = [name for name in FIRST if name in run.context]
-    return [[name, run.context[name]] for name in [*first, *sorted(run.context.keys() - set(first))]]
+    return [row([name, run.context[name]]) for name in [*first, *sorted(run.context.keys() - set(first))]]
 
 
 def backends_of(run, model):
@@ -74,20 +64,21 @@ def day(run):
     return (run.context.get("time_start") or run.context.get("date", ""))[:10]
 
 
-def grades(rows):
-    return ", ".join(f"{letter}: {count}" for letter, count in sorted(collections.Counter(rows).items()))
+def grades(letters):
+    return ", ".join(f"{letter}: {count}" for letter, count in sorted(collections.Counter(letters).items()))
 
 
 def summary(machine, runs, model):
-    """A machine in a line: its runs, their days, load and grades."""
-    days = sorted(filter(None, map(day, runs)))
-    when = f", {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "") if days else ""
-    known = [float(load) for run in runs for load in loads(run) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", load)]
-    load = f"; load average {min(known):.1f} to {max(known):.1f}" if known else ""
+    """A machine in a line: its files, their days, load and grades."""
+    count, days = len({run.file for run in runs}), sorted(filter(None, map(day, runs)))
+    text = f"{machine}{cores(runs[0])}: {count} file{'s' * (count > 1)}"
+    if days:
+        text += f", {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "")
+    known = [load for load in (prices.number(load) for run in runs for load in loads(run)) if load is not None]
+    if known:
+        text += f"; load average {min(known):.1f} to {max(known):.1f}"
     rows = [one.get("grade", "none") for one in model.rows if one.run in runs]
-    graded = f"; grades of rows: {grades(rows)}" if rows else ""
-    count = len({run.file for run in runs})
-    return f"{machine}{cores(runs[0])}: {count} file{'s' * (count > 1)}{when}{load}{graded}."
+    return text + (f"; grades of rows: {grades(rows)}." if rows else ".")
 
 
 def line(run, model):
@@ -95,7 +86,7 @@ def line(run, model):
     failed = sum(not one.seconds for one in rows)
     graded = [one["grade"] for one in rows if one.get("grade")]
     reasons = list(dict.fromkeys(reason for one in rows for reason in one.get("grade_reasons", [])))
-    letters = "; ".join(f"{letter}: {MEANING.get(letter, '')}" for letter in sorted(set(graded)))
+    letters = "; ".join(f"{letter}: {MEANING[letter]}" for letter in sorted(set(graded)))
     cells = [
         cell(run.name or run.file.removesuffix(".json"), title=title(run)),
         ", ".join(machines_of(run, model)) + cores(run),

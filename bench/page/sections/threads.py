@@ -11,27 +11,17 @@ LEAD = "Images per second against the number of threads; the dashed line is that
 
 def make(model):
     swept = series(model)
-    drawn = []
-    if swept:
-        says = "Bars span the middle half of the passes."
-        drawn = [
-            charts.chart(
-                "threads", "Images per second by threads", says, layers(swept), ("Network", "what"), table=by_count(swept)
-            )
-        ]
+    question = {"best_threads": "Which number of threads is the fastest?"}
+    answers = [one for one in model.answers if one["what"] == "best_threads"]
     return section(
         "threads",
         "Threads",
         "Threads",
         LEAD,
-        "" if swept else "lamina_bench sweep resnet18 --benchmark_out=sweep.json",
-        charts=drawn,
-        tables=batches.answers_of(model, {"best_threads": "Which number of threads is the fastest?"}),
-        answers=[
-            sentence(f"{one.key['network']}, {one.key.get('part', '')}, {one.who}: {one['text']}", one.rerun)
-            for one in model.answers
-            if one["what"] == "best_threads"
-        ],
+        "" if swept else batches.FILL,
+        charts=[chart(swept)] if swept else [],
+        tables=batches.answers_of(model, question),
+        answers=[sentence(f"{one.key['network']}, {one.who}: {one['text']}", one.rerun) for one in answers],
     )
 
 
@@ -60,50 +50,28 @@ def series(model):
     return {key: dict(sorted(its.items())) for key, its in found.items() if len(its) > 1}
 
 
-def rate(one):
-    return one.batch / one.median
-
-
-def points_of(swept):
+def chart(swept):
+    points, rows = [], []
     for (what, who), its in swept.items():
-        single = rate(its[min(its)]) / min(its)
+        first = its[min(its)]
+        single = first.batch / first.median / min(its)
         for threads, one in its.items():
-            low, high = (one.batch / end for end in reversed(one.quartiles))
-            yield {
-                "what": what,
-                "series": who,
-                "threads": threads,
-                "rate": rate(one),
-                "low": low,
-                "high": high,
-                "ideal": single * threads,
-                "of_ideal": rate(one) / (single * threads),
-                "run": one.rerun,
-            }
-
-
-def layers(swept):
-    points = list(points_of(swept))
+            high, rate, low = (one.batch / end for end in (one.quartiles[0], one.median, one.quartiles[1]))
+            share = rate / (single * threads)
+            point = {"what": what, "series": who, "threads": threads, "rate": rate, "low": low, "high": high}
+            points.append(point | {"ideal": single * threads, "of_ideal": share, "run": one.rerun})
+            cells = [what, who, cell(str(threads), threads), figure(rate), cell(f"{100 * share:.0f} %", share)]
+            ms = cell(digits(1e3 * one.median), one.median, between(one.quartiles))
+            rows.append(row([*cells, ms], one.rerun))
     axis = {"values": sorted({one["threads"] for one in points}), "format": "d"}
     x = charts.number("threads", "threads", axis, zero=False, padding=12)
     y = charts.number("rate", "images/s", zero=True)
-    common = {"x": x, "color": charts.name("series"), "opacity": charts.lit("threads_lit")}
     tip = charts.tips(series="machine", threads="threads", rate=("images/s", ".4~g"), of_ideal=("of the ideal", ".0%"))
-    return [
-        charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, y=charts.number("ideal"), **common),
-        charts.layer(points, charts.LINE, y=y, **common),
-        charts.layer(points, charts.BAR, y=charts.number("low"), y2={"field": "high"}, **common),
-        charts.layer(points, charts.DOT, y=y, tooltip=tip, **common),
+    color = {"color": charts.name("series"), "opacity": charts.lit("threads_lit")}
+    layers = [
+        charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),
+        *charts.ranged(points, "threads_lit", x, y, tip),
     ]
-
-
-def by_count(swept):
-    rows = []
-    points = points_of(swept)
-    for (what, who), its in swept.items():
-        for threads, one in its.items():
-            share = next(points)["of_ideal"]
-            cells = [what, who, cell(str(threads), threads), figure(rate(one)), cell(f"{100 * share:.0f} %", share)]
-            ms = cell(digits(1e3 * one.median), one.median, between(one.quartiles))
-            rows.append(row([*cells, ms], one.rerun))
-    return table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, 2)
+    whole = table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, 2)
+    says = "Bars span the middle half of the passes."
+    return charts.chart("threads", "Images per second by threads", says, layers, ("Network", "what"), table=whole)

@@ -3,14 +3,14 @@
 import collections
 
 from page import charts
-from page.parts import cell, digits, figure, percent, row, section, sentence, table
+from page.parts import digits, figure, percent, row, section, sentence, table
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
-LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one, the biggest first."
+LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
 
 
 def make(model):
-    ledgers = [one for one in model.ledgers if one["calls"]]
+    ledgers = [one for one in model.ledgers if total(one)]
     tables, folded, notes, points = [], [], [], []
     for one in ledgers:
         calls = sorted(one["calls"], key=lambda call: -call["seconds"])
@@ -19,34 +19,13 @@ def make(model):
         folded += [ledger(one, calls, ": all calls")] if more else []
         notes += remarks(one)
         points += records(one)
-    says = "One bar for each pass, from the sums of its calls."
-    by_kind = [
-        row([one["ledger"], one["kind"], one["part"], figure(one["ms"]), percent(one["share"], 1)], one["run"])
-        for one in points
-    ]
-    head = ["network and machine", "kind", "pass", "ms", "% of the sum"]
     return section(
         "time",
         "Where the time goes",
         "Time",
         LEAD,
         "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
-        charts=[
-            charts.chart(
-                "kinds",
-                "Time by kind of layer",
-                says,
-                layers(points),
-                pick=("Ledger", "ledger"),
-                legend="kind",
-                zoom=False,
-                height=90,
-                options=[charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])],
-                table=table("Time by kind of layer", head, by_kind, 3),
-            )
-        ]
-        if ledgers
-        else [],
+        charts=[chart(points)] if ledgers else [],
         tables=tables,
         folded=folded,
         folded_title="All calls",
@@ -63,21 +42,20 @@ def remarks(one):
     """How the calls add up, and whether the ledger was interrupted."""
     whole = one.get("forward_seconds", 0) + one.get("backward_seconds", 0)
     if whole:
-        text = f"{one.title}: the calls sum to {digits(1e3 * total(one))} ms, {100 * total(one) / whole:.1f} % of the whole "
-        yield sentence(f"{text}timed without stamps ({digits(1e3 * whole)} ms).", one.rerun)
+        text = f"{one.title}: the calls sum to {digits(1e3 * total(one))} ms, {100 * total(one) / whole:.1f} % of the "
+        yield sentence(f"{text}whole timed without stamps ({digits(1e3 * whole)} ms).", one.rerun)
     if one.get("passes") is not None and one["passes"] < one.get("passes_asked", 0):
         yield f"{one.title}: interrupted after {one['passes']:.0f} of {one['passes_asked']:.0f} passes."
 
 
 def records(one):
     """Seconds by kind and pass."""
-    sums = collections.Counter()
+    sums, whole = collections.Counter(), total(one)
     for call in one["calls"]:
         sums[call["op"], "forward" if call["pass"] == "forward" else "backward"] += call["seconds"]
-    return [
-        {"ledger": one.title, "kind": kind, "part": part, "ms": 1e3 * seconds, "share": seconds / total(one), "run": one.rerun}
-        for (kind, part), seconds in sums.most_common()
-    ]
+    for (kind, part), seconds in sums.most_common():
+        of = {"ledger": one.title, "kind": kind, "part": part, "run": one.rerun}
+        yield of | {"ms": 1e3 * seconds, "share": seconds / whole}
 
 
 def most(one):
@@ -85,20 +63,16 @@ def most(one):
     kinds = collections.Counter()
     for point in records(one):
         kinds[point["kind"]] += point["share"]
-    shares = [f"{kind} {100 * share:.0f} %" for kind, share in kinds.most_common(3) if share >= 0.005]
+    shares = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in kinds.most_common(3) if share >= 0.005)
     call = max(one["calls"], key=lambda call: call["seconds"])
-    return sentence(
-        f"{one.title}: {', '.join(shares)}; the biggest call is {call['layers']}, {call['pass']}, "
-        f"{digits(1e3 * call['seconds'])} ms ({100 * call['seconds'] / total(one):.1f} %).",
-        one.rerun,
-    )
+    time = f"{digits(1e3 * call['seconds'])} ms ({100 * call['seconds'] / total(one):.1f} %)"
+    return sentence(f"{one.title}: {shares}; the biggest call is {call['layers']}, {call['pass']}, {time}.", one.rerun)
 
 
-def layers(points):
+def chart(points):
     kinds = collections.Counter()
     for one in points:
         kinds[one["kind"]] += one["ms"]
-    size = {"calculate": "kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share", "as": "size"}
     bars = charts.layer(
         points,
         {"type": "bar", "cursor": "pointer"},
@@ -109,8 +83,23 @@ def layers(points):
         order={"field": "ms", "type": "quantitative", "sort": "descending"},
         tooltip=charts.tips(ledger="of", part="pass", kind="kind", ms=("ms", ".4~g"), share=("share", ".1%")),
     )
-    bars["transform"].append(size)
-    return [bars]
+    size = "kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share"
+    bars["transform"].append({"calculate": size, "as": "size"})
+    rows = []
+    for one in points:
+        cells = [one["ledger"], one["kind"], one["part"], figure(one["ms"]), percent(one["share"], 1)]
+        rows.append(row(cells, one["run"]))
+    return charts.chart(
+        "kinds",
+        "Time by kind of layer",
+        "One bar for each pass, from the sums of its calls.",
+        [bars],
+        ("Ledger", "ledger"),
+        "kind",
+        zoom=False,
+        options=[charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])],
+        table=table("Time by kind of layer", ["network and machine", "kind", "pass", "ms", "% of the sum"], rows, 3),
+    )
 
 
 def ledger(one, calls, caption):
@@ -118,8 +107,7 @@ def ledger(one, calls, caption):
     rows = []
     for call in calls:
         seconds = call["seconds"]
-        rate = call["flops"] / seconds if call.get("flops") else None
-        bandwidth = call["bytes"] / seconds if call.get("bytes") else None
+        rate, bandwidth = (call[what] / seconds if call.get(what) and seconds else None for what in ("flops", "bytes"))
         cells = [
             figure(seconds, scale=1e3),
             percent(seconds / whole, 1),
