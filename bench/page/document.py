@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 import os
+import re
 
 from page import packages
 from page.sections import ALL
@@ -45,11 +46,7 @@ def make(model, problems):
         "data": base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii"),
         "scripts": "\n".join(f"<script>{one}</script>" for one in scripts),
     }
-    page = asset("page.html")
-    for name, text in fields.items():
-        before, _, after = page.partition("{{" + name + "}}")
-        page = before + text + after
-    return page
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: fields[found[1]], asset("page.html"))
 
 
 def title(model):

@@ -1,6 +1,5 @@
 #pragma once
-// What a sweep answers in words, with intervals. bench/page/answers.py says the same of the times in a file:
-// tests/data/sweep_answers.json holds both to the same words.
+// What a sweep answers in words, with intervals. tests/data/sweep_answers.json has answers to made-up times.
 
 #include <optional>
 #include <string>

@@ -1,87 +1,23 @@
-"""Dollars from seconds and prices: rankings, break-even prices, files of prices."""
+"""Seconds, joules and prices of machines; browser_test.py has the arithmetic of the page."""
 
 import os
 import tempfile
 import unittest
 
 import made
-from page import cost, prices, result_files
+from page import prices, published
 
 HEAD = "source,date,configuration,usd_per_hour,note\n"
 
 
-class Cost(unittest.TestCase):
+class Prices(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def listed(self, *lines, head=HEAD):
-        return prices.read([made.write(self.folder, "prices.csv", head + "\n".join(lines) + "\n")])
-
-    def ranking(self, listed, *documents):
-        paths = [made.write(self.folder, f"{i}.json", one) for i, one in enumerate(documents)]
-        model, problems = result_files.read(paths)
-        self.assertEqual(problems, [])
-        model.prices = listed
-        found = cost.ranking(model)
-        self.text = cost.text(found)
-        return found
-
-    def two_machines(self):
-        """An hour and half an hour for a million images."""
-
-        def total(milliseconds, name):
-            return made.document(
-                made.row(made.key(network="net", batch=1), milliseconds, factors=[1] * 6), {"processor": name}
-            )
-
-        return total(3.6, "Slow One"), total(1.8, "Quick Two")
-
-    def test_dollars_are_hours_times_the_price(self):
-        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
-            "net, training pass"
-        ]
-        self.assertEqual(
-            [(item.machine, round(dollars, 9)) for item, _, dollars, _ in found], [("Slow One", 0.5), ("Quick Two", 1)]
-        )
-
-    def test_the_terminal_has_a_ranking_for_each_file_of_prices(self):
-        lists = ("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), ("s,2026-01,Slow One,3,", "s,2026-01,Quick Two,2,")
-        paths = []
-        for number, lines in enumerate(lists):
-            folder = os.path.join(self.folder, str(number))  # both are called prices.csv
-            os.mkdir(folder)
-            paths.append(made.write(folder, "prices.csv", HEAD + "\n".join(lines) + "\n"))
-        model, _ = result_files.read(
-            [made.write(self.folder, f"{i}.json", one) for i, one in enumerate(self.two_machines())]
-        )
-        model.prices = prices.read(paths)
-        first, second = cost.texts(model).split(f"Prices of {paths[1]}")
-        self.assertIn(f"Prices of {paths[0]}", first)
-        self.assertLess(first.index("Slow One"), first.index("Quick Two"))
-        self.assertLess(second.index("Quick Two"), second.index("Slow One"))
-        self.assertEqual(model.prices, prices.read(paths))
-
-    def test_where_no_price_fits_the_terminal_says_so(self):
-        found = cost.text(self.ranking(self.listed("s,2026-01,Another,1,"), *self.two_machines()))
-        self.assertIn("None of the prices is for a machine of these files", found)
-        found = cost.text(self.ranking(self.listed("s,2026-01,Slow One,1,"), *self.two_machines()))
-        self.assertNotIn("None of the prices", found)
-
-    def test_a_machine_breaks_even_where_it_costs_what_the_cheapest_other_does(self):
-        found = self.ranking(self.listed("s,2026-01,Slow One,0.5,", "s,2026-01,Quick Two,2,"), *self.two_machines())[
-            "net, training pass"
-        ]
-        self.assertEqual({item.machine: round(even, 9) for item, _, _, even in found}, {"Slow One": 1, "Quick Two": 1})
-
-    def test_a_machine_without_a_price_has_its_break_even_price(self):
-        found = self.ranking(self.listed("s,2026-01,Quick Two,2,"), *self.two_machines())["net, training pass"]
-        self.assertEqual(
-            [(item.machine, price is None) for item, price, _, _ in found], [("Quick Two", False), ("Slow One", True)]
-        )
-        self.assertEqual(found[1][3], 1)
-        self.assertIn("no price", self.text)
+    def listed(self, *lines, head=HEAD, name="prices.csv"):
+        return prices.read([made.write(self.folder, name, head + "\n".join(lines) + "\n")])
 
     def test_a_price_is_for_the_model_that_it_names_and_no_other(self):
         for configuration, machine, fitting in (
@@ -96,80 +32,27 @@ class Cost(unittest.TestCase):
             ("NVIDIA", "NVIDIA H200", False),
         ):
             with self.subTest(configuration=configuration, machine=machine):
-                self.assertEqual(prices.fits(prices.Price("", "", configuration, 1, "", ""), machine), fitting)
-
-    def test_the_newest_price_counts_and_the_preemptible_one_only_alone(self):
-        listed = self.listed(
-            "s,2025-01,Slow One,9,",
-            "s,2026-01,Slow One,0.5,",
-            "s,2026-02,Slow One,0.1,preemptible",
-            "s,2026-02,Quick Two,0.2,preemptible",
-        )
-        found = self.ranking(listed, *self.two_machines())["net, training pass"]
-        self.assertEqual(
-            {item.machine: price.usd_per_hour for item, price, _, _ in found}, {"Slow One": 0.5, "Quick Two": 0.2}
-        )
+                self.assertEqual(prices.fits({"configuration": configuration}, machine), fitting)
 
     def test_a_note_that_denies_it_makes_no_price_preemptible(self):
-        notes = ("preemptible", "Preemptible GPU", "spot, preemptible", "non-preemptible", "not preemptible", "")
-        found = [prices.Price("s", "2026-01", "X", 1, note, "f").preemptible for note in notes]
-        self.assertEqual(found, [True, True, True, False, False, False])
+        notes = ("preemptible", "Preemptible GPU", "spot; preemptible", "non-preemptible", "not preemptible", "")
+        found = self.listed(*(f"s,2026-01,X,1,{note}" for note in notes))
+        self.assertEqual([one["preemptible"] for one in found], [True, True, True, False, False, False])
 
-    def test_the_batch_with_the_least_time_for_an_image_counts(self):
-        rows = made.row(made.key(network="net", batch=1), 10) + made.row(made.key(network="net", batch=4), 20)
-        found = self.ranking(self.listed("s,2026-01,x,1,"), made.document(rows))["net, training pass"]
-        self.assertIn("batch 4", found[0][0].who)
-
-    def test_published_machines_are_in_the_ranking(self):
-        found = self.ranking(prices.read([]), made.document(made.network()))["resnet50, training pass"]
-        k80 = next((item, price) for item, price, _, _ in found if item.machine == "Tesla K80")
-        self.assertEqual((k80[1].configuration, k80[1].date), ("K80 + n1-standard-1", "2017-11"))
-
-    def test_epochs_cost_too(self):
-        epochs = [{"seconds": 5}, {"seconds": 3}]
-        found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", epochs)))["mnist_mlp, training"]
-        self.assertEqual([item.seconds for item, *_ in found if item.ours], [4])
-        self.assertEqual(
-            {price.configuration for item, price, *_ in found if not item.ours},
-            {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"},
-        )
-
-    def test_joules_of_epochs_cost_where_every_epoch_has_them(self):
-        def of(*epochs):
-            rows = made.training("mnist_mlp", epochs)
-            (item,) = [
-                item for item, *_ in self.ranking(prices.read([]), made.document(rows))["mnist_mlp, training"] if item.ours
-            ]
-            return item
-
-        item = of({"seconds": 5, "joules": 7.2e6}, {"seconds": 3, "joules": 3.6e6})
-        self.assertEqual(item.joules, 5.4e6)
-        self.assertEqual(cost.usd(item, 0, 2), 3)  # 1.5 kWh
-        missing = {"seconds": 3, "joules_missing": "energy: the counter stood still (RAPL package-0)"}
-        self.assertIsNone(of({"seconds": 5, "joules": 7.2e6}, missing).joules)
-
-    def test_an_epoch_on_a_part_of_the_samples_is_not_one_of_the_posts(self):
-        found = self.ranking(prices.read([]), made.document(made.training("mnist_mlp", [{"seconds": 5}], "0.1")))
-        self.assertEqual([item.ours for item, *_ in found["mnist_mlp, training on 0.1 of the samples"]], [True])
-
-    def test_smaller_images_are_not_ranked_with_the_published_machines(self):
-        found = self.ranking(prices.read([]), made.document(made.row(made.key(differs={"image": "64"}), 1)))
-        self.assertEqual([item.ours for item, *_ in found["resnet50 image 64, training pass"]], [True])
-
-    def test_joules_are_kept_for_the_page(self):
-        rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)
-        found = self.ranking(self.listed("s,2026-01,x,1,"), made.document(rows))["net, training pass"]
-        self.assertEqual(found[0][0].joules, 1.5e6)
-        self.assertAlmostEqual(cost.usd(found[0][0], 0, 0.36), 0.15)
+    def test_the_prices_of_several_files_count_together_and_none_are_the_published_ones(self):
+        paths = [made.write(self.folder, name, f"{HEAD}s,2026-01,{name},1,\n") for name in "ab"]
+        self.assertEqual([one["configuration"] for one in prices.read(paths)], ["a", "b"])
+        self.assertEqual(len(prices.read([])), len(published.lines("prices.csv")))
 
     def test_a_file_of_prices_may_begin_with_a_byte_order_mark(self):
-        self.assertEqual([price.usd_per_hour for price in self.listed("s,2026-01,x,1,", head="\ufeff" + HEAD)], [1])
+        self.assertEqual([one["usd"] for one in self.listed("s,2026-01,x,1,", head="\ufeff" + HEAD)], [1])
 
     def test_a_file_of_prices_with_a_fault_is_named_with_the_line(self):
         for lines, said in (
             (["s,2026-01,x,much,"], "line 2"),
             (["s,2026-01,x,1,", "s,soon,y,1,"], "line 3"),
             (["s,2026-01,x,-1,"], "line 2"),
+            (["s,2026-01,x,0,"], "line 2"),
             ([], "no prices"),
         ):
             with self.subTest(lines=lines), self.assertRaisesRegex(prices.PriceError, said):
@@ -180,5 +63,72 @@ class Cost(unittest.TestCase):
             prices.read([os.path.join(self.folder, "none.csv")])
 
 
+class Items(unittest.TestCase):
+    def section(self, rows, facts=None, listed=()):
+        from page.sections import cost
+
+        model = made.model_of(made.document(rows, facts))
+        model.prices = list(listed) or model.prices
+        return cost.make(model)
+
+    def items(self, rows, what="net, training pass", **more):
+        return [one for one in self.section(rows, **more)["data"]["items"] if one["what"] == what]
+
+    def test_the_batch_with_the_least_time_for_an_image_counts(self):
+        rows = made.row(made.key(network="net", batch=1), 10, [1]) + made.row(made.key(network="net", batch=4), 20, [1])
+        (item,) = self.items(rows)
+        self.assertEqual((item["who"], item["seconds"], item["run"]), ("Test CPU, Lamina eigen, batch 4", 5000, rows[1]["rerun"]))
+
+    def test_the_newest_price_comes_first(self):
+        listed = [{"configuration": "Test CPU", "date": date} for date in ("2025-01", "2026-02", "2026-01")]
+        self.assertEqual(self.items(made.row(made.key(network="net"), 1), listed=listed)[0]["prices"], [1, 2, 0])
+
+    def test_published_machines_are_in_the_ranking(self):
+        items = self.items(made.network(), "resnet50, training pass")
+        k80 = next(one for one in items if one["machine"] == "Tesla K80")
+        line = next(one for one in map(prices.read([]).__getitem__, k80["prices"]) if not one["preemptible"])
+        self.assertEqual((line["configuration"], line["date"]), ("K80 + n1-standard-1", "2017-11"))
+
+    def test_epochs_cost_too(self):
+        items = self.items(made.training("mnist_mlp", [{"seconds": 5}, {"seconds": 3}]), "mnist_mlp, training")
+        self.assertEqual([one["seconds"] for one in items if one.get("ours")], [4])
+        posts = {prices.read([])[one["prices"][0]]["configuration"] for one in items if not one.get("ours")}
+        self.assertEqual(posts, {"K80 + n1-standard-1", "P100 + n1-standard-1", "32 vCPU Skylake", "16 vCPU Skylake"})
+
+    def test_what_is_smaller_is_not_ranked_with_what_was_published(self):
+        epoch = made.training("mnist_mlp", [{"seconds": 5}], "0.1")
+        for rows, what in (
+            (epoch, "mnist_mlp, training on 0.1 of the samples"),
+            (made.row(made.key(differs={"image": "64"}), 1), "resnet50 image 64, training pass"),
+        ):
+            self.assertEqual([one["ours"] for one in self.items(rows, what)], [True])
+
+    def test_joules_are_those_of_a_million_images_or_of_an_epoch_where_every_one_has_them(self):
+        rows = made.row(made.key(network="net", batch=2), 10, joules=3.0)
+        (item,) = self.items(rows, facts={"idle_power_w_eigen": "12.5"})
+        self.assertEqual((item["joules"], item["idle_watts"]), (1.5e6, 12.5))
+        missing = {"seconds": 3, "joules_missing": "energy: the counter stood still"}
+        for last, joules in (({"seconds": 3, "joules": 3.6e6}, 5.4e6), (missing, 0)):
+            items = self.items(made.training("mnist_mlp", [{"seconds": 5, "joules": 7.2e6}, last]), "mnist_mlp, training")
+            self.assertEqual([one["joules"] for one in items if one.get("ours")], [joules])
+
+    def test_files_without_joules_say_why(self):
+        why = "not available: no counter here"
+        note = self.section(made.network(), {"energy_eigen": why})["notes"][0]
+        self.assertEqual(note, f"No joules of whole trainings or passes in these files: {why}. Costs are of hours alone.")
+        short = "energy: it took 0.9 s"  # of one epoch
+        rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}])
+        self.assertIn(f"in these files: {short}. Costs", self.section(rows, {"energy_eigen": "RAPL"})["notes"][0])
+
+    def test_idle_power_is_that_of_the_device_or_has_its_reason(self):
+        rows = made.row(made.key(backend="cuda"), 5, joules=2.5)
+        facts = {"gpu_0": "NVIDIA H200, 139 GiB", "energy_cuda": "NVML", "idle_power_w_cuda": "90.5"}
+        self.assertEqual(made.said(self.section(rows, facts)["notes"]), ["NVIDIA H200: 90.5 W when idle (NVML)."])
+        facts["idle_power_w_cuda"] = "the GPU was busy"
+        self.assertIn("power when idle: the GPU was busy (NVML).", made.said(self.section(rows, facts)["notes"])[0])
+        facts["energy_cuda"] = "not available: none"
+        self.assertEqual(self.section(rows, facts)["notes"], [])
+
+
 if __name__ == "__main__":
-    unittest.main()
+    made.main()

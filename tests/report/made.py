@@ -1,149 +1,164 @@
-"""Result files that the tests make: rows, races, ledgers and the others, small and with times that were chosen."""
+"""Result files that the tests make: rows, ledgers and the others, small and with times that were chosen."""
 
 import json
 import os
 import sys
+import tempfile
+import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.normpath(os.path.join(HERE, "../../bench"))
-sys.path[:0] = [BENCH, os.path.join(BENCH, "race")]
-import rows
+BENCH = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+sys.path.insert(0, BENCH)
+from page import packages, prices, results
 
 NEAR = (1.0, 1.01, 0.99, 1.02, 0.98, 1.005)
-
-
-def context(**more):
-    return {
-        "processor": "Test CPU",
-        "processor_cores": "2",
-        "commit": "0123456789abcdef",
-        "lamina_format": 1,
-        "load_average_start": "0.10 0.20 0.30",
-    } | more
+KEY = {"what": "ledger", "network": "net", "backend": "eigen", "type": "f32", "layout": "nchw", "batch": 4}
+CONTEXT = {
+    "processor": "Test CPU",
+    "processor_cores": "2",
+    "commit": "0123456789abcdef",
+    "lamina_format": 2,
+    "load_average_start": "0.10 0.20 0.30",
+    "command": "lamina_bench run",
+}
 
 
 def key(part="total", network="resnet50", what="net", backend="eigen", batch=16, **more):
-    return {
-        "what": what,
-        "network": network,
-        **({"layer": more.pop("layer")} if "layer" in more else {}),
-        "part": part,
-        "backend": backend,
-        **({"algorithm": more.pop("algorithm")} if "algorithm" in more else {}),
-        "type": "f32",
-        "layout": "nchw",
-        "batch": batch,
-        **more,
-    }
+    its = {"what": what, "network": network, "part": part, "backend": backend, "type": "f32", "layout": "nchw"}
+    return its | {"batch": batch} | more
+
+
+def name_of(its):
+    fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
+    differs = [f"{name}:{value}" for name, value in its.get("differs", {}).items()]
+    return "/".join([*(str(its[field]) for field in fields if field in its), f"batch:{its['batch']}", *differs])
 
 
 def row(its, milliseconds, factors=NEAR, **more):
     """All repetitions of a row, around a time."""
-    return [
-        {
-            "name": rows.name_of(its),
-            "run_name": rows.name_of(its),
-            "run_type": "iteration",
-            "repetition_index": i,
-            "real_time": milliseconds * factor,
-            "time_unit": "ms",
-            "key": its,
-            **more,
-        }
-        for i, factor in enumerate(factors)
-    ]
+    name = name_of(its)
+    common = {"name": name, "run_name": name, "run_type": "iteration", "time_unit": "ms", "key": its, "rerun": f"run {name}"}
+    return [common | {"repetition_index": i, "real_time": milliseconds * one} | more for i, one in enumerate(factors)]
 
 
 def failed(its, message, **more):
-    return [
-        {
-            "name": rows.name_of(its),
-            "run_name": rows.name_of(its),
-            "run_type": "iteration",
-            "repetition_index": 0,
-            "real_time": 0.0,
-            "time_unit": "ms",
-            "error_occurred": True,
-            "error_message": message,
-            "key": its,
-            **more,
-        }
-    ]
+    return row(its, 0.0, factors=[1], error_occurred=True, error_message=message, **more)
 
 
 def training(name, epochs, share=None):
-    its = {
-        "what": "train",
-        "network": name,
-        "part": "epoch",
-        "backend": "eigen",
-        "type": "f32",
-        "layout": "nchw",
-        "batch": 128,
-        **({"differs": {"synthetic": share}} if share else {}),
-    }
-    return [
-        {
-            "name": rows.name_of(its),
-            "run_name": rows.name_of(its),
-            "run_type": "iteration",
-            "repetition_index": i,
-            "real_time": one.pop("seconds"),
-            "time_unit": "s",
-            "epoch": float(i),
-            "label": "synthetic glyphs",
-            "key": its,
-            **one,
-        }
-        for i, one in enumerate(map(dict, epochs))
-    ]
+    its = key("epoch", name, "train", batch=128, **({"differs": {"synthetic": share}} if share else {}))
+    found = []
+    for place, one in enumerate(epochs):
+        more = {name: value for name, value in one.items() if name != "seconds"}
+        about = {"time_unit": "s", "epoch": float(place), "label": "synthetic glyphs", "repetition_index": place}
+        found += row(its, one["seconds"], factors=[1], **about | more)
+    return found
 
 
-def network(name="resnet50", forward=100, factors=NEAR, **more):
-    return [
-        *row(key("forward", name, **more), forward, factors),
-        *row(key("backward", name, **more), 2 * forward, factors),
-        *row(key("total", name, **more), 3 * forward, factors),
+def network(name="resnet50", forward=100, factors=NEAR, more={}, **of):
+    times = {"forward": forward, "backward": 2 * forward, "total": 3 * forward}
+    return [one for part, ms in times.items() for one in row(key(part, name, **of), ms, factors, **more)]
+
+
+def race(times, part="total", net="resnet50", what="net"):
+    """Rows of variants that took turns: {variant: milliseconds of each round}."""
+    its = key(part, net, what)
+    common = {"name": name_of(its), "key": its, "run_type": "iteration", "time_unit": "ms", "rerun": "bench/race/race"}
+    return [common | {"variant": name, "real_time": ms[0], "real_times": ms} for name, ms in times.items()]
+
+
+VARIANTS = [
+    {"variant": "eigen", "engine": "lamina", "context": {"threads": "2"}},
+    {"variant": "torch+compiled@nhwc", "engine": "torch", "context": {"torch": "2.15.0+cu132"}},
+]
+
+
+def comparison(name="net/x", **more):
+    found = {"ratio": 1.2, "low": 1.1, "high": 1.3, "first_seconds": 1, "seconds": 1.2, "verdict": "slower"}
+    return {"name": name, "key": key(), "first": "x/old.json", "second": "x/new.json"} | found | more
+
+
+def call(layers, op, pass_, seconds, flops, count):
+    about = {"layers": layers, "node": layers, "op": op, "pass": pass_, "algorithm": "gemm", "samples": [seconds]}
+    return about | {"seconds": seconds, "flops": flops, "bytes": count, "rerun": f"call {layers} {pass_}"}
+
+
+def ledger(**more):
+    its = {"passes": 3, "forward_seconds": 0.004, "backward_seconds": 0.004, "forward_samples": [1], "backward_samples": [1]}
+    rates = {"peak_flops_per_second": 4e12, "memory_bytes_per_second": 8e9}
+    calls = [
+        call("c", "conv", "forward", 0.003, 6e9, 3e6),
+        call("r", "relu", "forward", 0.001, 1e6, 4e6),
+        call("c", "conv", "backward_data", 0.004, 6e9, 3e6),
     ]
+    return {"key": KEY, "rerun": "lamina_bench ledger net"} | its | rates | {"calls": calls} | more
 
 
 def tried(**more):
     """An algorithm that a frontier has tried."""
-    return {
-        "algorithm": "a",
-        "seconds": 0.002,
-        "low": 0.0019,
-        "high": 0.0021,
-        "workspace_bytes": 2**20,
-        "error": 1e-7,
-        "deterministic": True,
-        "on_frontier": True,
-        "picked": True,
-        "by_rule": True,
-    } | more
+    its = {"algorithm": "a", "seconds": 0.002, "low": 0.0019, "high": 0.0021, "workspace_bytes": 2**20, "error": 1e-7}
+    return its | {"deterministic": True, "on_frontier": True, "picked": True, "by_rule": True} | more
 
 
-def memory_steps():
-    return [
-        {
-            "step": 0,
-            "layers": "c",
-            "pass": "forward",
-            "live_bytes": 3 * 2**20,
-            "by_kind": {"values": 2**21, "workspace": 2**20, "saved": 0},
-        }
+def frontier(*lines):
+    """Lines of (name, layers, algorithms)."""
+    its = [
+        {"node": node, "op": "conv", "pass": "forward", "layers": layers, "algorithms": algorithms, "rerun": f"layer {node}"}
+        for node, layers, algorithms in lines
     ]
+    return {"key": KEY, "rerun": "lamina_bench frontier net", "complete": True, "limits": {}, "lines": its}
+
+
+def memory(network="net", **more):
+    by_kind = {"values": 2**21, "workspace": 2**20, "saved": 0}
+    step = {"step": 0, "layers": "c", "pass": "forward", "live_bytes": 3 * 2**20, "by_kind": by_kind}
+    rerun = f"lamina_bench memory {network}"
+    return {"key": KEY | {"network": network}, "rerun": rerun, "total": 2**22, "steps": [step]} | more
+
+
+def answer(what, text, value=None, **of):
+    its = {name: value for name, value in key(**of).items() if name != "batch"}
+    said = {"network": its["network"], "backend": its["backend"], "what": what, "text": text, "key": its, "rerun": "sweep"}
+    return said | ({"value": value} if value is not None else {})
 
 
 def document(benchmarks=(), facts=None, **lists):
-    return {"context": context(**(facts or {})), "benchmarks": list(benchmarks), **lists}
+    return {"context": CONTEXT | (facts or {}), "benchmarks": list(benchmarks), **lists}
 
 
 def write(folder, name, what):
     """A file; of a text as it is, of anything else as JSON."""
     path = os.path.join(folder, name)
+    content = what if isinstance(what, (bytes, str)) else json.dumps(what)
     with open(path, "wb") as file:
-        file.write(
-            what if isinstance(what, bytes) else what.encode() if isinstance(what, str) else json.dumps(what).encode()
-        )
+        file.write(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def model_of(*documents):
+    with tempfile.TemporaryDirectory() as folder:
+        model, problems = results.read([write(folder, f"file{i}.json", one) for i, one in enumerate(documents)])
+    assert not problems, problems
+    model.prices = prices.read([])
+    return model
+
+
+def points(section, chart=0):
+    """All data of a chart."""
+    return [one for its in section["charts"][chart]["spec"]["datasets"].values() for one in its]
+
+
+def texts(table):
+    return [[one if isinstance(one, str) else one["text"] for one in its["cells"]] for its in table["rows"]]
+
+
+def said(sentences):
+    return [one if isinstance(one, str) else one["text"] for one in sentences]
+
+
+def main():
+    """Runs the tests of a file, or says aloud that they are skipped."""
+    if not os.path.isdir(packages.folder()):
+        print("SKIPPED: the packages of the page are not here; `bench/report --install-packages` installs them")
+        sys.exit(77)
+    packages.install()
+    unittest.main()

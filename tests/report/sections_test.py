@@ -1,0 +1,353 @@
+"""What the sections show of made-up files; by numbers that can be calculated by hand."""
+
+import json
+import unittest
+
+import made
+from made import CONTEXT, document, model_of, points, said, texts
+
+
+def make(name, *documents):
+    import importlib
+
+    return importlib.import_module(f"page.sections.{name}").make(model_of(*documents))
+
+
+def is_empty(section):
+    return not any(section.get(part) for part in ("charts", "tables", "folded", "data"))
+
+
+class Networks(unittest.TestCase):
+    def ours(self, *rows):
+        machines = make("networks", document([row for its in rows for row in its]))["data"]["machines"]
+        return [one for one in machines if one["ours"]]
+
+    def test_of_several_batches_the_published_one_is_shown(self):
+        found = self.ours(made.network(forward=100), made.network(forward=10, batch=1))
+        self.assertEqual([one["label"] for one in found], ["Test CPU, Lamina eigen"])
+        found = self.ours(made.network(), made.network("vgg16", batch=8))  # which has no other
+        self.assertEqual([list(one["times"]) for one in found], [["resnet50"], ["vgg16"]])
+
+    def test_another_batch_is_shown_for_sixteen_images(self):
+        found = self.ours(made.row(made.key(batch=4), 10, factors=[1] * 6))
+        self.assertEqual(found[0]["times"]["resnet50"]["total"]["ms"], 40)
+        self.assertIn("batch 4", found[0]["label"])
+
+    def test_rows_of_threads_and_smaller_images_are_not_beside_the_published_times(self):
+        for differs in ({"image": "64"}, {"threads": "1"}):
+            self.assertEqual(self.ours(made.row(made.key(differs=differs), 1)), [])
+
+    def test_a_time_has_its_quartiles_its_command_and_the_memory_of_the_plan(self):
+        time = self.ours(made.row(made.key(), 100, factors=(1, 2, 3, 4, 5), plan_MiB=12.5))[0]["times"]["resnet50"]["total"]
+        self.assertEqual([time[name] for name in ("ms", "low", "high", "MiB", "samples")], [300, 200, 400, 12.5, 5])
+        self.assertEqual(time["run"], "run net/resnet50/total/eigen/f32/nchw/batch:16")
+
+    def raced(self):
+        """A race in which torch takes 1.5 times as long, and what lamina_bench compare found."""
+        torch = made.VARIANTS[1]["variant"]
+        rows = made.race({"eigen": [100, 102], torch: [150, 153]})
+        names = {"name": rows[0]["name"], "first": torch, "second": "eigen", "key": rows[0]["key"]}
+        found = made.comparison(**names, ratio=0.5, low=0.4, high=0.8, verdict="faster")
+        fastest = found | {"first": "fastest", "fastest": torch}
+        mean = {"part": "total", "first": torch, "second": "eigen", "networks": 2, "ratio": 0.5, "low": 0.4, "high": 0.8}
+        return document(rows, {"variants": made.VARIANTS}, comparisons=[found, fastest], means=[mean])
+
+    def test_programs_that_took_turns_are_compared_as_lamina_bench_compared_them(self):
+        its = make("networks", self.raced())
+        ours, torch = its["data"]["machines"][:2]
+        self.assertEqual(its["data"]["reference"], 1)  # another program of the files
+        self.assertEqual(torch["label"], "Test CPU, PyTorch 2.15.0 compiled nhwc")
+        turns = [one["times"]["resnet50"]["total"]["turns"] for one in (ours, torch)]
+        self.assertEqual(turns[0], {1: {"ratio": 2, "low": 1.25, "high": 2.5}})
+        self.assertEqual(turns[1], {0: {"ratio": 0.5, "low": 0.4, "high": 0.8}})
+        self.assertIn("eigen is 2.00 times as fast as torch+compiled@nhwc (1.25 to 2.50)", said(its["answers"])[1])
+
+    def test_programs_of_different_files_are_not_compared_by_rounds(self):
+        its = make("networks", self.raced() | {"comparisons": []}, document(made.network()))
+        self.assertNotIn("turns", json.dumps(its["data"]["machines"]))
+
+    def test_what_the_table_says_is_said_in_words(self):
+        rows = made.row(made.key(), 1600, factors=[1] * 6) + made.row(made.key(network="alexnet"), 160, factors=[1] * 6)
+        answer = make("networks", document(rows))["answers"][0]
+        self.assertIn("takes 10.0 ms (alexnet) to 100 ms (resnet50).", answer["text"])
+        self.assertEqual(len(answer["rerun"].splitlines()), 2)
+
+    def test_sources_that_print_the_same_are_one_machine(self):
+        from page import published
+
+        machines = published.machines()
+        labels = [(one["label"], json.dumps(one["times"], sort_keys=True)) for one in machines]
+        self.assertEqual(len(labels), len(set(labels)))
+        titan = [len(one["times"]) for one in machines if one["label"] == "Pascal Titan X, cuDNN 5.1.05"]
+        self.assertEqual(sum(titan), 10)
+
+
+class Sweeps(unittest.TestCase):
+    def section(self, **lists):
+        times = ((1, 10), (2, 16), (4, 24), (8, 47))
+        rows = [row for batch, ms in times for row in made.row(made.key(batch=batch), ms, factors=[1] * 6)]
+        rows += made.failed(made.key(batch=16), "OutOfMemory: 9 bytes wanted", bytes_wanted=9 * 2**20)
+        return make("batches", document(rows, **lists))
+
+    def test_milliseconds_are_those_of_an_image(self):
+        its = self.section()
+        drawn = {one["batch"]: one["ms"] for one in points(its) if "samples" in one}
+        self.assertEqual(drawn, {1: 10, 2: 8, 4: 6, 8: 5.875})
+        self.assertEqual(texts(its["charts"][0]["table"])[3][3:], ["8", "5.88", "170"])
+
+    def test_what_does_not_fit_is_marked_with_the_bytes(self):
+        its = self.section()
+        ends = [(one["batch"], one["ms"], one["why"]) for one in points(its) if "why" in one]
+        self.assertEqual(ends, [(16, 5.875, "out of memory, 9.00 MiB wanted")])
+        self.assertEqual(texts(its["charts"][0]["table"])[4][4], "out of memory, 9.00 MiB wanted")
+
+    def test_questions_are_answered_as_the_file_answers_them(self):
+        answers = [
+            made.answer("batch_flat", "From batch 4 on. Not sure: noise.", 4),
+            made.answer("batch_flat", "A larger batch may gain more.", network="vgg16"),
+            made.answer("largest_batch", "Batch 8 ran.", 8),
+            made.answer("odd_batches", "Odd batches do not pay."),
+        ]
+        its = self.section(answers=answers)
+        self.assertEqual([table["caption"].split()[0] for table in its["tables"]], ["From", "Which", "Is"])
+        cells = [row["cells"][1] for row in its["tables"][0]["rows"]]
+        self.assertEqual(cells[0], {"text": "4", "number": 4, "note": "From batch 4 on. Not sure: noise."})
+        self.assertEqual(cells[1], "A larger batch may gain more.")
+        sentences = [
+            "A larger batch gains less than 5 % per image from batch: 4, not sure (resnet50).",
+            "Largest batch: 8 (resnet50).",
+        ]
+        self.assertEqual(said(its["answers"]), sentences)
+        self.assertEqual(its["answers"][0]["rerun"], "sweep")
+
+    def test_all_networks_are_shown_as_shares_of_their_best(self):
+        rows = [
+            row
+            for net, times in (("alexnet", ((1, 10), (2, 10))), ("vgg16", ((1, 10), (2, 40))))
+            for batch, ms in times
+            for row in made.row(made.key(network=net, batch=batch), ms, factors=[1] * 6)
+        ]
+        one_more = document([row for batch in (1, 2) for row in made.row(made.key(batch=batch), 5)], {"processor": "Other"})
+        its = points(make("batches", one_more, document(rows)), chart=1)
+        shares = {(one["series"], one["batch"]): one["share"] for one in its if "batch" in one}
+        self.assertEqual(shares["alexnet", 1], 50)
+        self.assertEqual(shares["vgg16", 2], 50)
+        with_most = next(one["of"] for one in its if "of" in one)
+        self.assertIn("Test CPU", with_most)
+
+    def test_what_a_sweep_left_out_is_shown_with_the_reason(self):
+        its = {"network": "net", "backend": "eigen", "key": made.key(network="net"), "reason": "no such pool", "rerun": "x"}
+        found = make("batches", document(not_planned=[its]))
+        self.assertEqual(texts(found["tables"][0]), [["net, total", "no such pool"]])
+
+    def test_the_ideal_line_is_that_of_one_thread(self):
+        rows = [
+            row
+            for count, ms in (("1", 160), ("2", 100), ("4", 80))
+            for row in made.row(made.key(differs={"threads": count}), ms, factors=[1] * 6)
+        ]
+        its = make("threads", document(rows, answers=[made.answer("best_threads", "4 threads are the fastest.", 4)]))
+        drawn = {one["threads"]: (one["rate"], one["ideal"], one["of_ideal"]) for one in points(its)}
+        self.assertEqual(drawn, {1: (100, 100, 1), 2: (160, 200, 0.8), 4: (200, 400, 0.5)})
+        self.assertEqual(texts(its["tables"][0])[0][1], "4")
+        self.assertIn("4 threads are the fastest.", said(its["answers"])[0])
+
+    def test_a_line_of_threads_is_of_one_machine_and_one_commit_in_files_of_their_own(self):
+        one, two, other = (document(made.network(), {"threads": count}) for count in "124")
+        other["context"]["commit"] = "fedcba9876543210"
+        last = document(made.network(), {"threads": "8", "commit": "fedcba9876543210"})
+        lines = {(one["series"], one["threads"]) for one in points(make("threads", one, two, other, last))}
+        old, new = "Test CPU, Lamina eigen (0123456)", "Test CPU, Lamina eigen (fedcba9)"
+        self.assertEqual(lines, {(old, 1), (old, 2), (new, 4), (new, 8)})
+
+
+class Ledgers(unittest.TestCase):
+    def test_time_is_summed_by_kind_and_pass(self):
+        its = make("time_by_op", document(ledgers=[made.ledger()]))
+        sums = {(one["kind"], one["part"]): round(one["ms"], 6) for one in points(its)}
+        self.assertEqual(sums, {("conv", "forward"): 3, ("relu", "forward"): 1, ("conv", "backward"): 4})
+        self.assertIn("100.0 % of the whole", said(its["notes"])[0])
+        twice = made.ledger(calls=2 * made.ledger()["calls"])
+        found = points(make("time_by_op", document(ledgers=[twice])))
+        self.assertEqual(sorted(round(one["ms"], 6) for one in found), [2, 6, 8])
+
+    def test_the_ledger_has_rates_and_shares_and_the_command_of_each_call(self):
+        table = make("time_by_op", document(ledgers=[made.ledger()]))["tables"][0]
+        self.assertEqual(texts(table)[0], ["c", "backward_data", "gemm", "4.00", "50.0", "1500", "38", "0.750", "9"])
+        self.assertEqual([row["rerun"] for row in table["rows"]][::2], ["call c backward_data", "call r forward"])
+
+    def test_of_many_calls_the_biggest_are_shown_and_all_are_folded(self):
+        its = make("time_by_op", document(ledgers=[made.ledger(calls=6 * made.ledger()["calls"])]))
+        self.assertEqual([len(its[part][0]["rows"]) for part in ("tables", "folded")], [15, 18])
+
+    def test_an_interrupted_ledger_says_so_and_one_without_passes_does_not(self):
+        its = make("time_by_op", document(ledgers=[made.ledger(passes=2, passes_asked=9)]))
+        self.assertIn("interrupted after 2 of 9 passes", said(its["notes"])[-1])
+        without = made.ledger(passes_asked=9)
+        del without["passes"]
+        self.assertNotIn("interrupted", " ".join(said(make("time_by_op", document(ledgers=[without]))["notes"])))
+
+    def test_a_ledger_is_said_in_words(self):
+        its = document(ledgers=[made.ledger(peak_flops_per_second=5e12, memory_bytes_per_second=6e9)])
+        text = said(make("time_by_op", its)["answers"])[0]
+        self.assertRegex(text, "conv 8[78] %, relu 1[23] %; the biggest call is c, backward_data, 4.00 ms")
+        text = said(make("roofline", its)["answers"])[0]
+        self.assertIn("1500 GFLOP/s, 30 % of the measured peak of 5000", text)
+        self.assertRegex(text, "8[78] % of the time is in calls that stay below half")
+
+    def test_a_call_that_took_no_time_has_no_rate(self):
+        calls = [*made.ledger()["calls"], made.call("z", "relu", "forward", 0, 1, 1)]
+        its = document(ledgers=[made.ledger(calls=calls)])
+        self.assertEqual(texts(make("time_by_op", its)["tables"][0])[3][5], "")
+        self.assertNotIn("z", [one.get("name") for one in points(make("roofline", its))])
+
+    def test_the_roof_has_its_corner_where_both_rates_meet(self):
+        found = points(make("roofline", document(ledgers=[made.ledger()])))
+        roof = sorted((one["intensity"], one["gflops"]) for one in found if "roof" in one)
+        self.assertEqual(roof[1], (500, 4000))
+        self.assertAlmostEqual(roof[0][1], 8 * roof[0][0])
+        point = next(one for one in found if one.get("name") == "c" and one["part"] == "forward")
+        self.assertAlmostEqual(point["intensity"], 2000)
+        self.assertAlmostEqual(point["gflops"], 2000)
+
+    def layers(self, *times, facts=None):
+        """Rows of layers of (layer, algorithm, milliseconds, peak)."""
+        rows = []
+        for layer, algorithm, ms, peak in times:
+            its = made.key("forward", what="layer", layer=layer, algorithm=algorithm)
+            rates = {"flops_per_second": 1e12 / ms, "bytes_per_second": 1e11 / ms, "peak_flops_per_second": peak}
+            rows += made.row(its, ms, factors=[1], **rates)
+        return make("roofline", document(rows, facts))
+
+    def test_the_fastest_algorithm_of_a_layer_stands_under_the_peaks_beside_it(self):
+        facts = {"peak_GFLOPs_eigen/f32": "1", "memory_GBps_eigen": "20"}
+        its = self.layers(("a", "x", 10, 2e11), ("a", "y", 5, 2e11), ("b", "x", 10, 4e11), ("c", "x", 10, 9e11), facts=facts)
+        found = points(its)
+        self.assertEqual(max(one["gflops"] for one in found if "roof" in one), 400)
+        self.assertEqual([round(one["gflops"]) for one in found if one.get("name") == "a"], [200])
+        self.assertEqual(len(its["charts"][0]["table"]["rows"]), 3)
+
+    def test_a_peak_that_is_no_number_leaves_a_page(self):
+        for peak in ("nan", "1e-320", "-1"):
+            facts = {"peak_GFLOPs_eigen/f32": peak, "memory_GBps_eigen": peak}
+            its = self.layers(("a", "x", 10, 0), facts=facts)
+            self.assertEqual((its["answers"], len(its["charts"]), len(its["notes"])), ([], 1, 1))
+
+
+class Plans(unittest.TestCase):
+    def test_a_frontier_has_every_algorithm_and_the_reason_of_those_without_a_time(self):
+        algorithms = [made.tried(deterministic=False, by_rule=False), {"algorithm": "b", "failure": "takes 3x3 kernels"}]
+        its = make("frontier", document(frontiers=[made.frontier(("c", 2, algorithms))]))
+        drawn = [(one["algorithm"], one["ms"], one["MiB"], one["deterministic"], one["run"]) for one in points(its)]
+        self.assertEqual(drawn, [("a", 2, 1, "not deterministic", "layer c")])
+        rows = texts(its["charts"][0]["table"])
+        self.assertEqual(rows[0][-1], "on the frontier, picked, not deterministic")
+        self.assertIn("takes 3x3 kernels", rows[1])
+
+    def test_a_frontier_says_what_there_is_to_choose(self):
+        fast, slow = made.tried(picked=False, seconds=0.002), made.tried(algorithm="b", seconds=0.003)
+        beaten = made.tried(algorithm="c", seconds=0.004, on_frontier=False, picked=False)
+        refused = {"algorithm": "d", "failure": "takes 3x3 kernels"}
+        several = ("a", 2, [fast, slow, beaten]), ("b", 1, [made.tried(seconds=0.004), beaten]), ("c", 1, [refused])
+        found = [made.frontier(*several), made.frontier(("c", 1, [refused])) | {"complete": False}]
+        its = make("frontier", document(frontiers=found))
+        first, second = said(its["answers"])
+        self.assertIn(": 1 of 2 layers and passes have several algorithms on the frontier; ", first)
+        self.assertIn("picked take 1.250 times as long as the fastest.", first)
+        self.assertRegex(second, r": no algorithm of any layer has a time\.$")
+        self.assertIn("interrupted", its["notes"][0])
+
+    def test_memory_is_stacked_by_kind(self):
+        its = make("memory", document(memories=[made.memory(optimiser=3 * 2**20)]))
+        self.assertEqual({one["kind"]: one["MiB"] for one in points(its)}, {"values": 2, "workspace": 1})
+        row = its["tables"][0]["rows"][0]
+        self.assertEqual(row["rerun"], "lamina_bench memory net")
+        self.assertEqual([one["text"] for one in row["cells"] if isinstance(one, dict)], ["3.00", "4.00"])
+        self.assertIn("the plan takes 4.00 MiB.", said(its["answers"])[0])
+
+    def test_a_plan_says_its_largest_batch(self):
+        found = [made.memory(f"net{i}", limit_bytes=2**30, largest_batch=i) for i in range(2)]
+        few = said(make("memory", document(memories=found))["answers"])
+        self.assertIn("takes 4.00 MiB; not even one image fits within 1.00 GiB.", few[0])
+        self.assertIn("takes 4.00 MiB; the largest batch within 1.00 GiB is 1.", few[1])
+
+    def test_a_memory_of_no_bytes_has_no_chart(self):
+        step = {"layers": "c", "pass": "forward", "live_bytes": 0, "by_kind": {"values": 0}}
+        its = make("memory", document(memories=[made.memory(steps=[step])]))
+        self.assertEqual((its["charts"], len(its["tables"])), ([], 1))
+
+
+class Trainings(unittest.TestCase):
+    def test_epochs_without_a_loss_have_no_curve(self):
+        section = make("training", document(made.training("mnist_mlp", [{"seconds": 2}])))
+        self.assertTrue(is_empty(section))
+        self.assertIn("lamina_bench train", section["fill"])
+
+    def test_a_training_stands_beside_the_published_runs(self):
+        first = {"seconds": 2, "loss": 0.5, "accuracy": 0.8, "validation_accuracy": 0.9}
+        rows = made.training("mnist_mlp", [first, {"seconds": 3, "loss": 0.3, "accuracy": 0.9}], "0.5")
+        about = {"name": rows[0]["name"], "key": rows[0]["key"], "samples": 9, "epochs": 2, "rerun": "lamina_bench train"}
+        about |= {"optimiser": "adam", "best_possible": {"loss": 0.1, "accuracy": 0.97}}
+        its = make("training", document(rows, trainings=[about]))
+        ours = [one for one in points(its) if "run" in one]
+        loss = {(one["epoch"], one["seconds"], one["value"]) for one in ours if one["what"] == "loss"}
+        self.assertEqual(loss, {(1, 2, 0.5), (2, 5, 0.3)})
+        self.assertEqual({one["run"] for one in ours}, {"lamina_bench train"})
+        bands = [one for one in points(its) if (one["what"], one["epoch"]) == ("loss", 1) and "low" in one]
+        self.assertEqual([(one["low"], one["high"], one["runs"]) for one in bands], [(0.245993, 0.247496, 4)])
+        for text in ("glyphs", "adam", "accuracy 0.9700"):
+            self.assertIn(text, its["notes"][0])
+        self.assertIn("accuracy 0.9000, loss 0.3000 after 2 epochs, 5.00 s.", said(its["answers"])[0])
+
+
+class Comparisons(unittest.TestCase):
+    def test_what_a_file_says_of_two_versions_is_shown(self):
+        its = make("comparisons", document(comparisons=[made.comparison(reason="kernel", rerun="compare again")]))
+        table = its["charts"][0]["table"]
+        self.assertEqual(texts(table)[0], ["new against old, file0", "net/x", "slower", "1.200", "1000", "1200", "kernel"])
+        self.assertEqual(table["rows"][0]["rerun"], "compare again")
+        self.assertEqual({one["ratio"] for one in points(its) if "row" in one}, {1.2})
+
+    def test_what_fails_or_is_missing_comes_first_without_a_ratio(self):
+        missing = {"name": "b", "key": made.key(), "first": "x", "second": "y", "verdict": "missing", "reason": "not in y"}
+        whole = make("comparisons", document(comparisons=[made.comparison(first="x", second="y"), missing]))
+        rows = texts(whole["charts"][0]["table"])
+        self.assertEqual(rows[0], ["y against x, file0", "b", "missing", "", "", "", "not in y"])
+        alone = make("comparisons", document(comparisons=[missing]))
+        self.assertEqual((alone["charts"], len(alone["tables"])), ([], 1))
+
+    def test_what_was_judged_is_said_in_words(self):
+        ratios = ("a", 1.1, "slower"), ("b", 1.4, "slower"), ("c", 1, "equal"), ("d", 0.5, "faster")
+        found = [made.comparison(name, ratio=ratio, verdict=verdict) for name, ratio, verdict in ratios]
+        its = make("comparisons", document(comparisons=found))
+        counts = "new against old, file0: 4 rows, 1 equal, 1 faster, 2 slower"
+        ends = "; the greatest slowdown: b, 1.400 times; the greatest gain: d, 0.500 times."
+        self.assertEqual(its["answers"], [{"text": counts + ends, "rerun": CONTEXT["command"]}])
+
+    def test_folders_of_one_name_are_called_by_more_of_their_paths(self):
+        its = make("comparisons", document(comparisons=[made.comparison(first="x/runs/", second="y/runs")]))
+        self.assertEqual(texts(its["charts"][0]["table"])[0][0], "y/runs against x/runs, file0")
+
+
+class Machines(unittest.TestCase):
+    def test_many_runs_are_summed_up_by_machine(self):
+        one, other = (document(made.network(), {"processor": name}) for name in ("Test CPU", "Other CPU"))
+        two, three = (one | {"context": one["context"] | {"commit": commit}} for commit in "23")
+        notes = make("machines", one, two, three, other)["notes"]
+        self.assertEqual(notes[0], "Test CPU, 2 cores: 3 files; load average 0.1 to 0.1; grades of rows: none: 9.")
+        self.assertIn("Other CPU, 2 cores: 1 file;", notes[1])
+
+    def test_a_run_has_its_grades_with_their_reasons_and_all_its_facts(self):
+        rows = made.network(more={"grade": "B", "grade_reasons": ["B: 6 samples"]}) + made.failed(made.key(batch=4), "x")
+        runs, facts = make("machines", document(rows, {"interrupted": True, "gpu": "none"}))["folded"]
+        self.assertEqual(texts(runs)[0][6:], ["4, 1 without a time", "B: 3"])
+        self.assertEqual(runs["rows"][0]["cells"][7]["note"], "B: 6 samples")
+        self.assertIn(["gpu", "none"], texts(facts))
+
+    def test_the_published_tables_are_whole(self):
+        tables = make("publications", document(made.network()))["folded"]
+        self.assertEqual([len(table["rows"]) for table in tables][:2], [182, 10])
+
+
+if __name__ == "__main__":
+    made.main()
