@@ -90,7 +90,6 @@ struct Forward {
   double flops(const FullyConnected& op) const { return 2 * products(op, x, shapes).count(); }
   double flops(const MaxPool& op) const { return cells(op.window) * count(shapes.y); }
   double flops(const AveragePool& op) const { return cells(op.window) * count(shapes.y); }
-  double flops(const SpacePool& op) const { return cells(op) * count(shapes.y); }
   double flops(const GlobalAveragePool&) const { return count(x[0]); }
   double flops(const BatchNorm&) const { return 6 * count(x[0]); }  // sum 1; x - mean, square, add 3; scale, shift 2
   double flops(const Lrn& op) const {
@@ -121,7 +120,6 @@ struct Forward {
   double flops(const Slice&) const { return 0; }
 
   static double cells(Size window) { return static_cast<double>(window.h) * window.w; }
-  static double cells(const SpacePool& op) { return op.depth.size * cells(Size{op.rows.size, op.columns.size}); }
 
   double operator()(const auto& op) const { return flops(op); }
 
@@ -155,10 +153,6 @@ struct BackwardData {
   double operator()(const Lstm& op) const { return 2 * products(op, x, shapes).count(); }
   double operator()(const MaxPool&) const { return count(shapes.y); }
   double operator()(const AveragePool& op) const { return Forward::cells(op.window) * count(shapes.y); }
-  double operator()(const SpacePool& op) const {
-    if (op.of == PoolOf::place) return 0;
-    return (op.of == PoolOf::maximum ? 1 : Forward::cells(op)) * count(shapes.y);
-  }
   double operator()(const GlobalAveragePool&) const { return count(x[0]); }
   double operator()(const BatchNorm&) const { return 4 * count(x[0]); }  // dx = a dy + b x + c per channel
   /// dy y / scale 2, window, times x 1, dy power - sum 3; the scale follows from x.

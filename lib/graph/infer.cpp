@@ -46,8 +46,8 @@ class Inference {
     at_least("dilation", op.dilation, 1);
     const Shape y{
         x.n, op.channels,  //
-        windows("rows", x.h, both_ends(op.kernel.h, op.stride.h, op.pad.h, op.dilation.h), Rounding::down),
-        windows("columns", x.w, both_ends(op.kernel.w, op.stride.w, op.pad.w, op.dilation.w), Rounding::down)};
+        windows("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, Rounding::down),
+        windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
     const int fan_in_channels = x.c / op.groups;
     if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
     return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));
@@ -55,26 +55,6 @@ class Inference {
 
   Inferred operator()(const MaxPool& op) const { return pool(op); }
   Inferred operator()(const AveragePool& op) const { return pool(op); }
-
-  Inferred operator()(const SpacePool& op) const {
-    const Shape& x = only_input();
-    check_enumerator(op.of, PoolOf::place, to_string(op_) + ": of");
-    check_enumerator(op.rounding, Rounding::up, to_string(op_) + ": rounding");
-    at_least("slices", op.slices, 1);
-    if (x.c % op.slices != 0) fail(std::to_string(x.c) + " channels do not divide by slices");
-    const auto along = [&](const char* what, int extent, const PoolAxis& axis) {
-      const std::string of = std::string(" of ") + what;
-      at_least(("size" + of).c_str(), axis.size, 1);
-      at_least(("stride" + of).c_str(), axis.stride, 1);
-      at_least(("dilation" + of).c_str(), axis.dilation, 1);
-      at_least(("padding" + of).c_str(), std::min(axis.before, axis.after), 0);
-      return windows(what, extent, axis, op.rounding);
-    };
-    const std::int64_t volumes = x.c / op.slices, deep = along("slices", op.slices, op.depth);
-    if (volumes * deep > largest) fail("the result has more than 2^31 - 1 channels");
-    return result(
-        {x.n, static_cast<int>(volumes * deep), along("rows", x.h, op.rows), along("columns", x.w, op.columns)});
-  }
 
   Inferred operator()(const GlobalAveragePool&) const {
     const Shape& x = only_input();
@@ -295,22 +275,23 @@ class Inference {
     return static_cast<int>(sum);
   }
 
-  static PoolAxis both_ends(int window, int stride, int pad, int dilation = 1) {
-    return {.size = window, .stride = stride, .before = pad, .after = pad, .dilation = dilation};
-  }
+  /// Windows along one axis, with the same padding at both ends.
+  struct Windows {
+    int size, stride, pad, dilation = 1;
+  };
 
   /// The number of windows along an axis. Also keeps every index that a window reaches within an int.
-  int windows(const char* axis, int extent, const PoolAxis& its, Rounding rounding) const {
-    const std::int64_t stride = its.stride, padded = std::int64_t{extent} + its.before + its.after;
+  int windows(const char* axis, int extent, const Windows& its, Rounding rounding) const {
+    const std::int64_t stride = its.stride, padded = std::int64_t{extent} + 2 * std::int64_t{its.pad};
     const std::int64_t reach = its.dilation * (std::int64_t{its.size} - 1) + 1;
     if (padded > largest) fail("with its padding the input has more than 2^31 - 1 " + std::string(axis));
 
     const std::int64_t rounded_up_by = rounding == Rounding::up ? stride - 1 : 0;
     std::int64_t count = floor_divide(padded - reach + rounded_up_by, stride) + 1;
-    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + its.before) --count;
+    if (rounding == Rounding::up && (count - 1) * stride >= std::int64_t{extent} + its.pad) --count;
     if (count < 1) {
       fail("a window of " + std::to_string(reach) + ' ' + axis + " does not fit into " + std::to_string(padded) +
-           (its.before + std::int64_t{its.after} > 0 ? " with padding" : ""));
+           (its.pad > 0 ? " with padding" : ""));
     }
     if ((count - 1) * stride + reach > largest) fail("a window ends beyond 2^31 - 1 " + std::string(axis));
     return static_cast<int>(count);
@@ -324,8 +305,8 @@ class Inference {
     if (2 * std::int64_t{op.pad.h} > op.window.h || 2 * std::int64_t{op.pad.w} > op.window.w) {
       fail("pad is more than half the window, so that a window could be outside the image");
     }
-    return result({x.n, x.c, windows("rows", x.h, both_ends(op.window.h, op.stride.h, op.pad.h), op.rounding),
-                   windows("columns", x.w, both_ends(op.window.w, op.stride.w, op.pad.w), op.rounding)});
+    return result({x.n, x.c, windows("rows", x.h, {op.window.h, op.stride.h, op.pad.h}, op.rounding),
+                   windows("columns", x.w, {op.window.w, op.stride.w, op.pad.w}, op.rounding)});
   }
 
   static std::vector<Shape> weights(const Shape& weight, bool bias) {

@@ -10,18 +10,6 @@ namespace {
 
 std::string text(Size size) { return std::to_string(size.h) + 'x' + std::to_string(size.w); }
 
-std::string text(const PoolAxis& axis) {
-  std::string all = std::to_string(axis.size);
-  const auto add = [&](const char* what, int number, int usual) {
-    if (number != usual) all += ' ' + std::string(what) + ' ' + std::to_string(number);
-  };
-  add("stride", axis.stride, 1);
-  add("before", axis.before, 0);
-  add("after", axis.after, 0);
-  add("dilation", axis.dilation, 1);
-  return all;
-}
-
 /// Collects the numbers of an op into "name(a, b, c)".
 class Phrase {
  public:
@@ -45,7 +33,6 @@ struct Name {
   std::string_view operator()(const Conv&) const { return "conv"; }
   std::string_view operator()(const MaxPool&) const { return "max_pool"; }
   std::string_view operator()(const AveragePool&) const { return "average_pool"; }
-  std::string_view operator()(const SpacePool&) const { return "space_pool"; }
   std::string_view operator()(const GlobalAveragePool&) const { return "global_average_pool"; }
   std::string_view operator()(const BatchNorm&) const { return "batch_norm"; }
   std::string_view operator()(const Lrn&) const { return "lrn"; }
@@ -83,8 +70,7 @@ struct Numbers {
         .unless_default(op.pad == 0, "pad " + text(op.pad))
         .unless_default(op.dilation == 1, "dilation " + text(op.dilation))
         .unless_default(op.groups == 1, "groups " + std::to_string(op.groups))
-        .unless_default(op.bias, "no bias")
-        .unless_default(op.trainable, "not trainable");
+        .unless_default(op.bias, "no bias");
   }
   template <class Pool>
   void pool(const Pool& op) const {
@@ -97,17 +83,6 @@ struct Numbers {
   void operator()(const AveragePool& op) const {
     pool(op);
     phrase.unless_default(!op.count_padding, "padding counted");
-  }
-  void operator()(const SpacePool& op) const {
-    phrase.unless_default(op.of != PoolOf::maximum, "maximum")
-        .unless_default(op.of != PoolOf::mean, "mean")
-        .unless_default(op.of != PoolOf::place, "place")
-        .unless_default(op.slices == 1, "slices " + std::to_string(op.slices))
-        .unless_default(op.depth == PoolAxis{}, "depth " + text(op.depth))
-        .always("rows " + text(op.rows))
-        .always("columns " + text(op.columns))
-        .unless_default(op.rounding == Rounding::down, "rounded up")
-        .unless_default(!op.count_padding, "padding counted");
   }
   void operator()(const BatchNorm& op) const {
     phrase.unless_default(op.epsilon == BatchNorm{}.epsilon, "epsilon " + shortest(op.epsilon))

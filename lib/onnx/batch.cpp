@@ -14,7 +14,7 @@ struct Place {
 
 /// The outermost part of the graph's value, if that is divisible by the batch, else the first axis of its extent. A
 /// batch of 1 leaves no trace, and counts as the first axis.
-std::optional<Place> batch_of(const Running& x, std::int64_t batch) {
+std::optional<Place> batch_of(const DynamicValue& x, std::int64_t batch) {
   if (batch == 1) return Place{};
   const std::int64_t all = x.value.shape().count();
   std::optional<Place> equal;
@@ -31,7 +31,7 @@ std::optional<Place> batch_of(const Running& x, std::int64_t batch) {
 
 }  // namespace
 
-Extents Call::with_batch(const Running& x, const Extents& wanted) const {
+Extents NodeContext::with_batch(const DynamicValue& x, const Extents& wanted) const {
   const std::int64_t own = importer_->fixed_batch_, batch = importer_->options_.batch;
   Extents in_file = onnx::extents(x.view);
   if (own == 0 || in_file.empty()) return wanted;

@@ -20,7 +20,7 @@ struct Constant {
   Extents extents;
   std::vector<double> values;
   bool uniform = false;     ///< all elements equal the single one in `values`: takes no memory, however many there are
-  bool of_extents = false;  ///< computed from extents of the running network, and so with the graph's batch
+  bool of_extents = false;  ///< computed from extents of dynamic values, and so with the graph's batch
 
   double at(std::int64_t i) const { return values[uniform ? 0 : static_cast<std::size_t>(i)]; }
   std::int64_t count() const;

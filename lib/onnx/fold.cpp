@@ -18,7 +18,7 @@ struct Folding {
   std::int64_t opset;
   const std::vector<const Constant*>& inputs;
   const std::filesystem::path& folder;
-  const std::function<void(std::int64_t)>& charge;
+  const std::function<void(std::int64_t)>& consume_budget;
 
   bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   const Constant& in(std::size_t i) const {
@@ -50,7 +50,7 @@ std::int64_t counted(const Folding& f, const Extents& extents) {
 /// A result of those extents, with memory for its numbers.
 Constant blank(const Folding& f, ElementType type, Extents extents) {
   const std::int64_t count = counted(f, extents);
-  f.charge(count);
+  f.consume_budget(count);
   return {.type = type,
           .extents = std::move(extents),
           .values = std::vector<double>(static_cast<std::size_t>(count)),
@@ -59,7 +59,7 @@ Constant blank(const Folding& f, ElementType type, Extents extents) {
 
 /// The same numbers in order under other extents.
 Constant with_extents(const Folding& f, const Constant& x, Extents extents) {
-  if (!x.uniform) f.charge(x.count());
+  if (!x.uniform) f.consume_budget(x.count());
   Constant y = x;
   y.extents = std::move(extents);
   return y;
@@ -365,10 +365,10 @@ Constant shape_constant(const Attributes& node, const Extents& all) {
 }
 
 std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const std::vector<const Constant*>& inputs,
-                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& charge) {
+                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& consume_budget) {
   const auto found = functions().find(node.node().op_type);
   if (found == functions().end()) return std::nullopt;
-  return found->second({node, opset, inputs, folder, charge});
+  return found->second({node, opset, inputs, folder, consume_budget});
 }
 
 }  // namespace lamina::onnx

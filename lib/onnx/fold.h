@@ -12,15 +12,15 @@
 namespace lamina::onnx {
 
 /// The result of a node on constants, or nothing if its operator is not among those that are folded. A null input is an
-/// absent one. `charge` is called with the numbers that the result has, before there is memory for them. Tensors of
+/// absent one. `consume_budget` is called with the numbers that the result has, before there is memory for them. Tensors of
 /// attributes are read in `folder`. Throws FileError for operands that do not fit, Refusal for what is not folded.
 std::optional<Constant> fold(const Attributes&, std::int64_t opset, const std::vector<const Constant*>& inputs,
-                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& charge);
+                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& consume_budget);
 
 /// What Shape makes of a value of those extents.
 Constant shape_constant(const Attributes&, const Extents&);
 
-/// What these do to the extents of any value, known or running: the extents of the result. FileError if they do not
+/// What these do to the extents of any value, constant or dynamic: the extents of the result. FileError if they do not
 /// fit.
 Extents reshape_extents(const Attributes&, const Extents& of, const Extents& wanted);
 Extents flatten_extents(const Attributes&, const Extents& of);

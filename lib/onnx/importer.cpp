@@ -54,24 +54,24 @@ std::variant<OnnxModel, Constant> Importer::run_or_fold() {
   import_nodes();
 
   Known* end = known(output_);
-  auto* running = end == nullptr ? nullptr : std::get_if<Running>(&end->is);
-  if (running != nullptr) {
+  auto* dynamic = end == nullptr ? nullptr : std::get_if<DynamicValue>(&end->is);
+  if (dynamic != nullptr) {
     try {
-      settle(*running, true);
+      materialise(*dynamic, true);
     } catch (const Refusal& refusal) {
       refusals_.push_back("its output " + in_quotes(output_) + ": " + refusal.why);
     } catch (const ShapeError& error) {
       refusals_.push_back("its output " + in_quotes(output_) + ": " + error.what());
     }
   }
-  if (refusals_.empty() && running == nullptr) {
+  if (refusals_.empty() && dynamic == nullptr) {
     if (const Constant* constant = constant_of(output_)) return *constant;
     refusals_.push_back("its output " + in_quotes(output_) + " is not made by any node that is read");
   }
   if (!refusals_.empty()) refuse();
-  const std::string node = result_.graph.nodes()[static_cast<std::size_t>(running->value.id())].name;
+  const std::string node = result_.graph.nodes()[static_cast<std::size_t>(dynamic->value.id())].name;
   result_.output = {
-      .name = std::string(output_), .extents = extents(running->view), .node = node, .axes = running->view};
+      .name = std::string(output_), .extents = extents(dynamic->view), .node = node, .axes = dynamic->view};
   return std::move(result_);
 }
 
@@ -79,7 +79,7 @@ void Importer::refuse() const {
   std::string message = name_ + ": " + std::to_string(refusals_.size()) +
                         (refusals_.size() == 1 ? " thing is" : " things are") + " not supported:";
   for (const std::string& refusal : refusals_) message += "\n  " + refusal;
-  throw Unsupported(message);
+  throw Unsupported(message + "\ndocs/onnx.md lists what is: change these nodes and export the network again");
 }
 
 std::string Importer::in_file(std::string_view value) const { return name_ + ": " + in_quotes(value); }
@@ -106,7 +106,7 @@ void Importer::read_inputs() {
   if (file_.sparse) refusals_.push_back("sparse initializers: they would need to be stored as dense ones");
   for (const TensorMessage& tensor : file_.initializers) {
     if (!values_.emplace(tensor.name, Known{&tensor}).second) {
-      throw FileError(in_file(tensor.name) + " is initialized twice");
+      throw FileError(in_file(tensor.name) + " is a duplicate initializer");
     }
   }
   std::set<std::string> used;
@@ -117,11 +117,11 @@ void Importer::read_inputs() {
       Constant constant{
           .type = input.type, .extents = given->second.extents, .values = given->second.values, .uniform = false};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
-        throw UsageError("the constant " + in_quotes(input.name) + " has not as many numbers as its extents say");
+        throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) + " values, but its shape is " + text(constant.extents));
       }
       values_[input.name] = {std::make_shared<const Constant>(std::move(constant))};
     } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
-      throw FileError(in_file(input.name) + " is an input twice");
+      throw FileError(in_file(input.name) + " is a duplicate input");
     }
   }
   for (const auto& [name, tensor] : options_.constants) {
@@ -195,7 +195,7 @@ std::optional<Extents> Importer::constant_extents(std::string_view value) const 
   return std::nullopt;
 }
 
-void Importer::charge(std::int64_t computed, const std::string& what) {
+void Importer::consume_budget(std::int64_t computed, const std::string& what) {
   if (computed > options_.most_computed_numbers - computed_) {
     throw FileError(what + " computes " + std::to_string(computed) + " numbers, " + std::to_string(computed_) +
                     " before it; the limit is " + std::to_string(options_.most_computed_numbers) +
@@ -219,7 +219,7 @@ void Importer::fold_constants() {
       std::vector<const Constant*> inputs;
       for (const std::string_view input : node.inputs) inputs.push_back(input.empty() ? nullptr : constant_of(input));
       std::optional<Constant> folded =
-          fold(attributes, opset_, inputs, folder_, [&](std::int64_t count) { charge(count, attributes.where()); });
+          fold(attributes, opset_, inputs, folder_, [&](std::int64_t count) { consume_budget(count, attributes.where()); });
       if (!folded) continue;
       values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
       done_[i] = 1;
@@ -234,14 +234,14 @@ void Importer::add_inputs() {
   for (const ValueMessage& input : file_.inputs) {
     if (!is_read(input)) continue;
     const Extents extents = extents_of(input);
-    const Placed placed = place(extents, roles_of(input.name, extents.size(), 0));
+    const GraphLayout layout = layout_of(extents, labels_of(input.name, extents.size(), 0));
     try {
-      const Value value = result_.graph.input(placed.shape, free_name(std::string(input.name)));
-      values_[input.name] = {Running{.value = value, .view = placed.view, .type = input.type}};
+      const Value value = result_.graph.input(layout.shape, free_name(std::string(input.name)));
+      values_[input.name] = {DynamicValue{.value = value, .view = layout.view, .type = input.type}};
       result_.inputs.push_back({.name = std::string(input.name),
                                 .extents = extents,
                                 .node = result_.graph.nodes()[static_cast<std::size_t>(value.id())].name,
-                                .axes = placed.view});
+                                .axes = layout.view});
     } catch (const ShapeError& error) {
       throw FileError(in_file(input.name) + " is an input of " + text(extents) + ": " + error.what());
     }
@@ -278,11 +278,11 @@ void Importer::import_node(std::size_t index) {
                                  [&](std::string_view input) { return !input.empty() && known(input) == nullptr; });
   const Operator import = find_operator(node.op_type);
   if (import == nullptr) {
-    report("it would need an op that computes it");
+    report("this operator is not supported");
   } else if (!lacks) {
     try {
-      Call call(*this, index);
-      import(call);
+      NodeContext context(*this, index);
+      import(context);
     } catch (const Refusal& refusal) {
       report(refusal.why);
     } catch (const ShapeError& error) {

@@ -41,7 +41,7 @@ struct Squares {
 };
 
 /// A value that is computed when the network runs.
-struct Running {
+struct DynamicValue {
   Value value;
   View view;
   ElementType type = ElementType::f32;
@@ -52,9 +52,9 @@ struct Running {
 class Importer;
 
 /// One node of the file, as the functions of the operators see it.
-class Call {
+class NodeContext {
  public:
-  Call(Importer& importer, std::size_t index);
+  NodeContext(Importer& importer, std::size_t index);
 
   const Attributes& attributes() const { return attributes_; }
   std::int64_t opset() const;
@@ -64,21 +64,21 @@ class Call {
   std::size_t inputs() const;         ///< with absent ones in between, without those at the end
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
-  const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is running
-  const Running& running(std::size_t input) const;                           ///< Refusal if it is a constant
-  const Running& padded(std::size_t input) const;   ///< as running(), perhaps with a padding that is no op yet
-  const Running& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
+  const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is dynamic
+  const DynamicValue& dynamic(std::size_t input) const;                           ///< Refusal if it is a constant
+  const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a padding that is no op yet
+  const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   Extents extents(std::size_t input) const;
   ElementType type(std::size_t input) const;
 
   bool wanted(std::size_t output) const;           ///< whether anything reads it
   void only_output(std::string_view needs) const;  ///< Refusal if another than the first is wanted
-  void result(Running, std::size_t output = 0);
+  void result(DynamicValue, std::size_t output = 0);
   void result(Constant, std::size_t output = 0);
   void fold();                                    ///< the result from inputs that are all constants
   void inline_graph(std::string_view attribute);  ///< the results from the nodes of a graph without inputs
   /// The extents that a Reshape asks for: numbers of the file stand for its batch, where the options give another.
-  Extents with_batch(const Running&, const Extents& wanted) const;
+  Extents with_batch(const DynamicValue&, const Extents& wanted) const;
 
   /// Appends a node of the graph under a name that is free.
   Value append(const Op&, const std::vector<Value>&, const std::string& name);
@@ -86,32 +86,32 @@ class Call {
   void weights(Value, std::string_view parameter, Extents, std::vector<double>, ElementType);
   /// Numbers for `weights`: counted, as the file need not hold them.
   std::vector<double> numbers(const Constant&) const;
-  void charge(std::int64_t computed) const;
+  void consume_budget(std::int64_t computed) const;
 
   /// y = scale x + shift along the axis `channels` of the result, from the nodes that alone read it: they are done with
   /// it. With `add_only`, an addition or a subtraction.
   struct Affine {
     std::vector<double> scale, shift;  ///< empty: 1, 0
   };
-  Affine absorb_affine(const Extents& result, std::size_t channels, bool add_only);
+  Affine fuse_affine(const Extents& result, std::size_t channels, bool add_only);
   /// Whether only a Mul reads the result, and multiplies it by this node's input: it is done then, with this one's
   /// result, and its name is that of the result.
-  bool absorb_product();
+  bool fuse_product();
 
   Importer& importer() const { return *importer_; }
 
  private:
-  Running& held(std::size_t input) const;
+  DynamicValue& held(std::size_t input) const;
 
   Importer* importer_;
   std::size_t index_;
-  std::size_t output_of_;  ///< node whose output is this call's: another where later nodes were absorbed
+  std::size_t output_of_;  ///< node whose output is this one's: another where later nodes were fused
   Attributes attributes_;
   std::optional<std::string> name_{};  ///< of another node that is done with this one
 };
 
 /// What does a node: throws Refusal or FileError.
-using Operator = void (*)(Call&);
+using Operator = void (*)(NodeContext&);
 /// Null if there is none.
 Operator find_operator(std::string_view op_type);
 std::vector<std::string_view> operator_names();  ///< of those that there are, in alphabetical order
@@ -122,12 +122,12 @@ class Importer {
   OnnxModel run();
   /// What run() gives, or the output if it is a constant.
   std::variant<OnnxModel, Constant> run_or_fold();
-  void settle_padding(Running&);  ///< makes an op of it
+  void materialise_padding(DynamicValue&);  ///< makes an op of it
 
  private:
-  friend class Call;
+  friend class NodeContext;
   struct Known {
-    std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, Running> is;
+    std::variant<std::monostate, const TensorMessage*, std::shared_ptr<const Constant>, DynamicValue> is;
   };
 
   void choose_output();
@@ -145,14 +145,14 @@ class Importer {
   bool is_read(const ValueMessage& input) const;
   void check_extents() const;
   Extents extents_of(const ValueMessage&);
-  Roles roles_of(std::string_view value, std::size_t rank, int depth) const;
-  Roles roles_for(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
+  AxisLabels labels_of(std::string_view value, std::size_t rank, int depth) const;
+  AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
   Known* known(std::string_view value);
-  void settle(Running&, bool also_padding);             ///< makes ops of what is pending
+  void materialise(DynamicValue&, bool also_padding);             ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
   std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
-  void charge(std::int64_t computed, const std::string& what);
+  void consume_budget(std::int64_t computed, const std::string& what);
   std::string in_file(std::string_view value) const;
   const std::vector<std::size_t>& readers(std::string_view value) const;
 

@@ -78,7 +78,7 @@ void Importer::inline_graph(std::size_t index, GraphMessage graph) {
   }
 }
 
-void Call::inline_graph(std::string_view attribute) {
+void NodeContext::inline_graph(std::string_view attribute) {
   std::optional<GraphMessage> graph = attributes_.graph(attribute);
   if (!graph) attributes_.invalid("lacks its " + std::string(attribute));
   importer_->inline_graph(index_, std::move(*graph));

@@ -39,29 +39,29 @@ Extents extents(const View& view) {
   return all;
 }
 
-Roles usual_roles(std::size_t rank) {
+AxisLabels usual_labels(std::size_t rank) {
   if (rank == 1) return "c";
   if (rank <= 4) return std::string("nchw").substr(0, rank);
   return "nc" + std::string(rank - 3, 'h') + "w";
 }
 
-Placed place(const Extents& extents, const Roles& roles) {
+GraphLayout layout_of(const Extents& extents, const AxisLabels& labels) {
   constexpr std::string_view names = "nchw";
   std::array<std::int64_t, 4> whole = {1, 1, 1, 1};
-  for (std::size_t i = 0; i < extents.size(); ++i) whole[names.find(roles[i])] *= extents[i];
+  for (std::size_t i = 0; i < extents.size(); ++i) whole[names.find(labels[i])] *= extents[i];
   std::array<std::int64_t, 4> stride = {whole[1] * whole[2] * whole[3], whole[2] * whole[3], whole[3], 1};
-  Placed placed;
+  GraphLayout layout;
   const auto narrow = [](std::int64_t extent) {
     return extent > std::numeric_limits<int>::max() ? 0 : static_cast<int>(extent);
   };
-  placed.shape = {narrow(whole[0]), narrow(whole[1]), narrow(whole[2]), narrow(whole[3])};
-  placed.view.resize(extents.size());
+  layout.shape = {narrow(whole[0]), narrow(whole[1]), narrow(whole[2]), narrow(whole[3])};
+  layout.view.resize(extents.size());
   for (std::size_t i = extents.size(); i-- > 0;) {  // the last of those that share an axis is the innermost
-    std::int64_t& inner = stride[names.find(roles[i])];
-    placed.view[i] = axis(extents[i], inner);
+    std::int64_t& inner = stride[names.find(labels[i])];
+    layout.view[i] = axis(extents[i], inner);
     inner *= extents[i];
   }
-  return placed;
+  return layout;
 }
 
 std::optional<View> reshaped(const View& view, const Extents& wanted) {

@@ -27,16 +27,16 @@ Extents extents(const View&);
 
 /// Which of the graph's axes each axis of the file is: 'n', 'c', 'h' or 'w'. Several on one of them are joined in
 /// order.
-using Roles = std::string;
+using AxisLabels = std::string;
 /// "nchw", "nch", "nc", "c" and so on: how values of a rank are kept unless an op needs them otherwise.
-Roles usual_roles(std::size_t rank);
+AxisLabels usual_labels(std::size_t rank);
 
-/// The graph's shape of a value by extents and roles, with extents beyond int as 0, and where its axes then are.
-struct Placed {
+/// The graph's shape of a value by extents and labels, with extents beyond int as 0, and where its axes then are.
+struct GraphLayout {
   Shape shape;
   View view;
 };
-Placed place(const Extents&, const Roles&);
+GraphLayout layout_of(const Extents&, const AxisLabels&);
 
 /// The same numbers in order under other extents, of the same count. Nothing if they would have to move.
 std::optional<View> reshaped(const View&, const Extents&);

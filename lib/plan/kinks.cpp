@@ -48,37 +48,21 @@ struct Adder {
     kinks.sides.push_back(static_cast<std::int32_t>(winner));
   }
 
-  void winners(const SpacePool& op, const Shape& x, const Shape& y, const Values& values) {
-    const int slices = y.c / (x.c / op.slices);
-    const auto along = [](const PoolAxis& axis, int window, int extent, const auto& visit) {
-      for (int k = 0; k < axis.size; ++k) {
-        const int at = window * axis.stride - axis.before + k * axis.dilation;
-        if (at >= 0 && at < extent) visit(at);
-      }
+  void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
+    const auto along = [](int first, int window, int extent, const auto& visit) {
+      for (int at = std::max(first, 0); at < std::min(first + window, extent); ++at) visit(at);
     };
     for (std::int64_t plane = 0; plane < std::int64_t{y.n} * y.c; ++plane)
       for (int p = 0; p < y.h; ++p)
         for (int q = 0; q < y.w; ++q)
           winner_of([&](const auto& visit) {
-            along(op.depth, static_cast<int>(plane % slices), op.slices, [&](int d) {
-              along(op.rows, p, x.h, [&](int h) {
-                along(op.columns, q, x.w, [&](int w) {
-                  const std::int64_t place = ((plane / slices * op.slices + d) * x.h + h) * x.w + w;
-                  visit(place, values[static_cast<std::size_t>(place)]);
-                });
+            along(p * op.stride.h - op.pad.h, op.window.h, x.h, [&](int h) {
+              along(q * op.stride.w - op.pad.w, op.window.w, x.w, [&](int w) {
+                const std::int64_t place = (plane * x.h + h) * x.w + w;
+                visit(place, values[static_cast<std::size_t>(place)]);
               });
             });
           });
-  }
-
-  void winners(const MaxPool& op, const Shape& x, const Shape& y, const Values& values) {
-    const auto axis = [](int window, int stride, int pad) {
-      return PoolAxis{.size = window, .stride = stride, .before = pad, .after = pad};
-    };
-    winners(SpacePool{.of = PoolOf::maximum,
-                      .rows = axis(op.window.h, op.stride.h, op.pad.h),
-                      .columns = axis(op.window.w, op.stride.w, op.pad.w)},
-            x, y, values);
   }
 
   // Of the losses: where the accuracy jumps and where the clip begins.
@@ -122,8 +106,6 @@ void Kinks::add(const Op& op, const std::vector<Shape>& x, const Shape& y,
   Adder adder{*this};
   if (const auto* const pool = std::get_if<MaxPool>(&op)) {
     adder.winners(*pool, x[0], y, values(0));
-  } else if (const auto* const space = std::get_if<SpacePool>(&op)) {
-    if (space->of == PoolOf::maximum) adder.winners(*space, x[0], y, values(0));
   } else if (std::holds_alternative<Relu>(op)) {
     for (const double value : values(0)) adder.side_of(value, 0);
   } else if (const auto* const clip = std::get_if<Clip>(&op)) {

@@ -106,7 +106,6 @@ TEST_CASE("cudnn: ops that networks from files need are taken with gaps between 
                                          {"", Silu{}, {x}},
                                          {"", Multiply{}, {x, {2, 4, 1, 1}}},
                                          {"", Pad{.before = 0, .after = 1}, {x}},
-                                         {"", SpacePool{.of = PoolOf::mean, .rows = {.size = 2}}, {x}},
                                          {"", ChannelShuffle{2}, {x}}}) {
     INFO(to_string(c));
     CHECK(on.backend.takes_pitch(spec_of(on, c, {.dtype = DType::f32})));
@@ -137,7 +136,6 @@ TEST_CASE("cudnn: nhwc tensors with pixels are refused where our kernels compute
   CHECK_FALSE(takes(Multiply{}, {{2, 3, 2, 2}, {2, 3, 1, 1}}));
   CHECK(takes(ChannelShuffle{3}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(ChannelShuffle{3}, {{2, 3, 1, 2}}));
-  CHECK_FALSE(takes(SpacePool{.of = PoolOf::mean}, {{2, 3, 1, 1}}));
   CHECK_FALSE(takes(Pad{.before = 0, .after = 1}, {{2, 3, 1, 1}}));
 }
 

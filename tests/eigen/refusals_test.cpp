@@ -39,7 +39,6 @@ const std::vector<Case>& one_of_each() {
       {"", Add{}, {{1, 2, 3, 3}, {1, 2, 3, 3}}},
       {"", Multiply{}, {{1, 2, 3, 3}, {1, 2, 1, 1}}},
       {"", Pad{.before = 1, .after = 0}, {{1, 2, 3, 3}}},
-      {"", SpacePool{.of = PoolOf::mean, .rows = {.size = 2}}, {{1, 2, 3, 3}}},
       {"", ChannelShuffle{2}, {{1, 2, 3, 3}}},
       {"", Concat{}, {{1, 2, 3, 3}, {1, 1, 3, 3}}},
       {"", Slice{.first = 0, .channels = 1}, {{1, 2, 3, 3}}},

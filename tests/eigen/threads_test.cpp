@@ -41,8 +41,6 @@ const std::vector<Case>& cases() {
       {"", Multiply{}, {map, {map.n, map.c, 1, 1}}},
       {"", Pad{.before = 1, .after = {0, 2}, .value = 5}, {map}},
       {"", Pad{.before = 1, .after = {0, 2}, .by = PadBy::wrap}, {map}},
-      {"", SpacePool{.of = PoolOf::maximum, .depth = {.size = 2}, .rows = {.size = 2, .after = 1}, .slices = 7}, {map}},
-      {"", SpacePool{.of = PoolOf::mean, .depth = {.size = 2}, .rows = {.size = 2, .after = 1}, .slices = 7}, {map}},
       {"", ChannelShuffle{7}, {map}},
       {"", SoftmaxCrossEntropy{}, {map, {map.n, 1, map.h, map.w}}},
       {"", SoftmaxCrossEntropy{}, {{700, 33, 1, 1}, {700, 1, 1, 1}}},

@@ -168,8 +168,6 @@ TEST_CASE("joins and slices move what they touch") {
   check(Pad{.before = 1, .after = 0}, {x}, Pass::forward, 0, 20);
   check(Pad{.before = 1, .after = 0}, {x}, Pass::backward_data, 0, 8);
   check(Pad{.before = 1, .after = 0, .by = PadBy::edge}, {x}, Pass::backward_data, 12, 20);
-  check(SpacePool{.of = PoolOf::mean, .depth = {.size = 2}, .slices = 4}, {x}, Pass::forward, 6, 7);
-  check(SpacePool{.of = PoolOf::maximum, .depth = {.size = 2}, .slices = 4}, {x}, Pass::backward_data, 3, 7);
   check(Input{x}, {}, Pass::forward, 0, 0);
 }
 

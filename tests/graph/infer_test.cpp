@@ -162,19 +162,6 @@ TEST_CASE("joins and slices") {
   CHECK(y(Slice{.first = 8, .channels = 1000}, {{2, 1008, 1, 1}}) == Shape{2, 1000, 1, 1});
 }
 
-TEST_CASE("a space pool has windows along slices, rows and columns, with a pad at each end") {
-  const PoolAxis dilated{.size = 3, .stride = 2, .before = 2, .after = 1, .dilation = 2};
-  SpacePool op{.of = PoolOf::maximum, .depth = {.size = 2}, .rows = dilated, .columns = {.size = 2, .before = 1}};
-  op.slices = 3;
-  CHECK(y(op, {{2, 6, 7, 4}}) == Shape{2, 4, 3, 4});
-  op.rounding = Rounding::up;
-  CHECK(y(op, {{2, 6, 6, 4}}) == Shape{2, 4, 3, 4});
-  op.slices = 4;
-  CHECK_THROWS_AS(infer(op, {{2, 6, 7, 4}}), ShapeError);  // they do not divide the channels
-  op.slices = 1;
-  CHECK_THROWS_AS(infer(op, {{2, 6, 7, 4}}), ShapeError);  // a window of two does not fit
-}
-
 TEST_CASE("products, borders and shuffles") {
   const auto bordered = [](int side, PadBy by) {
     return infer(Pad{.before = {side, 0}, .after = 0, .by = by}, {{1, 1, 3, 3}}).y.h;
@@ -241,10 +228,7 @@ TEST_CASE("numbers out of range are refused by name") {
       Slice{.first = 0, .channels = 0}, Clip{.low = 1, .high = 0}, Clip{.low = not_a_number, .high = 0},
       Clip{.low = 0, .high = not_a_number}, Clip{.low = -1e300, .high = 0}, HardSigmoid{.alpha = infinity},
       HardSigmoid{.beta = not_a_number}, Pad{.before = -1, .after = 1}, Pad{.before = 0, .after = {0, -1}},
-      Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0}, ChannelShuffle{-2},
-      SpacePool{.of = PoolOf::mean, .slices = 0}, SpacePool{.of = PoolOf::mean, .rows = {.size = 0}},
-      SpacePool{.of = PoolOf::mean, .rows = {.stride = 0}}, SpacePool{.of = PoolOf::mean, .columns = {.dilation = 0}},
-      SpacePool{.of = PoolOf::mean, .depth = {.after = -1}});
+      Pad{.before = 0, .after = 1, .value = not_a_number}, ChannelShuffle{0}, ChannelShuffle{-2});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, x), ShapeError);
 }
@@ -259,9 +243,7 @@ TEST_CASE("huge numbers end in an error, never in an overflow") {
       MaxPool{.window = huge, .stride = 1, .pad = huge / 2, .rounding = Rounding::up},
       AveragePool{.window = huge, .stride = 3, .pad = huge / 2, .rounding = Rounding::up},
       Slice{.first = huge, .channels = huge}, FullyConnected{INT_MIN}, Pad{.before = huge, .after = huge},
-      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge},
-      SpacePool{.of = PoolOf::mean, .rows = {.size = huge, .dilation = huge}},
-      SpacePool{.of = PoolOf::mean, .rows = {.before = huge, .after = huge}});
+      Pad{.before = {huge, 0}, .after = 0}, Pad{.before = 1 << 15, .after = 1 << 15}, ChannelShuffle{huge});
   CAPTURE(to_string(op));
   CHECK_THROWS_AS(infer(op, {{huge, 4, 8, 8}}), ShapeError);
 }

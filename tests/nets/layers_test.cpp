@@ -62,7 +62,6 @@ struct Describe {
   }
   Described operator()(const MaxPool& op) const { return pool("MaxPool2d", op); }
   Described operator()(const AveragePool& op) const { return pool("AvgPool2d", op); }
-  Described operator()(const SpacePool&) const { return {.type = "Pool3d"}; }
   Described operator()(const GlobalAveragePool&) const {
     return pool("AvgPool2d", AveragePool{.window = {x.h, x.w}, .stride = 1});
   }

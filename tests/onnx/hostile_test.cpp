@@ -70,7 +70,7 @@ std::vector<Hostile> hostile_files() {
       {"a varint without end", std::string(20, '\xff'), "truncated"},
       {"no output", bytes_of(no_output), "no output"},
       {"an output that nothing makes", bytes_of(no_maker), "'z'"},
-      {"an input twice", bytes_of(twice), "'x' is an input twice"},
+      {"an input twice", bytes_of(twice), "'x' is a duplicate input"},
       {"an input beyond memory", bytes_of(open), "'x'"},
       {"a cycle", bytes_of(with_nodes({node("Add", {"x", "b"}, {"y"}), node("Relu", {"y"}, {"b"})})), "reads 'b'"},
       {"a node that reads itself", bytes_of(with_nodes({node("Relu", {"y"}, {"y"})})), "reads 'y'"},
@@ -78,7 +78,7 @@ std::vector<Hostile> hostile_files() {
        "made already"},
       {"a node without operator", bytes_of(with_nodes({node("", {"x"}, {"y"})})), "no operator"},
       {"an initializer twice",
-       bytes_of(with_nodes({node("Relu", {"x"}, {"y"})}, {tensor("w", {1}, {1}), tensor("w", {1}, {1})})), "twice"},
+       bytes_of(with_nodes({node("Relu", {"x"}, {"y"})}, {tensor("w", {1}, {1}), tensor("w", {1}, {1})})), "duplicate initializer"},
       {"more extents than numbers", bytes_of(conv(tensor("w", {1, 1, 3, 3}, {1}))), "'w' needs 36 bytes"},
       {"extents beyond memory", bytes_of(conv(tensor("w", {huge, huge, 1, 1}, {1}))), "'w'"},
       {"a negative extent", bytes_of(conv(tensor("w", {-1, 1, 1, 1}, {1}))), "'w'"},
@@ -102,10 +102,6 @@ std::vector<Hostile> hostile_files() {
        "limit"},
       {"a product of more columns than the limit",
        bytes_of(of_equal_numbers(node("Gemm", {"x", "w"}, {"y"}), {1, 1 << 30}, {1 << 30, 1})), "limit"},
-      {"slices beyond the limit",
-       bytes_of(of_equal_numbers(node("Conv", {"x", "w"}, {"y"}, {{"pads", Extents{1 << 28, 0, 0, 1 << 28, 0, 0}}}),
-                                 {1, 1, 4, 1, 1}, {1, 1, 1, 1, 1})),
-       "limit"},
       {"a list that the file does not hold",
        bytes_of(of_equal_numbers(node("Reshape", {"x", "w"}, {"y"}), {1, 2, 3, 3}, {huge})), "equal numbers"},
       {"data in a parent folder", bytes_of(conv(external("w", {1, 1, 1, 1}, "../data.bin"))), "folder"},
@@ -173,15 +169,6 @@ TEST_CASE("a model of many names that are equal is read in reasonable time") {
   const Folder folder;
   write(folder / "net.onnx", bytes_of(model));
   CHECK(read_onnx(folder / "net.onnx").graph.nodes().size() == 20001);
-}
-
-TEST_CASE("a kernel that is longer than any number of slices is read in reasonable time") {
-  const std::int64_t kernel = 1 << 18, pad = kernel - 1;
-  const Folder folder;
-  write(folder / "net.onnx",
-        bytes_of(of_equal_numbers(node("Conv", {"x", "w"}, {"y"}, {{"pads", Extents{pad, 0, 0, pad, 0, 0}}}),
-                                  {1, 1, 4, 1, 1}, {1, 1, kernel, 1, 1})));
-  CHECK(read_onnx(folder / "net.onnx").output.extents == Extents{1, 1, kernel + 3, 1, 1});
 }
 
 TEST_CASE("a model that is cut or has other bytes is read, or is one of the library's errors") {

@@ -232,35 +232,13 @@ TEST_CASE("one channel is joined with others, and multiplied by a matrix, as sev
   CHECK(output_of(rows) == std::vector<double>{0, 0, 0, 1, 10, 100});
 }
 
-TEST_CASE("channels of volumes are normalised alike in each slice, and means are taken over slices too") {
-  const auto volumes = [](std::vector<std::string> nodes) {
-    return read(of_nodes(std::move(nodes), {1, 2, 2, 1, 2},
-                         {tensor("w", {2, 2, 1, 1, 1}, {1, 0, 0, 1}), tensor("two", {2}, {1, 2}), integers("zero", {0}),
-                          tensor("half", {2}, {0.25F, 0.25F}), tensor("mean", {2}, {0, 1})}));
-  };
-  const std::string conv = node("Conv", {"x", "w"}, {"c"});
-  const OnnxModel norm =
-      volumes({conv, node("BatchNormalization", {"c", "two", "mean", "mean", "half"}, {"y"}, {{"epsilon", 0.0F}})});
-  CHECK(output_of(norm) == std::vector<double>{0, 2, 4, 6, 13, 17, 21, 25});
-  CHECK(op_of(norm) == Op(Conv{.channels = 4, .kernel = 1, .groups = 4, .trainable = false}));
-  const OnnxModel mean = volumes({conv, node("GlobalAveragePool", {"c"}, {"y"})});
-  CHECK(mean.output.extents == Extents{1, 2, 1, 1, 1});
-  CHECK(output_of(mean) == std::vector<double>{1.5, 5.5});
-  const Attribute without("keepdims", std::int64_t{0}), axes("axes", Extents{2, 3, 4});
-  const OnnxModel flat = volumes({conv, node("ReduceMean", {"c"}, {"y"}, {axes, without})});
-  CHECK(flat.output.extents == Extents{1, 2});
-  CHECK(output_of(flat) == std::vector<double>{1.5, 5.5});
-  CHECK(output_of(volumes({node("GlobalMaxPool", {"x"}, {"y"})})) == std::vector<double>{3, 7});
-}
-
 TEST_CASE("nodes keep their names, whatever they are, also where they are those of another's parameters") {
   Graph graph("odd names");
   Value x = graph.input({2, 8, 4, 4}, "in put/\"0\"");
   x = conv(x, "a", {.channels = 8, .kernel = 1});
   x = relu(x, "a.weight");
   x = channel_shuffle(x, "a.bias", {.groups = 2});
-  x = space_pool(x, "b", {.of = PoolOf::maximum, .depth = {.size = 2}, .slices = 2});
-  x = channel_shuffle(x, "b.volumes", {.groups = 2});
+  x = channel_shuffle(x, "a.bias.grouped", {.groups = 2});
   x = clip(x, "\xc3\xa9t\xc3\xa9\n", {.low = 0, .high = 6});
   x = sigmoid(fully_connected(x, "b.shape", {.outputs = 3}), "b.shape.flat");
   const Folder folder;

@@ -94,23 +94,15 @@ TEST_CASE("a fully connected op between convolutions has rows and columns again 
   }
 }
 
-TEST_CASE("pools in space and pads by cells are read back as they were") {
-  Graph graph("space");
-  const PoolAxis dilated{.size = 2, .stride = 2, .before = 1, .after = 2, .dilation = 2};
-  Value x = graph.input({2, 6, 8, 8}, "x");
-  x = pad(x, "pad", {.before = 1, .after = {0, 2}, .by = PadBy::reflect});
-  x = space_pool(x, "images", {.of = PoolOf::mean, .rows = dilated, .columns = {.size = 2}, .count_padding = true});
-  space_pool(x, "volumes", {.of = PoolOf::maximum, .depth = {.size = 2}, .rows = dilated, .slices = 3});
+TEST_CASE("pads by cells are read back as they were") {
+  Graph graph("cells");
+  pad(graph.input({2, 6, 8, 8}, "x"), "pad", {.before = 1, .after = {0, 2}, .by = PadBy::reflect});
   const Folder folder;
-  write_onnx(folder / "space.onnx", graph, {});
-  const OnnxModel back = read_onnx(folder / "space.onnx", {.batch = 2});
-  REQUIRE(back.graph.nodes().size() == graph.nodes().size());
-  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
-    CAPTURE(to_string(back.graph.nodes()[i].op));
-    CHECK(back.graph.nodes()[i].name == graph.nodes()[i].name);
-    CHECK(back.graph.nodes()[i].op == graph.nodes()[i].op);
-    CHECK(back.graph.nodes()[i].shape == graph.nodes()[i].shape);
-  }
+  write_onnx(folder / "cells.onnx", graph, {});
+  const OnnxModel back = read_onnx(folder / "cells.onnx", {.batch = 2});
+  REQUIRE(back.graph.nodes().size() == 2);
+  CHECK(back.graph.node("pad").op == graph.node("pad").op);
+  CHECK(back.graph.node("pad").shape == graph.node("pad").shape);
 }
 
 TEST_CASE("ops that are not written are all named, and weights that are missing") {

@@ -86,8 +86,6 @@ TEST_CASE("a call of one op costs what the op costs alone") {
                                Multiply{},
                                Pad{.before = 1, .after = {0, 2}},
                                Pad{.before = 1, .after = {0, 2}, .by = PadBy::edge},
-                               SpacePool{.of = PoolOf::maximum, .rows = {.size = 2}},
-                               SpacePool{.of = PoolOf::mean, .rows = {.size = 2}},
                                ChannelShuffle{3},
                                Slice{.first = 1, .channels = 2}};
   for (const Op& op : ops) {

@@ -296,20 +296,6 @@ TEST_CASE("a plan refuses what cannot run, with words that help") {
     CHECK_THROWS_AS(Plan(graph, backend()), ShapeError);
     CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
   }
-  SECTION("training of weights that must stay as they are") {
-    Graph graph("fixed");
-    conv(graph.input({1, 1, 3, 3}), "conv", {.channels = 1, .kernel = 3, .trainable = false});
-    CHECK_THROWS_AS(Plan(graph, backend()), Unsupported);
-    CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("conv(") && ContainsSubstring("Mode::inference"));
-    CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
-  }
-  SECTION("a gradient of places") {
-    Graph graph("places");
-    space_pool(graph.input({1, 1, 3, 3}), "at", {.of = PoolOf::place, .rows = {.size = 2}});
-    CHECK_THROWS_AS(Plan(graph, backend()), Unsupported);
-    CHECK_THROWS_WITH(Plan(graph, backend()), ContainsSubstring("node at") && ContainsSubstring("no gradient"));
-    CHECK_NOTHROW(Plan(graph, backend(), {.mode = Mode::inference}));
-  }
   SECTION("more bytes than 64 bits can sum") {
     Graph wide("wide");
     Value x = wide.input({1, INT_MAX, 1, 1});

@@ -24,7 +24,7 @@ bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnect
 /// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || holds<SpacePool>(op) ||
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) ||
       spec.y.dtype != DType::f32)
     return false;
   const bool of_planes = holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape;
@@ -36,7 +36,7 @@ bool takes_nhwc(const Spec& spec) {
 /// Ops of our kernels, whose images may have gaps between them.
 bool is_own_with_pitch(const Op& op) {
   return holds<Clip>(op) || holds<HardSigmoid>(op) || holds<HardSwish>(op) || holds<Silu>(op) || holds<Multiply>(op) ||
-         holds<SpacePool>(op) || holds<Pad>(op) || holds<ChannelShuffle>(op);
+         holds<Pad>(op) || holds<ChannelShuffle>(op);
 }
 
 void check_tensor(const Spec& spec, const TensorSpec& tensor) {

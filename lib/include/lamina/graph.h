@@ -79,7 +79,6 @@ LAMINA_API Value apply(Op, const std::vector<Value>& inputs, std::string name = 
 LAMINA_API Value conv(Value x, std::string name, Conv op);
 LAMINA_API Value max_pool(Value x, std::string name, MaxPool op);
 LAMINA_API Value average_pool(Value x, std::string name, AveragePool op);
-LAMINA_API Value space_pool(Value x, std::string name, SpacePool op);
 LAMINA_API Value global_average_pool(Value x, std::string name = {});
 LAMINA_API Value batch_norm(Value x, std::string name, BatchNorm op = {});
 LAMINA_API Value lrn(Value x, std::string name, Lrn op = {});

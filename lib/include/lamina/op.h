@@ -37,8 +37,7 @@ struct Input {
 /// y: N x channels x P x Q    P = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; Q likewise
 ///
 /// A correlation, not a flipped convolution, as in every net of the zoo.
-/// ShapeError: C or channels is not divisible by groups, P or Q below 1, a number out of range. A plan in training
-/// throws Unsupported if the weights are not `trainable`.
+/// ShapeError: C or channels is not divisible by groups, P or Q below 1, a number out of range.
 struct Conv {
   int channels;
   Size kernel;
@@ -47,7 +46,6 @@ struct Conv {
   Size dilation = 1;
   int groups = 1;
   bool bias = true;
-  bool trainable = true;  ///< false: weights with copies and zeros that must stay so, as of a file's third axis
   bool operator==(const Conv&) const = default;
 };
 
@@ -78,39 +76,6 @@ struct AveragePool {
   Rounding rounding = Rounding::down;
   bool count_padding = false;
   bool operator==(const AveragePool&) const = default;
-};
-
-/// Windows along one axis of a SpacePool: window i has the cells i stride - before + k dilation, k from 0 to below
-/// size. `before` and `after` are the padding at the two ends; the windows are as many as in MaxPool.
-struct PoolAxis {
-  int size = 1;
-  int stride = 1;
-  int before = 0;
-  int after = 0;
-  int dilation = 1;
-  bool operator==(const PoolAxis&) const = default;
-};
-
-/// What a SpacePool takes of each window; `place`: where the maximum is.
-enum class PoolOf : std::uint8_t { maximum, mean, place };
-
-/// A pool for what MaxPool and AveragePool lack: dilated windows, any pads, and a third axis. Channels are C x slices,
-/// slices innermost, and windows extend over slices (`depth`), rows and columns of each of the C volumes.
-/// x: N x C slices x H x W     y: N x C D x P x Q, with D, P and Q windows along the three axes
-/// maximum: over the cells inside the image, minus infinity without one. The gradient goes to the first maximum in
-/// order of slices, rows, columns; a NaN counts as the maximum.
-/// mean: the sum of the cells inside over their number or, with `count_padding`, over that of the cells in the image
-/// with its padding; 0 where no cell counts. Cells beyond the padding, which `Rounding::up` can reach, never count.
-/// place: the index of the first maximum in x as dense n, c, h, w, -1 without a cell. In f32 it is exact below 2^24. It
-/// has no gradient: a plan in training throws Unsupported.
-/// ShapeError: slices do not divide the channels, an axis without a window, a number out of range.
-struct SpacePool {
-  PoolOf of;
-  PoolAxis depth{}, rows{}, columns{};
-  int slices = 1;
-  Rounding rounding = Rounding::down;
-  bool count_padding = false;
-  bool operator==(const SpacePool&) const = default;
 };
 
 /// y[n,c] = mean over h,w of x[n,c,h,w]. The window is the whole map: 7x7 at 224 pixels.
@@ -336,7 +301,7 @@ struct Slice {
 
 /// Every op. A new op does not compile until inference, cost and every backend handle it.
 using Op =
-    std::variant<Input, Conv, MaxPool, AveragePool, SpacePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
+    std::variant<Input, Conv, MaxPool, AveragePool, GlobalAveragePool, BatchNorm, Lrn, Relu, FullyConnected,
                  Dropout, Softmax, Sigmoid, Tanh, Clip, HardSigmoid, HardSwish, Silu, SoftmaxCrossEntropy,
                  SigmoidCrossEntropy, Embedding, Lstm, Add, Multiply, Pad, ChannelShuffle, Concat, Slice>;
 

@@ -6,7 +6,7 @@
 
 namespace lamina::onnx {
 
-Value as_image(const Running& x) {
+Value as_image(const DynamicValue& x) {
   const Shape s = x.value.shape();
   const Extents own = extents(x.view);
   const bool fits = (own == Extents{s.n, s.c, s.h, s.w} || (own == Extents{s.n, s.c, s.h} && s.w == 1)) &&
@@ -19,7 +19,7 @@ Value as_image(const Running& x) {
   return x.value;
 }
 
-std::size_t channel_axis(const Running& x) {
+std::size_t channel_axis(const DynamicValue& x) {
   const Shape s = x.value.shape();
   for (std::size_t i = 0; i < x.view.size(); ++i) {
     if (extent(x.view[i]) == s.c && x.view[i] == axis(s.c, s.plane())) {
@@ -51,9 +51,9 @@ View with_channels(const View& view, const Shape& before, const Shape& after) {
   return result;
 }
 
-int narrow(const Call& call, std::int64_t number, std::int64_t least, std::string_view what) {
+int narrow(const NodeContext& context, std::int64_t number, std::int64_t least, std::string_view what) {
   if (number < least || number > std::numeric_limits<int>::max()) {
-    call.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
+    context.attributes().invalid("has the " + std::string(what) + " " + std::to_string(number));
   }
   return static_cast<int>(number);
 }

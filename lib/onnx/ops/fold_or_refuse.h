@@ -6,6 +6,6 @@
 namespace lamina::onnx {
 
 /// The node's result from its constant inputs; Refusal if one of them is computed by the network.
-void fold_or_refuse(Call&);
+void fold_or_refuse(NodeContext&);
 
 }  // namespace lamina::onnx

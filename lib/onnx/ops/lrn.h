@@ -6,10 +6,10 @@
 
 namespace lamina::onnx {
 
-bool squared(Call&);                                                                     ///< Mul of a value by itself
-bool padded_squares(Call&, const Extents& before, const Extents& after, double number);  ///< Pad
-bool mean_of_squares(Call&);                                                             ///< AveragePool
-bool squares_and_number(Call&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
-bool divided_by_squares(Call&);                  ///< Div of the value by what came of its squares
+bool squared(NodeContext&);                                                                     ///< Mul of a value by itself
+bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
+bool mean_of_squares(NodeContext&);                                                             ///< AveragePool
+bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
+bool divided_by_squares(NodeContext&);                  ///< Div of the value by what came of its squares
 
 }  // namespace lamina::onnx

@@ -9,69 +9,67 @@
 namespace lamina::onnx {
 
 // conv.cpp
-void import_conv(Call&);
-// conv_transpose.cpp
-void import_conv_transpose(Call&);
+void import_conv(NodeContext&);
 // pool.cpp
-void import_max_pool(Call&);
-void import_average_pool(Call&);
-void import_global_average_pool(Call&);
-void import_global_max_pool(Call&);
-void import_reduce_mean(Call&);
+void import_max_pool(NodeContext&);
+void import_average_pool(NodeContext&);
+void import_global_average_pool(NodeContext&);
+void import_global_max_pool(NodeContext&);
+void import_reduce_mean(NodeContext&);
 // linear.cpp
-void import_gemm(Call&);
-void import_matmul(Call&);
+void import_gemm(NodeContext&);
+void import_matmul(NodeContext&);
 // normalisation.cpp
-void import_batch_norm(Call&);
-void import_softmax(Call&);
-void import_dropout(Call&);
+void import_batch_norm(NodeContext&);
+void import_softmax(NodeContext&);
+void import_dropout(NodeContext&);
 // lrn.cpp
-void import_lrn(Call&);
+void import_lrn(NodeContext&);
 // elementwise.cpp
-void import_relu(Call&);
-void import_sigmoid(Call&);
-void import_hard_sigmoid(Call&);
-void import_hard_swish(Call&);
-void import_tanh(Call&);
-void import_clip(Call&);
-void import_add(Call&);
-void import_sum(Call&);
-void import_affine(Call&);  ///< Sub, Mul, Div
-void import_pow(Call&);
-void import_cast(Call&);
+void import_relu(NodeContext&);
+void import_sigmoid(NodeContext&);
+void import_hard_sigmoid(NodeContext&);
+void import_hard_swish(NodeContext&);
+void import_tanh(NodeContext&);
+void import_clip(NodeContext&);
+void import_add(NodeContext&);
+void import_sum(NodeContext&);
+void import_affine(NodeContext&);  ///< Sub, Mul, Div
+void import_pow(NodeContext&);
+void import_cast(NodeContext&);
 // channels.cpp
-void import_concat(Call&);
-void import_split(Call&);
-void import_slice(Call&);
+void import_concat(NodeContext&);
+void import_split(NodeContext&);
+void import_slice(NodeContext&);
 // shape.cpp
-void import_identity(Call&);
-void import_shape(Call&);
-void import_size(Call&);
-void import_reshape(Call&);
-void import_flatten(Call&);
-void import_squeeze(Call&);
-void import_unsqueeze(Call&);
-void import_transpose(Call&);
-void import_pad(Call&);
-void import_if(Call&);
-void import_folded(Call&);  ///< operators on constants alone
+void import_identity(NodeContext&);
+void import_shape(NodeContext&);
+void import_size(NodeContext&);
+void import_reshape(NodeContext&);
+void import_flatten(NodeContext&);
+void import_squeeze(NodeContext&);
+void import_unsqueeze(NodeContext&);
+void import_transpose(NodeContext&);
+void import_pad(NodeContext&);
+void import_if(NodeContext&);
+void import_folded(NodeContext&);  ///< operators on constants alone
 // sequence.cpp
-void import_lstm(Call&);
-void import_gather(Call&);
+void import_lstm(NodeContext&);
+void import_gather(NodeContext&);
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
-Value as_image(const Running&);
+Value as_image(const DynamicValue&);
 
 /// Which axis of the file is the graph's whole channel axis; Refusal if none is.
-std::size_t channel_axis(const Running&);
+std::size_t channel_axis(const DynamicValue&);
 
 /// The view of an equal value with other channels; Refusal if its channels are joined with something.
 View with_channels(const View&, const Shape& before, const Shape& after);
 
 /// y = scale x + shift by channel, as a convolution of one weight per channel.
-void append_affine(Call&, const Running&, Call::Affine, ElementType);
+void append_affine(NodeContext&, const DynamicValue&, NodeContext::Affine, ElementType);
 
 /// A number of the file as an int; FileError that names it if it is out of range.
-int narrow(const Call&, std::int64_t number, std::int64_t least, std::string_view what);
+int narrow(const NodeContext&, std::int64_t number, std::int64_t least, std::string_view what);
 
 }  // namespace lamina::onnx

@@ -11,9 +11,9 @@ namespace {
 /// The gates of the file are in the order i, o, f, c; ours are i, f, g (the same as c), o.
 constexpr std::array<std::int64_t, 4> gate_in_file = {0, 2, 3, 1};
 
-std::vector<double> reordered(const Call& call, const Constant& from, std::int64_t first, std::int64_t hidden,
+std::vector<double> reordered(const NodeContext& context, const Constant& from, std::int64_t first, std::int64_t hidden,
                               std::int64_t columns) {
-  call.charge(4 * hidden * columns);
+  context.consume_budget(4 * hidden * columns);
   std::vector<double> to;
   for (const std::int64_t gate : gate_in_file) {
     const std::int64_t begin = first + gate * hidden * columns;
@@ -22,9 +22,9 @@ std::vector<double> reordered(const Call& call, const Constant& from, std::int64
   return to;
 }
 
-void demand_zeros(const Call& call, std::size_t input, const char* what) {
-  if (!call.has(input)) return;
-  const Constant& constant = call.constant(input, what);
+void demand_zeros(const NodeContext& context, std::size_t input, const char* what) {
+  if (!context.has(input)) return;
+  const Constant& constant = context.constant(input, what);
   for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
     if (constant.at(i) != 0) throw Refusal{std::string(what) + " is not 0: it would need an input of the op"};
   }
@@ -58,9 +58,9 @@ std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
 
 }  // namespace
 
-void import_lstm(Call& call) {
-  const Attributes& node = call.attributes();
-  const Running x = call.running(0);
+void import_lstm(NodeContext& context) {
+  const Attributes& node = context.attributes();
+  const DynamicValue x = context.dynamic(0);
   const bool images_first = node.integer("layout", 0) != 0;
   const Shape shape = x.value.shape();
   const Extents own = extents(x.view);
@@ -77,74 +77,74 @@ void import_lstm(Call& call) {
     node.invalid("has the direction " + direction.substr(0, 20));
   }
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
-  const Constant &w = call.constant(1, "its weights"), &r = call.constant(2, "its recurrent weights");
+  const Constant &w = context.constant(1, "its weights"), &r = context.constant(2, "its recurrent weights");
   const std::int64_t hidden = r.extents.empty() ? 0 : r.extents.back();
   if (hidden < 1 || hidden > (1 << 24) || w.extents != Extents{directions, 4 * hidden, own[2]} ||
       r.extents != Extents{directions, 4 * hidden, hidden}) {
     node.invalid("has weights of " + text(w.extents) + " and " + text(r.extents) + " for an input of " + text(own));
   }
-  if (call.has(4)) {
-    const Constant& lengths = call.constant(4, "the lengths of its sequences");
+  if (context.has(4)) {
+    const Constant& lengths = context.constant(4, "the lengths of its sequences");
     for (std::int64_t i = 0; i < (lengths.uniform ? 1 : lengths.count()); ++i) {
       if (to_integer(lengths.at(i)) != own[steps])
         throw Refusal{"its sequences differ in length: it would need an op that takes lengths"};
     }
   }
-  demand_zeros(call, 5, "its initial h");
-  demand_zeros(call, 6, "its initial c");
-  demand_zeros(call, 7, "its peephole weights");
+  demand_zeros(context, 5, "its initial h");
+  demand_zeros(context, 6, "its initial c");
+  demand_zeros(context, 7, "its peephole weights");
   if (node.has("clip")) throw Refusal{"it clips: it would need an op that does"};
   if (node.integer("input_forget", 0) != 0)
     throw Refusal{"it couples input and forget gates: it would need an op that does"};
   const std::vector<Gates> gates = gates_of(node, static_cast<std::size_t>(directions));
-  if (call.wanted(2)) throw Refusal{"its last c is used: it would need an op that gives it"};
-  if (call.wanted(0) && call.wanted(1)) {
+  if (context.wanted(2)) throw Refusal{"its last c is used: it would need an op that gives it"};
+  if (context.wanted(0) && context.wanted(1)) {
     throw Refusal{"both all of its h and the last are used: it would need an op that takes one step"};
   }
-  const bool all = call.wanted(0);
+  const bool all = context.wanted(0);
 
   std::vector<Value> values;
   for (std::int64_t d = 0; d < directions; ++d) {
     const bool reverse = direction == "reverse" || d == 1;
-    const std::string name = directions == 1 ? call.name() : call.name() + (d == 0 ? ".forward" : ".reverse");
-    const Value h = call.append(Lstm{.hidden = static_cast<int>(hidden),
+    const std::string name = directions == 1 ? context.name() : context.name() + (d == 0 ? ".forward" : ".reverse");
+    const Value h = context.append(Lstm{.hidden = static_cast<int>(hidden),
                                      .steps = all ? Steps::all : Steps::last,
                                      .gates = gates[static_cast<std::size_t>(d)],
                                      .reverse = reverse},
                                 {x.value}, name);
-    call.weights(h, "weight_ih_l0", {4 * hidden, own[2]}, reordered(call, w, d * 4 * hidden * own[2], hidden, own[2]),
+    context.weights(h, "weight_ih_l0", {4 * hidden, own[2]}, reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]),
                  w.type);
-    call.weights(h, "weight_hh_l0", {4 * hidden, hidden}, reordered(call, r, d * 4 * hidden * hidden, hidden, hidden),
+    context.weights(h, "weight_hh_l0", {4 * hidden, hidden}, reordered(context, r, d * 4 * hidden * hidden, hidden, hidden),
                  r.type);
     std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
-    if (call.has(3)) {
-      const Constant& b = call.constant(3, "its bias");
+    if (context.has(3)) {
+      const Constant& b = context.constant(3, "its bias");
       if (b.extents != Extents{directions, 8 * hidden}) node.invalid("has a bias of " + text(b.extents));
-      bias = reordered(call, b, d * 8 * hidden, hidden, 1);
-      const std::vector<double> recurrent = reordered(call, b, d * 8 * hidden + 4 * hidden, hidden, 1);
+      bias = reordered(context, b, d * 8 * hidden, hidden, 1);
+      const std::vector<double> recurrent = reordered(context, b, d * 8 * hidden + 4 * hidden, hidden, 1);
       for (std::size_t i = 0; i < bias.size(); ++i) bias[i] += recurrent[i];
     }
-    call.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type);
+    context.weights(h, "bias_l0", {4 * hidden}, std::move(bias), w.type);
     values.push_back(h);
   }
-  const Value y = directions == 1 ? values.front() : call.append(Concat{}, values, call.name());
+  const Value y = directions == 1 ? values.front() : context.append(Concat{}, values, context.name());
   const Shape s = y.shape();
   const Axis n = axis(s.n, s.image()), t = axis(s.h, s.w), d = axis(directions, hidden * s.plane());
   const Axis features = axis(hidden, s.plane());
-  Running result{.value = y, .view = {}, .type = x.type};
+  DynamicValue result{.value = y, .view = {}, .type = x.type};
   if (all) {
     result.view = images_first ? View{n, t, d, features} : View{t, d, n, features};
   } else {
     result.view = images_first ? View{n, d, features} : View{d, n, features};
   }
-  call.result(std::move(result), all ? 0 : 1);
+  context.result(std::move(result), all ? 0 : 1);
 }
 
-void import_gather(Call& call) {
-  if (call.is_constant(1)) return fold_or_refuse(call);
-  const Attributes& node = call.attributes();
-  const Constant& table = call.constant(0, "what it takes from");
-  const Running ids = call.running(1);
+void import_gather(NodeContext& context) {
+  if (context.is_constant(1)) return fold_or_refuse(context);
+  const Attributes& node = context.attributes();
+  const Constant& table = context.constant(0, "what it takes from");
+  const DynamicValue ids = context.dynamic(1);
   const Shape shape = ids.value.shape();
   if (table.extents.empty() || shape.c != 1 || table.count() == 0) {
     throw Refusal{"it takes from " + text(table.extents) + " by ids of several channels: it would need an op Gather"};
@@ -153,12 +153,12 @@ void import_gather(Call& call) {
   const auto middle = table.extents.begin() + static_cast<std::ptrdiff_t>(along);
   const std::int64_t rows = *middle, inner = *element_count({middle + 1, table.extents.end()});
   const std::int64_t features = table.count() / rows;
-  const Value y = call.append(Embedding{.vocabulary = narrow(call, rows, 1, "number of rows"),
-                                        .features = narrow(call, features, 1, "number of features")},
-                              {ids.value}, call.name());
-  std::vector<double> weights = call.numbers(table);
+  const Value y = context.append(Embedding{.vocabulary = narrow(context, rows, 1, "number of rows"),
+                                        .features = narrow(context, features, 1, "number of features")},
+                              {ids.value}, context.name());
+  std::vector<double> weights = context.numbers(table);
   if (along > 0) {  // a row is what differs in the other axes
-    call.charge(table.count());
+    context.consume_budget(table.count());
     std::vector<double> by_row(weights.size());
     for (std::int64_t i = 0; i < table.count(); ++i) {
       const std::int64_t outer = i / (rows * inner), row = i / inner % rows;
@@ -167,7 +167,7 @@ void import_gather(Call& call) {
     }
     weights = std::move(by_row);
   }
-  call.weights(y, "weight", {rows, features}, std::move(weights), table.type);
+  context.weights(y, "weight", {rows, features}, std::move(weights), table.type);
   View view;
   std::int64_t stride = y.shape().image();
   for (std::size_t i = 0; i < table.extents.size(); ++i) {
@@ -178,7 +178,7 @@ void import_gather(Call& call) {
       view.push_back(axis(table.extents[i], stride));
     }
   }
-  call.result({.value = y, .view = view, .type = table.type});
+  context.result({.value = y, .view = view, .type = table.type});
 }
 
 }  // namespace lamina::onnx

@@ -21,7 +21,6 @@ const std::map<std::string_view, Operator>& table() {
       {"Constant", import_folded},
       {"ConstantOfShape", import_folded},
       {"Conv", import_conv},
-      {"ConvTranspose", import_conv_transpose},
       {"Div", import_affine},
       {"Dropout", import_dropout},
       {"Equal", import_folded},

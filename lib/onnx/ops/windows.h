@@ -1,5 +1,5 @@
 #pragma once
-// Kernel, strides, pads and dilations of convolutions and pools, along rows and columns, and slices.
+// Kernel, strides, pads and dilations of convolutions and pools, along rows and columns.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,6 @@ struct Windows {
     std::int64_t count_with(std::int64_t pad, Rounding) const;
   };
   std::array<Along, 2> along;  ///< rows, columns; a value of three axes has one column
-  Along slices;                ///< of a value of five axes
   Rounding rounding = Rounding::down;
 
   Along& operator[](std::size_t i) { return along[i]; }
@@ -34,18 +33,16 @@ struct Windows {
 /// Whether the node says how to pad by its auto_pad.
 bool pads_itself(const Attributes&);
 
-/// The value if its axes in the file are the graph's n, c x slices, h, w, or as as_image() has them; else a Refusal.
-Value as_volume(const Running&);
+/// Throws a Refusal for a value of more than four axes, as images and channels of volumes have.
+void demand_planes(std::size_t rank);
 
 /// By the attributes of the node, for an input of that shape. With `kernel` given, kernel_shape may be absent.
 /// A padding of the input is added to the pads.
-Windows windows_of(const Call&, const Running& x, const std::optional<Extents>& kernel);
-/// The same before auto_pad, with no windows counted.
-Windows sizes_of(const Call&, const Running& x, const std::optional<Extents>& kernel);
+Windows windows_of(const NodeContext&, const DynamicValue& x, const std::optional<Extents>& kernel);
 
 /// Whether the pads of the front at both ends make as many windows: the pad of the end is the same, or does not matter.
 bool have_equal_pads(const Windows&);
 /// An op pads the end that has more; both have the same then.
-Value with_equal_pads(Call&, Value image, Windows&);
+Value with_equal_pads(NodeContext&, Value image, Windows&);
 
 }  // namespace lamina::onnx

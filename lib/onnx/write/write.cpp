@@ -2,7 +2,6 @@
 // and Unsqueeze after it where an op wants rows and columns again. Both are no nodes when the model is read.
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <span>
@@ -72,38 +71,6 @@ class Exporter {
   void operator()(const MaxPool& op) { emit(pool("MaxPool", op)); }
   void operator()(const AveragePool& op) {
     emit(pool("AveragePool", op).integer("count_include_pad", op.count_padding ? 1 : 0));
-  }
-  /// Over slices, as a pool of five axes between two Reshapes.
-  void operator()(const SpacePool& op) {
-    if (op.of == PoolOf::place) return refuse();
-    const std::string name = node_->name, x = image(0), volumes = beside(".volumes");
-    const Shape &from = graph_.nodes()[input(0)].shape, &to = node_->shape;
-    const bool flat = op.slices == 1 && op.depth == PoolAxis{};
-    std::vector<PoolAxis> axes = {op.rows, op.columns};
-    if (!flat) {
-      axes.insert(axes.begin(), op.depth);
-      const std::string shape = add_integers(".volumes.shape", {0, from.c / op.slices, op.slices, from.h, from.w});
-      emit(NodeOut("Reshape", volumes, {x, shape}, volumes));
-    }
-    const auto each = [&](const auto& number) {
-      std::vector<std::int64_t> numbers;
-      for (const PoolAxis& axis : axes) numbers.push_back(number(axis));
-      return numbers;
-    };
-    std::vector<std::int64_t> pads = each([](const PoolAxis& axis) { return axis.before; });
-    std::ranges::copy(each([](const PoolAxis& axis) { return axis.after; }), std::back_inserter(pads));
-    const std::string pooled = flat ? name : beside(".pool");
-    NodeOut node(op.of == PoolOf::maximum ? "MaxPool" : "AveragePool", name, {flat ? x : volumes}, pooled);
-    node.integers("kernel_shape", each([](const PoolAxis& axis) { return axis.size; }))
-        .integers("strides", each([](const PoolAxis& axis) { return axis.stride; }))
-        .integers("pads", pads)
-        .integers("dilations", each([](const PoolAxis& axis) { return axis.dilation; }))
-        .integer("ceil_mode", op.rounding == Rounding::up ? 1 : 0);
-    if (op.of == PoolOf::mean) node.integer("count_include_pad", op.count_padding ? 1 : 0);
-    emit(node);
-    if (flat) return;
-    const std::string shape = add_integers(".shape", {0, to.c, to.h, to.w});
-    emit(NodeOut("Reshape", beside(".images"), {pooled, shape}, name));
   }
   void operator()(const GlobalAveragePool&) {
     emit(NodeOut("GlobalAveragePool", node_->name, {image(0)}, node_->name));

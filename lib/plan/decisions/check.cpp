@@ -110,23 +110,6 @@ void check_gradients_exist(const Nodes& nodes) {
                        " is read only as labels or ids, which have no gradient, so its parameters cannot be trained");
 }
 
-/// Steps would change copies apart, and zeros: into another network. Places have no gradient.
-void check_trainable(const Nodes& nodes) {
-  for (const NodeId id : nodes.ids()) {
-    const Op& op = nodes[id].op;
-    const auto fail = [&](const char* why) {
-      throw Unsupported("graph " + nodes.graph().name() + ": node " + nodes[id].name + ", " + to_string(op) + ", " +
-                        why + "; plan it with Mode::inference");
-    };
-    if (const auto* const conv = std::get_if<Conv>(&op); conv != nullptr && !conv->trainable)
-      fail(
-          "has weights with copies and zeros that must stay so, as those of an ONNX file's transposed convolution or "
-          "convolution over three axes");
-    if (const auto* const pool = std::get_if<SpacePool>(&op); pool != nullptr && pool->of == PoolOf::place)
-      fail("gives places, which have no gradient");
-  }
-}
-
 /// Sizes are summed in 64 bits: what passes here is far below their limit, and what fails is too large for any machine.
 void check_bytes(const Nodes& nodes, const Options& options) {
   double elements = 0;
@@ -148,7 +131,6 @@ void check(const Nodes& nodes, const Backend& backend, const Options& options) {
   check_options(nodes, options);
   check_shared(nodes, backend, options);
   if (options.mode == Mode::training) {
-    check_trainable(nodes);
     check_gradients_exist(nodes);
     for (const NodeId id : nodes.ids())
       if (const Node& node = nodes[id];

@@ -37,24 +37,6 @@ AveragePool random_average_pool(Dice& dice) {
 }
 
 /// Of maxima every window has a cell: minus infinity has no differences.
-SpacePool random_space_pool(Dice& dice, int slices) {
-  const PoolOf of = dice.chance(0.5) ? PoolOf::maximum : PoolOf::mean;
-  const auto axis = [&] {
-    PoolAxis one{.size = dice(1, 3), .stride = dice(1, 3), .dilation = dice(1, 2)};
-    const int most = of == PoolOf::maximum ? one.size - 1 : 2;
-    if (of == PoolOf::mean || one.dilation == 1) one.before = dice(0, most);
-    one.after = dice(0, most);
-    return one;
-  };
-  return {.of = of,
-          .depth = slices > 1 ? axis() : PoolAxis{},
-          .rows = axis(),
-          .columns = axis(),
-          .slices = slices,
-          .rounding = dice.chance(0.5) ? Rounding::up : Rounding::down,
-          .count_padding = dice.chance(0.5)};
-}
-
 Lrn random_lrn(Dice& dice) {
   return {.size = dice(1, 6), .alpha = dice.chance(0.5) ? 1e-2 : 1.0, .beta = 0.75, .k = dice.chance(0.5) ? 1.0 : 2.0};
 }
@@ -106,7 +88,6 @@ Case draw_case(Dice& dice) {
       return {"random", pad, {x}};
     }
     case 20: return {"random", ChannelShuffle{dice(1, 3)}, {x}};
-    case 21: return {"random", random_space_pool(dice, dice(1, 3)), {x}};
     case 16: return {"random", Embedding{.vocabulary = dice(1, 20), .features = dice(1, 9)}, {one_channel}};
     default: {
       const int channels = dice(1, x.c);

@@ -20,7 +20,7 @@ class Builder {
   }
 
   void step() {
-    switch (dice_(0, 20)) {
+    switch (dice_(0, 19)) {
       case 0:
       case 1: return convolution();
       case 2: return pooling();
@@ -40,7 +40,6 @@ class Builder {
       case 16: return product();
       case 17: return border();
       case 18: return shuffle();
-      case 19: return space();
       default: return residual();
     }
   }
@@ -184,19 +183,6 @@ class Builder {
               .after = {dice_(0, 1), dice_(0, 1)},
               .value = dice_(-1, 1) * 0.5,
               .by = dice_.chance(0.5) ? PadBy::value : PadBy::edge}));
-  }
-
-  /// Every window has a cell.
-  void space() {
-    const Value x = read();
-    PoolAxis rows{.size = 2, .before = dice_(0, 1), .after = 1};
-    if (x.shape().h > 2 && dice_.chance(0.5)) rows = {.size = 2, .after = 1, .dilation = 2};
-    keep(space_pool(x, name("space_pool"),
-                    {.of = dice_.chance(0.5) ? PoolOf::maximum : PoolOf::mean,
-                     .depth = {.size = 2, .before = 1},
-                     .rows = rows,
-                     .columns = {.size = 2, .after = 1},
-                     .slices = x.shape().c % 2 == 0 ? 2 : 1}));
   }
 
   void shuffle() {

@@ -28,9 +28,7 @@ Values draw_whole_numbers(const Op& op, const Shape& shape, std::int64_t count, 
 }
 
 Values draw_input(const Op& op, const Shape& shape, std::uint64_t key, Fill fill) {
-  const auto* const space = std::get_if<SpacePool>(&op);
-  if (std::holds_alternative<MaxPool>(op) || (space != nullptr && space->of != PoolOf::mean))
-    return permutation(shape, key);
+  if (std::holds_alternative<MaxPool>(op)) return permutation(shape, key);
   if (fill == Fill::integers) return integers(shape, key);
   return std::holds_alternative<Relu>(op) ? apart_from_zero(shape, key) : normal(shape, key);
 }

@@ -81,11 +81,6 @@ struct OpBounds {
     const double window = op.window.h * op.window.w;
     return linear(c, feed, window, window, 0);
   }
-  Bounds operator()(const SpacePool& op) const {
-    const double window = op.depth.size * op.rows.size * op.columns.size;
-    if (op.of == PoolOf::mean) return linear(c, feed, window, window, 0);
-    return maxima(window);
-  }
   Bounds operator()(const GlobalAveragePool&) const { return linear(c, feed, static_cast<double>(x.plane()), 1, 0); }
   Bounds operator()(const Add&) const {
     Bounds bounds = linear(c, feed, static_cast<double>(c.x.size()), 0, 0);

@@ -35,7 +35,6 @@ decltype(auto) with_type(DType dtype, Function&& function) {
 Lowered lower(const Conv&, const Spec&, const Choice&, const Context&);
 Lowered lower(const MaxPool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const AveragePool&, const Spec&, const Choice&, const Context&);
-Lowered lower(const SpacePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const GlobalAveragePool&, const Spec&, const Choice&, const Context&);
 Lowered lower(const BatchNorm&, const Spec&, const Choice&, const Context&);
 Lowered lower(const Lrn&, const Spec&, const Choice&, const Context&);

@@ -19,27 +19,27 @@ bool is_of_onnx(const NodeMessage& node) { return node.domain.empty() || node.do
 
 }  // namespace
 
-Call::Call(Importer& importer, std::size_t index)
+NodeContext::NodeContext(Importer& importer, std::size_t index)
     : importer_(&importer), index_(index), output_of_(index), attributes_(*importer.nodes_[index], importer.name_) {}
 
-std::int64_t Call::opset() const { return importer_->opset_; }
+std::int64_t NodeContext::opset() const { return importer_->opset_; }
 
-bool Call::for_training() const { return importer_->options_.training; }
+bool NodeContext::for_training() const { return importer_->options_.training; }
 
-std::size_t Call::inputs() const {
+std::size_t NodeContext::inputs() const {
   std::size_t count = attributes_.node().inputs.size();
   while (count > 0 && attributes_.node().inputs[count - 1].empty()) --count;
   return count;
 }
 
-bool Call::has(std::size_t input) const { return input < inputs() && !attributes_.node().inputs[input].empty(); }
+bool NodeContext::has(std::size_t input) const { return input < inputs() && !attributes_.node().inputs[input].empty(); }
 
-bool Call::is_constant(std::size_t input) const {
+bool NodeContext::is_constant(std::size_t input) const {
   const Importer::Known* found = has(input) ? importer_->known(attributes_.node().inputs[input]) : nullptr;
-  return found != nullptr && !std::holds_alternative<Running>(found->is);
+  return found != nullptr && !std::holds_alternative<DynamicValue>(found->is);
 }
 
-const Constant& Call::constant(std::size_t input, std::string_view what) const {
+const Constant& NodeContext::constant(std::size_t input, std::string_view what) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input) + ", " + std::string(what));
   const Constant* constant = importer_->constant_of(attributes_.node().inputs[input]);
   if (constant == nullptr) {
@@ -48,47 +48,47 @@ const Constant& Call::constant(std::size_t input, std::string_view what) const {
   return *constant;
 }
 
-Running& Call::held(std::size_t input) const {
+DynamicValue& NodeContext::held(std::size_t input) const {
   if (!has(input)) attributes_.invalid("lacks its input " + std::to_string(input));
   const std::string_view name = attributes_.node().inputs[input];
   Importer::Known* found = importer_->known(name);
-  auto* running = found == nullptr ? nullptr : std::get_if<Running>(&found->is);
-  if (running == nullptr) {
+  auto* value = found == nullptr ? nullptr : std::get_if<DynamicValue>(&found->is);
+  if (value == nullptr) {
     throw Refusal{"its input " + in_quotes(name) + " is a constant: it would need an op that takes one"};
   }
-  return *running;
+  return *value;
 }
 
-const Running& Call::pending(std::size_t input) const { return held(input); }
+const DynamicValue& NodeContext::pending(std::size_t input) const { return held(input); }
 
-const Running& Call::padded(std::size_t input) const {
-  Running& running = held(input);
-  importer_->settle(running, false);
-  return running;
+const DynamicValue& NodeContext::padded(std::size_t input) const {
+  DynamicValue& value = held(input);
+  importer_->materialise(value, false);
+  return value;
 }
 
-const Running& Call::running(std::size_t input) const {
-  Running& running = held(input);
-  importer_->settle(running, true);
-  return running;
+const DynamicValue& NodeContext::dynamic(std::size_t input) const {
+  DynamicValue& value = held(input);
+  importer_->materialise(value, true);
+  return value;
 }
 
-Extents Call::extents(std::size_t input) const {
+Extents NodeContext::extents(std::size_t input) const {
   return is_constant(input) ? constant(input, "its input").extents : onnx::extents(pending(input).view);
 }
 
-ElementType Call::type(std::size_t input) const {
+ElementType NodeContext::type(std::size_t input) const {
   return is_constant(input) ? constant(input, "its input").type : pending(input).type;
 }
 
-bool Call::wanted(std::size_t output) const {
+bool NodeContext::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
   return outputs[output] == importer_->output_ || importer_->inlined_.contains(outputs[output]) ||
          !importer_->readers(outputs[output]).empty();
 }
 
-void Call::only_output(std::string_view needs) const {
+void NodeContext::only_output(std::string_view needs) const {
   for (std::size_t i = 1; i < attributes_.node().outputs.size(); ++i) {
     if (wanted(i)) {
       throw Refusal{"its output " + in_quotes(attributes_.node().outputs[i]) + " is used: it would need " +
@@ -97,39 +97,39 @@ void Call::only_output(std::string_view needs) const {
   }
 }
 
-void Call::result(Running running, std::size_t output) {
-  importer_->values_[importer_->nodes_[output_of_]->outputs[output]] = {std::move(running)};
+void NodeContext::result(DynamicValue value, std::size_t output) {
+  importer_->values_[importer_->nodes_[output_of_]->outputs[output]] = {std::move(value)};
 }
 
-void Call::result(Constant constant, std::size_t output) {
+void NodeContext::result(Constant constant, std::size_t output) {
   importer_->values_[attributes_.node().outputs[output]] = {std::make_shared<const Constant>(std::move(constant))};
 }
 
-void Call::fold() {
+void NodeContext::fold() {
   std::vector<const Constant*> inputs;
   for (std::size_t i = 0; i < attributes_.node().inputs.size(); ++i) {
     inputs.push_back(has(i) ? &constant(i, "its input") : nullptr);
   }
   std::optional<Constant> folded =
-      onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { charge(count); });
+      onnx::fold(attributes_, opset(), inputs, importer_->folder_, [&](std::int64_t count) { consume_budget(count); });
   if (!folded) throw Refusal{"its inputs are constants: it would need to be folded"};
   for (const Constant* input : inputs) folded->of_extents |= input != nullptr && input->of_extents;
   result(std::move(*folded));
 }
 
-Value Call::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
+Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const std::string& name) {
   return apply(op, inputs, importer_->free_name(name));
 }
 
-void Call::charge(std::int64_t computed) const { importer_->charge(computed, attributes_.where()); }
+void NodeContext::consume_budget(std::int64_t computed) const { importer_->consume_budget(computed, attributes_.where()); }
 
-std::vector<double> Call::numbers(const Constant& constant) const {
-  charge(constant.count());
+std::vector<double> NodeContext::numbers(const Constant& constant) const {
+  consume_budget(constant.count());
   if (!constant.uniform) return constant.values;
   return std::vector<double>(static_cast<std::size_t>(constant.count()), constant.values[0]);
 }
 
-void Call::weights(Value value, std::string_view parameter, Extents extents, std::vector<double> values,
+void NodeContext::weights(Value value, std::string_view parameter, Extents extents, std::vector<double> values,
                    ElementType type) {
   const Node& node = importer_->result_.graph.nodes()[static_cast<std::size_t>(value.id())];
   DType dtype = DType::f32;
@@ -140,7 +140,7 @@ void Call::weights(Value value, std::string_view parameter, Extents extents, std
       .dtype = dtype, .extents = std::move(extents), .values = std::move(values)};
 }
 
-Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bool add_only) {
+NodeContext::Affine NodeContext::fuse_affine(const Extents& result, std::size_t channels, bool add_only) {
   Affine affine;
   if (attributes_.node().outputs.empty()) return affine;
   const auto count = static_cast<std::size_t>(result[channels]);
@@ -169,7 +169,7 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
       per_channel = true;
     }
     if (affine.scale.empty()) {
-      charge(2 * result[channels]);
+      consume_budget(2 * result[channels]);
       affine.scale.assign(count, 1);
       affine.shift.assign(count, 0);
     }
@@ -186,7 +186,7 @@ Call::Affine Call::absorb_affine(const Extents& result, std::size_t channels, bo
   }
 }
 
-bool Call::absorb_product() {
+bool NodeContext::fuse_product() {
   const std::vector<std::string_view>& outputs = attributes_.node().outputs;
   if (outputs.empty() || outputs.front() == importer_->output_) return false;
   const std::vector<std::size_t>& readers = importer_->readers(outputs.front());
@@ -204,17 +204,17 @@ bool Call::absorb_product() {
   return true;
 }
 
-void Importer::settle(Running& x, bool also_padding) {
+void Importer::materialise(DynamicValue& x, bool also_padding) {
   if (x.squares) {
     const Squares& s = *x.squares;
     if (s.before + s.after + s.size > 0) throw Refusal{"it works on a part of an LRN: it would need the other parts"};
     x.value = apply(Multiply{}, {x.value, x.value}, free_name(s.name));
     x.squares.reset();
   }
-  if (x.padding && also_padding) settle_padding(x);
+  if (x.padding && also_padding) materialise_padding(x);
 }
 
-void Importer::settle_padding(Running& x) {
+void Importer::materialise_padding(DynamicValue& x) {
   const Padding p = *x.padding;
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   if (std::max({p.top, p.left, p.bottom, p.right}) > most) throw Refusal{"its pads are beyond what an op Pad takes"};
@@ -228,7 +228,7 @@ void Importer::settle_padding(Running& x) {
   Extents all = extents(x.view);
   all[2] = after.h;
   if (all.size() > 3) all[3] = after.w;
-  x.view = place(all, usual_roles(all.size())).view;
+  x.view = layout_of(all, usual_labels(all.size())).view;
   x.padding.reset();
 }
 
