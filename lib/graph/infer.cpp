@@ -44,10 +44,9 @@ class Inference {
     if (op.channels % op.groups != 0) fail("channels do not divide by groups");
     check_geometry("kernel", op.kernel, op.stride, op.pad);
     at_least("dilation", op.dilation, 1);
-    const Shape y{
-        x.n, op.channels,  //
-        windows("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, Rounding::down),
-        windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
+    const Shape y{x.n, op.channels,  //
+                  windows("rows", x.h, {op.kernel.h, op.stride.h, op.pad.h, op.dilation.h}, Rounding::down),
+                  windows("columns", x.w, {op.kernel.w, op.stride.w, op.pad.w, op.dilation.w}, Rounding::down)};
     const int fan_in_channels = x.c / op.groups;
     if (!product_fits(fan_in_channels, op.kernel.h, op.kernel.w)) fail("more than 2^31 - 1 products make one element");
     return result(y, weights({op.channels, fan_in_channels, op.kernel.h, op.kernel.w}, op.bias));

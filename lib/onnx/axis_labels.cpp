@@ -40,7 +40,8 @@ AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t ran
 }  // namespace
 
 /// Empty: this reader takes any.
-AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank, int depth) const {
+AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank,
+                                        int depth) const {
   const Attributes attributes(node, name_);
   const std::string_view op = node.op_type;
   if (rank == 0) return "";

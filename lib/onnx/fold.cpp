@@ -365,7 +365,8 @@ Constant shape_constant(const Attributes& node, const Extents& all) {
 }
 
 std::optional<Constant> fold(const Attributes& node, std::int64_t opset, const std::vector<const Constant*>& inputs,
-                             const std::filesystem::path& folder, const std::function<void(std::int64_t)>& consume_budget) {
+                             const std::filesystem::path& folder,
+                             const std::function<void(std::int64_t)>& consume_budget) {
   const auto found = functions().find(node.node().op_type);
   if (found == functions().end()) return std::nullopt;
   return found->second({node, opset, inputs, folder, consume_budget});

@@ -117,7 +117,8 @@ void Importer::read_inputs() {
       Constant constant{
           .type = input.type, .extents = given->second.extents, .values = given->second.values, .uniform = false};
       if (element_count(constant.extents) != static_cast<std::int64_t>(constant.values.size())) {
-        throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) + " values, but its shape is " + text(constant.extents));
+        throw UsageError("the constant " + in_quotes(input.name) + " has " + std::to_string(constant.values.size()) +
+                         " values, but its shape is " + text(constant.extents));
       }
       values_[input.name] = {std::make_shared<const Constant>(std::move(constant))};
     } else if (!values_.contains(input.name) && !inputs_.emplace(input.name, &input).second) {
@@ -218,8 +219,8 @@ void Importer::fold_constants() {
     try {
       std::vector<const Constant*> inputs;
       for (const std::string_view input : node.inputs) inputs.push_back(input.empty() ? nullptr : constant_of(input));
-      std::optional<Constant> folded =
-          fold(attributes, opset_, inputs, folder_, [&](std::int64_t count) { consume_budget(count, attributes.where()); });
+      std::optional<Constant> folded = fold(attributes, opset_, inputs, folder_,
+                                            [&](std::int64_t count) { consume_budget(count, attributes.where()); });
       if (!folded) continue;
       values_[node.outputs.front()] = {std::make_shared<const Constant>(std::move(*folded))};
       done_[i] = 1;

@@ -65,11 +65,10 @@ class NodeContext {
   bool has(std::size_t input) const;  ///< whether it is present
   bool is_constant(std::size_t input) const;
   const Constant& constant(std::size_t input, std::string_view what) const;  ///< Refusal if it is dynamic
-  const DynamicValue& dynamic(std::size_t input) const;                           ///< Refusal if it is a constant
+  const DynamicValue& dynamic(std::size_t input) const;                      ///< Refusal if it is a constant
   const DynamicValue& padded(std::size_t input) const;   ///< as dynamic(), perhaps with a padding that is no op yet
   const DynamicValue& pending(std::size_t input) const;  ///< as padded(), perhaps with squares
   Extents extents(std::size_t input) const;
-  ElementType type(std::size_t input) const;
 
   bool wanted(std::size_t output) const;           ///< whether anything reads it
   void only_output(std::string_view needs) const;  ///< Refusal if another than the first is wanted
@@ -114,7 +113,6 @@ class NodeContext {
 using Operator = void (*)(NodeContext&);
 /// Null if there is none.
 Operator find_operator(std::string_view op_type);
-std::vector<std::string_view> operator_names();  ///< of those that there are, in alphabetical order
 
 class Importer {
  public:
@@ -148,7 +146,7 @@ class Importer {
   AxisLabels labels_of(std::string_view value, std::size_t rank, int depth) const;
   AxisLabels labels_for_operand(const NodeMessage&, std::size_t operand, std::size_t rank, int depth) const;
   Known* known(std::string_view value);
-  void materialise(DynamicValue&, bool also_padding);             ///< makes ops of what is pending
+  void materialise(DynamicValue&, bool also_padding);   ///< makes ops of what is pending
   const Constant* constant_of(std::string_view value);  ///< null if it is none
   std::optional<Extents> constant_extents(std::string_view value) const;
   std::string free_name(const std::string&);
@@ -177,5 +175,9 @@ class Importer {
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;
 };
+
+/// The extents that inputs leave open, but for initialized inputs and those among the constants: each name once, in the
+/// file's order.
+std::vector<OnnxOpenExtent> open_extents(const GraphMessage&, const TensorFile& constants);
 
 }  // namespace lamina::onnx

@@ -194,7 +194,6 @@ class Decoder {
     while (reader.next()) {
       switch (reader.tag_and_type()) {
         case bytes(1): graph.nodes.push_back(node_of(reader.get_message())); break;
-        case bytes(2): graph.name = view(reader); break;
         case bytes(5): graph.initializers.push_back(tensor_of(reader.get_message())); break;
         case bytes(11): graph.inputs.push_back(value_of(reader.get_message())); break;
         case bytes(12): graph.outputs.push_back(value_of(reader.get_message())); break;
@@ -215,19 +214,13 @@ class Decoder {
         default: reader.skip();
       }
     }
-    if (domain.empty() || domain == "ai.onnx") {
-      model.opset = version;
-    } else {
-      model.domains.push_back(domain);
-    }
+    if (domain.empty() || domain == "ai.onnx") model.opset = version;
   }
 
   ModelMessage model_of(Reader reader) {
     ModelMessage model;
-    reserve(model.domains, count(reader, {bytes(8)}));
     while (reader.next()) {
       switch (reader.tag_and_type()) {
-        case varint(1): model.ir_version = reader.get_int64(); break;
         case bytes(7): model.graph = graph_of(reader.get_message()); break;
         case bytes(8): opset_import(reader.get_message(), model); break;
         default: reader.skip();

@@ -68,7 +68,6 @@ struct ValueMessage {
 
 /// GraphProto.
 struct GraphMessage {
-  std::string_view name;
   std::vector<NodeMessage> nodes;
   std::vector<TensorMessage> initializers;
   std::vector<ValueMessage> inputs, outputs;
@@ -77,9 +76,7 @@ struct GraphMessage {
 
 /// ModelProto.
 struct ModelMessage {
-  std::int64_t ir_version = 0;
-  std::optional<std::int64_t> opset;      ///< of the default domain
-  std::vector<std::string_view> domains;  ///< the others
+  std::optional<std::int64_t> opset;  ///< of the default domain
   std::optional<GraphMessage> graph;
 };
 

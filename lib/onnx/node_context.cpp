@@ -77,10 +77,6 @@ Extents NodeContext::extents(std::size_t input) const {
   return is_constant(input) ? constant(input, "its input").extents : onnx::extents(pending(input).view);
 }
 
-ElementType NodeContext::type(std::size_t input) const {
-  return is_constant(input) ? constant(input, "its input").type : pending(input).type;
-}
-
 bool NodeContext::wanted(std::size_t output) const {
   const auto& outputs = attributes_.node().outputs;
   if (output >= outputs.size() || outputs[output].empty()) return false;
@@ -121,7 +117,9 @@ Value NodeContext::append(const Op& op, const std::vector<Value>& inputs, const 
   return apply(op, inputs, importer_->free_name(name));
 }
 
-void NodeContext::consume_budget(std::int64_t computed) const { importer_->consume_budget(computed, attributes_.where()); }
+void NodeContext::consume_budget(std::int64_t computed) const {
+  importer_->consume_budget(computed, attributes_.where());
+}
 
 std::vector<double> NodeContext::numbers(const Constant& constant) const {
   consume_budget(constant.count());
@@ -130,7 +128,7 @@ std::vector<double> NodeContext::numbers(const Constant& constant) const {
 }
 
 void NodeContext::weights(Value value, std::string_view parameter, Extents extents, std::vector<double> values,
-                   ElementType type) {
+                          ElementType type) {
   const Node& node = importer_->result_.graph.nodes()[static_cast<std::size_t>(value.id())];
   DType dtype = DType::f32;
   if (type == ElementType::f64) dtype = DType::f64;

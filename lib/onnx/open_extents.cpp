@@ -1,7 +1,5 @@
 // Extents that a file leaves open: which there are, and what the options give for them.
 
-#include "open_extents.h"
-
 #include <algorithm>
 #include <limits>
 #include <set>

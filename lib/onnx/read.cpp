@@ -5,7 +5,6 @@
 #include "importer.h"
 #include "lamina/error.h"
 #include "lib/io/input_file.h"
-#include "open_extents.h"
 
 namespace lamina {
 namespace {

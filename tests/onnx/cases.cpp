@@ -1,8 +1,7 @@
 // ONNX's own test cases through read_onnx and the backend eigen. Arguments: a folder with model.onnx and
 // test_data_set_0, or a .onnx file with STEM_output_0.pb beside it, whose input is counted up to 1. Prints a JSON line
 // for each: {"case", "result": "passed" | "refused" | "failed", "difference", "why"}. The difference is the largest, of
-// the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input. After
-// --operators, the operators that are read are printed.
+// the largest number. After --logits, cases pass by it, at 1e-4, and their batch is that of the input.
 
 #include <algorithm>
 #include <cmath>
@@ -110,7 +109,8 @@ void compare(const std::vector<double>& got, const HostTensor& wanted) {
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double a = got[i], b = wanted.values[i];
-    const bool same = a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + relative * std::abs(b);
+    const bool same =
+        a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= absolute + relative * std::abs(b);
     if (!same) {
       throw std::runtime_error("value " + std::to_string(i) + " is " + std::to_string(a) + ", not " +
                                std::to_string(b));
@@ -189,11 +189,6 @@ void check(const Case& its) {
 int main(int count, char** arguments) {
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
-    if (argument == "--operators") {
-      for (const std::string_view name : onnx::operator_names())
-        std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
-      continue;
-    }
     if (argument == "--logits") {
       logits = true;
       continue;

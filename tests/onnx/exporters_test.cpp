@@ -1,8 +1,6 @@
 // What exporters write instead of an operator: LRN in its parts, a branch whose condition is known, a batch as a
 // number.
 
-#include <cmath>
-
 #include "lamina/error.h"
 #include "lamina/onnx.h"
 #include "read_model.h"

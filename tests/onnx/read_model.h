@@ -36,6 +36,28 @@ inline std::vector<double> output_of(const OnnxModel& model) {
   return from_graph(model.output, y);
 }
 
+inline Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
+
+/// Numbers for every parameter and running statistic, all different; exact in f32.
+inline TensorFile counted_weights(const Graph& graph) {
+  TensorFile weights;
+  double next = 1;
+  const auto add = [&](const std::string& name, const Shape& shape) {
+    HostTensor& tensor = weights[name];
+    for (std::int64_t i = 0; i < shape.count(); ++i) tensor.values.push_back(next = next > 65536 ? 1 : next + 1);
+  };
+  for (const Node& node : graph.nodes()) {
+    const auto parameters = parameter_names(node.op);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      add(node.name + "." + std::string(parameters[i]), node.params[i]);
+    const auto state = state_names(node.op);
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      if (state[i] != "step") add(node.name + "." + std::string(state[i]), node.state[i]);
+    }
+  }
+  return weights;
+}
+
 /// One node x -> y, or several.
 inline Model of_nodes(std::vector<std::string> nodes, const Extents& x, std::vector<std::string> initializers = {}) {
   return {.nodes = std::move(nodes),

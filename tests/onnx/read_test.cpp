@@ -4,10 +4,7 @@
 
 #include <numeric>
 
-#include "lamina/backend.h"
-#include "lamina/device.h"
 #include "lamina/error.h"
-#include "lamina/plan.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 

@@ -1,12 +1,7 @@
 // What an operator means by its opset and its domain, after what stands before it; names as they are written.
 
-#include <numeric>
-
-#include "lamina/backend.h"
-#include "lamina/device.h"
 #include "lamina/error.h"
 #include "lamina/onnx.h"
-#include "lamina/plan.h"
 #include "read_model.h"
 #include "tests/support/catch.h"
 
@@ -19,22 +14,6 @@ namespace {
 Model of_opset(std::int64_t opset, Model model) {
   model.opset = opset;
   return model;
-}
-
-Op op_of(const OnnxModel& model) { return model.graph.nodes().back().op; }
-
-/// Numbers for every parameter.
-TensorFile counted_weights(const Graph& graph) {
-  TensorFile weights;
-  double next = 0;
-  for (const Node& node : graph.nodes()) {
-    const auto parameters = parameter_names(node.op);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      std::vector<double>& values = weights[node.name + "." + std::string(parameters[i])].values;
-      for (std::int64_t k = node.params[i].count(); k > 0; --k) values.push_back(next += 1);
-    }
-  }
-  return weights;
 }
 
 std::string in_domain(std::string node, std::string_view domain) {

@@ -5,8 +5,7 @@
 #include "lamina/error.h"
 #include "lamina/nets.h"
 #include "lamina/onnx.h"
-#include "lamina/plan.h"
-#include "tests/io/files.h"
+#include "read_model.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -14,26 +13,6 @@ using namespace lamina::test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// Numbers for every parameter and running statistic, all different; exact in f32.
-TensorFile counted_weights(const Graph& graph) {
-  TensorFile weights;
-  double next = 1;
-  const auto add = [&](const std::string& name, const Shape& shape) {
-    HostTensor& tensor = weights[name];
-    for (std::int64_t i = 0; i < shape.count(); ++i) tensor.values.push_back(next = next > 65536 ? 1 : next + 1);
-  };
-  for (const Node& node : graph.nodes()) {
-    const auto parameters = parameter_names(node.op);
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-      add(node.name + "." + std::string(parameters[i]), node.params[i]);
-    const auto state = state_names(node.op);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      if (state[i] != "step") add(node.name + "." + std::string(state[i]), node.state[i]);
-    }
-  }
-  return weights;
-}
 
 /// An op as a file of f32 keeps its numbers.
 Op in_f32(Op op) {

@@ -10,25 +10,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import venv
+
+import environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BOUND = 1e-4
-
-
-def environment(folder):
-    """Python of an environment that has onnxruntime."""
-    python = folder / "venv" / "bin" / "python"
-    if not python.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        venv.create(folder / "venv", with_pip=True)
-    imported = subprocess.run([python, "-c", "import numpy, onnxruntime"], capture_output=True)
-    if imported.returncode != 0:
-        installed = subprocess.run([python, "-m", "pip", "install", "--quiet", "numpy", "onnxruntime"])
-        if installed.returncode != 0:
-            print("skipped: pip could not install onnxruntime")
-            sys.exit(77)
-    return python
 
 
 def compare(program, nets):
@@ -65,7 +51,8 @@ def main():
     options = parser.parse_args()
     if options.here:
         return compare(options.program, [net for net in options.nets.split(",") if net])
-    return subprocess.run([environment(options.folder), "-B", __file__, *sys.argv[1:], "--here"]).returncode
+    python = environment.python_with(options.folder, "numpy", "onnxruntime")
+    return subprocess.run([python, "-B", __file__, *sys.argv[1:], "--here"]).returncode
 
 
 if __name__ == "__main__":

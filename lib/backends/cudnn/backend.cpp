@@ -24,8 +24,7 @@ bool has_algorithms(const Op& op) { return holds<Conv>(op) || holds<FullyConnect
 /// have the same order; without pixels the layouts are the same.
 bool takes_nhwc(const Spec& spec) {
   const Op& op = spec.op;
-  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) ||
-      spec.y.dtype != DType::f32)
+  if (holds<Dropout>(op) || holds<Lrn>(op) || holds<Lstm>(op) || holds<Pad>(op) || spec.y.dtype != DType::f32)
     return false;
   const bool of_planes = holds<Multiply>(op) && spec.x[0].shape != spec.x[1].shape;
   const bool only_without_pixels =

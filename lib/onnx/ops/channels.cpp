@@ -1,15 +1,16 @@
 // Concat, Split and Slice along the channels.
 
-#include "fold_or_refuse.h"
 #include "lib/onnx/fold.h"
+#include "operators.h"
 
 namespace lamina::onnx {
 namespace {
 
-DynamicValue channels_of(NodeContext& context, const DynamicValue& x, std::int64_t first, std::int64_t count, const std::string& name) {
-  const Value y = context.append(
-      Slice{.first = narrow(context, first, 0, "first channel"), .channels = narrow(context, count, 1, "number of channels")},
-      {x.value}, name);
+DynamicValue channels_of(NodeContext& context, const DynamicValue& x, std::int64_t first, std::int64_t count,
+                         const std::string& name) {
+  const Value y = context.append(Slice{.first = narrow(context, first, 0, "first channel"),
+                                       .channels = narrow(context, count, 1, "number of channels")},
+                                 {x.value}, name);
   return {.value = y, .view = with_channels(x.view, x.value.shape(), y.shape()), .type = x.type};
 }
 

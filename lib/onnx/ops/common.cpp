@@ -19,18 +19,6 @@ Value as_image(const DynamicValue& x) {
   return x.value;
 }
 
-std::size_t channel_axis(const DynamicValue& x) {
-  const Shape s = x.value.shape();
-  for (std::size_t i = 0; i < x.view.size(); ++i) {
-    if (extent(x.view[i]) == s.c && x.view[i] == axis(s.c, s.plane())) {
-      // Of axes of extent 1 any would do, but the usual one is the second.
-      if (s.c > 1 || i == 1 || x.view.size() < 2) return i;
-    }
-  }
-  throw Refusal{"no axis of its input of " + text(extents(x.view)) + " is the channel axis of " + to_string(s) +
-                ": it would need an op that moves numbers (Reshape, Transpose)"};
-}
-
 View with_channels(const View& view, const Shape& before, const Shape& after) {
   View result = view;
   for (Axis& axis : result) {

@@ -41,17 +41,17 @@ void import_conv(NodeContext& context) {
   if (bias.empty()) bias = context.fuse_affine(result, 1, true).shift;
 
   const Value y = context.append(Conv{.channels = channels,
-                                   .kernel = windows.kernel(),
-                                   .stride = windows.stride(),
-                                   .pad = windows.begin(),
-                                   .dilation = windows.dilation(),
-                                   .groups = groups,
-                                   .bias = !bias.empty()},
-                              {image}, context.name());
-  context.weights(y, "weight", {channels, w.extents[1], windows[0].kernel, windows[1].kernel}, context.numbers(w), w.type);
+                                      .kernel = windows.kernel(),
+                                      .stride = windows.stride(),
+                                      .pad = windows.begin(),
+                                      .dilation = windows.dilation(),
+                                      .groups = groups,
+                                      .bias = !bias.empty()},
+                                 {image}, context.name());
+  context.weights(y, "weight", {channels, w.extents[1], windows[0].kernel, windows[1].kernel}, context.numbers(w),
+                  w.type);
   if (!bias.empty()) context.weights(y, "bias", {channels}, std::move(bias), w.type);
-  context.result(
-      {.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
+  context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});
 }
 
 }  // namespace lamina::onnx

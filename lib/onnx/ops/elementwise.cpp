@@ -4,9 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fold_or_refuse.h"
 #include "lib/onnx/aligned.h"
-#include "lrn.h"
 #include "operators.h"
 
 namespace lamina::onnx {
@@ -59,7 +57,8 @@ void multiply(NodeContext& context) {
 
 /// Which element of a constant, aligned at the last axis, is that of each channel of the graph's value. Refusal if it
 /// differs within one.
-std::vector<std::int64_t> elements_by_channel(const NodeContext& context, const DynamicValue& x, const Constant& constant) {
+std::vector<std::int64_t> elements_by_channel(const NodeContext& context, const DynamicValue& x,
+                                              const Constant& constant) {
   const Shape shape = x.value.shape();
   const Extents own = extents(x.view);
   const Extents its = aligned(context.attributes(), context.opset(), constant.extents, own.size());
@@ -89,12 +88,13 @@ std::vector<std::int64_t> elements_by_channel(const NodeContext& context, const 
 }
 
 /// By channel, from a constant that is operand `at`.
-NodeContext::Affine affine_of(const NodeContext& context, const DynamicValue& x, std::size_t at, const Constant& constant) {
+NodeContext::Affine affine_of(const NodeContext& context, const DynamicValue& x, std::size_t at,
+                              const Constant& constant) {
   const std::string_view op = context.attributes().node().op_type;
   const std::vector<std::int64_t> elements = elements_by_channel(context, x, constant);
   context.consume_budget(2 * x.value.shape().c);
   NodeContext::Affine affine{.scale = std::vector<double>(elements.size(), 1),
-                      .shift = std::vector<double>(elements.size(), 0)};
+                             .shift = std::vector<double>(elements.size(), 0)};
   for (std::size_t c = 0; c < elements.size(); ++c) {
     const double number = constant.at(elements[c]);
     if (op == "Add") affine.shift[c] = number;
@@ -202,7 +202,8 @@ void import_affine(NodeContext& context) {
 
 void append_affine(NodeContext& context, const DynamicValue& x, NodeContext::Affine affine, ElementType type) {
   const int channels = x.value.shape().c;
-  const Value y = context.append(Conv{.channels = channels, .kernel = 1, .groups = channels}, {x.value}, context.name());
+  const Value y =
+      context.append(Conv{.channels = channels, .kernel = 1, .groups = channels}, {x.value}, context.name());
   context.weights(y, "weight", {channels, 1, 1, 1}, std::move(affine.scale), type);
   context.weights(y, "bias", {channels}, std::move(affine.shift), type);
   context.result({.value = y, .view = x.view, .type = x.type});

@@ -50,8 +50,8 @@ std::vector<double> weights_of(const NodeContext& context, const Product& produc
   return weights;
 }
 
-DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product, std::vector<double> bias,
-                       const std::string& named = {}) {
+DynamicValue append_product(NodeContext& context, const DynamicValue& x, const Product& product,
+                            std::vector<double> bias, const std::string& named = {}) {
   const Shape shape = x.value.shape();
   const std::size_t last = x.view.size() - 1;
   Extents result = extents(x.view);
@@ -67,9 +67,9 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
                                product.inputs == shape.image() && within_image(x.view[1], shape);
   if (rows_are_images) {
     const Value y = context.append(FullyConnected{.outputs = outputs, .bias = !bias.empty()}, {x.value},
-                                named.empty() ? context.name() : named);
+                                   named.empty() ? context.name() : named);
     context.weights(y, "weight", {product.outputs, product.inputs}, weights_of(context, product, offsets(x.view[1])),
-                 product.w.type);
+                    product.w.type);
     if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
     return {.value = y, .view = layout_of(result, "nc").view, .type = x.type};
   }
@@ -81,9 +81,9 @@ DynamicValue append_product(NodeContext& context, const DynamicValue& x, const P
   Extents channels;
   for (std::int64_t c = 0; c < product.inputs; ++c) channels.push_back(c);
   const Value y = context.append(Conv{.channels = outputs, .kernel = 1, .bias = !bias.empty()}, {x.value},
-                              named.empty() ? context.name() : named);
+                                 named.empty() ? context.name() : named);
   context.weights(y, "weight", {product.outputs, product.inputs, 1, 1}, weights_of(context, product, channels),
-               product.w.type);
+                  product.w.type);
   if (!bias.empty()) context.weights(y, "bias", {product.outputs}, std::move(bias), product.w.type);
   DynamicValue product_of_rows{.value = y, .view = with_channels(x.view, shape, y.shape()), .type = x.type};
   product_of_rows.view[last] = axis(product.outputs, y.shape().plane());  // a view does not show one channel
@@ -135,28 +135,20 @@ void import_gemm(NodeContext& context) {
   context.result(std::move(y));
 }
 
-/// A vector is a matrix of one row, or of one column, whose axis the result does not have.
 void import_matmul(NodeContext& context) {
-  DynamicValue x = context.dynamic(0);
+  const DynamicValue& x = context.dynamic(0);
   const Constant& w = context.constant(1, "its second factor");
   if (x.view.empty() || w.extents.empty() || w.count() == 0) {
     context.attributes().invalid("multiplies " + text(extents(x.view)) + " by " + text(w.extents));
   }
-  const bool row = x.view.size() == 1, column = w.extents.size() == 1;
-  if (w.extents.size() > 2) throw Refusal{"a second factor of " + text(w.extents) + " is not supported; a matrix is"};
-  if (row) x.view.insert(x.view.begin(), Axis{});
-  const std::int64_t outputs = column ? 1 : w.extents[1];
-  DynamicValue y = append_product(context, x,
-                             {.w = w,
-                              .inputs = w.extents[0],
-                              .outputs = outputs,
-                              .input_stride = outputs,
-                              .output_stride = 1,
-                              .fuses = !row && !column},
-                             {});
-  if (row) y.view.erase(y.view.begin());
-  if (column) y.view.pop_back();
-  context.result(std::move(y));
+  if (x.view.size() < 2 || w.extents.size() != 2) {
+    throw Refusal{"a product of " + text(extents(x.view)) + " and " + text(w.extents) +
+                  " is not supported; rows times a constant matrix are"};
+  }
+  const std::int64_t outputs = w.extents[1];
+  const Product product{
+      .w = w, .inputs = w.extents[0], .outputs = outputs, .input_stride = outputs, .output_stride = 1};
+  context.result(append_product(context, x, product, {}));
 }
 
 }  // namespace lamina::onnx

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "lrn.h"
 #include "windows.h"
 
 namespace lamina::onnx {

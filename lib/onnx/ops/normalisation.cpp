@@ -57,7 +57,8 @@ void import_batch_norm(NodeContext& context) {
     numbers[1][c] = numbers[1][c] * affine.scale[c] + affine.shift[c];
   }
   const double momentum = std::clamp(as_written(static_cast<float>(1 - node.number("momentum", 0.9))), 0.0, 1.0);
-  const Value y = context.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value}, context.name());
+  const Value y = context.append(BatchNorm{.epsilon = node.number("epsilon", 1e-5), .momentum = momentum}, {x.value},
+                                 context.name());
   constexpr const char* parts[] = {"weight", "bias", "running_mean", "running_var"};
   for (std::size_t i = 0; i < 4; ++i) context.weights(y, parts[i], {channels}, std::move(numbers[i]), type);
   context.result({.value = y, .view = x.view, .type = x.type});

@@ -25,6 +25,13 @@ void import_softmax(NodeContext&);
 void import_dropout(NodeContext&);
 // lrn.cpp
 void import_lrn(NodeContext&);
+// The parts of an LRN as PyTorch's exporters write them: each does its node and returns true if the node is such a
+// part.
+bool squared(NodeContext&);             ///< Mul of a value by itself
+bool mean_of_squares(NodeContext&);     ///< AveragePool
+bool divided_by_squares(NodeContext&);  ///< Div of the value by what came of its squares
+bool padded_squares(NodeContext&, const Extents& before, const Extents& after, double number);  ///< Pad
+bool squares_and_number(NodeContext&, std::size_t at);  ///< Mul, Add or Pow with a constant, which is operand `at`
 // elementwise.cpp
 void import_relu(NodeContext&);
 void import_sigmoid(NodeContext&);
@@ -52,16 +59,14 @@ void import_unsqueeze(NodeContext&);
 void import_transpose(NodeContext&);
 void import_pad(NodeContext&);
 void import_if(NodeContext&);
-void import_folded(NodeContext&);  ///< operators on constants alone
+/// For operators on constants alone: the node's result; Refusal if an input is computed when the network runs.
+void fold_or_refuse(NodeContext&);
 // sequence.cpp
 void import_lstm(NodeContext&);
 void import_gather(NodeContext&);
 
 /// The value if its axes in the file are the graph's n, c, h, w (or n, c, h with w 1); else a Refusal.
 Value as_image(const DynamicValue&);
-
-/// Which axis of the file is the graph's whole channel axis; Refusal if none is.
-std::size_t channel_axis(const DynamicValue&);
 
 /// The view of an equal value with other channels; Refusal if its channels are joined with something.
 View with_channels(const View&, const Shape& before, const Shape& after);

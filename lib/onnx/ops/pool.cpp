@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 
-#include "lrn.h"
 #include "windows.h"
 
 namespace lamina::onnx {
@@ -54,7 +53,7 @@ void append_pad(NodeContext& context, Pool& pool, double number, bool counted) {
     a.begin = a.end = 0;
   }
   pool.image = context.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}, .value = number},
-                           {pool.image}, context.name() + ".pad");
+                              {pool.image}, context.name() + ".pad");
 }
 
 /// Whether a Pad before the pool can be its own pads. Rounded up, windows that start in a pad are not there, but in the
@@ -84,10 +83,10 @@ void import_max_pool(NodeContext& context) {
     rounding = equal_pads(pool.windows);  // always found: without pads, rounding down gives these windows
   }
   const Value y = context.append(MaxPool{.window = pool.windows.kernel(),
-                                      .stride = pool.windows.stride(),
-                                      .pad = pool.windows.begin(),
-                                      .rounding = *rounding},
-                              {pool.image}, context.name());
+                                         .stride = pool.windows.stride(),
+                                         .pad = pool.windows.begin(),
+                                         .rounding = *rounding},
+                                 {pool.image}, context.name());
   context.result({.value = y, .view = pool.view, .type = x.type});
 }
 
@@ -120,14 +119,14 @@ void import_average_pool(NodeContext& context) {
     if (rounding) append_pad(context, pool, 0, true);
   }
   if (!rounding) {
-    throw Refusal{"its pads differ at the two ends, or are above half of a window, and do not count: not supported"};
+    throw Refusal{"pads that do not count, and differ at the two ends or are above half of a window, are not supported"};
   }
   const Value y = context.append(AveragePool{.window = pool.windows.kernel(),
-                                          .stride = pool.windows.stride(),
-                                          .pad = pool.windows.begin(),
-                                          .rounding = *rounding,
-                                          .count_padding = counted},
-                              {pool.image}, context.name());
+                                             .stride = pool.windows.stride(),
+                                             .pad = pool.windows.begin(),
+                                             .rounding = *rounding,
+                                             .count_padding = counted},
+                                 {pool.image}, context.name());
   context.result({.value = y, .view = pool.view, .type = x.type});
 }
 

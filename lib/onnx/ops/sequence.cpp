@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fold_or_refuse.h"
+#include "operators.h"
 
 namespace lamina::onnx {
 namespace {
@@ -108,14 +108,14 @@ void import_lstm(NodeContext& context) {
     const bool reverse = direction == "reverse" || d == 1;
     const std::string name = directions == 1 ? context.name() : context.name() + (d == 0 ? ".forward" : ".reverse");
     const Value h = context.append(Lstm{.hidden = static_cast<int>(hidden),
-                                     .steps = all ? Steps::all : Steps::last,
-                                     .gates = gates[static_cast<std::size_t>(d)],
-                                     .reverse = reverse},
-                                {x.value}, name);
-    context.weights(h, "weight_ih_l0", {4 * hidden, own[2]}, reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]),
-                 w.type);
-    context.weights(h, "weight_hh_l0", {4 * hidden, hidden}, reordered(context, r, d * 4 * hidden * hidden, hidden, hidden),
-                 r.type);
+                                        .steps = all ? Steps::all : Steps::last,
+                                        .gates = gates[static_cast<std::size_t>(d)],
+                                        .reverse = reverse},
+                                   {x.value}, name);
+    context.weights(h, "weight_ih_l0", {4 * hidden, own[2]},
+                    reordered(context, w, d * 4 * hidden * own[2], hidden, own[2]), w.type);
+    context.weights(h, "weight_hh_l0", {4 * hidden, hidden},
+                    reordered(context, r, d * 4 * hidden * hidden, hidden, hidden), r.type);
     std::vector<double> bias(static_cast<std::size_t>(4 * hidden), 0);
     if (context.has(3)) {
       const Constant& b = context.constant(3, "its bias");
@@ -150,33 +150,17 @@ void import_gather(NodeContext& context) {
     throw Refusal{"it takes from " + text(table.extents) + " by ids of several channels: it would need an op Gather"};
   }
   const std::size_t along = axis_of(node, node.integer("axis", 0), table.extents.size());
-  const auto middle = table.extents.begin() + static_cast<std::ptrdiff_t>(along);
-  const std::int64_t rows = *middle, inner = *element_count({middle + 1, table.extents.end()});
-  const std::int64_t features = table.count() / rows;
+  if (along != 0) throw Refusal{"axis " + std::to_string(along) + " of a table is not supported; rows are"};
+  const std::int64_t rows = table.extents[0], features = table.count() / rows;
   const Value y = context.append(Embedding{.vocabulary = narrow(context, rows, 1, "number of rows"),
-                                        .features = narrow(context, features, 1, "number of features")},
-                              {ids.value}, context.name());
-  std::vector<double> weights = context.numbers(table);
-  if (along > 0) {  // a row is what differs in the other axes
-    context.consume_budget(table.count());
-    std::vector<double> by_row(weights.size());
-    for (std::int64_t i = 0; i < table.count(); ++i) {
-      const std::int64_t outer = i / (rows * inner), row = i / inner % rows;
-      by_row[static_cast<std::size_t>(row * features + outer * inner + i % inner)] =
-          weights[static_cast<std::size_t>(i)];
-    }
-    weights = std::move(by_row);
-  }
-  context.weights(y, "weight", {rows, features}, std::move(weights), table.type);
-  View view;
+                                           .features = narrow(context, features, 1, "number of features")},
+                                 {ids.value}, context.name());
+  context.weights(y, "weight", {rows, features}, context.numbers(table), table.type);
+  View view = with_channels(ids.view, shape, y.shape());
   std::int64_t stride = y.shape().image();
-  for (std::size_t i = 0; i < table.extents.size(); ++i) {
-    if (i == along) {
-      for (Axis& axis : with_channels(ids.view, shape, y.shape())) view.push_back(std::move(axis));
-    } else {
-      stride /= table.extents[i];
-      view.push_back(axis(table.extents[i], stride));
-    }
+  for (std::size_t i = 1; i < table.extents.size(); ++i) {
+    stride /= table.extents[i];
+    view.push_back(axis(table.extents[i], stride));
   }
   context.result({.value = y, .view = view, .type = table.type});
 }

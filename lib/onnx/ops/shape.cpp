@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "fold_or_refuse.h"
 #include "lib/onnx/fold.h"
-#include "lrn.h"
+#include "operators.h"
 
 namespace lamina::onnx {
 namespace {
@@ -28,8 +27,8 @@ void shuffle_channels(NodeContext& context, DynamicValue& x) {
   }
   DynamicValue y = x;
   y.view[1] = axis(s.c, s.plane());
-  y.value = context.append(ChannelShuffle{.groups = narrow(context, groups.extent, 1, "number of groups")}, {as_image(y)},
-                        context.name());
+  y.value = context.append(ChannelShuffle{.groups = narrow(context, groups.extent, 1, "number of groups")},
+                           {as_image(y)}, context.name());
   x = std::move(y);
 }
 
@@ -62,8 +61,6 @@ void fold_or_refuse(NodeContext& context) {
   }
   context.fold();
 }
-
-void import_folded(NodeContext& context) { fold_or_refuse(context); }
 
 void import_if(NodeContext& context) {
   const Constant& condition = context.constant(0, "its condition");
@@ -174,7 +171,8 @@ void import_pad(NodeContext& context) {
   for (std::size_t i = 0; i < rank; ++i) axes[i] = i;
   if (context.has(3)) {
     axes.clear();
-    for (const std::int64_t axis : node.list(context.constant(3, "its axes"))) axes.push_back(axis_of(node, axis, rank));
+    for (const std::int64_t axis : node.list(context.constant(3, "its axes")))
+      axes.push_back(axis_of(node, axis, rank));
   }
   if (pads.size() != 2 * axes.size()) {
     node.invalid("has " + std::to_string(pads.size()) + " pads for " + std::to_string(axes.size()) + " axes");

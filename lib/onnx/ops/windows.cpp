@@ -60,7 +60,7 @@ Value with_equal_pads(NodeContext& context, Value image, Windows& windows) {
     a.begin = a.end = both;
   }
   return context.append(Pad{.before = {before[0], before[1]}, .after = {after[0], after[1]}}, {image},
-                     context.name() + ".pad");
+                        context.name() + ".pad");
 }
 
 Windows windows_of(const NodeContext& context, const DynamicValue& x, const std::optional<Extents>& kernel) {

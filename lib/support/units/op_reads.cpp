@@ -25,8 +25,8 @@ struct DataGradientReads {
   OpReads operator()(const Multiply&) const { return {.x = Inputs::others}; }
   OpReads operator()(const Dropout&) const { return {.state = true}; }  // the mask follows from the step
   /// dy alone; the positions of max pooling's maxima are saved.
-  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat,
-                                 Slice, Embedding, Input> auto&) const {
+  OpReads operator()(const OneOf<MaxPool, AveragePool, GlobalAveragePool, Add, Pad, ChannelShuffle, Concat, Slice,
+                                 Embedding, Input> auto&) const {
     return {};
   }
 };
