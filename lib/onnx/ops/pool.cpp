@@ -119,7 +119,8 @@ void import_average_pool(NodeContext& context) {
     if (rounding) append_pad(context, pool, 0, true);
   }
   if (!rounding) {
-    throw Refusal{"pads that do not count, and differ at the two ends or are above half of a window, are not supported"};
+    throw Refusal{
+        "pads that do not count, and differ at the two ends or are above half of a window, are not supported"};
   }
   const Value y = context.append(AveragePool{.window = pool.windows.kernel(),
                                              .stride = pool.windows.stride(),
