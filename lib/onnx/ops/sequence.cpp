@@ -26,7 +26,7 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
   if (!context.has(input)) return;
   const Constant& constant = context.constant(input, what);
   for (std::int64_t i = 0; i < (constant.uniform ? 1 : constant.count()); ++i) {
-    if (constant.at(i) != 0) throw Refusal{std::string(what) + " is not 0: it would need an input of the op"};
+    if (constant.at(i) != 0) throw Refusal{"numbers other than 0 as " + std::string(what) + " are not supported"};
   }
 }
 
