@@ -68,10 +68,11 @@ def ranged(points, param, x, y, tooltip, mark=DOT, line=True, **color):
     ]
 
 
-def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, table=None, options=()):
+def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True, options=()):
     """pick: (label, field): a box to choose one value of the field from, in all layers whose records have it.
     legend: the field whose values are chosen by a click in the legend, with the param NAME_lit. zoom: by dragging and
-    by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes."""
+    by the wheel with Ctrl, so that a page still scrolls over a chart. options: more boxes. What the tooltips show is in
+    the table below the chart, too."""
     datasets, params = {}, list(options)
     if pick:
         label, field = pick
@@ -99,4 +100,4 @@ def chart(chart_name, title, says, layers, pick=None, legend="series", zoom=True
     layers[-1]["params"] = selections
     spec = {"description": f"{title}. {says}", "width": "container", "height": HEIGHTS.get(chart_name, 320)}
     spec |= {"datasets": datasets, "params": params, "layer": layers}
-    return {"name": chart_name, "title": title, "says": says, "spec": spec, "table": table}
+    return {"name": chart_name, "title": title, "says": says, "spec": spec, "pick": pick}

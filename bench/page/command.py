@@ -62,7 +62,7 @@ def make(files, listed, out):
         return 1
     page = document.make(model, problems).encode()
     try:
-        write(out, page)
+        packages.write(out, page)
     except OSError as error:
         print(f"bench/report: {out} cannot be written: {error.strerror}; give another file with -o", file=sys.stderr)
         return 1
@@ -70,15 +70,3 @@ def make(files, listed, out):
     if len(page) > LARGEST:
         print("bench/report: larger than 6 MiB; fewer files make a page that opens faster", file=sys.stderr)
     return 1 if problems else 0
-
-
-def write(path, content):
-    """The file appears whole, or not at all."""
-    beside = f"{path}.{os.getpid()}.part"
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-        os.replace(beside, path)
-    finally:
-        if os.path.exists(beside):
-            os.remove(beside)

@@ -47,7 +47,23 @@ def reason(said):
 
 
 def chart_library():
-    """The scripts of Vega, Vega-Lite and Vega-Embed."""
-    import vl_convert
+    """The scripts of Vega, Vega-Lite and Vega-Embed; putting them together takes two seconds, once."""
+    path = os.path.join(folder(), "charts.js")
+    if not os.path.exists(path):
+        import vl_convert
 
-    return vl_convert.javascript_bundle().replace("</script", "<\\/script")
+        write(path, vl_convert.javascript_bundle().replace("</script", "<\\/script").encode())
+    with open(path, encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def write(path, content):
+    """The file appears whole, or not at all."""
+    beside = f"{path}.{os.getpid()}.part"
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+        os.replace(beside, path)
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)

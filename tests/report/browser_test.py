@@ -57,16 +57,13 @@ drawn.then(async (data) => {
   await wait();
   seen.dots_against_slow = dots();
   seen.markdown = markdownOf(document.getElementById("networks-one")).split("\\n");
-  seen.more = [...document.querySelectorAll("#networks-more a")].map((one) => one.textContent);
-  document.querySelector("#networks-more a").click();
-  await wait();
-  seen.chosen = [views.batches.signal("batches_pick"), document.querySelector("#chart-batches select").value];
   for (const details of document.querySelectorAll("details")) details.open = true;
   await wait();
   document.querySelector("#batches thead button").click();
-  document.querySelector("#batches th:nth-child(4) button").click();
-  document.querySelector("#batches th:nth-child(4) button").click();
-  seen.sorted = [...document.querySelectorAll("#batches tbody tr")].map((row) => row.cells[3].textContent).slice(0, 3);
+  seen.chart_table = [heads("batches"), table("batches")[0]];
+  document.querySelector("#batches th:nth-child(3) button").click();
+  document.querySelector("#batches th:nth-child(3) button").click();
+  seen.sorted = table("batches").map((row) => row[2]).slice(0, 3);
   seen.cost_heads = heads("cost-table");
   seen.cost = table("cost-table").slice(0, 2);
   pick("cost-kwh", "3.6");
@@ -194,9 +191,10 @@ class Browser(unittest.TestCase):
         self.assertRegex(ours[0], r"^\| Slow CPU, Lamina eigen, batch 4 \| 160 \(15\d – 16\d\) \|")
         self.assertEqual(self.seen["sorted"], ["4", "2", "1"])
 
-    def test_a_network_is_followed_into_the_other_sections(self):
-        self.assertEqual(self.seen["more"], ["Batches", "Threads"])
-        self.assertEqual(self.seen["chosen"], ["vgg16, total"] * 2)
+    def test_what_a_chart_shows_is_in_a_table(self):
+        heads, row = self.seen["chart_table"]
+        self.assertEqual(heads, ["Network", "machine", "batch", "passes", "ms per image", "middle half from", "to", "again"])
+        self.assertEqual(row[:6], ["vgg16, total", "Slow CPU, Lamina eigen", "1", "6", "30.1", "29.8"])
 
     def test_what_the_files_lack_is_named_with_its_command(self):
         self.assertEqual(self.seen["missing"], "Not in these filesThreads: lamina_bench sweep copy")

@@ -120,15 +120,6 @@ class Items(unittest.TestCase):
         rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}])
         self.assertIn(f"in these files: {short}. Costs", self.section(rows, {"energy_eigen": "RAPL"})["notes"][0])
 
-    def test_idle_power_is_that_of_the_device_or_has_its_reason(self):
-        rows = made.row(made.key(backend="cuda"), 5, joules=2.5)
-        facts = {"gpu_0": "NVIDIA H200, 139 GiB", "energy_cuda": "NVML", "idle_power_w_cuda": "90.5"}
-        self.assertEqual(made.said(self.section(rows, facts)["notes"]), ["NVIDIA H200: 90.5 W when idle (NVML)."])
-        facts["idle_power_w_cuda"] = "the GPU was busy"
-        self.assertIn("power when idle: the GPU was busy (NVML).", made.said(self.section(rows, facts)["notes"])[0])
-        facts["energy_cuda"] = "not available: none"
-        self.assertEqual(self.section(rows, facts)["notes"], [])
-
 
 if __name__ == "__main__":
     made.main()

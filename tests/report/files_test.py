@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 import made
-from page import command, results
+from page import command, packages, results
 
 
 class Files(unittest.TestCase):
@@ -93,7 +93,7 @@ class Files(unittest.TestCase):
 
     def test_a_page_that_cannot_be_written_leaves_nothing(self):
         with self.assertRaises(IsADirectoryError):
-            command.write(self.folder, b"page")
+            packages.write(self.folder, b"page")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_file_that_is_not_there_is_named(self):

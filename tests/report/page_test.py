@@ -132,9 +132,9 @@ class Page(unittest.TestCase):
         self.assertEqual((its.data["problems"], len(its.data["files"])), ([], len(STORED)))
         for name, section in its.sections.items():
             self.assertTrue(any(section.get(part) for part in ("charts", "tables", "folded")), name)
-        raced = its.sections["comparisons"]["charts"][0]["table"]["rows"]
-        self.assertGreater(sum("eigen against torch" in row["cells"][0] for row in raced), 100)
-        self.assertEqual([row for row in raced if not row.get("rerun")], [])
+        raced = made.points(its.sections["comparisons"])[1:]
+        self.assertGreater(sum("eigen against torch" in one["pair"] for one in raced), 100)
+        self.assertEqual([one for one in raced if not one["run"]], [])
         self.assertLess(len(page.encode()), 4e6)
 
 

@@ -81,21 +81,12 @@
     its("usd").value = price === undefined ? "" : String(Number(price.toPrecision(4)));
     its("slider").value = String(price > 0 ? Math.log10(price) : 0);
   };
-  const fillPrices = () => {
-    const fits = new Set(chosen().prices);
-    const all = data.prices.map(({label}, place) => ({label, place}));
-    all.sort((a, b) => fits.has(b.place) - fits.has(a.place));
-    its("price").replaceChildren(
-        make("option", {value: ""}, "as listed"),
-        ...all.map(({label, place}) => make("option", {value: String(place)}, label)));
-    showPrice();
-  };
   const fillMachines = () => {
     const before = its("machine").value, all = itemsOf(its("what").value);
     const names = [...new Set([...all.filter((item) => item.measured), ...all].map((item) => item.machine))];
     its("machine").replaceChildren(...names.map((name) => make("option", {}, name)));
     if (names.includes(before)) its("machine").value = before;
-    fillPrices();
+    showPrice();
   };
   const set = (price) => {
     if (price === undefined)
@@ -121,7 +112,6 @@
             label(input("preemptible", "checkbox"), " Preemptible prices, where there are any"), kwh),
         make(
             "div", {className: "controls"}, label("Price of ", make("select", {id: "cost-machine"})),
-            label("from the list ", make("select", {id: "cost-price"})),
             label("or USD/h ", input("usd", "number", {min: "0", step: "any"})),
             label("Slider ", input("slider", "range", slider))),
         ...charts, tableOf(null, {id: "cost-table"})
@@ -137,11 +127,7 @@
           showPrice();
           show();
         });
-      on("machine", "change", fillPrices);
-      on("price", "change", () => {
-        set(its("price").value === "" ? undefined : data.prices[Number(its("price").value)].usd);
-        showPrice();
-      });
+      on("machine", "change", showPrice);
       on("usd", "input", () => {
         set(its("usd").value === "" ? undefined : Math.max(0, Number(its("usd").value)));
         its("slider").value = String(Number(its("usd").value) > 0 ? Math.log10(Number(its("usd").value)) : -3);

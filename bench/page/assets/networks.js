@@ -1,4 +1,4 @@
-// The networks: one with all its passes, or one pass of all; times, or the speed-up against a chosen row.
+// The networks: one with all its passes, and its speed-up against a chosen row; one pass of all.
 "use strict";
 {
   let data;
@@ -65,25 +65,13 @@
   };
 
   const showAll = () => {
-    const part = value("pass"), speed = byId("networks-speed").checked;
+    const part = value("pass");
     const nets = data.networks.filter((net) => data.machines.some((machine) => timeOf(machine, net, part)));
-    const mean = (list) => (list.length ? list.reduce((sum, one) => sum + one, 0) / list.length : Infinity);
-    const logs = (net, machines) =>
-        machines.map((machine) => timeOf(machine, net, part)).filter(Boolean).map((time) => Math.log(time.ms));
-    const usual = Object.fromEntries(nets.map((net) => [net, mean(logs(net, data.machines))]));
-    /// The order is by what a network usually takes: not every machine has every network.
-    const place = (machine) => mean(nets.flatMap((net) => logs(net, [machine]).map((log) => log - usual[net])));
     const rows = data.machines.filter((machine) => nets.some((net) => timeOf(machine, net, part)));
-    rows.sort((a, b) => place(a) - place(b));
-    const cell = (machine, net) => {
-      const time = timeOf(machine, net, part);
-      return speed ? speedCell(time, timeOf(reference(), net, part)) : timeCell(time);
-    };
-    const caption = `All networks, ${part}${speed ? `: speed-up against ${reference().label}` : ", ms"}`;
     fillTable(byId("networks-all"), {
-      caption,
+      caption: `All networks, ${part}, ms`,
       head: ["machine", ...nets],
-      rows: rows.map((machine) => rowOf(machine, nets.map((net) => cell(machine, net))))
+      rows: rows.map((machine) => rowOf(machine, nets.map((net) => timeCell(timeOf(machine, net, part)))))
     });
   };
 
@@ -107,24 +95,10 @@
     byId("networks-chart-of").textContent = `Speed-up of ${part} against ${reference().label}`;
   };
 
-  /// Links to the other sections, whose lists then show this network.
-  const showLinks = () => {
-    const net = value("network"), links = [];
-    for (const section of document.querySelectorAll("main > section")) {
-      const charts = [...section.querySelectorAll(".chart")].map((chart) => chart.id.replace("chart-", ""));
-      if (!charts.some((name) => has(name, net))) continue;
-      const link = make("a", {href: `#${section.id}`}, section.dataset.short);
-      link.addEventListener("click", () => charts.forEach((name) => choose(name, net)));
-      links.push(links.length ? " · " : "", link);
-    }
-    byId("networks-more").replaceChildren(...(links.length ? [`More of ${net}: `, ...links] : []));
-  };
-
   const show = () => {
     showOne();
     showAll();
     showChart();
-    showLinks();
   };
 
   ownParts.networks = {
@@ -137,19 +111,13 @@
             "div", {className: "controls"}, choice("Network", "network", same(data.networks), data.network),
             choice("Pass", "pass", same(data.passes), "total"),
             choice("Speed-up against", "against", machines, String(data.reference))),
-        tableOf(null, {id: "networks-one"}), make("p", {id: "networks-more"}),
+        tableOf(null, {id: "networks-one"}),
         make("div", {id: "networks-chart"}, make("h3", {id: "networks-chart-of"}), ...charts),
-        make(
-            "div", {className: "controls"},
-            make(
-                "label", {}, make("input", {type: "checkbox", id: "networks-speed"}),
-                " Speed-up in place of times, below")),
         tableOf(null, {id: "networks-all"})
       ];
     },
     start: () => {
-      for (const name of ["network", "pass", "against", "speed"])
-        byId(`networks-${name}`).addEventListener("change", show);
+      for (const name of ["network", "pass", "against"]) byId(`networks-${name}`).addEventListener("change", show);
       show();
     }
   };

@@ -69,10 +69,36 @@ const folded = (title, content, open = false) => {
   return details;
 };
 
+/// What the tooltips of a chart show, as a table; numbers stand last.
+const tableOfChart = ({title, spec, pick: [label, field]}) => {
+  const tips = new Map([[field, {title: label, type: "nominal"}]]), records = new Set();
+  for (const layer of spec.layer.filter((one) => one.encoding.tooltip)) {
+    layer.encoding.tooltip.forEach((tip) => tips.set(tip.field, tip));
+    spec.datasets[layer.data.name].forEach((record) => records.add(record));
+  }
+  const columns = [...tips].sort(([, a], [, b]) => Boolean(a.format) - Boolean(b.format));
+  const textOf = (value, format) => {
+    if (format.endsWith("%")) return `${digits(100 * value)} %`;
+    if (format.endsWith("e")) return value.toExponential(1);
+    return format.endsWith("f") ? value.toFixed(3) : digits(value);
+  };
+  const cellOf = (value, {format}) => {
+    if (value === undefined || value === null) return "";
+    if (typeof value === "string") return value;
+    return {text: format ? textOf(value, format) : String(value), number: value};
+  };
+  return {
+    caption: title,
+    head: columns.map(([name, tip]) => tip.title.trim() || name),
+    rows: [...records].map((one) => ({cells: columns.map(([name, tip]) => cellOf(one[name], tip)), rerun: one.run})),
+    numeric: columns.findIndex(([, tip]) => tip.format)
+  };
+};
+
 const chartOf = (its) => make(
     "figure", {}, make("figcaption", {}, its.title, make("span", {}, its.says)),
     make("div", {className: "chart", id: `chart-${its.name}`}),
-    its.table ? folded("As a table", () => [tableOf(its.table)]) : null);
+    its.pick ? folded("As a table", () => [tableOf(tableOfChart(its))]) : null);
 
 const ownParts = {};  // by section: the function that makes what it has of its own
 

@@ -3,7 +3,7 @@
 import collections
 
 from page import charts
-from page.parts import between, cell, digits, row, section, sentence, size, table
+from page.parts import cell, row, section, sentence, size, table
 
 LEAD = "Milliseconds of one image against the batch, both logarithmic. Where a line is flat, a larger batch is no gain."
 FILL = "lamina_bench sweep resnet18 --benchmark_out=sweep.json"
@@ -69,19 +69,15 @@ def short_answers(model):
 
 
 def by_batch(swept):
-    points, ends, rows = [], [], []
+    points, ends = [], []
     for (network, part, who), its in swept.items():
         common = {"what": f"{network}, {part}", "series": who}
         for batch, one in its.items():
-            cells = [network, part, who, cell(str(batch), batch)]
             where = common | {"batch": batch, "run": one.rerun}
             if one.seconds:
                 low, ms, high = (1e3 * end / batch for end in (one.quartiles[0], one.median, one.quartiles[1]))
                 points.append(where | {"ms": ms, "low": low, "high": high, "samples": len(one.seconds)})
-                rows.append(row([*cells, cell(digits(ms), ms, between((low, high), 1)), digits(1e3 / ms)], one.rerun))
-                continue
-            rows.append(row([*cells, cell(reason(one), mark="failed"), ""], one.rerun))
-            if one.out_of_memory:  # a cross at the height of the last point of the line
+            else:  # a cross at the height of the last point of the line
                 ends.append(where | {"ms": points[-1]["ms"] if points else 1, "why": reason(one)})
     x, y = charts.batches(points + ends), charts.logarithmic("ms", "ms per image", padding=12)
     times = {"ms": ("ms per image", ".4~g"), "low": ("middle half from", ".4~g"), "high": ("to", ".4~g")}
@@ -92,10 +88,8 @@ def by_batch(swept):
         why = charts.tips(series="machine", batch="batch", why="why")
         color = {"color": charts.name("series"), "opacity": charts.lit("batches_lit")}
         layers.insert(0, charts.layer(ends, cross | {"aria": False}, x=x, y=y, tooltip=why, **color))
-    says = "Bars span the middle half of the passes; a cross is a batch that does not fit in memory."
-    head = ["network", "pass", "machine", "batch", "ms per image", "images/s"]
-    whole = table("Batch sweep", head, rows, 3)
-    return charts.chart("batches", "Time of an image by batch", says, layers, ("Network", "what"), table=whole)
+    says = "Bars span the middle half of the passes; a cross is a batch without a time, as it does not fit in memory."
+    return charts.chart("batches", "Time of an image by batch", says, layers, ("Network", "what"))
 
 
 def reason(one):

@@ -2,18 +2,16 @@
 here."""
 
 import collections
-import math
 import os
 
 from page import charts
-from page.parts import cell, figure, row, section, sentence, table
+from page.parts import cell, row, section, sentence, table
 
 LEAD = (
     "Time of the second over time of the first, by row: below 1 the second is faster. Intervals and verdicts are those "
     "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
 )
 COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
-MARKS = {"slower": "slower", "faster": "faster", "fails": "failed", "missing": "failed"}
 
 
 def make(model):
@@ -21,16 +19,21 @@ def make(model):
     for one in model.comparisons:
         first, second = names_of(one)
         pairs[f"{second} against {first}, {one.run.file.removesuffix('.json')}"].append(one)
-    whole = by_row(pairs)
     timed = any(one.get("ratio") for one in model.comparisons)
+    rest = [
+        row([pair, one["name"], cell(one["verdict"], mark="failed"), one.get("reason", "")], one.rerun)
+        for pair, its in pairs.items()
+        for one in its
+        if not one.get("ratio")
+    ]
     return section(
         "comparisons",
         "Comparisons",
         "Comparisons",
         LEAD,
         "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
-        charts=[chart(pairs, whole)] if timed else [],
-        tables=[whole] if pairs and not timed else [],
+        charts=[chart(pairs)] if timed else [],
+        tables=[table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99)] if rest else [],
         answers=[sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()],
     )
 
@@ -55,36 +58,24 @@ def in_words(pair, its):
     return f"{text}."
 
 
-def chart(pairs, whole):
+def chart(pairs):
     points = []
     for pair, its in pairs.items():
         timed = sorted((one for one in its if one.get("ratio")), key=lambda one: one["ratio"])
         for place, one in enumerate(timed):
-            numbers = {name: one[name] for name in ("ratio", "low", "high")}
-            verdict = one["verdict"] if one["verdict"] in COLORS else "inconclusive"
+            times = {"first_ms": 1e3 * one["first_seconds"], "second_ms": 1e3 * one["seconds"]}
+            numbers = {name: one[name] for name in ("ratio", "low", "high")} | times
             about = {"pair": pair, "row": one["name"], "place": place, "run": one.rerun, "why": one.get("reason", "")}
-            points.append(numbers | about | {"series": verdict})
+            points.append(numbers | about | {"series": one["verdict"]})
     x = charts.number("place", "rows, sorted by ratio", {"labels": False, "ticks": False, "grid": False}, padding=12)
     y = charts.logarithmic("ratio", "time of the second / first", {"format": ".3~g", "tickCount": 6}, padding=12)
     ratios = {"ratio": ("ratio", ".4f"), "low": ("from", ".4f"), "high": ("to", ".4f")}
-    tip = charts.tips(row="row", **ratios, series="verdict", why="reason")
+    times = {"first_ms": ("first, ms", ".4~g"), "second_ms": ("second, ms", ".4~g")}
+    tip = charts.tips(row="row", series="verdict", **ratios, **times, why="reason")
     scale = {"domain": list(COLORS), "range": list(COLORS.values())}
     layers = [
         charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),
         *charts.ranged(points, "comparisons_lit", x, y, tip, line=False, scale=scale),
     ]
     says = "Sorted; bars are the intervals; what is equal is grey."
-    return charts.chart("comparisons", "Ratio of each row", says, layers, ("Pair", "pair"), table=whole)
-
-
-def by_row(pairs):
-    """The rows without a time, with the reason, come first."""
-    rows = []
-    for pair, its in pairs.items():
-        for one in sorted(its, key=lambda one: -(one.get("ratio") or math.inf)):
-            ratio = one.get("ratio")
-            cells = [pair, one["name"], cell(one["verdict"], mark=MARKS.get(one["verdict"], "tie"))]
-            cells += [cell(f"{ratio:.3f}", ratio, f"{one['low']:.3f} – {one['high']:.3f}") if ratio else ""]
-            cells += [figure(one.get(name), scale=1e3) for name in ("first_seconds", "seconds")]
-            rows.append(row([*cells, one.get("reason", "")], one.rerun))
-    return table("Ratios", ["pair", "row", "verdict", "ratio", "first, ms", "second, ms", "reason"], rows, 3)
+    return charts.chart("comparisons", "Ratio of each row", says, layers, ("Pair", "pair"))

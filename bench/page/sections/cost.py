@@ -2,7 +2,7 @@
 arithmetic."""
 
 from page import charts, prices, published
-from page.parts import section, sentence
+from page.parts import section
 
 PARTS = {"total": "training pass", "inference": "inference"}
 MILLION = 10**6
@@ -28,7 +28,7 @@ def make(model):
         LEAD,
         "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
         charts=[chart()],
-        notes=[*([] if energy else [no_joules(model)]), *idle(model)],
+        notes=[] if energy else [no_joules(model)],
         data={"prices": model.prices, "whats": whats, "what": first[0], "energy": energy, "items": found},
     )
 
@@ -85,20 +85,6 @@ def fitting(listed, one):
     known = one.get("configuration")
     fits = lambda price: price["configuration"] == known if known else prices.fits(price, one["machine"])
     return sorted((i for i, price in enumerate(listed) if fits(price)), key=lambda i: listed[i]["date"], reverse=True)
-
-
-def idle(model):
-    """What each device takes when it is idle, or why that is not known where its joules are."""
-    found = {}
-    for run in model.runs:
-        for name, text in run.context.items():
-            backend = name.removeprefix(IDLE)
-            counter = run.context.get(f"energy_{backend}", "")
-            if backend != name and not counter.startswith("not available"):
-                known = f"power when idle: {text}" if prices.number(text) is None else f"{text} W when idle"
-                said = f"{run.machine(backend)}: {known}{f' ({counter})' if counter else ''}."
-                found[said] = sentence(said, run.context.get("command", ""))
-    return list(found.values())
 
 
 def no_joules(model):

@@ -3,7 +3,7 @@
 import math
 
 from page import charts
-from page.parts import between, cell, digits, row, section, sentence, size, table
+from page.parts import row, section, sentence, table
 
 LEAD = (
     "Every algorithm of a layer that could be run. Those that no other beats in time, workspace, error and determinism "
@@ -14,21 +14,24 @@ INTERRUPTED = "measuring was interrupted, not all of its layers are here."
 
 
 def make(model):
-    points, rows = [], []
-    for its in model.frontiers:
-        for line in its["lines"]:
-            points += records(its, line)
-            rows += rows_of(its, line)
-    head = ["network", "layer", "pass", "algorithm", "ms", "workspace", "error", "remarks"]
-    whole = table("Algorithms by layer", head, rows, 4)
+    points = [point for its in model.frontiers for line in its["lines"] for point in records(its, line)]
+    refused = [
+        row([its.title, node_of(line), line["pass"], one["algorithm"], one.get("failure") or "no time"], its.rerun)
+        for its in model.frontiers
+        for line in its["lines"]
+        for one in line["algorithms"]
+        if not one.get("seconds")
+    ]
+    head = ["network", "layer", "pass", "algorithm", "reason"]
     return section(
         "frontier",
         "Frontier of each layer",
         "Frontier",
         LEAD,
-        "" if rows else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
-        charts=[chart(points, whole)] if points else [],
-        tables=[whole] if rows and not points else [],
+        "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
+        charts=[chart(points)] if points else [],
+        folded=[table("Algorithms without a time", head, refused, 99)] if refused else [],
+        folded_title="Algorithms without a time",
         answers=[sentence(in_words(its), its.rerun) for its in model.frontiers],
         notes=[f"{its.title}: {INTERRUPTED}" for its in model.frontiers if its.get("complete") is False],
     )
@@ -83,34 +86,13 @@ def records(its, line):
         }
 
 
-def rows_of(its, line):
-    layers = line.get("layers", 1)
-    node = cell(node_of(line), note=f"x {layers}" if layers > 1 else "")
-    for one in line["algorithms"]:
-        cells = [its.title, node, line["pass"], one["algorithm"]]
-        if one.get("seconds"):
-            remarks = {
-                "on the frontier": one.get("on_frontier"),
-                "picked": one.get("picked"),
-                "by rule": one.get("by_rule"),
-                "not deterministic": one.get("deterministic") is False,
-            }
-            workspace, error = one.get("workspace_bytes", 0), one.get("error")
-            cells += [cell(digits(1e3 * one["seconds"]), one["seconds"], between(ends(one)))]
-            cells += [cell(size(workspace), workspace), "" if error is None else cell(f"{error:.1e}", error)]
-            cells += [", ".join(text for text, holds in remarks.items() if holds)]
-        else:
-            cells += [cell(one.get("failure") or "no time", mark="tie"), "", "", ""]
-        yield row(cells, line.get("rerun", its.rerun))
-
-
 def decades(low, high):
     """The powers of ten from one to the other; the ends if there are fewer than two."""
     found = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return found if len(found) > 1 else [low, high]
 
 
-def chart(points, whole):
+def chart(points):
     axis = {"format": "~g", "tickCount": 6, "labelBound": True}  # no label is cut at the edge
     x = charts.logarithmic("ms", "ms", axis, padding=56)
     y = charts.number("MiB", "workspace, MiB", {"labelExpr": "datum.value < 0 ? '' : datum.label"}, padding=15)
@@ -121,10 +103,8 @@ def chart(points, whole):
     color = charts.number("error", type="log", scheme="viridis", domain=domain) | {"legend": legend}
     sizes = {"domain": ["on the frontier", "beaten"], "range": [220, 70]}
     symbols = {"symbolFillColor": "var(--muted)", "symbolStrokeColor": "var(--muted)"}
-    about = {"deterministic": " ", "on": "  ", "picked": "   "}
-    tip = charts.tips(
-        algorithm="algorithm", ms=("ms", ".4~g"), MiB=("workspace, MiB", ".4~g"), error=("error", ".2e"), **about
-    )
+    numbers = {"ms": ("ms", ".4~g"), "MiB": ("workspace, MiB", ".4~g"), "error": ("error", ".2e")}
+    tip = charts.tips(algorithm="algorithm", **numbers, deterministic=" ", on="  ", picked="   ")
     marks = charts.layer(
         points,
         {"type": "point", "strokeWidth": 2, "opacity": 1, "cursor": "pointer"},
@@ -141,4 +121,4 @@ def chart(points, whole):
         mark = {"type": "text", "align": align, "dx": dx, "dy": -9, "limit": 150}
         layers.append(charts.layer(points, mark, [where], x=x, y=y, text=charts.name("algorithm")))
     title, pick = "Time against workspace", ("Layer", "of")
-    return charts.chart("frontier", title, SAYS, [*layers, marks], pick, legend=None, table=whole)
+    return charts.chart("frontier", title, SAYS, [*layers, marks], pick, legend=None)

@@ -16,7 +16,7 @@ def make(model):
         "Memory",
         LEAD if points else "",
         "" if found else "lamina_bench memory resnet50 --benchmark_out=memory.json",
-        charts=[chart(points, by_call(found))] if points else [],
+        charts=[chart(points)] if points else [],
         tables=[totals(found)] if found else [],
         answers=[sentence(in_words(one), one.rerun) for one in found if one.get("total")],
     )
@@ -46,7 +46,7 @@ def records(one):
                 yield about | {"kind": kind, "MiB": count / 2**20, "all": step["live_bytes"] / 2**20}
 
 
-def chart(points, whole):
+def chart(points):
     tip = charts.tips(layers="call", part="pass", kind="kind", MiB=("MiB", ".4~g"), all=("in all, MiB", ".4~g"))
     bars = charts.layer(
         points,
@@ -64,7 +64,7 @@ def chart(points, whole):
         tooltip=tip,
     )
     title, says = "Bytes in use, call by call", "The highest point is what the arena must hold."
-    return charts.chart("memory", title, says, [bars], ("Plan", "of"), "kind", zoom=False, table=whole)
+    return charts.chart("memory", title, says, [bars], ("Plan", "of"), "kind", zoom=False)
 
 
 def totals(found):
@@ -74,12 +74,3 @@ def totals(found):
         cells = [figure(one.get(part), scale=2**-20) for part in PARTS]
         rows.append(row([name_of(one), *cells, "" if batch is None else cell(f"{batch:.0f}", batch)], one.rerun))
     return table("Memory of a plan, MiB", ["network and machine", *PARTS, "largest batch"], rows)
-
-
-def by_call(found):
-    rows = []
-    for one in found:
-        for place, step in enumerate(one["steps"]):
-            cells = [name_of(one), cell(str(place), place), step["layers"], step["pass"]]
-            rows.append(row([*cells, figure(step["live_bytes"], scale=2**-20)], one.rerun))
-    return table("Bytes in use", ["of", "call", "layers", "pass", "MiB"], rows, 4)

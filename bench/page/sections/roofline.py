@@ -3,7 +3,7 @@
 import statistics
 
 from page import charts, prices
-from page.parts import digits, figure, percent, row, section, sentence, table
+from page.parts import digits, section, sentence
 
 LEAD = (
     "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
@@ -38,7 +38,7 @@ def of_ledger(one):
         if all(numbers):
             points.append(point(call["layers"], call["pass"], call["op"], *numbers, call.get("rerun", one.rerun)))
     rates = {"peak": one.get("peak_flops_per_second"), "memory": one.get("memory_bytes_per_second")}
-    return rates | {"is_ledger": True, "of": f"ledger of {one.title}", "points": points, "run": one.rerun}
+    return rates | {"of": f"ledger of {one.title}", "points": points, "run": one.rerun}
 
 
 def of_rows(model):
@@ -63,7 +63,7 @@ def of_rows(model):
             "peak": statistics.median(peaks) if peaks else in_context,
             "memory": billions(context.get(f"memory_GBps_{backend}")),
         }
-        yield rates | {"is_ledger": False, "of": of, "points": points, "run": context.get("command", "")}
+        yield rates | {"of": of, "points": points, "run": context.get("command", "")}
 
 
 def billions(text):
@@ -121,14 +121,6 @@ def chart(found):
     mark = {"type": "line", "color": "var(--ink)", "strokeWidth": 2, "cursor": "pointer"}
     tip = charts.tips(roof=" ", gflops=("GFLOP/s", ".4~g"))
     line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"), tooltip=tip)
-    rows = []
-    for its in found:
-        for one in its["points"] if not its["is_ledger"] else ():  # the section before has the numbers of ledgers
-            share = percent(1e9 * one["gflops"] / its["peak"]) if its["peak"] else ""
-            cells = [its["of"], one["name"], one["part"], one["kind"], figure(one["intensity"]), figure(one["gflops"])]
-            rows.append(row([*cells, share, figure(one["gbs"]), figure(one["ms"])], one["run"]))
-    head = ["of", "layer", "pass", "kind or algorithm", "operations per byte", "GFLOP/s", "% of peak", "GB/s", "ms"]
-    whole = table("Rows of layers in the roofline", head, rows, 4) if rows else None
     says = "Larger points take more time. The roofs are measured, not from a data sheet."
     layers = [line, dots] if roofs else [dots]
-    return charts.chart("roofline", "What each call reaches", says, layers, ("Network", "of"), "kind", table=whole)
+    return charts.chart("roofline", "What each call reaches", says, layers, ("Network", "of"), "kind")

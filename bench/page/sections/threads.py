@@ -3,7 +3,7 @@
 import collections
 
 from page import charts
-from page.parts import between, cell, digits, figure, row, section, sentence, table
+from page.parts import section, sentence
 from page.sections import batches
 
 LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
@@ -51,27 +51,23 @@ def series(model):
 
 
 def chart(swept):
-    points, rows = [], []
+    points = []
     for (what, who), its in swept.items():
         first = its[min(its)]
         single = first.batch / first.median / min(its)
         for threads, one in its.items():
             high, rate, low = (one.batch / end for end in (one.quartiles[0], one.median, one.quartiles[1]))
-            share = rate / (single * threads)
             point = {"what": what, "series": who, "threads": threads, "rate": rate, "low": low, "high": high}
-            points.append(point | {"ideal": single * threads, "of_ideal": share, "run": one.rerun})
-            cells = [what, who, cell(str(threads), threads), figure(rate), cell(f"{100 * share:.0f} %", share)]
-            ms = cell(digits(1e3 * one.median), one.median, between(one.quartiles))
-            rows.append(row([*cells, ms], one.rerun))
+            points.append(point | {"ideal": single * threads, "of_ideal": rate / (single * threads), "run": one.rerun})
     axis = {"values": sorted({one["threads"] for one in points}), "format": "d"}
     x = charts.number("threads", "threads", axis, zero=False, padding=12)
     y = charts.number("rate", "images/s", zero=True)
-    tip = charts.tips(series="machine", threads="threads", rate=("images/s", ".4~g"), of_ideal=("of the ideal", ".0%"))
+    rates = {"rate": ("images/s", ".4~g"), "low": ("middle half from", ".4~g"), "high": ("to", ".4~g")}
+    tip = charts.tips(series="machine", threads="threads", **rates, of_ideal=("of the ideal", ".0%"))
     color = {"color": charts.name("series"), "opacity": charts.lit("threads_lit")}
     layers = [
         charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),
         *charts.ranged(points, "threads_lit", x, y, tip),
     ]
-    whole = table("Threads", ["network", "machine", "threads", "images/s", "of the ideal", "ms"], rows, 2)
     says = "Bars span the middle half of the passes."
-    return charts.chart("threads", "Images per second by threads", says, layers, ("Network", "what"), table=whole)
+    return charts.chart("threads", "Images per second by threads", says, layers, ("Network", "what"))

@@ -11,14 +11,7 @@ LEAD = "Every call of a network's plan, timed separately: first summed by kind o
 
 def make(model):
     ledgers = [one for one in model.ledgers if total(one)]
-    tables, folded, notes, points = [], [], [], []
-    for one in ledgers:
-        calls = sorted(one["calls"], key=lambda call: -call["seconds"])
-        more = len(calls) > SHOWN
-        tables.append(ledger(one, calls[:SHOWN], f": the {SHOWN} biggest of {len(calls)} calls" if more else ""))
-        folded += [ledger(one, calls, ": all calls")] if more else []
-        notes += remarks(one)
-        points += records(one)
+    points = [point for one in ledgers for point in records(one)]
     return section(
         "time",
         "Where the time goes",
@@ -26,10 +19,10 @@ def make(model):
         LEAD,
         "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
         charts=[chart(points)] if ledgers else [],
-        tables=tables,
-        folded=folded,
+        tables=[biggest(one) for one in ledgers],
+        folded=[ledger(one, one["calls"], "in order") for one in ledgers],
         folded_title="All calls",
-        notes=notes,
+        notes=[remark for one in ledgers for remark in remarks(one)],
         answers=[most(one) for one in ledgers],
     )
 
@@ -81,14 +74,10 @@ def chart(points):
         color=charts.name("kind", sort=[kind for kind, _ in kinds.most_common()]),
         opacity=charts.lit("kinds_lit", 0.15),
         order={"field": "ms", "type": "quantitative", "sort": "descending"},
-        tooltip=charts.tips(ledger="of", part="pass", kind="kind", ms=("ms", ".4~g"), share=("share", ".1%")),
+        tooltip=charts.tips(part="pass", kind="kind", ms=("ms", ".4~g"), share=("share", ".1%")),
     )
     size = "kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share"
     bars["transform"].append({"calculate": size, "as": "size"})
-    rows = []
-    for one in points:
-        cells = [one["ledger"], one["kind"], one["part"], figure(one["ms"]), percent(one["share"], 1)]
-        rows.append(row(cells, one["run"]))
     return charts.chart(
         "kinds",
         "Time by kind of layer",
@@ -98,11 +87,15 @@ def chart(points):
         "kind",
         zoom=False,
         options=[charts.option("kinds_as", "Show", ["share of the whole", "milliseconds"])],
-        table=table("Time by kind of layer", ["network and machine", "kind", "pass", "ms", "% of the sum"], rows, 3),
     )
 
 
-def ledger(one, calls, caption):
+def biggest(one):
+    calls = sorted(one["calls"], key=lambda call: -call["seconds"])
+    return ledger(one, calls[:SHOWN], f"the biggest of {len(calls)}")
+
+
+def ledger(one, calls, which):
     whole, peak, memory = total(one), one.get("peak_flops_per_second"), one.get("memory_bytes_per_second")
     rows = []
     for call in calls:
@@ -118,4 +111,4 @@ def ledger(one, calls, caption):
         ]
         rows.append(row([call["layers"], call["pass"], call["algorithm"], *cells], call.get("rerun", one.rerun)))
     head = ["layer", "pass", "algorithm", "ms", "% of sum", "GFLOP/s", "% of peak", "GB/s", "% of memory"]
-    return table(f"The ledger of {one.title}{caption}", head, rows, 3)
+    return table(f"Calls of {one.title}: {which}", head, rows, 3)

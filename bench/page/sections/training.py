@@ -3,7 +3,7 @@
 import collections
 
 from page import charts, published
-from page.parts import cell, digits, figure, row, section, sentence, table
+from page.parts import digits, section, sentence
 
 LEAD = (
     "Loss and accuracy of the six known trainings, against epochs or seconds. The grey band is from the least to the "
@@ -28,7 +28,7 @@ def make(model):
         "Training",
         LEAD,
         "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
-        charts=[chart([point for one in found for point in records(one)], posts, by_epoch(found))] if found else [],
+        charts=[chart([point for one in found for point in records(one)], posts)] if found else [],
         notes=[*map(note, found), *(ended(one) for one in posts if one["last"])],
         answers=[sentence(last(one), one.rerun) for one in found],
     )
@@ -90,12 +90,13 @@ def bands(workloads):
     return found
 
 
-def chart(points, posts, whole):
+def chart(points, posts):
     x = charts.free("x", "epoch, or seconds of training", {"format": "~g", "tickCount": 8})
     y = charts.free("value", "accuracy, or loss")
     common = {"x": x, "y": y, "color": charts.name("series"), "opacity": charts.lit("training_lit")}
     dash = charts.name("part", legend=None, scale={"domain": ["training", "validation"], "range": [[1, 0], [5, 3]]})
-    tip = charts.tips(series="machine", part="part", epoch="epoch", seconds=("seconds", ".4~g"), value=("value", ".4f"))
+    numbers = {"seconds": ("seconds", ".4~g"), "value": ("value", ".4f")}
+    tip = charts.tips(series="machine", what="what", part="of", epoch="epoch", **numbers)
     shown = ["datum.what == training_y"]
     layers = [
         *published_bands(posts, shown),
@@ -107,7 +108,7 @@ def chart(points, posts, whole):
     shows = charts.option("training_y", "Show", ["accuracy", "loss"])
     against = charts.option("training_x", "Against", ["epoch", "seconds"])
     title, says, pick = "Accuracy and loss", "Validation is dashed.", ("Workload", "workload")
-    return charts.chart("training", title, says, layers, pick, options=[shows, against], table=whole)
+    return charts.chart("training", title, says, layers, pick, options=[shows, against])
 
 
 def published_bands(posts, shown):
@@ -124,15 +125,3 @@ def published_bands(posts, shown):
         charts.layer(posts, {"type": "rule", "strokeWidth": 5} | look, epochs, x=x, tooltip=tip, **ends),
         charts.layer(posts, {"type": "rect"} | look, whole, tooltip=tip, **ends),
     ]
-
-
-def by_epoch(found):
-    rows = []
-    for one in found:
-        for number, seconds, epoch in epochs_of(one):
-            values = [epoch.get(name) for name in CURVES]
-            cells = [one.key["network"], one.who, cell(str(number), number), figure(seconds)]
-            cells += ["" if value is None else cell(f"{value:.4f}", value) for value in values]
-            rows.append(row(cells, one.rerun))
-    head = ["workload", "machine", "epoch", "seconds", "loss", "accuracy", "validation loss", "validation accuracy"]
-    return table("Epochs", head, rows, 2)
