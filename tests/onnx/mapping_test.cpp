@@ -167,7 +167,6 @@ TEST_CASE("what no op of the library expresses is refused by its operator and wh
   refused(node("ConvTranspose", {"x", "w"}, {"y"}), {1, 1, 2, 2}, "'y' (ConvTranspose, opset 17): this operator", {w});
   refused(node("Conv", {"x", "w"}, {"y"}), volume, "(Conv, opset 17): " + spatial, {volumes});
   refused(node("AveragePool", {"x"}, {"y"}, {triple}), volume, "(AveragePool, opset 17): " + spatial);
-  refused(node("GlobalMaxPool", {"x"}, {"y"}), volume, "(GlobalMaxPool, opset 17): " + spatial);
   refused(node("MaxPool", {"x"}, {"y"}, {pair, {"dilations", Extents{1, 2}}}), {1, 1, 1, 4},
           "(MaxPool, opset 17): dilations of a pool");
   refused(node("MaxPool", {"x"}, {"m", "y"}, {pair}), {1, 1, 1, 4}, "(MaxPool, opset 17): its output 'y'");
@@ -177,6 +176,18 @@ TEST_CASE("what no op of the library expresses is refused by its operator and wh
           {tensor("w", {2, 2, 1}, {1, 2, 3, 4})});
   refused(node("Gather", {"table", "x"}, {"y"}, {{"axis", std::int64_t{1}}}), {2}, "(Gather, opset 17): axis 1",
           {tensor("table", {1, 2}, {0, 1})});
+}
+
+TEST_CASE("a mean over all pixels is taken in whatever order their axes are") {
+  const OnnxModel row = read(
+      of_nodes({node("MaxPool", {"x"}, {"m"}, {{"kernel_shape", Extents{1}}}), node("Unsqueeze", {"m", "at"}, {"u"}),
+                node("ReduceMean", {"u"}, {"r"}, {{"axes", Extents{-1, -2}}}), node("Squeeze", {"r", "at"}, {"y"})},
+               {1, 2, 3}, {integers("at", {2})}));
+  CHECK(row.output.extents == Extents{1, 2, 1});
+  CHECK(output_of(row) == std::vector<double>{1, 4});
+  const OnnxModel volume = read(of_nodes({node("GlobalMaxPool", {"x"}, {"y"})}, {1, 2, 2, 1, 2}));
+  CHECK(volume.output.extents == Extents{1, 2, 1, 1, 1});
+  CHECK(output_of(volume) == std::vector<double>{3, 7});
 }
 
 TEST_CASE("a Pad by cells of the image is an op") {

@@ -1,10 +1,8 @@
 // A network of the zoo for tests/onnx/zoo.py: zoo NET FILE DATA. Writes the network with random weights as FILE, reads
-// FILE back, which must give an equal graph, and runs what it has read. DATA, a safetensors file, has x and the logits
-// y.
+// FILE back, and runs what it has read. DATA, a safetensors file, has x and the logits y.
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <string>
 
 #include "lamina/backend.h"
@@ -42,34 +40,11 @@ TensorFile random_weights(const Graph& graph, const std::shared_ptr<Backend>& ba
   return weights;
 }
 
-/// Whether two ops are equal, numbers of an Lrn as f32, as the file keeps them.
-bool equal(const Op& a, const Op& b) {
-  const auto* const one = std::get_if<Lrn>(&a);
-  const auto* const other = std::get_if<Lrn>(&b);
-  if (one == nullptr || other == nullptr) return a == b;
-  const auto near = [](double x, double y) {
-    return std::abs(x - y) <= std::numeric_limits<float>::epsilon() * std::abs(x);
-  };
-  return one->size == other->size && near(one->alpha, other->alpha) && near(one->beta, other->beta) &&
-         near(one->k, other->k);
-}
-
-/// Throws Error for the first node that differs.
-void check_equal(const Graph& a, const Graph& b) {
-  if (a.nodes().size() != b.nodes().size()) throw Error("the graph that was read back has another number of nodes");
-  for (std::size_t i = 0; i < a.nodes().size(); ++i) {
-    const Node &x = a.nodes()[i], &y = b.nodes()[i];
-    if (x.name != y.name || !equal(x.op, y.op) || x.inputs != y.inputs || x.shape != y.shape)
-      throw Error("node " + x.name + ", " + to_string(x.op) + ", was read back as " + y.name + ", " + to_string(y.op));
-  }
-}
-
 void write(const std::string& net, const std::string& file, const std::string& data) {
   const auto backend = make_backend("eigen");
   const Graph graph = nets::build(net, {.batch = batch, .softmax = false});
   write_onnx(file, graph, random_weights(graph, backend));
   OnnxModel back = read_onnx(file, {.batch = batch});
-  check_equal(graph, back.graph);
   Plan plan(back.graph, *backend, {.mode = Mode::inference});
   load_weights(plan, back.weights);
   const HostTensor x = downloaded(plan, plan.input(back.inputs.front().node));

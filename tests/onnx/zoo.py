@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every network of the zoo, written as ONNX: onnxruntime's logits are ours, within 1e-4 of the largest.
 
-The program `onnx_zoo` writes a network with random weights, reads it back as an equal graph, and runs that on eigen.
+The program `onnx_zoo` writes a network with random weights, reads it back, and runs that on eigen.
 onnxruntime is fetched once, with pip, into a virtual environment in --folder (default: build/onnx).
 """
 

@@ -133,15 +133,18 @@ void import_average_pool(NodeContext& context) {
 
 namespace {
 
-/// One window over all pixels: the result has axes of extent 1 for them, or none.
+/// One window over all pixels, in whatever order: the result has axes of extent 1 for them, or none.
 void global_pool(NodeContext& context, bool maximum, bool keeps_axes) {
   const DynamicValue& x = context.dynamic(0);
   const std::size_t rank = x.view.size();
-  demand_planes(rank);
   const Shape shape = x.value.shape();
+  if (rank < 3 || x.view[0] != axis(shape.n, shape.image()) || x.view[1] != axis(shape.c, shape.plane())) {
+    throw Refusal{"its input of " + text(extents(x.view)) + " is kept as " + to_string(shape) +
+                  ", in another order: it would need an op that moves numbers (Reshape, Transpose)"};
+  }
   Op op = GlobalAveragePool{};
   if (maximum) op = MaxPool{.window = {shape.h, shape.w}, .stride = {shape.h, shape.w}};
-  const Value y = context.append(op, {as_image(x)}, context.name());
+  const Value y = context.append(op, {x.value}, context.name());
   Extents result = {shape.n, shape.c};
   result.resize(keeps_axes ? rank : 2, 1);
   context.result({.value = y, .view = layout_of(result, usual_labels(result.size())).view, .type = x.type});

@@ -76,37 +76,18 @@ void import_identity(NodeContext& context) {
   }
 }
 
-namespace {
-
-/// Extents with the padding that no op has done yet.
-Extents padded_extents(const NodeContext& context) {
-  Extents all = context.extents(0);
-  if (!context.is_constant(0)) {
-    const DynamicValue& x = context.pending(0);
-    if (x.squares && x.squares->size == 0 && x.squares->before + x.squares->after > 0) {
-      throw Refusal{"it asks for the extents of a padded value: it would need an op Pad"};
-    }
-    if (const std::optional<Padding>& padding = x.padding) {
-      all[2] += padding->top + padding->bottom;
-      if (all.size() > 3) all[3] += padding->left + padding->right;
-    }
-  }
-  return all;
-}
-
-}  // namespace
-
 void import_shape(NodeContext& context) {
-  Constant shape = shape_constant(context.attributes(), padded_extents(context));
-  shape.of_extents = !context.is_constant(0);
+  if (context.is_constant(0)) return fold_or_refuse(context);
+  Constant shape = shape_constant(context.attributes(), extents(context.dynamic(0).view));
+  shape.of_extents = true;
   context.result(std::move(shape));
 }
 
 void import_size(NodeContext& context) {
-  const auto count = static_cast<double>(element_count(padded_extents(context)).value_or(0));
-  const bool dynamic = !context.is_constant(0);
+  if (context.is_constant(0)) return fold_or_refuse(context);
+  const auto count = static_cast<double>(context.dynamic(0).value.shape().count());
   context.result(
-      Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = dynamic});
+      Constant{.type = ElementType::i64, .extents = {}, .values = {count}, .uniform = false, .of_extents = true});
 }
 
 void import_reshape(NodeContext& context) {
