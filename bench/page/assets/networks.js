@@ -38,14 +38,17 @@
     head: machine.source,
     mark: [machine.ours ? "ours" : "", machine === reference() ? "reference" : ""].join(" ").trim()
   });
+  /// The machines by their times of a network; those without it come last.
+  const inOrder = (machines, net, part) => {
+    const msOf = (machine) => (timeOf(machine, net, part) || {ms: 1e30}).ms;
+    return machines.sort((a, b) => msOf(a) - msOf(b));
+  };
   const figure = (number) => ({text: digits(number), number});
 
   const showOne = () => {
     const net = value("network"), pass = value("pass");
-    const rows = data.machines.filter((machine) => machine.times[net]);
+    const rows = inOrder(data.machines.filter((machine) => machine.times[net]), net, pass);
     const parts = data.passes.filter((part) => rows.some((machine) => timeOf(machine, net, part)));
-    const slowest = {ms: Infinity};
-    rows.sort((a, b) => (timeOf(a, net, pass) || slowest).ms - (timeOf(b, net, pass) || slowest).ms);
     const base = (part) => timeOf(reference(), net, part);
     const compared = parts.filter(base);
     const memory = rows.some((machine) => (timeOf(machine, net, pass) || {}).MiB);
@@ -67,7 +70,8 @@
   const showAll = () => {
     const part = value("pass");
     const nets = data.networks.filter((net) => data.machines.some((machine) => timeOf(machine, net, part)));
-    const rows = data.machines.filter((machine) => nets.some((net) => timeOf(machine, net, part)));
+    const some = data.machines.filter((machine) => nets.some((net) => timeOf(machine, net, part)));
+    const rows = inOrder(some, value("network"), part);
     fillTable(byId("networks-all"), {
       caption: `All networks, ${part}, ms`,
       head: ["machine", ...nets],
