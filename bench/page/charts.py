@@ -33,13 +33,12 @@ def batches(points):
     return logarithmic("batch", "batch", axis, base=2, padding=16)
 
 
-def tips(**fields):
-    """What is shown where a pointer rests: field = title, or (title, format) of a number."""
-    found = []
-    for field, said in fields.items():
-        title, form = said if isinstance(said, tuple) else (said, None)
-        kind = {"type": "quantitative", "format": form} if form else {"type": "nominal"}
-        found.append({"field": field, "title": title} | kind)
+def tips(names, **numbers):
+    """What is shown where a pointer rests: the titles of fields with names; of numbers the title, or (title, format)."""
+    found = [name(field, title) for field, title in names.items()]
+    for field, title in numbers.items():
+        title, form = title if isinstance(title, tuple) else (title, ".4~g")
+        found.append(number(field, title) | {"format": form})
     return found
 
 

@@ -8,28 +8,18 @@ from page import packages, prices, results
 
 DESCRIPTION = """Makes one HTML page of result files: those that lamina_bench writes with --benchmark_out, and those of
 bench/race. The files may be of several machines or versions. The page needs no network and no other file."""
+STATUS = "Exit status: 0; 1 if a file was left out or nothing could be written; 2 for wrong use."
+PRICES = "dated prices in the form of bench/published/prices.csv, in place of it; may be given several times"
 LARGEST = 6 * 2**20
 
 
 def parser():
-    made = argparse.ArgumentParser(
-        prog="bench/report",
-        description=DESCRIPTION,
-        allow_abbrev=False,
-        epilog="Exit status: 0; 1 if a file was left out or nothing could be written; 2 for wrong use.",
-    )
+    about = {"description": DESCRIPTION, "epilog": STATUS, "allow_abbrev": False}
+    made = argparse.ArgumentParser(prog="bench/report", **about)
     made.add_argument("files", nargs="*", metavar="FILE", help="result files (JSON)")
     made.add_argument("-o", "--out", default="report.html", metavar="FILE", help="the page (default: %(default)s)")
-    made.add_argument(
-        "--prices",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="dated prices in the form of bench/published/prices.csv, in place of it; may be given several times",
-    )
-    made.add_argument(
-        "--install-packages", action="store_true", help="install the Python packages that a page needs (pip)"
-    )
+    made.add_argument("--prices", action="append", default=[], metavar="FILE", help=PRICES)
+    made.add_argument("--install-packages", action="store_true", help="install the Python packages of the page by pip")
     return made
 
 

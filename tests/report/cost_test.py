@@ -77,7 +77,8 @@ class Items(unittest.TestCase):
     def test_the_batch_with_the_least_time_for_an_image_counts(self):
         rows = made.row(made.key(network="net", batch=1), 10, [1]) + made.row(made.key(network="net", batch=4), 20, [1])
         (item,) = self.items(rows)
-        self.assertEqual((item["who"], item["seconds"], item["run"]), ("Test CPU, Lamina eigen, batch 4", 5000, rows[1]["rerun"]))
+        self.assertEqual((item["who"], item["seconds"]), ("Test CPU, Lamina eigen, batch 4", 5000))
+        self.assertEqual(item["run"], rows[1]["rerun"])
 
     def test_the_newest_price_comes_first(self):
         listed = [{"configuration": "Test CPU", "date": date} for date in ("2025-01", "2026-02", "2026-01")]

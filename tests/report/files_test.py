@@ -120,6 +120,7 @@ class Files(unittest.TestCase):
                 self.assertIn(what, self.problem(content))
 
     def test_a_wrong_field_is_left_out_with_its_path(self):
+        best = {"loss": 1, "accuracy": 1}
         whole = made.document(
             made.row(made.key(), 1, real_times=[1.0]),
             ledgers=[made.ledger()],
@@ -127,7 +128,7 @@ class Files(unittest.TestCase):
             memories=[made.memory()],
             comparisons=[made.comparison()],
             answers=[made.answer("batch_flat", "A text.", 4)],
-            trainings=[{"name": "x", "key": made.key(), "samples": 1, "epochs": 1, "best_possible": {"loss": 1, "accuracy": 1}}],
+            trainings=[{"name": "x", "key": made.key(), "samples": 1, "epochs": 1, "best_possible": best}],
         )
         self.assertEqual(self.read(whole)[1], [])
         for path, value in (

@@ -36,7 +36,8 @@ def name_of(its):
 def row(its, milliseconds, factors=NEAR, **more):
     """All repetitions of a row, around a time."""
     name = name_of(its)
-    common = {"name": name, "run_name": name, "run_type": "iteration", "time_unit": "ms", "key": its, "rerun": f"run {name}"}
+    common = {"name": name, "run_name": name, "run_type": "iteration", "time_unit": "ms", "key": its}
+    common["rerun"] = f"run {name}"
     return [common | {"repetition_index": i, "real_time": milliseconds * one} | more for i, one in enumerate(factors)]
 
 
@@ -83,7 +84,8 @@ def call(layers, op, pass_, seconds, flops, count):
 
 
 def ledger(**more):
-    its = {"passes": 3, "forward_seconds": 0.004, "backward_seconds": 0.004, "forward_samples": [1], "backward_samples": [1]}
+    its = {"passes": 3, "forward_seconds": 0.004, "backward_seconds": 0.004}
+    its |= {"forward_samples": [1], "backward_samples": [1]}
     rates = {"peak_flops_per_second": 4e12, "memory_bytes_per_second": 8e9}
     calls = [
         call("c", "conv", "forward", 0.003, 6e9, 3e6),
@@ -101,10 +103,10 @@ def tried(**more):
 
 def frontier(*lines):
     """Lines of (name, layers, algorithms)."""
-    its = [
-        {"node": node, "op": "conv", "pass": "forward", "layers": layers, "algorithms": algorithms, "rerun": f"layer {node}"}
-        for node, layers, algorithms in lines
-    ]
+    its = []
+    for node, layers, algorithms in lines:
+        about = {"node": node, "op": "conv", "pass": "forward", "rerun": f"layer {node}"}
+        its.append(about | {"layers": layers, "algorithms": algorithms})
     return {"key": KEY, "rerun": "lamina_bench frontier net", "complete": True, "limits": {}, "lines": its}
 
 
@@ -117,8 +119,8 @@ def memory(network="net", **more):
 
 def answer(what, text, value=None, **of):
     its = {name: value for name, value in key(**of).items() if name != "batch"}
-    said = {"network": its["network"], "backend": its["backend"], "what": what, "text": text, "key": its, "rerun": "sweep"}
-    return said | ({"value": value} if value is not None else {})
+    said = {"network": its["network"], "backend": its["backend"], "what": what, "text": text, "key": its}
+    return said | {"rerun": "sweep"} | ({"value": value} if value is not None else {})
 
 
 def document(benchmarks=(), facts=None, **lists):

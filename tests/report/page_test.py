@@ -68,7 +68,7 @@ class Page(unittest.TestCase):
         its = Reader(page)
         self.assertEqual(its.named("link", "iframe", "img"), [])
         self.assertEqual([one for _, one in its.elements if "src" in one], [])
-        policy = next(one["content"] for one in its.named("meta") if one.get("http-equiv") == "Content-Security-Policy")
+        policy = next(one["content"] for one in its.named("meta") if "http-equiv" in one)
         self.assertIn("default-src 'none'", policy)
         self.assertNotIn("unsafe-eval", policy)
         scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -92,7 +92,7 @@ class Page(unittest.TestCase):
 
     def test_a_section_without_data_says_what_fills_it(self):
         sections = Reader(self.make(made.document())).sections
-        for name in ("networks", "batches", "threads", "time", "roofline", "frontier", "comparisons", "memory", "training"):
+        for name in sections.keys() - {"machine", "published"}:
             self.assertRegex(sections[name]["fill"], "^lamina_bench ")
 
     def test_without_a_usable_file_there_is_no_page_and_no_traceback(self):

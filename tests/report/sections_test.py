@@ -38,7 +38,8 @@ class Networks(unittest.TestCase):
             self.assertEqual(self.ours(made.row(made.key(differs=differs), 1)), [])
 
     def test_a_time_has_its_quartiles_its_command_and_the_memory_of_the_plan(self):
-        time = self.ours(made.row(made.key(), 100, factors=(1, 2, 3, 4, 5), plan_MiB=12.5))[0]["times"]["resnet50"]["total"]
+        ours = self.ours(made.row(made.key(), 100, factors=(1, 2, 3, 4, 5), plan_MiB=12.5))
+        time = ours[0]["times"]["resnet50"]["total"]
         self.assertEqual([time[name] for name in ("ms", "low", "high", "MiB", "samples")], [300, 200, 400, 12.5, 5])
         self.assertEqual(time["run"], "run net/resnet50/total/eigen/f32/nchw/batch:16")
 
@@ -127,7 +128,8 @@ class Sweeps(unittest.TestCase):
             for batch, ms in times
             for row in made.row(made.key(network=net, batch=batch), ms, factors=[1] * 6)
         ]
-        one_more = document([row for batch in (1, 2) for row in made.row(made.key(batch=batch), 5)], {"processor": "Other"})
+        one_net = [row for batch in (1, 2) for row in made.row(made.key(batch=batch), 5)]
+        one_more = document(one_net, {"processor": "Other"})
         its = points(make("batches", one_more, document(rows)), chart=1)
         shares = {(one["series"], one["batch"]): one["share"] for one in its if "batch" in one}
         self.assertEqual(shares["alexnet", 1], 50)
@@ -136,7 +138,7 @@ class Sweeps(unittest.TestCase):
         self.assertIn("Test CPU", with_most)
 
     def test_what_a_sweep_left_out_is_shown_with_the_reason(self):
-        its = {"network": "net", "backend": "eigen", "key": made.key(network="net"), "reason": "no such pool", "rerun": "x"}
+        its = {"network": "net", "backend": "eigen", "key": made.key(network="net"), "reason": "no such pool"}
         found = make("batches", document(not_planned=[its]))
         self.assertEqual(texts(found["tables"][0]), [["net, total", "no such pool"]])
 
@@ -221,7 +223,8 @@ class Ledgers(unittest.TestCase):
 
     def test_the_fastest_algorithm_of_a_layer_stands_under_the_peaks_beside_it(self):
         facts = {"peak_GFLOPs_eigen/f32": "1", "memory_GBps_eigen": "20"}
-        its = self.layers(("a", "x", 10, 2e11), ("a", "y", 5, 2e11), ("b", "x", 10, 4e11), ("c", "x", 10, 9e11), facts=facts)
+        rows = ("a", "x", 10, 2e11), ("a", "y", 5, 2e11), ("b", "x", 10, 4e11), ("c", "x", 10, 9e11)
+        its = self.layers(*rows, facts=facts)
         found = points(its)
         self.assertEqual(max(one["gflops"] for one in found if "roof" in one), 400)
         self.assertEqual([round(one["gflops"]) for one in found if one.get("name") == "a"], [200])
@@ -302,9 +305,9 @@ class Comparisons(unittest.TestCase):
     def test_what_a_file_says_of_two_versions_is_shown(self):
         its = make("comparisons", document(comparisons=[made.comparison(reason="kernel", rerun="compare again")]))
         one = next(one for one in points(its) if "row" in one)
-        said_of_it = ["new against old, file0", "net/x", "slower", 1.2, 1.1, 1.3, 1000, 1200, "kernel", "compare again"]
-        names = ("pair", "row", "series", "ratio", "low", "high", "first_ms", "second_ms", "why", "run")
-        self.assertEqual([one[name] for name in names], said_of_it)
+        names = ("pair", "row", "series", "why", "run", "ratio", "low", "high", "first_ms", "second_ms")
+        texts_of_it = ["new against old, file0", "net/x", "slower", "kernel", "compare again"]
+        self.assertEqual([one[name] for name in names], [*texts_of_it, 1.2, 1.1, 1.3, 1000, 1200])
 
     def test_what_fails_or_is_missing_has_a_table(self):
         missing = {"name": "b", "key": made.key(), "first": "x", "second": "y", "verdict": "missing", "reason": "not in y"}

@@ -1,4 +1,4 @@
-// The one table: its columns are sorted by a click on their head, and it is copied as Markdown.
+// The one table: its columns are sorted by a click on their head.
 "use strict";
 
 const cellOf = (value, numeric) => {
@@ -35,17 +35,13 @@ const fillTable = (table, {caption, head, rows, numeric = 1}) => {
   });
 };
 
-/// A table in a box that scrolls, with the button that copies it.
+/// A table in a box that scrolls.
 const tableOf = (its, properties = {}) => {
   const table = make("table", properties, make("caption"), make("thead"), make("tbody"));
   if (its) fillTable(table, its);
-  const button = make(
-      "button", {type: "button", className: "copy markdown", "aria-label": "copy as Markdown: the table above"},
-      "copy as Markdown");
-  button.addEventListener("click", () => copy(markdownOf(table), `${table.caption.textContent}, as Markdown`));
   const label = `Table: ${its ? its.caption : properties.id}`;
-  const scroll = {className: `scroll${properties.id ? " sticky" : ""}`, role: "region", tabIndex: 0, "aria-label": label};
-  return make("div", {}, make("div", scroll, table), button);
+  const className = `scroll${properties.id ? " sticky" : ""}`;
+  return make("div", {className, role: "region", tabIndex: 0, "aria-label": label}, table);
 };
 
 /// Empty cells come last, whichever way.
@@ -62,21 +58,4 @@ const sortBy = (table, column, descending) => {
     cell.removeAttribute("aria-sort");
     if (i === column) cell.setAttribute("aria-sort", descending ? "descending" : "ascending");
   });
-};
-
-/// As it is shown now, without the column of commands. What is small in a cell is in brackets.
-const markdownOf = (table) => {
-  const heads = [...table.tHead.rows[0].cells];
-  const columns = heads.map((_, i) => i).filter((i) => !heads[i].classList.contains("plain"));
-  const plain = (text) => text.trim().replace(/\s+/g, " ").replaceAll("|", "\\|");
-  const textOf = (cell) => {
-    const copied = cell.cloneNode(true), notes = [...copied.querySelectorAll("small")];
-    notes.forEach((note) => note.remove());
-    return [plain(copied.textContent), ...notes.map((note) => `(${plain(note.textContent)})`)].join(" ").trim();
-  };
-  const line = (cells) => `| ${cells.join(" | ")} |`;
-  const marks = columns.map((i) => (heads[i].classList.contains("number") ? "---:" : "---"));
-  const rows = [...table.tBodies[0].rows].map((row) => line(columns.map((i) => textOf(row.cells[i]))));
-  const head = line(columns.map((i) => textOf(heads[i])));
-  return [plain(table.caption.textContent), "", head, `|${marks.join("|")}|`, ...rows, ""].join("\n");
 };

@@ -1,31 +1,8 @@
-"""The sections of the page, each in its file, in the order in which they stand."""
+"""The sections of the page, each in its file."""
 
-from page.sections import (
-    batches,
-    comparisons,
-    cost,
-    frontier,
-    machines,
-    memory,
-    networks,
-    publications,
-    roofline,
-    threads,
-    time_by_op,
-    training,
-)
+from page.sections import batches, comparisons, cost, frontier, machines, memory, networks, publications, roofline
+from page.sections import threads, time_by_op, training
 
-ALL = (
-    machines,
-    networks,
-    batches,
-    threads,
-    time_by_op,
-    roofline,
-    frontier,
-    comparisons,
-    memory,
-    cost,
-    training,
-    publications,
-)
+# In the order in which they stand.
+ALL = (machines, networks, batches, threads, time_by_op, roofline, frontier, comparisons, memory, cost, training)
+ALL += (publications,)

@@ -80,12 +80,12 @@ def by_batch(swept):
             else:  # a cross at the height of the last point of the line
                 ends.append(where | {"ms": points[-1]["ms"] if points else 1, "why": reason(one)})
     x, y = charts.batches(points + ends), charts.logarithmic("ms", "ms per image", padding=12)
-    times = {"ms": ("ms per image", ".4~g"), "low": ("middle half from", ".4~g"), "high": ("to", ".4~g")}
-    tip = charts.tips(series="machine", batch="batch", **times, samples="passes")
+    names = {"series": "machine", "batch": "batch", "samples": "passes"}
+    tip = charts.tips(names, ms="ms per image", low="middle half from", high="to")
     layers = charts.ranged(points, "batches_lit", x, y, tip)
     if ends:
         cross = {"type": "point", "shape": "M-1,-1L1,1M1,-1L-1,1", "size": 140, "strokeWidth": 2.5, "cursor": "pointer"}
-        why = charts.tips(series="machine", batch="batch", why="why")
+        why = charts.tips({"series": "machine", "batch": "batch", "why": "why"})
         color = {"color": charts.name("series"), "opacity": charts.lit("batches_lit")}
         layers.insert(0, charts.layer(ends, cross | {"aria": False}, x=x, y=y, tooltip=why, **color))
     says = "Bars span the middle half of the passes; a cross is a batch without a time, as it does not fit in memory."
@@ -114,8 +114,7 @@ def throughput(swept):
         return []
     points.sort(key=lambda one: -networks[one["of"]])  # the machine with the most networks comes first
     x, y = charts.batches(points), charts.free("share", "% of the best")
-    shares = {"share": ("% of the best", ".1f"), "low": ("from", ".1f"), "high": ("to", ".1f")}
-    tip = charts.tips(series="network", batch="batch", **shares)
+    tip = charts.tips({"series": "network", "batch": "batch"}, share="% of the best", low="from", high="to")
     layers = [
         charts.layer([{"share": 95}], charts.DASHED, y=charts.number("share")),
         *charts.ranged(points, "throughput_lit", x, y, tip, sort=None),

@@ -12,6 +12,7 @@ LEAD = (
     "of lamina_bench compare, in the files of races, of bench/race/versions and of comparisons."
 )
 COLORS = {"faster": "var(--good)", "slower": "var(--bad)", "equal": "var(--tie)", "inconclusive": "var(--c5)"}
+NAMES = ("comparisons", "Comparisons", "Comparisons")
 
 
 def make(model):
@@ -27,9 +28,7 @@ def make(model):
         if not one.get("ratio")
     ]
     return section(
-        "comparisons",
-        "Comparisons",
-        "Comparisons",
+        *NAMES,
         LEAD,
         "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
         charts=[chart(pairs)] if timed else [],
@@ -70,8 +69,8 @@ def chart(pairs):
     x = charts.number("place", "rows, sorted by ratio", {"labels": False, "ticks": False, "grid": False}, padding=12)
     y = charts.logarithmic("ratio", "time of the second / first", {"format": ".3~g", "tickCount": 6}, padding=12)
     ratios = {"ratio": ("ratio", ".4f"), "low": ("from", ".4f"), "high": ("to", ".4f")}
-    times = {"first_ms": ("first, ms", ".4~g"), "second_ms": ("second, ms", ".4~g")}
-    tip = charts.tips(row="row", series="verdict", **ratios, **times, why="reason")
+    names = {"row": "row", "series": "verdict", "why": "reason"}
+    tip = charts.tips(names, **ratios, first_ms="first, ms", second_ms="second, ms")
     scale = {"domain": list(COLORS), "range": list(COLORS.values())}
     layers = [
         charts.layer([{"ratio": 1}], charts.DASHED, y=charts.number("ratio")),

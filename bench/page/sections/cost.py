@@ -11,6 +11,7 @@ LEAD = (
     "price; its line has the price below which it is the cheapest. Prices change: each is dated."
 )
 IDLE = "idle_power_w_"  # and the backend: the fact of its device
+NAMES = ("cost", "Cost and energy", "Cost")
 
 
 def make(model):
@@ -22,9 +23,7 @@ def make(model):
     first = [what for what in ("resnet50, training pass", "resnet18, training pass") if what in whats] or whats
     energy = any(one.get("joules") for one in found)
     return section(
-        "cost",
-        "Cost and energy",
-        "Cost",
+        *NAMES,
         LEAD,
         "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
         charts=[chart()],
@@ -102,7 +101,7 @@ def chart():
     x = charts.number("usd", "USD", {"tickCount": 6})
     y = charts.name("who", axis=None, sort={"field": "usd", "op": "min"})
     color = charts.name("whose", scale={"domain": ["measured", "published"], "range": ["var(--c1)", "var(--c7)"]})
-    tip = charts.tips(who="machine", usd=("USD", ".4~g"), price=("USD/h", ".4~g"))
+    tip = charts.tips({"who": "machine"}, usd="USD", price="USD/h")
     text, shown = {"type": "text", "align": "left"}, charts.number("usd") | {"format": ".3~g"}
     bar = {"type": "bar", "cursor": "pointer", "size": 14, "yOffset": 9}
     points = []

@@ -11,6 +11,7 @@ LEAD = (
 )
 SAYS = "Colour is the measured error; hollow marks are not deterministic; large marks are on the frontier."
 INTERRUPTED = "measuring was interrupted, not all of its layers are here."
+NAMES = ("frontier", "Frontier of each layer", "Frontier")
 
 
 def make(model):
@@ -24,9 +25,7 @@ def make(model):
     ]
     head = ["network", "layer", "pass", "algorithm", "reason"]
     return section(
-        "frontier",
-        "Frontier of each layer",
-        "Frontier",
+        *NAMES,
         LEAD,
         "" if model.frontiers else "lamina_bench frontier resnet18 --benchmark_out=frontier.json",
         charts=[chart(points)] if points else [],
@@ -103,8 +102,8 @@ def chart(points):
     color = charts.number("error", type="log", scheme="viridis", domain=domain) | {"legend": legend}
     sizes = {"domain": ["on the frontier", "beaten"], "range": [220, 70]}
     symbols = {"symbolFillColor": "var(--muted)", "symbolStrokeColor": "var(--muted)"}
-    numbers = {"ms": ("ms", ".4~g"), "MiB": ("workspace, MiB", ".4~g"), "error": ("error", ".2e")}
-    tip = charts.tips(algorithm="algorithm", **numbers, deterministic=" ", on="  ", picked="   ")
+    names = {"algorithm": "algorithm", "deterministic": " ", "on": "  ", "picked": "   "}
+    tip = charts.tips(names, ms="ms", MiB="workspace, MiB", error=("error", ".2e"))
     marks = charts.layer(
         points,
         {"type": "point", "strokeWidth": 2, "opacity": 1, "cursor": "pointer"},

@@ -5,15 +5,14 @@ from page.parts import cell, figure, row, section, sentence, size, table
 
 PARTS = ("parameters", "state", "optimiser", "inputs", "arena", "prepared", "total")
 LEAD = "Bytes of the arena that are in use while each call runs, by what they are for; forward first, then backward."
+NAMES = ("memory", "Memory over the plan's time", "Memory")
 
 
 def make(model):
     found = model.memories
     points = [point for one in found for point in records(one)]
     return section(
-        "memory",
-        "Memory over the plan's time",
-        "Memory",
+        *NAMES,
         LEAD if points else "",
         "" if found else "lamina_bench memory resnet50 --benchmark_out=memory.json",
         charts=[chart(points)] if points else [],
@@ -47,7 +46,7 @@ def records(one):
 
 
 def chart(points):
-    tip = charts.tips(layers="call", part="pass", kind="kind", MiB=("MiB", ".4~g"), all=("in all, MiB", ".4~g"))
+    tip = charts.tips({"layers": "call", "part": "pass", "kind": "kind"}, MiB="MiB", all="in all, MiB")
     bars = charts.layer(
         points,
         {"type": "bar", "binSpacing": 0, "cursor": "pointer"},

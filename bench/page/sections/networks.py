@@ -13,6 +13,7 @@ CHART_SAYS = (
     "Right of the dashed line is faster than the chosen row. Bars: of programs that took turns, the interval that "
     "lamina_bench compare found; else the least and the most that the middle halves of both times allow."
 )
+NAMES = ("networks", "Networks, beside the published machines", "Networks")
 
 
 def make(model):
@@ -25,9 +26,7 @@ def make(model):
     said = list(spans(measured))
     first = "resnet50" if "resnet50" in mine or not mine else networks[0]
     return section(
-        "networks",
-        "Networks, beside the published machines",
-        "Networks",
+        *NAMES,
         LEAD,
         "" if measured else "lamina_bench run --backend=eigen --passes=9 --benchmark_out=networks.json",
         charts=[speedups()] if measured else [],
@@ -120,8 +119,8 @@ def reference(machines, network):
 def speedups():
     """The page's script gives the chart its data, as the row is chosen."""
     x = charts.logarithmic("ratio", "times as fast", {"format": "~g", "tickCount": 8}, padding=16)
-    numbers = {"ratio": "times as fast", "low": "from", "high": "to", "ms": "its ms", "base": "ms of the chosen row"}
-    tip = charts.tips(series="machine", network="network", **{name: (said, ".4~g") for name, said in numbers.items()})
+    names = {"series": "machine", "network": "network"}
+    tip = charts.tips(names, ratio="times as fast", low="from", high="to", ms="its ms", base="ms of the chosen row")
     common = {
         "y": charts.name("network", sort=None),
         "yOffset": {"field": "series"},

@@ -10,14 +10,13 @@ LEAD = (
     "under the flat roof for the units. Fewer operations than the definition (Winograd) and data in a cache come above."
 )
 NO_SLOPE = "the rate of the memory is not in its file, so it has no slope."
+NAMES = ("roofline", "Roofline", "Roofline")
 
 
 def make(model):
     found = [one for one in [*map(of_ledger, model.ledgers), *of_rows(model)] if one["points"]]
     return section(
-        "roofline",
-        "Roofline",
-        "Roofline",
+        *NAMES,
         LEAD,
         "" if found else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
         charts=[chart(found)] if found else [],
@@ -106,7 +105,7 @@ def chart(found):
     x = charts.logarithmic("intensity", "operations per byte", axis)
     y = charts.logarithmic("gflops", "GFLOP/s", axis, padding=10)
     names = {"name": "layer", "part": "pass", "kind": "kind"}
-    rates = {"ms": "ms", "gflops": "GFLOP/s", "gbs": "GB/s", "intensity": "operations per byte"}
+    tip = charts.tips(names, ms="ms", gflops="GFLOP/s", gbs="GB/s", intensity="operations per byte")
     dots = charts.layer(
         points,
         {"type": "point", "filled": True, "cursor": "pointer"},
@@ -116,11 +115,10 @@ def chart(found):
         shape=charts.name("part", "pass"),
         size=charts.number("ms", range=[20, 260]) | {"legend": None},
         opacity=charts.lit("roofline_lit", 0.06, 0.7),
-        tooltip=charts.tips(**names, **{name: (title, ".4~g") for name, title in rates.items()}),
+        tooltip=tip,
     )
     mark = {"type": "line", "color": "var(--ink)", "strokeWidth": 2, "cursor": "pointer"}
-    tip = charts.tips(roof=" ", gflops=("GFLOP/s", ".4~g"))
-    line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"), tooltip=tip)
+    line = charts.layer(roofs, mark, x=x, y=y, order=charts.number("intensity"))
     says = "Larger points take more time. The roofs are measured, not from a data sheet."
     layers = [line, dots] if roofs else [dots]
     return charts.chart("roofline", "What each call reaches", says, layers, ("Network", "of"), "kind")

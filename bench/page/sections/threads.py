@@ -7,6 +7,7 @@ from page.parts import section, sentence
 from page.sections import batches
 
 LEAD = "Images per second against the number of threads; the dashed line is that of one thread, times their number."
+NAMES = ("threads", "Threads", "Threads")
 
 
 def make(model):
@@ -14,9 +15,7 @@ def make(model):
     question = {"best_threads": "Which number of threads is the fastest?"}
     answers = [one for one in model.answers if one["what"] == "best_threads"]
     return section(
-        "threads",
-        "Threads",
-        "Threads",
+        *NAMES,
         LEAD,
         "" if swept else batches.FILL,
         charts=[chart(swept)] if swept else [],
@@ -62,8 +61,8 @@ def chart(swept):
     axis = {"values": sorted({one["threads"] for one in points}), "format": "d"}
     x = charts.number("threads", "threads", axis, zero=False, padding=12)
     y = charts.number("rate", "images/s", zero=True)
-    rates = {"rate": ("images/s", ".4~g"), "low": ("middle half from", ".4~g"), "high": ("to", ".4~g")}
-    tip = charts.tips(series="machine", threads="threads", **rates, of_ideal=("of the ideal", ".0%"))
+    names, share = {"series": "machine", "threads": "threads"}, ("of the ideal", ".0%")
+    tip = charts.tips(names, rate="images/s", low="middle half from", high="to", of_ideal=share)
     color = {"color": charts.name("series"), "opacity": charts.lit("threads_lit")}
     layers = [
         charts.layer(points, charts.LINE | {"strokeDash": [5, 4]}, x=x, y=charts.number("ideal"), **color),

@@ -7,15 +7,14 @@ from page.parts import digits, figure, percent, row, section, sentence, table
 
 SHOWN = 15  # calls of a ledger that are shown at once; the others when their line is opened
 LEAD = "Every call of a network's plan, timed separately: first summed by kind of layer, then one by one."
+NAMES = ("time", "Where the time goes", "Time")
 
 
 def make(model):
     ledgers = [one for one in model.ledgers if total(one)]
     points = [point for one in ledgers for point in records(one)]
     return section(
-        "time",
-        "Where the time goes",
-        "Time",
+        *NAMES,
         LEAD,
         "" if ledgers else "lamina_bench ledger resnet50 --benchmark_out=ledger.json",
         charts=[chart(points)] if ledgers else [],
@@ -74,7 +73,7 @@ def chart(points):
         color=charts.name("kind", sort=[kind for kind, _ in kinds.most_common()]),
         opacity=charts.lit("kinds_lit", 0.15),
         order={"field": "ms", "type": "quantitative", "sort": "descending"},
-        tooltip=charts.tips(part="pass", kind="kind", ms=("ms", ".4~g"), share=("share", ".1%")),
+        tooltip=charts.tips({"part": "pass", "kind": "kind"}, ms="ms", share=("share", ".1%")),
     )
     size = "kinds_as == 'milliseconds' ? datum.ms : 100 * datum.share"
     bars["transform"].append({"calculate": size, "as": "size"})

@@ -17,15 +17,14 @@ CURVES = {
     "validation_accuracy": ("accuracy", "validation"),
 }
 ENDS = {"validation_accuracy": "validation accuracy", "accuracy": "accuracy", "loss": "loss"}
+NAMES = ("training", "Training curves", "Training")
 
 
 def make(model):
     found = [one for one in model.trainings if records(one)]  # trainings of a race have seconds alone
     posts = bands({one.key["network"] for one in found})
     return section(
-        "training",
-        "Training curves",
-        "Training",
+        *NAMES,
         LEAD,
         "" if found else "lamina_bench train mnist_mlp --benchmark_out=mnist_mlp.json",
         charts=[chart([point for one in found for point in records(one)], posts)] if found else [],
@@ -95,8 +94,8 @@ def chart(points, posts):
     y = charts.free("value", "accuracy, or loss")
     common = {"x": x, "y": y, "color": charts.name("series"), "opacity": charts.lit("training_lit")}
     dash = charts.name("part", legend=None, scale={"domain": ["training", "validation"], "range": [[1, 0], [5, 3]]})
-    numbers = {"seconds": ("seconds", ".4~g"), "value": ("value", ".4f")}
-    tip = charts.tips(series="machine", what="what", part="of", epoch="epoch", **numbers)
+    names = {"series": "machine", "what": "what", "part": "of", "epoch": "epoch"}
+    tip = charts.tips(names, seconds="seconds", value=("value", ".4f"))
     shown = ["datum.what == training_y"]
     layers = [
         *published_bands(posts, shown),
@@ -117,7 +116,7 @@ def published_bands(posts, shown):
         return []
     look = {"color": "var(--muted)", "opacity": 0.25, "aria": False}
     ends = {"y": charts.number("low", zero=False, nice=False), "y2": {"field": "high"}}
-    tip = charts.tips(runs="published runs", epoch="epoch", low=("least", ".4f"), high=("greatest", ".4f"))
+    tip = charts.tips({"runs": "published runs", "epoch": "epoch"}, low="least", high="greatest")
     epochs, whole = [*shown, "training_x == 'epoch'"], [*shown, "training_x == 'seconds' && datum.last"]
     x = charts.number("x")
     return [
