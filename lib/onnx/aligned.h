@@ -1,5 +1,5 @@
 #pragma once
-// Where the second operand of an Add, Sub, Mul, Div, Pow or Equal begins.
+// The alignment of the second operand of an Add, Sub, Mul, Div, Pow or Equal.
 
 #include <cstdint>
 #include <string>

@@ -82,7 +82,7 @@ std::optional<GraphMessage> Attributes::graph(std::string_view name) const {
 }
 
 Extents Attributes::list(const Constant& constant) const {
-  constexpr std::int64_t longest = 4096;  // of equal numbers that the file does not hold
+  constexpr std::int64_t longest = 4096;  // a list of equal numbers takes no room in the file
   const std::int64_t count = constant.count();
   if (constant.uniform && count > longest) invalid("takes a list of " + std::to_string(count) + " equal numbers");
   Extents all;

@@ -1,4 +1,4 @@
-// How inputs are kept follows from who reads them.
+// Layout inference: the axis labels of an input follow from the operators that read it.
 
 #include <algorithm>
 
@@ -39,7 +39,7 @@ AxisLabels labels_around(std::size_t axis, std::size_t channels, std::size_t ran
 
 }  // namespace
 
-/// Empty: this reader takes any.
+/// The labels are empty where this reader takes any.
 AxisLabels Importer::labels_for_operand(const NodeMessage& node, std::size_t operand, std::size_t rank,
                                         int depth) const {
   const Attributes attributes(node, name_);

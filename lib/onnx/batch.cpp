@@ -6,7 +6,7 @@
 namespace lamina::onnx {
 namespace {
 
-/// Where the batch is among the axes of a value: the axis, and the product of all extents that are further out.
+/// The batch among the axes of a value: its axis, and the product of all extents that are further out.
 struct Place {
   std::size_t axis = 0;
   std::int64_t outer = 1;

@@ -107,7 +107,7 @@ std::vector<Range> slice_ranges(const Attributes& node, const Extents& of, const
     const std::int64_t span = step > 0 ? last - first : first - last;
     const std::int64_t size = step > 0 ? step : -step;
     const std::int64_t count = span > 0 ? (span - 1) / size + 1 : 0;
-    ranges[at] = {first, count, count > 1 ? step : 1};  // of one element the step is not used, and may be huge
+    ranges[at] = {first, count, count > 1 ? step : 1};  // one element needs no step, which may be huge
   }
   return ranges;
 }

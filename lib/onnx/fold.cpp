@@ -316,7 +316,7 @@ Constant where(const Folding& f) {
   return y;
 }
 
-/// By operator.
+/// The function of each operator.
 const std::map<std::string_view, Function>& functions() {
   static const std::map<std::string_view, Function> all = {
       {"Identity", identity},

@@ -34,7 +34,7 @@ std::vector<std::size_t> permutation(const Attributes&, std::size_t rank);
 struct Range {
   std::int64_t first, count, step;
 };
-/// By axis, from the operands of a Slice: null ones are absent.
+/// The part of each axis that the operands of a Slice take; null ones are absent.
 std::vector<Range> slice_ranges(const Attributes&, const Extents& of, const Extents& starts, const Extents& ends,
                                 const std::optional<Extents>& axes, const std::optional<Extents>& steps);
 

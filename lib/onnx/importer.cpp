@@ -92,7 +92,7 @@ void Importer::choose_output() {
     (all += all.empty() ? "" : ", ") += in_quotes(output.name);
   }
   if (!options_.output.empty() && output_.empty()) {
-    throw UsageError(in_file(options_.output) + " is not an output; there are: " + all);
+    throw UsageError(in_file(options_.output) + " is not an output; valid names: " + all);
   }
   if (options_.output.empty() && file_.outputs.size() > 1) {
     throw UsageError(name_ + ": the graph has the outputs " + all + "; a graph of this library has one: name one in " +

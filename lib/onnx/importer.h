@@ -22,7 +22,7 @@
 
 namespace lamina::onnx {
 
-/// Zeros (or another number) around rows and columns: of the op that reads them, or an op Pad of that name.
+/// Zeros (or another number) around rows and columns. The op that reads them pads, or else an op Pad of that name.
 struct Padding {
   std::string name;
   std::int64_t top = 0, left = 0, bottom = 0, right = 0;
@@ -33,7 +33,7 @@ struct Padding {
 /// The square of a value on the way through an LRN that is written as its parts:
 /// (scale * mean of the squares of `size` channels + shift) ^ exponent, the mean with zeros around the channels.
 struct Squares {
-  std::string name;                    ///< of the op Multiply that it is where no LRN follows
+  std::string name;                    ///< the name of the op Multiply that it is where no LRN follows
   std::int64_t before = 0, after = 0;  ///< zeros around the channels
   int size = 0;                        ///< 0: no mean yet
   double scale = 1, shift = 0;
@@ -45,7 +45,7 @@ struct DynamicValue {
   Value value;
   View view;
   ElementType type = ElementType::f32;
-  std::optional<Padding> padding{};  ///< of a Pad that no node of the graph has done
+  std::optional<Padding> padding{};  ///< a Pad that no node of the graph has done
   std::optional<Squares> squares{};  ///< what no node of the graph has computed from the value; never with a padding
 };
 
@@ -106,7 +106,7 @@ class NodeContext {
   std::size_t index_;
   std::size_t output_of_;  ///< node whose output is this one's: another where later nodes were fused
   Attributes attributes_;
-  std::optional<std::string> name_{};  ///< of another node that is done with this one
+  std::optional<std::string> name_{};  ///< the name of a node that is done with this one
 };
 
 /// What does a node: throws Refusal or FileError.
@@ -159,7 +159,7 @@ class Importer {
   std::vector<const NodeMessage*> nodes_;  ///< those of the file, then those of inlined graphs
   const OnnxOptions& options_;
   std::filesystem::path folder_;
-  std::string name_;  ///< of the file
+  std::string name_;  ///< the file's name
   std::int64_t opset_ = 0;
   std::string_view output_;
   std::unordered_map<std::string_view, Known> values_;
@@ -170,7 +170,7 @@ class Importer {
   std::deque<GraphMessage> graphs_;     ///< these graphs
   std::vector<char> live_, done_;
   std::vector<std::string> refusals_;
-  std::unordered_map<std::string, int> repeats_;  ///< of a name: every lower number is taken
+  std::unordered_map<std::string, int> repeats_;  ///< a number for each name: every lower one is taken
   std::int64_t computed_ = 0;
   std::int64_t fixed_batch_ = 0;  ///< in the file, where the options replace it; 0 if it is open
   OnnxModel result_;

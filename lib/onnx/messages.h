@@ -35,9 +35,9 @@ struct TensorMessage {
   std::vector<std::int64_t> dims;
   ElementType type = ElementType::none;
   std::optional<std::string_view> raw;  ///< raw_data
-  std::vector<double> numbers;          ///< of float_data, int32_data, int64_data, double_data or uint64_data
+  std::vector<double> numbers;          ///< float_data, int32_data, int64_data, double_data or uint64_data
   bool external = false;
-  std::string_view location, offset, length;  ///< of external data, as written
+  std::string_view location, offset, length;  ///< where external data is, as written
 };
 
 /// AttributeProto: its name, and the message, which is decoded on demand.
@@ -76,7 +76,7 @@ struct GraphMessage {
 
 /// ModelProto.
 struct ModelMessage {
-  std::optional<std::int64_t> opset;  ///< of the default domain
+  std::optional<std::int64_t> opset;  ///< the default domain's
   std::optional<GraphMessage> graph;
 };
 

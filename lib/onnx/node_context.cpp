@@ -1,4 +1,4 @@
-// What the functions of the operators ask and answer.
+// The context of a node: what the functions of the operators ask, and what they answer.
 
 #include <algorithm>
 #include <limits>

@@ -53,8 +53,8 @@ void Importer::check_extents() const {
     const std::vector<OnnxOpenExtent> open = open_extents(file_, options_.constants);
     for (const auto& [name, extent] : options_.extents)
       if (std::ranges::find(open, name, &OnnxOpenExtent::name) == open.end())
-        throw UsageError(name_ + ": no axis is open by the name " + in_quotes(name) + " of OnnxOptions::extents; " +
-                         (open.empty() ? "none is open" : "open are " + names_text(open)));
+        throw UsageError(name_ + ": " + in_quotes(name) + " of OnnxOptions::extents names no open axis; " +
+                         (open.empty() ? "none is open" : "valid names: " + names_text(open)));
   }
   std::set<std::string_view> missing;
   std::string all;

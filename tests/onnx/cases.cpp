@@ -25,7 +25,7 @@ using namespace lamina;
 
 namespace {
 
-/// As ONNX's own runner compares.
+/// The bounds of ONNX's own runner.
 constexpr double relative = 1e-3, absolute = 1e-7;
 
 struct Case {
@@ -91,13 +91,16 @@ std::vector<double> run(OnnxModel& model, const std::map<std::string, HostTensor
 }
 
 bool logits = false;          ///< after --logits
-double worst_difference = 0;  ///< of the case
+double worst_difference = 0;  ///< the case's
 
 /// Throws std::runtime_error where a number differs.
 void compare(const std::vector<double>& got, const HostTensor& wanted) {
   if (got.size() != wanted.values.size()) throw std::runtime_error("another number of values");
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(got[i]) != std::isnan(wanted.values[i]))
+      throw std::runtime_error("value " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " +
+                               std::to_string(wanted.values[i]));
     largest = std::max(largest, std::abs(wanted.values[i]));
     difference = std::max(difference, std::abs(got[i] - wanted.values[i]));
   }

@@ -177,7 +177,7 @@ TEST_CASE("shapes are computed as the format has it: whole numbers divide to who
   CHECK(reshaped({equal_numbers("a", 7), equal_numbers("b", 2), node("Div", {"a", "b"}, {"some"})}) == Extents{3, 2});
   CHECK(reshaped({node("Range", {"seven", "two", "one"}, {"some"})}) == Extents{6});
   const std::string backwards = node("Slice", {"none", "two", "one", "zero", "minus"}, {"some"});
-  CHECK(reshaped({node("Range", {"seven", "two", "one"}, {"none"}), backwards}) == Extents{6});  // of nothing
+  CHECK(reshaped({node("Range", {"seven", "two", "one"}, {"none"}), backwards}) == Extents{6});  // it slices nothing
   CHECK(reshaped({node("Slice", {"many", "one", "two", "zero", "huge"}, {"some"})}) == Extents{2, 3});
 }
 

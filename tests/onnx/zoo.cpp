@@ -26,7 +26,7 @@ HostTensor downloaded(Plan& plan, const Tensor& tensor) {
   return host;
 }
 
-/// As a plan starts, with running statistics that are not 0 and 1.
+/// The weights that a plan starts with, and running statistics that are not 0 and 1.
 TensorFile random_weights(const Graph& graph, const std::shared_ptr<Backend>& backend) {
   Plan plan(graph, *backend, {.mode = Mode::inference});
   TensorFile weights = save_weights(plan);

@@ -42,7 +42,7 @@ struct OnnxFactor {
 struct OnnxValue {
   std::string name;                           ///< in the file
   std::vector<std::int64_t> extents;          ///< in the file, outermost first
-  std::string node;                           ///< of the graph, whose value it is
+  std::string node;                           ///< the node of the graph whose value it is
   std::vector<std::vector<OnnxFactor>> axes;  ///< by axis in the file: its factors, outermost first
 };
 
@@ -71,7 +71,7 @@ LAMINA_API OnnxModel read_onnx(const std::filesystem::path&, const OnnxOptions& 
 /// An extent of inputs that a file leaves open.
 struct OnnxOpenExtent {
   std::string name;    ///< that the file has for it
-  bool batch = false;  ///< of first axes alone: OnnxOptions::batch gives it
+  bool batch = false;  ///< only first axes have it: OnnxOptions::batch gives it
 };
 
 /// The names that OnnxOptions::extents can have for a file: each once, in the file's order. Throws FileError for an

@@ -87,7 +87,7 @@ std::vector<std::int64_t> elements_by_channel(const NodeContext& context, const 
   return at;
 }
 
-/// By channel, from a constant that is operand `at`.
+/// The scale and shift of each channel, from a constant that is operand `at`.
 NodeContext::Affine affine_of(const NodeContext& context, const DynamicValue& x, std::size_t at,
                               const Constant& constant) {
   const std::string_view op = context.attributes().node().op_type;

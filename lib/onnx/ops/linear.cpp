@@ -15,7 +15,7 @@ struct Product {
   bool fuses = true;  ///< whether the result has these axes, so that an addition after it can be the bias
 };
 
-/// Where each element of an axis is in an image.
+/// The offset of each element of an axis in an image.
 Extents offsets(const Axis& axis) {
   Extents all = {0};
   for (const OnnxFactor& factor : axis) {

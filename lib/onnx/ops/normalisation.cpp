@@ -64,7 +64,7 @@ void import_batch_norm(NodeContext& context) {
   context.result({.value = y, .view = x.view, .type = x.type});
 }
 
-/// Before opset 13 over all axes from `axis` on, from then on along one.
+/// A Softmax is over all axes from `axis` on before opset 13, and along one axis from then on.
 void import_softmax(NodeContext& context) {
   const Attributes& node = context.attributes();
   const DynamicValue& x = context.dynamic(0);

@@ -60,7 +60,7 @@ void append_pad(NodeContext& context, Pool& pool, double number, bool counted) {
 /// result of a Pad they are.
 bool takes_over_pads(const Attributes& node) { return !pads_itself(node) && node.integer("ceil_mode", 0) == 0; }
 
-/// Where a single window reaches beyond the image, one that ends with it has the same mean.
+/// A single window that reaches beyond the image has the mean of one that ends with it.
 void shorten_single(Windows::Along& a) {
   if (a.count != 1 || a.begin >= a.kernel) return;
   a.kernel = std::min(a.kernel - a.begin, a.input);
@@ -104,7 +104,7 @@ void import_average_pool(NodeContext& context) {
   Pool pool = pool_of(context, x);
   bool uneven = false;  // counts cells beyond equal pads
   for (Windows::Along& a : pool.windows.along) {
-    const std::int64_t reach = (a.count - 1) * a.stride - a.begin + a.span();  // of the last window
+    const std::int64_t reach = (a.count - 1) * a.stride - a.begin + a.span();  // the end of the last window
     uneven = uneven || (counted && a.begin != a.end && reach > a.input + std::min(a.begin, a.end));
     if (!counted) shorten_single(a);
   }

@@ -30,7 +30,7 @@ void demand_zeros(const NodeContext& context, std::size_t input, const char* wha
   }
 }
 
-/// Of each direction, from its three activations: that of the gates, then tanh twice.
+/// The gates of each direction. A direction has three activations: that of its gates, then tanh twice.
 std::vector<Gates> gates_of(const Attributes& node, std::size_t directions) {
   std::vector<Gates> gates(directions, Gates::logistic);
   const std::vector<std::string_view> names = node.texts("activations");

@@ -14,7 +14,7 @@ struct Windows {
   struct Along {
     std::int64_t kernel = 1, stride = 1, begin = 0, end = 0, dilation = 1;
     std::int64_t input = 1;
-    std::int64_t count = 1;  ///< of windows, by the operator's definition
+    std::int64_t count = 1;  ///< the number of windows by the operator's definition
     std::int64_t span() const { return dilation * (kernel - 1) + 1; }
     /// Windows if the padding is `pad` at both ends.
     std::int64_t count_with(std::int64_t pad, Rounding) const;
