@@ -34,7 +34,7 @@ def batches(points):
 
 
 def tips(names, **numbers):
-    """What is shown where a pointer rests: the titles of fields with names; of numbers the title, or (title, format)."""
+    """What is shown where a pointer rests: the titles of names; of numbers the title, or (title, format)."""
     found = [name(field, title) for field, title in names.items()]
     for field, title in numbers.items():
         title, form = title if isinstance(title, tuple) else (title, ".4~g")

@@ -110,13 +110,15 @@ class Items(unittest.TestCase):
         self.assertEqual((item["joules"], item["idle_watts"]), (1.5e6, 12.5))
         missing = {"seconds": 3, "joules_missing": "energy: the counter stood still"}
         for last, joules in (({"seconds": 3, "joules": 3.6e6}, 5.4e6), (missing, 0)):
-            items = self.items(made.training("mnist_mlp", [{"seconds": 5, "joules": 7.2e6}, last]), "mnist_mlp, training")
+            rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.2e6}, last])
+            items = self.items(rows, "mnist_mlp, training")
             self.assertEqual([one["joules"] for one in items if one.get("ours")], [joules])
 
     def test_files_without_joules_say_why(self):
         why = "not available: no counter here"
         note = self.section(made.network(), {"energy_eigen": why})["notes"][0]
-        self.assertEqual(note, f"No joules of whole trainings or passes in these files: {why}. Costs are of hours alone.")
+        says = f"No joules of whole trainings or passes in these files: {why}. Costs are of hours alone."
+        self.assertEqual(note, says)
         short = "energy: it took 0.9 s"  # of one epoch
         rows = made.training("mnist_mlp", [{"seconds": 5, "joules": 7.0}, {"seconds": 0.9, "joules_missing": short}])
         self.assertIn(f"in these files: {short}. Costs", self.section(rows, {"energy_eigen": "RAPL"})["notes"][0])

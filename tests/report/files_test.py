@@ -51,7 +51,8 @@ class Files(unittest.TestCase):
         self.assertEqual(model.rows[0].reading("peak_flops_per_second"), 3.5)
 
     def test_a_row_that_is_out_of_memory_has_no_time(self):
-        one = made.model_of(made.document(made.failed(made.key(), "OutOfMemory: 5 bytes wanted", bytes_wanted=5))).rows[0]
+        rows = made.failed(made.key(), "OutOfMemory: 5 bytes wanted", bytes_wanted=5)
+        one = made.model_of(made.document(rows)).rows[0]
         self.assertEqual((one.seconds, one.out_of_memory, one["bytes_wanted"]), ([], True, 5))
 
     def test_variants_that_took_turns_are_runs_of_their_own(self):
@@ -70,8 +71,9 @@ class Files(unittest.TestCase):
     def test_files_of_one_name_are_called_by_their_folders_too(self):
         paths = []
         for folder, ms in (("before", 1), ("after", 2)):
-            os.mkdir(os.path.join(self.folder, folder))
-            paths.append(made.write(os.path.join(self.folder, folder), "1.json", made.document(made.network(forward=ms))))
+            path = os.path.join(self.folder, folder)
+            os.mkdir(path)
+            paths.append(made.write(path, "1.json", made.document(made.network(forward=ms))))
         self.assertEqual(list(results.read(paths)[0].files), ["before-1.json", "after-1.json"])
         self.assertEqual(list(results.read(paths[:1])[0].files), ["1.json"])
 

@@ -50,7 +50,8 @@ class Networks(unittest.TestCase):
         names = {"name": rows[0]["name"], "first": torch, "second": "eigen", "key": rows[0]["key"]}
         found = made.comparison(**names, ratio=0.5, low=0.4, high=0.8, verdict="faster")
         fastest = found | {"first": "fastest", "fastest": torch}
-        mean = {"part": "total", "first": torch, "second": "eigen", "networks": 2, "ratio": 0.5, "low": 0.4, "high": 0.8}
+        mean = {"part": "total", "first": torch, "second": "eigen", "networks": 2}
+        mean |= {"ratio": 0.5, "low": 0.4, "high": 0.8}
         return document(rows, {"variants": made.VARIANTS}, comparisons=[found, fastest], means=[mean])
 
     def test_programs_that_took_turns_are_compared_as_lamina_bench_compared_them(self):
@@ -239,7 +240,8 @@ class Ledgers(unittest.TestCase):
 
 class Plans(unittest.TestCase):
     def test_a_frontier_has_every_algorithm_and_the_reason_of_those_without_a_time(self):
-        algorithms = [made.tried(deterministic=False, by_rule=False), {"algorithm": "b", "failure": "takes 3x3 kernels"}]
+        refused = {"algorithm": "b", "failure": "takes 3x3 kernels"}
+        algorithms = [made.tried(deterministic=False, by_rule=False), refused]
         its = make("frontier", document(frontiers=[made.frontier(("c", 2, algorithms))]))
         drawn = [(one["algorithm"], one["ms"], one["MiB"], one["deterministic"], one["run"]) for one in points(its)]
         self.assertEqual(drawn, [("a", 2, 1, "not deterministic", "layer c")])
@@ -287,7 +289,8 @@ class Trainings(unittest.TestCase):
     def test_a_training_stands_beside_the_published_runs(self):
         first = {"seconds": 2, "loss": 0.5, "accuracy": 0.8, "validation_accuracy": 0.9}
         rows = made.training("mnist_mlp", [first, {"seconds": 3, "loss": 0.3, "accuracy": 0.9}], "0.5")
-        about = {"name": rows[0]["name"], "key": rows[0]["key"], "samples": 9, "epochs": 2, "rerun": "lamina_bench train"}
+        about = {"name": rows[0]["name"], "key": rows[0]["key"], "samples": 9, "epochs": 2}
+        about |= {"rerun": "lamina_bench train"}
         about |= {"optimiser": "adam", "best_possible": {"loss": 0.1, "accuracy": 0.97}}
         its = make("training", document(rows, trainings=[about]))
         ours = [one for one in points(its) if "run" in one]
@@ -310,7 +313,8 @@ class Comparisons(unittest.TestCase):
         self.assertEqual([one[name] for name in names], [*texts_of_it, 1.2, 1.1, 1.3, 1000, 1200])
 
     def test_what_fails_or_is_missing_has_a_table(self):
-        missing = {"name": "b", "key": made.key(), "first": "x", "second": "y", "verdict": "missing", "reason": "not in y"}
+        missing = {"name": "b", "key": made.key(), "first": "x", "second": "y"}
+        missing |= {"verdict": "missing", "reason": "not in y"}
         whole = make("comparisons", document(comparisons=[made.comparison(first="x", second="y"), missing]))
         self.assertEqual(texts(whole["tables"][0]), [["y against x, file0", "b", "missing", "not in y"]])
         alone = make("comparisons", document(comparisons=[missing]))
@@ -338,7 +342,8 @@ class Machines(unittest.TestCase):
         self.assertIn("Other CPU, 2 cores: 1 file;", notes[1])
 
     def test_a_run_has_its_grades_with_their_reasons_and_all_its_facts(self):
-        rows = made.network(more={"grade": "B", "grade_reasons": ["B: 6 samples"]}) + made.failed(made.key(batch=4), "x")
+        rows = made.network(more={"grade": "B", "grade_reasons": ["B: 6 samples"]})
+        rows += made.failed(made.key(batch=4), "x")
         runs, facts = make("machines", document(rows, {"interrupted": True, "gpu": "none"}))["folded"]
         self.assertEqual(texts(runs)[0][6:], ["4, 1 without a time", "B: 3"])
         self.assertEqual(runs["rows"][0]["cells"][7]["note"], "B: 6 samples")

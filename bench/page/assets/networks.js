@@ -58,7 +58,8 @@
       const time = timeOf(machine, net, pass);
       return [
         ...parts.map((part) => timeCell(timeOf(machine, net, part))),
-        ...compared.map((part) => speedCell(timeOf(machine, net, part), base(part))), time ? figure(16e3 / time.ms) : "",
+        ...compared.map((part) => speedCell(timeOf(machine, net, part), base(part))),
+        time ? figure(16e3 / time.ms) : "",
         ...(memory ? [time && time.MiB ? figure(time.MiB) : ""] : [])
       ];
     };
