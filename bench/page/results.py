@@ -11,7 +11,7 @@ import statistics
 FORMAT = 2
 SCHEMA = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../results.schema.json"))
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons")
+FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "failures")
 LISTS = ("benchmarks", "trainings", *FOUND)
 LARGEST = 256 * 2**20
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
@@ -30,6 +30,8 @@ class Run:
         self.file, self.variant = file, variant or {}
         facts = context | self.variant.get("context", {})
         self.context = {name: str(value) for name, value in facts.items() if not isinstance(value, (list, dict))}
+        if isinstance(facts.get("gpu"), dict):  # the GPU of a race
+            self.context["gpu_0"] = str(facts["gpu"].get("name", ""))
         self.suffix = ""  # tells runs on one machine apart
 
     @property
@@ -51,7 +53,7 @@ class Run:
 
     def program(self, backend):
         if self.is_ours:
-            return " ".join(["Lamina", backend, *([self.name] if self.name not in ("", backend) else [])])
+            return f"Lamina {self.name if self.name.startswith(backend) else f'{backend} {self.name}'.strip()}"
         name, _, layout = self.name.partition("@")
         words = name.replace(":", "+").split("+")
         engine = self.variant["engine"]

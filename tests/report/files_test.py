@@ -60,9 +60,11 @@ class Files(unittest.TestCase):
         model = made.model_of(made.document(rows, {"variants": made.VARIANTS}))
         who = ["Test CPU, Lamina eigen", "Test CPU, PyTorch 2.15.0 compiled nhwc"]
         self.assertEqual([(one.who, one.run.is_ours) for one in model.rows], list(zip(who, (True, False))))
-        rows = made.race({"9.1": [10], "9.2": [20]})
-        model = made.model_of(made.document(rows))  # versions
-        self.assertEqual([one.run.program("cudnn") for one in model.rows], ["Lamina cudnn 9.1", "Lamina cudnn 9.2"])
+        rows = made.race({"9.1": [10], "cuda+graph": [20]})
+        model = made.model_of(made.document(rows, {"gpu": {"name": "NVIDIA H200", "description": "..."}}))
+        self.assertEqual([one.run.program("cudnn") for one in model.rows], ["Lamina cudnn 9.1", "Lamina cudnn cuda+graph"])
+        run = model.rows[1].run
+        self.assertEqual((run.program("cuda"), run.machine("cuda")), ("Lamina cuda+graph", "NVIDIA H200"))
 
     def test_two_runs_of_one_machine_are_told_apart(self):
         model, _ = self.read(made.document(made.network()), made.document(made.network(forward=90)))

@@ -320,6 +320,11 @@ class Comparisons(unittest.TestCase):
         alone = make("comparisons", document(comparisons=[missing]))
         self.assertEqual((alone["charts"], len(alone["tables"])), ([], 1))
 
+    def test_who_was_left_out_of_a_race_is_named_with_the_reason(self):
+        failure = {"network": "resnet18", "variant": "torch", "reason": "its numbers are of another function"}
+        its = make("comparisons", document(failures=[failure]))
+        self.assertEqual(texts(its["tables"][0]), [list(failure.values())])
+
     def test_what_was_judged_is_said_in_words(self):
         ratios = ("a", 1.1, "slower"), ("b", 1.4, "slower"), ("c", 1, "equal"), ("d", 0.5, "faster")
         found = [made.comparison(name, ratio=ratio, verdict=verdict) for name, ratio, verdict in ratios]

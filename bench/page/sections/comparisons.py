@@ -27,12 +27,16 @@ def make(model):
         for one in its
         if not one.get("ratio")
     ]
+    failures = [row([one["network"], one["variant"], one["reason"]]) for one in model.failures]
     return section(
         *NAMES,
         LEAD,
         "" if pairs else "lamina_bench compare BEFORE AFTER --benchmark_out=compared.json",
         charts=[chart(pairs)] if timed else [],
-        tables=[table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99)] if rest else [],
+        tables=[
+            *([table("Rows without a ratio", ["pair", "row", "verdict", "reason"], rest, 99)] if rest else []),
+            *([table("Left out of a race", ["network", "variant", "reason"], failures, 99)] if failures else []),
+        ],
         answers=[sentence(in_words(pair, its), its[0].run.context.get("command", "")) for pair, its in pairs.items()],
     )
 
