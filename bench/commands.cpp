@@ -298,7 +298,7 @@ constexpr Command all[] = {
     {"train",
      "Train known networks, any on a folder of images, or an ONNX file: seconds, dollars, loss and accuracy by epoch",
      train_command},
-    {"serve", "One pass at a time for bench/race/compare, by requests on standard input", serve}};
+    {"serve", "One pass at a time for bench/race/race, by requests on standard input", serve}};
 
 }  // namespace
 

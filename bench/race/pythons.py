@@ -1,4 +1,4 @@
-"""Finds an interpreter that can import torch; the scripts themselves need nothing but the standard library."""
+"""Finds interpreters that can import a peer's modules; the scripts themselves need only the standard library."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ SKIPPED = 77  # the exit status that ctest takes for "skipped"
 USUAL = ("python3", "/usr/bin/python3")
 
 
-class NoTorch(Exception):
-    """The message says which interpreters were tried and how to get torch."""
+class NoPython(Exception):
+    """No interpreter has the modules; the message says which were tried and how to get them."""
 
 
 def can_import(python, modules):
@@ -21,35 +21,37 @@ def can_import(python, modules):
 
 
 def version(python):
-    """Which torch an interpreter has."""
+    """The version of PyTorch that an interpreter has."""
     done = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
                           check=False)
-    return done.stdout.strip()
+    return done.stdout.strip().split("+")[0]
 
 
-def find(wanted=(), modules="torch"):
-    """Those of `wanted`, every one of which must do, or the first that does of the usual ones."""
-    if wanted:
-        for python in wanted:
-            if not can_import(python, modules):
-                raise NoTorch(f"'{python}' cannot import {modules}. Name one that can, or install it there.")
-        return list(wanted)
-    found = next((python for python in USUAL if can_import(python, modules)), None)
-    if found is None:
-        packages = " ".join(f"python3-{module.strip()}" for module in modules.split(","))
-        raise NoTorch(f"no Python here can import {modules}. On Debian and Ubuntu: sudo apt-get install {packages}; or "
-                      "name an interpreter that can with --python.")
-    return [found]
+def installed(folder, engine):
+    """The interpreter that bench/get-peers has written for an engine, in a list; empty: there is none."""
+    path = os.path.join(folder, engine, "python")
+    return [path] if os.access(path, os.X_OK) else []
+
+
+def find(engine, modules, named=(), folder=""):
+    """The named interpreters that can import the modules, else the one in the folder, else the first usual one. Throws
+    NoPython."""
+    found = [python for python in named if can_import(python, modules)] or installed(folder, engine)
+    found = found or [python for python in USUAL if can_import(python, modules)][:1]
+    if not found:
+        tried = f"none of {', '.join((*named, *USUAL))} can import {modules}"
+        raise NoPython(f"{tried}. `bench/get-peers {engine}` installs {engine}; --python names an interpreter that has "
+                       "it")
+    return found
 
 
 def start_again(wanted, modules):
     """Replaces this process by the same script under an interpreter that has the modules, or ends it: as skipped if none
     was wanted by name."""
-    try:
-        python = find([wanted] if wanted else (), modules)[0]
-    except NoTorch as error:
-        if wanted:
-            sys.exit(str(error))
-        print(f"skipped: {error}")
+    python = next((python for python in ([wanted] if wanted else USUAL) if can_import(python, modules)), None)
+    if python is None and wanted:
+        sys.exit(f"'{wanted}' cannot import {modules}. Name one that can, or install it there.")
+    if python is None:
+        print(f"skipped: none of {', '.join(USUAL)} can import {modules}")
         sys.exit(SKIPPED)
     os.execvp(python, [python, *sys.argv])

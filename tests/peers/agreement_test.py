@@ -1,4 +1,4 @@
-"""The peers that bench/get-peers has brought, as themselves: a small network in every variant, whose numbers are
+"""The peers that bench/get-peers has installed, as themselves: a small network in every variant, whose numbers are
 Lamina's, and weights of which one is another, which are an error. Usage: agreement_test.py LAMINA_BENCH"""
 
 import json
@@ -11,38 +11,31 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
-import processor_peers
+import options
 import pythons
+import variants
 
 BENCH = sys.argv.pop(1)
-PROGRAMS = [program for program in ("torch", *processor_peers.RUNTIMES)
-            if processor_peers.brought(processor_peers.FOLDER, program)]
-VARIANTS = {"torch": ("torch", "torch+hugepages", "torch+compiled", "torch+compiled+frozen@nchw")}
-
-
-def words_of(program):
-    return VARIANTS.get(program, (program, f"{program}+hugepages"))
+PROGRAMS = [engine for engine in ("torch", "onnxruntime", "openvino", "ncnn")
+            if pythons.installed(variants.FOLDER, engine)]
+WORDS = {"torch": ("torch", "torch+hugepages", "torch+compiled@nhwc", "torch+compiled+frozen")}
 
 
 class Agreement(unittest.TestCase):
     def test_every_variant_of_those_that_are_here_agrees(self):
+        words = [f"{word}+passive" if "@" not in word else word for program in PROGRAMS
+                 for word in WORDS.get(program, (program, f"{program}+hugepages"))]
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
-            words = [word for program in PROGRAMS for word in words_of(program)]
-            modes = "training,inference" if "torch" in PROGRAMS else "inference"
             done = subprocess.run(
-                [os.path.join(RACE, "compare"), "--program", BENCH, "--nets", "mnist_cnn", "--batch", "2", "--samples", "2",
-                 "--retries", "0", "--memory", "no", "--passive", "--modes", modes, "--peers", ",".join(words), "--out",
-                 out], capture_output=True, text=True, check=False)
+                [os.path.join(RACE, "race"), "mnist_cnn", "--program", BENCH, "--batch", "2", "--rounds", "2", "--retries",
+                 "0", "--memory", "no", "--modes", "training,inference" if "torch" in PROGRAMS else "inference", "--peers",
+                 ",".join(words), "--benchmark_out", out], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             with open(out) as file:
-                result = json.load(file)
-        checked = {(one["name"], one["mode"]) for one in result["checks"]}
-        for word in words:
-            name = word.partition("@")[0].replace("+", " ", 1)
-            for mode in processor_peers.modes_of(word):
-                self.assertTrue("torch" not in PROGRAMS or (name, mode) in checked, (name, mode))
-        self.assertTrue(all(0 < one["difference"] < 1e-5 for one in result["checks"]), result["checks"])
+                rows = [row for row in json.load(file)["benchmarks"] if row["variant"] != "eigen"]
+        self.assertEqual({row["variant"] for row in rows}, set(words))
+        self.assertTrue(all(0 < row["check"]["difference"] < 1e-5 for row in rows), rows)
 
     def test_other_weights_give_other_numbers_and_their_difference(self):
         for program in PROGRAMS:
@@ -55,19 +48,17 @@ class Agreement(unittest.TestCase):
                     with open(path, "r+b") as file:  # the last weights come last, or nearly so
                         file.seek(os.path.getsize(path) // 2)
                         file.write(b"\0" * 4096)
-                python = processor_peers.brought(processor_peers.FOLDER, program)
-                peer = processor_peers.Peer(program, "", ("nchw",), python, program)
-                arguments = type("Arguments", (), {"batch": 2, "threads": 1, "passive": True})
-                done = subprocess.run(peer.command("mnist_cnn", arguments, folder), input="check inference nchw\n",
-                                      capture_output=True, text=True, check=True,
+                given = options.parse("", ["--program", BENCH, "--threads", "1", "--peers", program, "--modes", "inference"])
+                variant, = variants.with_pythons(given.peers_variants, [], variants.FOLDER)
+                done = subprocess.run(variant.command("networks", "mnist_cnn", 2, given, folder),
+                                      input="check inference nchw\n", capture_output=True, text=True, check=True,
                                       env=os.environ | {"LAMINA_BENCH": BENCH})
-                difference = json.loads(done.stdout.splitlines()[-1])["difference"]
-                self.assertGreater(difference, 1e-4)
+                self.assertGreater(json.loads(done.stdout.splitlines()[-1])["difference"], 1e-4)
 
 
 if __name__ == "__main__":
     if not PROGRAMS:
-        print(f"skipped: none of torch, {', '.join(processor_peers.RUNTIMES)} in {processor_peers.FOLDER}. "
-              "bench/get-peers brings them")
+        print(f"skipped: none of torch, onnxruntime, openvino, ncnn is in {variants.FOLDER}. "
+              "bench/get-peers installs them")
         sys.exit(pythons.SKIPPED)
     unittest.main()

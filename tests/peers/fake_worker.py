@@ -1,51 +1,95 @@
-"""Speaks the protocols of the peers' workers without computing anything: usage:
-fake_worker.py SECONDS [die|refuse|hang|die-open|unable-open|hang-open|fail-late|babble|ours|LISTINGS]
-LISTINGS is a file of {network: its convolutions}. Every pass of a layer takes SECONDS, too; there is no variant
-`winograd`. Its commit is called after SECONDS. The peak of memory on a GPU is 10 MiB, and of `ours` a plan of 5. Who hangs says so on standard error, answers after
-a minute, and as a script that is interrupted would end: loudly. Who fails late does so at its fifth pass."""
+"""Speaks for any worker of a race, and for the judge, without computing anything. Usage: fake_worker.py PROGRAM WORDS...
+
+PROGRAM is what it stands for: lamina_bench, onednn_worker or python. The environment's FAKE names a file of JSON, which
+has "log", a file to which it writes what it was started with and asked for; "judge", a status; "convolutions", by
+network; and for each worker by its name, as torch:tf32+compiled, what differs from the usual: "seconds" of a pass,
+"cpu" seconds, "difference", "rounding", "fault" as die:open or error:pass:3 (the third pass), "only" (the network that
+has the fault). Who hangs says so on standard error, and answers after a minute."""
 
 import json
+import os
 import sys
 import time
 
-seconds, fault = float(sys.argv[1]), (sys.argv[2:3] or [None])[0]
-print(json.dumps({"torch": "0.0", "device": "Fake H200, of nothing", "commit": f"c{seconds}"}), flush=True)
-passes = 0
-for line in sys.stdin:
-    opening = line.startswith("open")
-    passes += line.startswith("pass")
-    if fault == "die" or (fault == "die-open" and opening):
+program, words = sys.argv[1], sys.argv[2:]
+with open(os.environ["FAKE"]) as file:
+    told = json.load(file)
+
+
+def log(*what):
+    with open(told["log"], "a") as its:
+        its.write(json.dumps(what) + "\n")
+
+
+def who():
+    """The worker's name, and its network."""
+    if program == "onednn_worker":
+        return "onednn", ""
+    if program == "lamina_bench":
+        config = json.loads(words[1])
+        name = config.get("backend", "writer") + ":tf32" * (config.get("math") == "tf32") + "+graph" * config.get("graph", False)
+        return name, config.get("net") or config.get("training", "")
+    script = os.path.basename(words[0])
+    if script == "runtimes.py":
+        return words[1], ""
+    if script == "torch_worker.py":
+        flags, precision = (words[words.index(flag) + 1] for flag in ("--flags", "--precision"))
+        return "torch" + f":{precision}" * (precision != "f32") + f"+{flags}" * bool(flags), words[1]
+    return ("keras" if script == "keras_training.py" else "torch" + "+compiled" * (words[5] == "compiled")), words[1]
+
+
+if words[:1] == ["-c"]:
+    print("9.9")
+    sys.exit(0)
+if words[:1] == ["compare"]:
+    log("judge", words)
+    print("judged")
+    sys.exit(told.get("judge", 0))
+name, network = who()
+its = told.get(name, {})
+seconds, counts = its.get("seconds", 0.125), {}
+kind, place, number = (its.get("fault", "") + "::").split(":")[:3]
+environment = {key: os.environ.get(key) for key in ("OMP_WAIT_POLICY", "MALLOC_TOP_PAD_", "LAMINA_BENCH")}
+log(name, "start", words, environment)
+
+
+def fails(command):
+    """Does what the fault says. Whether that was an answer."""
+    counts[command] = counts.get(command, 0) + 1
+    if command != place or its.get("only", network) != network or counts[command] != int(number or counts[command]):
+        return False
+    if kind == "die":
         sys.exit(3)
-    if fault == "refuse" or (fault == "fail-late" and passes == 5):
-        print(json.dumps({"error": "no layout 'nhwc'"}), flush=True)
-        continue
-    if fault == "unable-open" and opening:
-        print(json.dumps({"error": "no tf32 products", "refused": True}), flush=True)
-        continue
-    if fault == "hang" or (fault == "hang-open" and opening):
+    if kind == "hang":
         print("hanging", file=sys.stderr, flush=True)
         time.sleep(60)
-    if fault == "babble":
-        print("compiling ...", flush=True)
-        continue
-    answer = {"forward": seconds, "forward_cpu": seconds, "backward": 2 * seconds, "backward_cpu": 2 * seconds}
-    answer |= {"inference": seconds, "inference_cpu": seconds}
-    answer |= dict.fromkeys(("backward_params", "backward_data"), seconds)
-    answer |= dict.fromkeys(("backward_params_cpu", "backward_data_cpu"), 0)
-    if line.startswith("drop"):
-        answer = {}
-    elif line.startswith("check"):
-        answer = {"difference": 1e-6}
-    elif line.startswith("state"):
-        answer = {"sm_mhz": 1980, "throttled": "power cap"}
-    elif line.startswith("facts"):
-        answer = {"plan_bytes": 7}
-    elif opening and len(line.split()) == 3:  # of a network on a GPU
-        answer = {"first_pass_seconds": 30 * seconds, "last_warm_up_seconds": seconds}
-        answer |= {"plan_bytes": 5 << 20} if fault == "ours" else {"peak_bytes": 10 << 20, "compile_seconds": 29.0}
-    elif opening:
-        answer = {"error": "none such", "refused": True} if "winograd" in line else {"implementation": "fake"}
-    elif line.startswith("list"):
-        with open(fault) as file:
-            answer = {"convolutions": json.load(file)[line.split()[1]]}
-    print(json.dumps(answer), flush=True)
+        return False
+    print({"babble": "compiling ...", "refuse": json.dumps({"error": "no such thing here", "refused": True}),
+           "error": json.dumps({"error": "out of memory"})}[kind], flush=True)
+    return True
+
+
+def answer(command, line):
+    if command == "pass":
+        names = ("forward", "backward", "inference", "epoch", "backward_params", "backward_data")
+        cpu = its.get("cpu", 2 * seconds)
+        return dict.fromkeys(names, seconds) | {f"{name}_cpu": cpu for name in names} | (
+            {"loss": 0.5} if line[1] == "epoch" else {})
+    if command == "open" and line[2] == "winograd":
+        return {"error": "oneDNN has none such", "refused": True}
+    if command == "list":
+        return {"convolutions": told["convolutions"][line[1]]}
+    return {"check": {"difference": its.get("difference", 1e-6)}, "rounding": {"rounding": its.get("rounding", 0.0)},
+            "facts": {"plan_bytes": 5 << 20, "batch": 32, "samples": 320, "data": "synthetic nothing"},
+            "state": {"sm_mhz": 1980},
+            "open": {"implementation": f"{name}'s", "plan_bytes": 5 << 20} if program != "python" else
+                    {"peak_bytes": 10 << 20}}.get(command, {})
+
+
+if not fails("greeting"):
+    print(json.dumps({"device": "Fake H200, of nothing", "commit": f"c{seconds}"}), flush=True)
+for line in sys.stdin:
+    command = line.split()[0]
+    log(name, command, line.split()[1:])
+    if not fails(command):
+        print(json.dumps(answer(command, line.split())), flush=True)

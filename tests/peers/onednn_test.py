@@ -6,11 +6,11 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
-import layers
-import rows
-import workers
+from runner import LAYER_PASSES
+from variants import serve_command
+from worker import Worker, WorkerError, close_all
 
-COMMANDS = {"lamina": workers.serve_command(sys.argv[1], threads=2), "onednn": [sys.argv[2], "2"]}
+COMMANDS = {"lamina": serve_command(sys.argv[1], threads=2), "onednn": [sys.argv[2], "2"]}
 CONVOLUTIONS = {  # n c h w, k r s, stride, pad, dilation, groups, bias
     "3x3": "2 16 14 13 32 3 3 1 1 1 1 1 1 1 0",
     "first layer, with a bias": "2 3 31 31 16 7 7 2 2 3 3 1 1 1 1",
@@ -25,23 +25,22 @@ TOLERANCE = 1e-5
 
 class Workers(unittest.TestCase):
     def ask(self, name):
-        worker = workers.Worker(name, COMMANDS[name], 2)
-        self.addCleanup(worker.child.stdout.close)
-        self.addCleanup(worker.close)
-        return worker
+        worker = Worker(name, COMMANDS[name], 2, 600)
+        self.addCleanup(close_all, [worker], True)
+        return worker.greet()
 
     def test_every_variant_gives_the_same_numbers_as_ours(self):
         ours, theirs = (self.ask(name) for name in COMMANDS)
         variants = set()
         for title, conv in CONVOLUTIONS.items():
-            for what in rows.LAYER_PASSES:
+            for what in LAYER_PASSES:
                 expected = ours.ask(f"result {what} nchw {conv}")["result"]
                 largest = max(map(abs, expected))
                 self.assertGreater(largest, 10, "numbers too small to compare")
                 for worker, variant in ((ours, "nhwc"), (theirs, "any"), (theirs, "nchw"), (theirs, "winograd")):
                     try:
                         answer = worker.ask(f"result {what} {variant} {conv}")
-                    except workers.WorkerError as error:
+                    except WorkerError as error:
                         self.assertTrue(error.refused and variant in ("winograd", "nhwc"), error)
                         continue
                     with self.subTest(conv=title, what=what, side=worker.name, variant=variant):
@@ -53,21 +52,20 @@ class Workers(unittest.TestCase):
 
     def test_a_pass_is_timed_and_a_bad_request_refused(self):
         for name, variant in (("lamina", "nchw"), ("onednn", "any")):
-            for what in rows.LAYER_PASSES:
+            for what in LAYER_PASSES:
                 worker = self.ask(name)
-                subject = layers.Subject(worker, name, name, variant, CONVOLUTIONS["3x3"])
-                self.assertTrue(subject.open(what))
-                self.assertGreater(subject.run(what)[what], 0)
-            with self.assertRaisesRegex(workers.WorkerError, "no pass 'sideways'"):
+                request = f"{what} {variant} {CONVOLUTIONS['3x3']}"
+                self.assertTrue(worker.ask(f"open {request}")["implementation"])
+                self.assertGreater(worker.timed_pass(request)[what], 0)
+            with self.assertRaisesRegex(WorkerError, "no pass 'sideways'"):
                 worker.ask(f"pass sideways {variant} {CONVOLUTIONS['3x3']}")
-            with self.assertRaisesRegex(workers.WorkerError, "15 whole numbers"):
+            with self.assertRaisesRegex(WorkerError, "15 whole numbers"):
                 self.ask(name).ask(f"pass forward {variant} 1 2 3")
 
     def test_a_network_is_listed(self):
-        found = layers.distinct({"resnet18": self.ask("lamina").ask("list resnet18 4")["convolutions"]})
-        self.assertEqual(found[0].conv, "4 3 224 224 64 7 7 2 2 3 3 1 1 1 0")
-        self.assertEqual(sum(layer.counts["resnet18"]["forward"] for layer in found), 20)
-        with self.assertRaisesRegex(workers.WorkerError, "resnet19"):
+        found = self.ask("lamina").ask("list resnet18 4")["convolutions"]
+        self.assertEqual((found[0]["conv"], len(found)), ("4 3 224 224 64 7 7 2 2 3 3 1 1 1 0", 20))
+        with self.assertRaisesRegex(WorkerError, "resnet19"):
             self.ask("lamina").ask("list resnet19 4")
 
 

@@ -1,263 +1,371 @@
-"""The race against a peer, without one: order, ratios, memory, intervals."""
+"""The race as a whole program, with workers and a judge that compute nothing: what is raced on which device, who is left
+out, what the file has, and how it ends."""
 
 import json
 import os
-import random
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
-import intervals
-import processor_peers
-import race
-import rows
-import workers
+import results
 
-race.SETTLE_SECONDS = 0
-
-
-class Recorder:
-    """A subject that takes no time and writes down when it was asked; `cores` is what others use, call by call, and
-    `fails_at` the number of the call that fails."""
-
-    fails_at = None
-
-    def __init__(self, peer, layout, log, forward=1.0, cores=(), name=None, variant="", precision="f32"):
-        self.peer, self.backend, self.layout, self.log = peer, peer, layout, log
-        self.name, self.variant, self.precision = name or peer, variant, precision
-        self.forward, self.cores = forward, list(cores)
-
-    def run(self, mode):
-        self.log.append(self.peer + self.layout)
-        if self.log.count(self.peer + self.layout) == self.fails_at:
-            raise workers.WorkerError("out of memory")
-        others = self.cores.pop(0) if self.cores else 0.0
-        return {"forward": self.forward, "backward": 2 * self.forward, "forward_cpu": 0, "backward_cpu": 0,
-                "others_cores": others}
+FIRST = "16 3 224 224 64 7 7 2 2 3 3 1 1 1 0"
+SPATIAL = "16 64 56 56 64 3 3 1 1 1 1 1 1 1 0"
+CONVOLUTIONS = {
+    "alexnet": [{"name": "conv1", "conv": FIRST, "backward_data": False},
+                {"name": "conv2", "conv": SPATIAL, "backward_data": True},
+                {"name": "conv3", "conv": SPATIAL, "backward_data": True}],
+    "vgg16": [{"name": "stem", "conv": FIRST, "backward_data": True}],
+    "mnist_mlp": [],
+}
+PROGRAMS = {"lamina_bench": "lamina_bench", "other_bench": "lamina_bench", "onednn_worker": "onednn_worker",
+            "python": "python", **{f"{engine}/python": "python" for engine in ("torch", "onnxruntime", "ncnn")}}
 
 
-class Race(unittest.TestCase):
-    def test_the_order_turns_from_round_to_round_after_one_warm_up(self):
-        log = []
-        subjects = [Recorder(name, "", log) for name in "ABC"]
-        samples = race.race(subjects, "training", rounds=3)
-        self.assertEqual("".join(log), "ABC" + "ABC" + "CBA" + "ABC")
-        self.assertEqual([len(s) for s in samples], [3, 3, 3])
-
-    def test_a_disturbed_pass_is_run_again_but_not_for_ever(self):
-        log = []
-        subject = Recorder("A", "", log, cores=[0, 0.5, 0.5, 0.0, 0.9, 0.9, 0.9])
-        samples = race.race([subject], "training", rounds=2, others=0.1, retries=2)
-        self.assertEqual([s["attempts"] for s in samples[0]], [3, 3])
-        self.assertEqual([s["others_cores"] for s in samples[0]], [0.0, 0.9])
-        self.assertEqual([s["disturbed"] for s in samples[0]], [False, True])
-
-    def test_a_pass_counts_as_disturbed_above_what_others_may_use(self):
-        subjects = [Recorder("lamina", "", []), Recorder("torch", "", [])]
-        for others, disturbed in ((0.1, 2), (1.0, 1), (3.0, 0)):
-            for subject, cores in zip(subjects, ([0, 0.5, 0.5], [0, 0.5, 2.0])):
-                subject.cores = list(cores)
-            samples = race.race(subjects, "training", rounds=2, others=others, retries=0)
-            self.assertEqual(race.judge("net", "training", subjects, samples)[0]["disturbed"], disturbed)
-
-    def test_who_fails_leaves_the_race_and_the_others_keep_their_rounds(self):
-        for fails_at in (1, 3):  # in the warm-up, in the second round
-            log, failed = [], []
-            subjects = [Recorder(name, "", log) for name in "ABC"]
-            subjects[1].fails_at = fails_at
-            samples = race.race(subjects, "training", rounds=3, failed=lambda *what: failed.append(what))
-            self.assertEqual([its and len(its) for its in samples], [3, None, 3])
-            self.assertEqual(log.count("B"), fails_at)
-            self.assertEqual([(subject, str(error)) for subject, error in failed], [(subjects[1], "out of memory")])
-
-    def test_without_a_listener_a_failure_ends_the_race(self):
-        subject = Recorder("A", "", [])
-        subject.fails_at = 2
-        with self.assertRaisesRegex(workers.WorkerError, "out of memory"):
-            race.race([subject], "training", rounds=3)
-
-    def test_a_reading_of_the_gpu_goes_to_all_samples_of_its_round(self):
-        clocks = iter((1980, 1500))
-        subjects = [Recorder(name, "", []) for name in "AB"]
-        samples = race.race(subjects, "training", rounds=2, reading=lambda: {"sm_mhz": next(clocks)})
-        for its in samples:
-            self.assertEqual([sample["gpu"] for sample in its], [{"sm_mhz": 1980}, {"sm_mhz": 1500}])
-        row = rows.rows_of("training", samples[0], {"device": "H200"}, what="net", network="net", backend="cuda",
-                           type="f32", layout="nchw", batch=16)[1]
-        self.assertEqual((row["repetition_index"], row["sm_mhz"], row["device"]), (1, 1500, "H200"))
-
-    def test_like_is_compared_with_like(self):
-        subjects = [Recorder("lamina", "nchw", [], 1.0, name="ours/plain"),
-                    Recorder("lamina", "nchw", [], 0.5, name="ours/graph"),
-                    Recorder("lamina", "nchw", [], 0.25, name="ours/tf32", precision="tf32"),
-                    Recorder("torch", "nchw", [], 4.0, variant="eager"),
-                    Recorder("torch", "nhwc", [], 2.0, variant="compiled"),
-                    Recorder("torch", "nhwc", [], 0.125, variant="eager", precision="tf32")]
-        lines = race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2))
-        self.assertEqual([(line["lamina"], line["precision"], line["ratio"], line["peer_variant"])
-                          for line in lines if line["pass"] == "total"],
-                         [("ours/plain", "f32", 0.5, "compiled"), ("ours/graph", "f32", 0.25, "compiled"),
-                          ("ours/tf32", "tf32", 2.0, "eager")])
-        means = race.summary(lines + lines)
-        self.assertEqual({key[:2]: mean for key, (mean, _) in means.items() if key[3] == "total"},
-                         {("f32", "ours/plain"): 0.5, ("f32", "ours/graph"): 0.25, ("tf32", "ours/tf32"): 2.0})
-
-    def test_ours_without_a_peer_of_its_precision_has_no_line(self):
-        subjects = [Recorder("lamina", "nchw", [], name="a"), Recorder("torch", "nchw", [], precision="tf32")]
-        self.assertEqual(race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2)), [])
-
-    def test_the_ratio_is_against_the_peers_faster_layout(self):
-        subjects = [Recorder("lamina", "nchw", [], 1.0), Recorder("torch", "nchw", [], 4.0),
-                    Recorder("torch", "nhwc", [], 2.0)]
-        lines = race.judge("net", "training", subjects, race.race(subjects, "training", rounds=3))
-        self.assertEqual([line["pass"] for line in lines], ["forward", "backward", "total"])
-        for line in lines:
-            self.assertEqual((line["ratio"], line["low"], line["high"]), (0.5, 0.5, 0.5))
-            self.assertEqual(line["peer_layout"], "nhwc")
-
-    def judge_two(self, ours=1.0):
-        subjects = [Recorder("lamina", "nchw", [], ours), Recorder("torch-1", "nchw", [], 4.0),
-                    Recorder("torch-2", "nchw", [], 2.0), Recorder("torch-2", "nhwc", [], 0.5)]
-        return race.judge("net", "training", subjects, race.race(subjects, "training", rounds=2))
-
-    def test_two_peers_are_judged_apart_and_the_best_of_all(self):
-        lines = [line for line in self.judge_two() if line["pass"] == "total"]
-        self.assertEqual([(line["peer"], line["ratio"]) for line in lines],
-                         [("torch-1", 0.25), ("torch-2", 2.0), (race.BEST, 2.0)])
-        best = lines[-1]
-        self.assertEqual((best["fastest_peer"], best["peer_layout"], best["low"], best["high"]),
-                         ("torch-2", "nhwc", 2.0, 2.0))
-
-    def test_one_peer_has_no_line_for_the_best_of_all(self):
-        subjects = [Recorder("lamina", "nchw", []), Recorder("torch", "nchw", []), Recorder("torch", "nhwc", [])]
-        lines = race.judge("net", "inference", *self.inference(subjects))
-        self.assertEqual([line["peer"] for line in lines], ["torch"])
-
-    def inference(self, subjects):
-        sample = {"inference": 1.0, "inference_cpu": 0, "others_cores": 0.0}
-        return subjects, [[sample, sample] for _ in subjects]
-
-    def test_a_limit_is_held_against_the_best_of_all(self):
-        lines = self.judge_two()  # 0.25 of the one, 2 of the other
-        self.assertEqual([(line["peer"], line["pass"]) for line in race.above(lines, 1.5)], [(race.BEST, "total")])
-        self.assertEqual(race.above(lines, 2.5), [])
-        alone = [line | {"peer": "torch"} for line in lines if line["peer"] == "torch-2"]
-        self.assertEqual([line["pass"] for line in race.above(alone, 1.5)], ["total"])
-
-    def test_means_are_geometric(self):
-        line = {"precision": "f32", "lamina": "lamina", "peer": "torch", "pass": "total"}
-        mean, networks = race.summary([line | {"ratio": 4.0}, line | {"ratio": 1.0}])["f32", "lamina", "torch", "total"]
-        self.assertAlmostEqual(mean, 2.0)
-        self.assertEqual(networks, 2)
-        self.assertEqual(race.summary([line | {"ratio": 4.0}]), {})
-
-    def test_there_is_a_mean_over_the_networks_of_the_best_of_all_for_each_mode(self):
-        lines = self.judge_two(1.0) + self.judge_two(4.0)
-        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "total"][0], 4.0)
-        subjects = [Recorder(peer, "nchw", []) for peer in ("lamina", "torch-1", "torch-2")]
-        lines = race.judge("net", "inference", *self.inference(subjects)) * 2
-        self.assertAlmostEqual(race.summary(lines)["f32", "lamina", race.BEST, "inference"][0], 1.0)
+def default_signals():
+    """A test that runs in the background may have been started with interrupts ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-class Names(unittest.TestCase):
-    def test_versions_name_the_peers_where_there_are_several(self):
-        self.assertEqual(processor_peers.peer_name("2.1.0+cpu", {"lamina"}, alone=True), "torch")
-        self.assertEqual(processor_peers.peer_name("2.1.0+cpu", {"lamina"}, alone=False), "torch-2.1.0")
+class Fakes(unittest.TestCase):
+    """A folder with programs that are fake_worker.py."""
 
-    def test_two_interpreters_of_one_version_have_two_names(self):
-        taken = {"lamina"}
-        for name in ("torch-2.1.0", "torch-2.1.0#2", "torch-2.1.0#3"):
-            found = processor_peers.peer_name("2.1.0", taken, alone=False)
-            self.assertEqual(found, name)
-            taken.add(found)
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.out, self.log, self.said = (os.path.join(self.folder, name) for name in ("out.json", "log", "said"))
+        for name, program in PROGRAMS.items():
+            path = os.path.join(self.folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", opener=lambda name, how: os.open(name, how, 0o755)) as file:
+                file.write(f"#!/bin/sh\nexec {sys.executable} {HERE}/fake_worker.py {program} \"$@\"\n")
 
+    def tell(self, told):
+        """The environment of a race whose fakes behave as told."""
+        path = os.path.join(self.folder, "told.json")
+        with open(path, "w") as file:
+            json.dump({"log": self.log, "convolutions": CONVOLUTIONS} | told, file)
+        if os.path.exists(self.log):
+            os.remove(self.log)
+        return os.environ | {"FAKE": path, "TMPDIR": self.folder}
 
-class Memory(unittest.TestCase):
-    def peak(self, mib, **more):
-        return {"peak_bytes": mib * race.MEBIBYTE} | more
+    def command(self, *words):
+        return [sys.executable, "-B", os.path.join(RACE, "race"), "--program", os.path.join(self.folder, "lamina_bench"),
+                "--peers_folder", self.folder, "--rounds", "2", "--retries", "0", "--benchmark_out", self.out, *words]
 
-    def test_the_ratio_is_against_the_lowest_layout_of_each_peer_and_of_all(self):
-        subjects = [Recorder("lamina", "nchw", []), Recorder("lamina", "nhwc", []), Recorder("torch-1", "nchw", []),
-                    Recorder("torch-1", "nhwc", []), Recorder("torch-2", "nchw", [])]
-        peaks = [self.peak(80, plan_bytes=79 * race.MEBIBYTE), self.peak(60, plan_bytes=0), self.peak(200),
-                 self.peak(100), self.peak(160)]
-        lines = race.judge_memory("net", "training", subjects, peaks)
-        self.assertEqual([(line["peer"], line["lowest_peer"], line["peer_layout"], line["ratio"]) for line in lines],
-                         [("torch-1", "torch-1", "nhwc", 0.8), ("torch-2", "torch-2", "nchw", 0.5),
-                          (race.BEST, "torch-1", "nhwc", 0.8)])
-        self.assertEqual((lines[0]["peak_MiB"], lines[0]["plan_MiB"], lines[0]["peer_peak_MiB"]), (80, 79, 100))
-        self.assertEqual(len(race.judge_memory("net", "training", subjects[:4], peaks[:4])), 1)
+    def race(self, *words, status=0, memory="no", told=(), environment=()):
+        """The end of a race of vgg16, unless the words name others, and its file."""
+        words = words if words and not words[0].startswith("-") else ("vgg16", *words)
+        more = () if "layers" in words or "trainings" in words else ("--memory", memory)
+        done = subprocess.run(self.command(*words, *more), capture_output=True, text=True, check=False, timeout=120,
+                              env=self.tell(dict(told)) | dict(environment))
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        if not os.path.exists(self.out):
+            return done, None
+        with open(self.out) as file:
+            return done, json.load(file)
 
-    def test_a_side_without_a_peak_has_no_line_and_is_named_with_the_reason(self):
-        subjects = [Recorder("lamina", "nchw", []), Recorder("torch-1", "nchw", []), Recorder("torch-2", "nchw", [])]
-        ours, refusal = self.peak(80, plan_bytes=79 * race.MEBIBYTE), {"unsupported": "no such file"}
-        lines = race.judge_memory("net", "training", subjects, [ours, refusal, self.peak(100)])
-        self.assertEqual([(line["peer"], line["ratio"]) for line in lines], [("torch-2", 0.8)])
-        self.assertEqual(race.judge_memory("net", "training", subjects, [ours, refusal, refusal]), [])
-        self.assertEqual(race.judge_memory("net", "training", subjects, [refusal, ours, ours]), [])
-        self.assertEqual(race.unknown_memory(subjects, [ours, refusal, ours]), {"torch-1": "no such file"})
-        self.assertEqual(race.unknown_memory(subjects, [ours, ours, ours]), {})
+    def asked(self, command=None):
+        """[worker, command, words ...] of what the workers were asked, in order."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log) as file:
+            found = [json.loads(line) for line in file]
+        return [one for one in found if command in (None, one[1])]
 
-
-class Interval(unittest.TestCase):
-    def test_it_is_that_of_the_library(self):
-        with open(os.path.join(HERE, "../data/intervals.json")) as file:
-            table = json.load(file)
-        self.assertEqual(intervals.LEVEL, table["level"])
-        for case in table["ranks"]:
-            self.assertEqual(intervals.rank(case["samples"]), case["rank"], case)
-        for case in table["medians"]:
-            self.assertEqual(intervals.of_median(case["samples"]), (case["low"], case["middle"], case["high"]))
-        for case in table["ratios"]:
-            found = intervals.of_ratio(case["first"], case["second"])
-            for value, key in zip(found, ("low", "middle", "high")):
-                self.assertAlmostEqual(value, case[key])
-
-    def test_it_holds_the_truth_as_often_as_it_says_whatever_drifts(self):
-        held = 0
-        for seed in range(1000):
-            chance = random.Random(seed)
-            theirs = [1 + 0.3 * i / 9 for i in range(9)]
-            held += [low <= 1.5 <= high for low, _, high in
-                     [intervals.of_ratio(theirs, [1.5 * t * chance.gauss(1, 0.02) for t in theirs])]][0]
-        self.assertGreaterEqual(held, 935)  # 961 expected, of 96.1 %; three standard deviations of a binomial are 18
-        self.assertLess(held, 1000)
+    def started(self):
+        """{worker: (its words, its environment)}."""
+        return {name: rest for name, _, *rest in self.asked("start")}
 
 
-class Ratios(unittest.TestCase):
-    def test_the_table_of_the_readme_is_that_of_the_samples(self):
-        done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"),
-                               os.path.join(RACE, "../results/races/epyc_2_cores.json")], capture_output=True, text=True,
-                              check=True)
-        with open(os.path.join(HERE, "../../README.md")) as file:
-            readme = [[cell.strip() for cell in line.split("|")] for line in file]
-        rows = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines()[2:]]
-        self.assertEqual(len(rows), 11)
-        for row in rows:
-            self.assertIn(row, [cells[:6] + cells[7:] for cells in readme])  # which has peaks of memory besides
+class Networks(Fakes):
+    def test_variants_take_turns_and_their_order_turns_from_round_to_round(self):
+        for words in (("--peers", "torch,onnxruntime", "--modes", "inference"),
+                      ("alexnet", "--what", "layers", "--peers", "onednn@any,onednn@nchw"),
+                      ("mnist_mlp", "--what", "trainings", "--peers", "torch,torch+compiled")):
+            self.race(*words, "--rounds", "3")
+            order = [(name, line[1]) for name, _, line in self.asked("pass")][:9]
+            a, b, c = order[:3]
+            self.assertEqual(len({a, b, c}), 3)
+            self.assertEqual(order, [a, b, c, c, b, a, a, b, c], words)
 
-    def test_the_tables_of_peers_are_those_of_the_samples(self):
-        with open(os.path.join(HERE, "../../docs/peers.md")) as file:
-            page = file.read()
-        for names, lines in ((("inference",), 13), (("inference_frozen",), 8),
-                             (("training", "training_2", "training_3", "training_4"), 13),
-                             (("training_compiled", "training_compiled_2"), 6)):
-            paths = [os.path.join(RACE, f"../results/races/epyc_avx2_2_cores_{name}.json") for name in names]
-            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"), *paths], capture_output=True,
-                                  text=True, check=True)
-            self.assertEqual(len(done.stdout.splitlines()), lines)
-            self.assertIn(done.stdout, page)
+    def test_rows_of_one_name_have_a_time_of_each_round_for_each_variant(self):
+        _, result = self.race("--peers", "torch,torch+compiled+hugepages@nhwc", "--modes", "training,inference",
+                              told={"torch": {"seconds": 0.25, "cpu": 0.5}})
+        self.assertEqual(result["context"]["lamina_format"], 2)
+        names = ["eigen", "torch", "torch+compiled+hugepages@nhwc"]
+        self.assertEqual([(one["variant"], one["engine"], one["layout"]) for one in result["context"]["variants"]],
+                         [(names[0], "lamina", "nchw"), (names[1], "torch", "nchw"), (names[2], "torch", "nhwc")])
+        rows = {(row["name"], row["variant"]): row for row in result["benchmarks"]}
+        self.assertEqual(set(rows), {(f"net/vgg16/{part}/eigen/f32/nchw/batch:16", name) for name in names
+                                     for part in ("forward", "backward", "total", "inference")})
+        row = rows["net/vgg16/total/eigen/f32/nchw/batch:16", "torch"]
+        self.assertEqual((row["real_times"], row["cpu_times"], row["time_unit"]), ([500.0] * 2, [1000.0] * 2, "ms"))
+        self.assertEqual(row["key"], {"what": "net", "network": "vgg16", "part": "total", "backend": "eigen",
+                                      "type": "f32", "layout": "nchw", "batch": 16})
+        self.assertTrue(row["rerun"].startswith("bench/race/race vgg16 --what networks --device cpu --ours eigen --peers "
+                                                "torch,torch+compiled+hugepages@nhwc "), row["rerun"])
 
-    def test_a_file_without_a_race_is_refused_by_its_name(self):
-        for path in os.path.join(RACE, "../results/epyc_avx2_2_cores_train.json"), os.path.join(HERE, "race_test.py"):
-            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "ratios"), path], capture_output=True,
-                                  text=True, check=False)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(path, done.stderr)
-            self.assertNotIn("Traceback", done.stderr)
+    def test_the_judge_gets_the_file_the_subjects_and_the_limit_and_its_status_counts(self):
+        done, result = self.race("--ours", "eigen,eigen@nhwc", "--limit", "3%", status=3, told={"judge": 3})
+        self.assertEqual(self.asked()[-1], ["judge", ["compare", "--paired", self.out, "--subject=eigen,eigen@nhwc",
+                                                      f"--benchmark_out={self.out}", "--fail-if-slower=3%"]])
+        self.assertIn("judged", done.stdout)
+        self.assertEqual(result["failures"], [])
+
+    def test_peers_are_checked_before_they_are_timed_on_files_that_are_gone_afterwards(self):
+        words = ("--peers", "torch,torch+compiled+frozen,onnxruntime", "--modes", "inference")
+        _, result = self.race(*words)
+        self.assertEqual({row["variant"]: row.get("check", {}).get("difference") for row in result["benchmarks"]},
+                         {"eigen": None, "torch": 1e-6, "torch+compiled+frozen": 1e-6, "onnxruntime": 1e-6})
+        for name in ("torch", "torch+compiled+frozen", "onnxruntime"):
+            its = [command for who, command, *_ in self.asked() if who == name]
+            self.assertLess(its.index("check"), its.index("pass"))
+        config = json.loads(self.started()["writer"][0][1])
+        self.assertEqual((config["net"], config["onnx"]), ("vgg16", True))
+        self.assertFalse(os.path.exists(config["files"]))
+
+    def test_other_numbers_than_ours_are_a_failure_and_are_not_timed(self):
+        for mode, difference, rounding, bound in (  # a bound of None: they differ
+                ("inference", 9e-5, 0, 1e-4), ("inference", 2e-4, 1.0, None), ("inference", float("inf"), 0, None),
+                ("inference", float("nan"), 0, None), ("training", 9e-4, 1e-3, 1e-3), ("training", 1.8e-3, 1e-3, 2e-3),
+                ("training", 1.8e-3, 8e-4, None), ("training", 1.8e-3, 1e-6, None), ("training", 6e-3, 1.0, None)):
+            with self.subTest(mode=mode, difference=difference, rounding=rounding):
+                _, result = self.race("--peers", "torch,torch+compiled", "--modes", mode, status=int(bound is None), told={
+                    "torch": {"difference": difference, "rounding": rounding}})
+                commands = [command for name, command, *_ in self.asked() if name == "torch"]
+                self.assertEqual("rounding" in commands, mode == "training" and difference > 1e-3)
+                self.assertEqual("pass" in commands, bound is not None)
+                self.assertEqual([one["variant"] for one in result["failures"]], [] if bound else ["torch"])
+                bounds = [row["check"]["bound"] for row in result["benchmarks"] if row["variant"] == "torch"]
+                self.assertEqual(set(bounds), {bound} if bound else set())
+
+    def test_who_fails_is_named_with_the_reason_and_the_others_keep_their_rounds(self):
+        for variant, fault, stage, text, refused in (
+                ("torch+compiled", "die:greeting", "start", "status 3", False),
+                ("torch+compiled", "refuse:greeting", "start", "no such thing here", True),
+                ("torch+compiled", "die:open", "open training", "status 3", False),
+                ("torch+compiled", "babble:open", "open training", "'compiling ...', which is not JSON", False),
+                ("torch+compiled", "hang:open", "open training", "no answer for 2 s", False),
+                ("torch+compiled", "refuse:open", "open training", "no such thing here", True),
+                ("torch+compiled", "error:pass:3", "race training", "out of memory", False),
+                ("eigen", "error:pass:2", "race training", "out of memory", False)):
+            with self.subTest(variant=variant, fault=fault):
+                done, result = self.race("--rounds", "4", "--patience", "2", "--peers", "torch,torch+compiled", "--ours",
+                                         "eigen,eigen+measured", status=int(not refused),
+                                         told={variant: {"fault": fault}})
+                gone = {"eigen", "eigen+measured"} if variant == "eigen" else {variant}  # both are named eigen
+                self.assertEqual({(one["variant"], one["stage"], one["refused"], one["ours"])
+                                  for one in result["failures"]},
+                                 {(name, stage, refused, variant == "eigen") for name in gone})
+                self.assertIn(text, result["failures"][0]["reason"])
+                self.assertIn(text, done.stdout)
+                self.assertEqual({row["variant"] for row in result["benchmarks"]},
+                                 {"torch", "torch+compiled", "eigen", "eigen+measured"} - gone)
+                self.assertEqual({len(row["real_times"]) for row in result["benchmarks"]}, {4})
+
+    def test_where_nothing_can_be_compared_the_status_says_so(self):
+        done, result = self.race("--peers", "torch", status=1, told={"torch": {"fault": "die:greeting"}})
+        self.assertIn("nothing could be compared", done.stderr)
+        self.assertTrue(result["benchmarks"])  # ours are kept all the same
+        self.assertNotIn("judge", [name for name, *_ in self.asked()])
+
+    def test_settings_of_the_environment_reach_the_workers_that_they_are_for(self):
+        self.race("--peers", "torch,onnxruntime+passive,ncnn+hugepages", "--modes", "inference")
+        started = self.started()
+        self.assertEqual({name: (its["OMP_WAIT_POLICY"], its["MALLOC_TOP_PAD_"]) for name, (_, its) in started.items()},
+                         {"writer": (None, None), "eigen": (None, None), "torch": (None, None),
+                          "onnxruntime": ("passive", None), "ncnn": (None, "67108864")})
+        self.assertEqual(started["onnxruntime"][0][-1], "--passive")
+        self.assertNotIn("--passive", started["ncnn"][0])
+        self.assertEqual(started["torch"][1]["LAMINA_BENCH"], os.path.join(self.folder, "lamina_bench"))
+
+    def test_several_pythons_of_torch_are_variants_by_their_versions(self):
+        python = os.path.join(self.folder, "python")
+        _, result = self.race("--python", python, "--python", os.path.join(self.folder, "torch/python"))
+        self.assertEqual({row["variant"] for row in result["benchmarks"]},
+                         {"eigen", "torch-9.9", "torch-9.9@nhwc", "torch-9.9#2", "torch-9.9#2@nhwc"})
+
+    def test_a_peer_that_is_not_here_is_named_with_what_installs_it(self):
+        for words, status in (((), 77), (("--python", "/bin/false"), 1)):
+            done, result = self.race("--peers", "openvino", "--modes", "inference", *words, status=status)
+            self.assertIn("bench/get-peers openvino" if not words else "'/bin/false' can import nothing", done.stderr)
+            self.assertEqual((result, self.asked()), (None, []))
+
+    def test_memory_is_that_of_a_separate_worker_beside_what_our_plan_holds(self):
+        for memory in ("yes", "only"):
+            done, result = self.race("--peers", "torch", memory=memory)
+            self.assertEqual([name for name, *_ in self.asked("start")].count("torch"), 2)
+            if "peaks of memory are not known" in done.stdout:
+                self.skipTest(done.stdout)
+            for entry in result["memory"]:
+                self.assertEqual((entry["net"], entry["mode"], entry.get("plan_MiB")),
+                                 ("vgg16", "training", 5.0 if entry["variant"] == "eigen" else None))
+            self.assertEqual(bool(result["benchmarks"]), memory == "yes")
+
+    def test_the_file_has_our_commit_and_the_command_without_the_folders_of_this_machine(self):
+        _, result = self.race("--benchmark_out=" + self.out)
+        self.assertEqual(result["context"]["commit"], "c0.125")
+        self.assertNotIn(self.folder, result["context"]["command"])
+        words = ["bench/race/race", "--ours", "cudnn=/opt/a/9.19,cuda", "--program=build/x", "--python=/usr/bin/p3", "/",
+                 "a/b,/c/d", "resnet18"]
+        self.assertEqual(results.command_line(words), "bench/race/race --ours cudnn=9.19,cuda --program=build/x "
+                                                      "--python=p3 / a/b,d resnet18")
+
+
+class OnAGpu(Fakes):
+    CUDA = ("--device", "cuda", "--peers", "torch+benchmark,torch:tf32+benchmark@nhwc", "--ours",
+            "cuda,cudnn+graph,cudnn:tf32")
+
+    def test_precisions_race_one_after_the_other_and_have_rows_of_their_own(self):
+        _, result = self.race(*self.CUDA, memory="yes")
+        self.assertEqual(result["context"]["gpu"]["name"], "Fake H200")
+        self.assertEqual({(row["key"]["type"], row["variant"]) for row in result["benchmarks"]},
+                         {("f32", "cuda"), ("f32", "cudnn+graph"), ("f32", "torch+benchmark"), ("tf32", "cudnn:tf32"),
+                          ("tf32", "torch:tf32+benchmark@nhwc")})
+        self.assertEqual({row["name"] for row in result["benchmarks"] if row["key"]["part"] == "total"},
+                         {"net/vgg16/total/cuda/f32/nchw/batch:16", "net/vgg16/total/cudnn/tf32/nchw/batch:16"})
+        self.assertEqual(result["benchmarks"][0]["readings"], [{"sm_mhz": 1980}] * 2)
+        self.assertEqual({(one["variant"], one["peak_MiB"]) for one in result["memory"]},
+                         {("cuda", 5.0), ("cudnn+graph", 5.0), ("torch+benchmark", 10.0), ("cudnn:tf32", 5.0),
+                          ("torch:tf32+benchmark@nhwc", 10.0)})
+        self.assertNotIn("check", [command for _, command, *_ in self.asked()])
+
+    def test_a_rehearsal_has_the_workers_of_a_gpu_on_the_processor(self):
+        self.race("--device", "rehearsal", "--ours", "cuda-host", "--peers", "torch:tf32,torch+graph")
+        words = self.started()["torch:tf32"][0]
+        self.assertEqual(words[words.index("--device") + 1], "cpu")
+        self.assertIn("cuda-host", self.started())
+
+    def test_without_a_gpu_one_line_says_so_and_the_status_is_that_of_skipped(self):
+        done, result = self.race("--device", "cuda:3", "--ours", "cuda", status=77,
+                                 told={"cuda": {"fault": "refuse:greeting"}})
+        self.assertRegex(done.stderr, r"\A.*cuda:3.*no such thing here\n\Z")
+        self.assertEqual((done.stdout, result), ("", None))
+
+    def test_an_override_of_tf32_is_refused(self):
+        done, _ = self.race(*self.CUDA, status=1, environment={"NVIDIA_TF32_OVERRIDE": "0"})
+        self.assertRegex(done.stderr, r"\A.*NVIDIA_TF32_OVERRIDE=0.*\n\Z")
+
+
+class Layers(Fakes):
+    def test_equal_convolutions_race_once_and_know_how_often_each_network_has_their_passes(self):
+        _, result = self.race("alexnet", "vgg16", "--what", "layers")
+        counts = {row["name"].removesuffix("/eigen/f32/nchw/batch:16"): row["counts"] for row in result["benchmarks"]}
+        one, two = {"alexnet": 1, "vgg16": 1}, {"alexnet": 2}
+        self.assertEqual(counts, {
+            "layer/alexnet/conv1/forward": one, "layer/alexnet/conv1/backward_params": one,
+            "layer/alexnet/conv1/backward_data": {"vgg16": 1}, "layer/alexnet/conv2/forward": two,
+            "layer/alexnet/conv2/backward_params": two, "layer/alexnet/conv2/backward_data": two})
+        self.assertEqual({(row["variant"], row["algorithm"]) for row in result["benchmarks"]},
+                         {("eigen", "eigen's"), ("onednn@any", "onednn's"), ("onednn@nchw", "onednn's")})
+        self.assertEqual(result["failures"], [])  # oneDNN has no Winograd here, which is no fault
+        self.assertIn(["onednn", "pass", ["forward", "any", *FIRST.split()]], self.asked("pass"))
+
+    def test_a_network_without_convolutions_ends_the_race(self):
+        done, result = self.race("mnist_mlp", "--what", "layers", status=1)
+        self.assertIn("mnist_mlp has no convolutions", done.stderr)
+        self.assertIsNone(result)
+
+
+class Trainings(Fakes):
+    def test_all_train_the_batches_that_lamina_wrote_and_no_epoch_is_run_again(self):
+        _, result = self.race("mnist_mlp", "lstm_text", "--what", "trainings", "--share", "0.5", "--retries", "3",
+                              "--peers", "torch,torch+compiled+passive,keras", "--python",
+                              os.path.join(self.folder, "python"))
+        words = {name: its[0] for name, its in self.started().items()}  # of the last workload
+        config = json.loads(words["writer"][1])
+        self.assertEqual((config["training"], config["share"], config["epochs"]), ("lstm_text", 0.5, 3))
+        common = ["lstm_text", config["files"], "32", str(config["threads"])]
+        self.assertEqual(words["torch"][1:], [*common, "eager", "cpu"])
+        self.assertEqual(words["torch+compiled"][1:], [*common, "compiled", "cpu"])
+        self.assertEqual(words["keras"][1:], common)
+        self.assertFalse(os.path.exists(config["files"]))
+        for name in ("torch", "eigen", "keras"):
+            trained = [command for who, command, *_ in self.asked() if who == name and command in ("open", "pass")]
+            self.assertEqual(trained, ["open", "pass", "pass"] * 2)  # the first epoch warms up
+        row = result["benchmarks"][0]
+        self.assertEqual((row["name"], row["loss"], row["samples"], row["label"]),
+                         ("train/mnist_mlp/epoch/eigen/f32/nchw/batch:32/synthetic:0.5/no_validation", 0.5, 320,
+                          "synthetic nothing"))
+
+    def test_on_a_gpu_each_backend_races(self):
+        self.race("mnist_mlp", "--what", "trainings", "--device", "cuda:1")
+        words = {name: its[0] for name, its in self.started().items()}
+        self.assertEqual([json.loads(words[name][1])["device"] for name in ("cuda", "cudnn")], [1, 1])
+        self.assertEqual(words["torch"][-2:], ["eager", "cuda:1"])
+
+
+class Ends(Fakes):
+    HANGS = {"torch": {"fault": "hang:open", "only": "vgg19"}}
+
+    def stopped(self, number, *words, group=False, again=(), ready="hanging", environment=()):
+        """Stops a race while a worker hangs, and `again` by further signals milliseconds later. What it said without what
+        the worker says, and its exit status."""
+        with open(self.said, "w") as said:
+            child = subprocess.Popen(self.command("--peers", "torch", "--memory", "no", *words), stdout=subprocess.DEVNULL,
+                                     stderr=said, preexec_fn=default_signals, start_new_session=True,
+                                     env=self.tell(self.HANGS) | dict(environment))
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        latest = time.monotonic() + 60
+        while ready not in self.text():
+            self.assertIsNone(child.poll(), self.text())
+            self.assertLess(time.monotonic(), latest)
+            time.sleep(0.01)
+        (os.killpg if group else os.kill)(child.pid, number)
+        for one in again:
+            time.sleep(0.001)
+            child.send_signal(one)
+        child.wait(timeout=40)  # less than a worker hangs
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("lamina-race-")], [])
+        return self.text().replace(f"{ready}\n", "", 1), child.returncode
+
+    def text(self):
+        with open(self.said) as file:
+            return file.read()
+
+    def test_what_was_finished_is_kept_and_reported(self):
+        for number, group in ((signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)):
+            with self.subTest(number=number, group=group):
+                said, status = self.stopped(number, "vgg16", "vgg19", group=group)
+                self.assertEqual((said, status), (
+                    f"race: interrupted; what was finished is in {self.out}, which `lamina_bench compare --paired` "
+                    "judges\n", 128 + number))
+                with open(self.out) as file:
+                    self.assertEqual({row["key"]["network"] for row in json.load(file)["benchmarks"]}, {"vgg16"})
+                os.remove(self.out)
+
+    def test_further_signals_change_nothing_and_where_nothing_was_finished_nothing_is_written(self):
+        for again in ((), (signal.SIGINT,), (signal.SIGTERM, signal.SIGINT, signal.SIGINT)):
+            said, status = self.stopped(signal.SIGINT, "vgg19", again=again)
+            self.assertEqual((said, status),
+                             (f"race: interrupted; nothing was finished or written to {self.out}\n", 130))
+            self.assertFalse(os.path.exists(self.out))
+
+    def test_an_interrupt_while_the_program_is_loaded_ends_it_without_a_word(self):
+        os.mkdir(os.path.join(self.folder, "slow"))
+        with open(os.path.join(self.folder, "slow/argparse.py"), "w") as file:  # which it imports
+            file.write("import sys, time\nprint('loading', file=sys.stderr, flush=True)\ntime.sleep(60)\n")
+        said, status = self.stopped(signal.SIGINT, "vgg16", ready="loading",
+                                    environment={"PYTHONPATH": os.path.join(self.folder, "slow")})
+        self.assertEqual((said, status), ("", -signal.SIGINT))
+
+    def test_a_file_that_cannot_be_written_is_an_error_before_the_race(self):
+        with open(self.out, "w"):
+            pass
+        folder, self.out = self.out, self.out + "/below.json"
+        done, _ = self.race(status=1)
+        self.assertEqual((done.stdout, done.stderr), ("", f"race: cannot write {self.out}: {folder} exists and is not a "
+                                                          "folder\n"))
+        self.assertEqual(self.asked(), [])
 
 
 if __name__ == "__main__":

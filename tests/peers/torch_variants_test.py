@@ -13,12 +13,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 PEERS = os.path.join(RACE, "peers")
 sys.path[:0] = [RACE, PEERS]
-import contenders
+import child
 import pythons
 
 try:
     import torch
-    import torch_device
     import torch_settings
     import torch_subject
 except ImportError:
@@ -28,7 +27,7 @@ except ImportError:
 class Settings(unittest.TestCase):
     def test_every_precision_is_set_as_it_says_whatever_was_set_before(self):
         for precision in ("tf32", "f32", "bf16", "tf32", "f16"):
-            found = torch_settings.Variant("eager", precision, "cpu").apply()
+            found = torch_settings.Variant("", precision, "cpu").apply()
             tf32 = precision == "tf32"
             self.assertEqual((found["matmul.allow_tf32"], found["cudnn.allow_tf32"]), (tf32, tf32))
             if "cudnn.conv.fp32_precision" in found:
@@ -37,41 +36,43 @@ class Settings(unittest.TestCase):
             self.assertEqual(found["autocast"] is not None, precision in ("f16", "bf16"))
 
     def test_benchmark_is_set_and_taken_back(self):
-        for name in ("eager+benchmark", "eager"):
-            self.assertEqual(torch_settings.Variant(name, "f32", "cpu").apply()["cudnn.benchmark"], "+" in name)
+        for flags in ("benchmark", ""):
+            self.assertEqual(torch_settings.Variant(flags, "f32", "cpu").apply()["cudnn.benchmark"], bool(flags))
 
     def test_a_setting_that_does_not_hold_is_an_error(self):
-        variant = torch_settings.Variant("eager", "tf32", "cpu")
+        variant = torch_settings.Variant("", "tf32", "cpu")
         with mock.patch.object(variant, "read_back", return_value={"matmul.allow_tf32": True, "cudnn.allow_tf32": False,
                                                                    "cudnn.benchmark": False}):
             with self.assertRaisesRegex(torch_settings.SettingError, "cudnn.allow_tf32 is False where True was set"):
                 variant.apply()
 
     def test_every_variant_has_a_mode_and_graphs_need_a_gpu(self):
-        modes = {"compiled": "default", "compiled+benchmark": "default", "compiled+graph": "reduce-overhead",
-                 "compiled+benchmark+graph": "reduce-overhead", "max-autotune": "max-autotune",
-                 "max-autotune+benchmark": "max-autotune"}
-        for name in contenders.TORCH:
-            variant = torch_settings.Variant(name, "f32", "cuda:0")
-            self.assertEqual(variant.compile_mode, modes.get(name), name)
-            self.assertEqual(variant.captures, name in ("eager+graph", "eager+benchmark+graph"), name)
-            if "graph" in name or name.startswith("max-autotune"):
-                with self.assertRaisesRegex(torch_settings.Refused, "needs a GPU"):
-                    torch_settings.Variant(name, "f32", "cpu")
+        for flags, mode, captures in (("", None, False), ("benchmark", None, False), ("benchmark+graph", None, True),
+                                      ("compiled+benchmark", "default", False), ("compiled+frozen", "default", False),
+                                      ("compiled+graph", "reduce-overhead", False),
+                                      ("max-autotune+benchmark", "max-autotune", False)):
+            variant = torch_settings.Variant(flags, "f32", "cuda:0")
+            self.assertEqual((variant.compile_mode, variant.captures), (mode, captures), flags)
+            self.assertEqual(variant.compiler_graphs, mode in ("reduce-overhead", "max-autotune"), flags)
+            if "graph" in flags:
+                with self.assertRaisesRegex(child.Refused, "needs a GPU"):
+                    torch_settings.Variant(flags, "f32", "cpu")
 
     def test_the_forward_runs_under_autocast(self):
         for precision, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
-            variant = torch_settings.Variant("eager", precision, "cpu")
+            variant = torch_settings.Variant("", precision, "cpu")
             with variant.context():
                 self.assertEqual((torch.ones(2, 2) @ torch.ones(2, 2)).dtype, dtype)
 
 
 class Subjects(unittest.TestCase):
-    def variant(self, name="eager", precision="f32"):
-        return torch_settings.Variant(name, precision, "cpu")
+    def variant(self, warms=False):
+        variant = torch_settings.Variant("", "f32", "cpu")
+        variant.warms_each_pass = warms
+        return variant
 
     def test_a_sample_is_one_pass_after_one_untimed_on_fresh_numbers(self):
-        subject = torch_subject.Subject("mnist_cnn", "training", "nhwc", 2, self.variant())
+        subject = torch_subject.Subject("mnist_cnn", "training", "nhwc", 2, self.variant(warms=True))
         drawn, call = [], subject.call
         subject.call = lambda x: drawn.append(x.detach().clone()) or call(x)
         self.assertEqual(set(subject.run()), {"forward", "forward_cpu", "backward", "backward_cpu"})
@@ -123,7 +124,7 @@ class Subjects(unittest.TestCase):
         with mock.patch.multiple(torch.cuda, **fakes):
             for mode in ("training", "inference"):
                 log.clear()
-                subject = torch_subject.CapturedSubject("bottleneck_stack", mode, "nhwc", 1, self.variant())
+                subject = torch_subject.CapturedSubject("bottleneck_stack", mode, "nhwc", 1, self.variant(warms=True))
                 forward, backward = subject.recorded_forward, subject.recorded_backward
                 recorded = [(forward, None, True)] + [(backward, "pool", True)] * (mode == "training")
                 self.assertEqual(log, recorded)
@@ -137,42 +138,38 @@ class Subjects(unittest.TestCase):
 
 
 class Worker(unittest.TestCase):
-    def ask(self, *lines, variant="eager", precision="f32"):
-        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_rows.py"), "--worker", "--nets",
-                               "mnist_mlp", "--batch", "2", "--threads", "1", "--device", "cpu", "--variant", variant,
-                               "--precision", precision], input="".join(line + "\n" for line in lines),
+    def ask(self, *lines, flags="", precision="f32"):
+        done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "torch_worker.py"), "mnist_mlp", "--batch", "2",
+                               "--flags", flags, "--precision", precision], input="".join(line + "\n" for line in lines),
                               capture_output=True, text=True, check=False)
         return [json.loads(line) for line in done.stdout.splitlines()], done.returncode
 
-    def test_a_child_says_what_it_is_opens_runs_and_drops(self):
+    def test_a_worker_says_what_it_is_opens_runs_and_drops(self):
         (facts, opened, sample, dropped), status = self.ask("open training nhwc", "pass training nhwc", "drop training",
-                                                            variant="eager+benchmark", precision="tf32")
+                                                            flags="benchmark", precision="tf32")
         self.assertEqual((status, dropped), (0, {}))
-        self.assertEqual((facts["variant"], facts["precision"], facts["settings"]["cudnn.allow_tf32"]),
-                         ("eager+benchmark", "tf32", True))
+        self.assertTrue(facts["settings"]["cudnn.allow_tf32"] and facts["settings"]["cudnn.benchmark"])
         self.assertEqual(opened["settings"], facts["settings"])
         self.assertIn("first_pass_seconds", opened)
         self.assertIn("backward", sample)
 
-    def test_a_variant_that_cannot_run_ends_the_child_with_its_reason_in_one_line(self):
-        answers, status = self.ask("open training nhwc", variant="eager+graph")
+    def test_a_variant_that_cannot_run_ends_the_worker_with_its_reason_in_one_line(self):
+        answers, status = self.ask("open training nhwc", flags="graph")
         self.assertEqual((len(answers), status), (1, 1))
-        self.assertIn("eager+graph records CUDA graphs", answers[0]["error"])
+        self.assertIn("records CUDA graphs", answers[0]["error"])
         self.assertTrue(answers[0]["refused"])
 
     def test_what_a_compiler_prints_does_not_reach_the_answers(self):
         program = ("import os, sys\n"
-                   f"sys.path[:0] = [{RACE!r}, {PEERS!r}]\n"
-                   "import torch_device\n"
+                   f"sys.path[:0] = [{PEERS!r}]\n"
+                   "import child\n"
                    "class Server:\n"
-                   "    facts = {}\n"
-                   "    def __init__(self, *_): pass\n"
+                   "    greeting = {}\n"
                    "    def answer(self, line):\n"
                    "        print('AUTOTUNE convolution', flush=True)\n"
                    "        os.write(1, b'from a compiler below\\n')\n"
                    "        return {'line': line}\n"
-                   "torch_device.Server = Server\n"
-                   "torch_device.worker(None, None)\n")
+                   "child.serve(Server)\n")
         done = subprocess.run([sys.executable, "-B", "-c", program], input="a\n", capture_output=True, text=True,
                               check=True)
         self.assertEqual([json.loads(line) for line in done.stdout.splitlines()], [{}, {"line": "a\n"}])

@@ -9,7 +9,7 @@ import os
 import sys
 
 sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import protocol
+import networks
 import pythons
 
 try:
@@ -73,7 +73,7 @@ def calls(name):
     for path, module in net.named_modules():
         if not list(module.children()) and not isinstance(module, nn.Flatten):
             module.register_forward_hook(lambda m, _, y, path=path: rows.append(describe(path, m, y)))
-    its = protocol.of(name)
+    its = networks.protocol_of(name)
     with torch.no_grad():
         net(torch.zeros(1, its.channels, its.image, its.image))
     return rows
@@ -86,8 +86,8 @@ def main():
             if not row["type"].startswith("Flatten"):
                 table[row["network"]].append(expected(row))
     wrong = 0
-    missing = set(table) - LEFT_OUT - set(protocol.NAMES)
-    for name in [n for n in protocol.NAMES if n in table]:
+    missing = set(table) - LEFT_OUT - set(networks.NAMES)
+    for name in [n for n in networks.NAMES if n in table]:
         ours = collections.Counter(calls(name))
         theirs = collections.Counter(table[name])
         surplus, lacking = ours - theirs, theirs - ours

@@ -1,9 +1,14 @@
-"""What every child of a race in Python does: it answers in lines of JSON, and says why it fails in one line."""
+"""What every worker of a race in Python does: it answers in lines of JSON, and says why it fails in one line."""
 
 import json
 import os
 import signal
 import sys
+import traceback
+
+
+class Refused(Exception):
+    """What was asked for cannot be done here, which is no fault; the message says why."""
 
 
 def answering():
@@ -16,6 +21,24 @@ def answering():
         print(json.dumps(answer), file=answers, flush=True)
 
     return say
+
+
+def serve(make):
+    """Answers every line of standard input by the server that `make` gives, which has a `greeting` and `answer(line)`.
+    What fails ends the worker with the reason."""
+    say = answering()
+    try:
+        server = make()
+        say(server.greeting)
+        for line in sys.stdin:
+            say(server.answer(line))
+    except Refused as error:
+        say({"error": str(error), "refused": True})
+        sys.exit(1)
+    except Exception as error:  # whatever a library throws is the reason
+        traceback.print_exc()
+        say({"error": reason(error)})
+        sys.exit(1)
 
 
 def difference(theirs, ours):

@@ -13,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 os.environ.setdefault("KERAS_BACKEND", "torch")
 
+import child
 import keras
 import numpy
 import training_worker
@@ -86,9 +87,9 @@ def main():
         import torch
         torch.set_num_threads(int(threads))
     keras.utils.set_random_seed(0)
-    training_worker.serve({"keras": keras.__version__, "keras_backend": keras.backend.backend(),
-                           "python": sys.version.split()[0], "threads": int(threads)},
-                          lambda: Training(name, folder, int(batch)))
+    greeting = {"keras": keras.__version__, "keras_backend": keras.backend.backend(), "python": sys.version.split()[0],
+                "threads": int(threads)}
+    child.serve(lambda: training_worker.Server(greeting, Training(name, folder, int(batch))))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The child of a runtime for inference that `compare` asks for passes: onnxruntime, OpenVINO, ncnn. Each runs the network
-that Lamina wrote as ONNX, on batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive];
---passive: threads sleep while they wait, where the runtime lets that be set. Needs numpy."""
+"""The worker of a runtime for inference: onnxruntime, OpenVINO, ncnn. Each runs the network that Lamina wrote as ONNX, on
+batches like the one beside it. Usage: runtimes.py NAME FOLDER THREADS [--passive]; --passive: threads sleep while they
+wait, where the runtime lets that be set. Needs numpy."""
 
 import os
 import sys
-import traceback
 
 import child
 import numpy
@@ -63,50 +62,36 @@ RUNTIMES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "ncnn": Ncnn}
 
 
 class Server:
-    def __init__(self, runtime, folder, threads):
-        self.runtime, self.folder, self.threads = runtime, folder, threads
-        self.run, self.timer, self.numbers = None, WallTimer(), numpy.random.default_rng(1)
+    """Answers `check`, `open`, `pass` and `drop`; the batch is that of the numbers beside the network."""
+
+    def __init__(self, name, folder, threads, passive):
+        self.runtime, self.folder, self.threads, self.run = RUNTIMES[name](passive), folder, threads, None
+        self.greeting = self.runtime.facts | {"python": sys.version.split()[0], "threads": threads}
+        self.timer, self.random = WallTimer(), numpy.random.default_rng(1)
+        self.numbers = safetensors_file.read(os.path.join(folder, "check.safetensors"))
 
     def made(self):
         if self.run is None:
-            path, shape = os.path.join(self.folder, "network.onnx"), self.check_file()["x"].shape
+            path, shape = os.path.join(self.folder, "network.onnx"), self.numbers["x"].shape
             self.run = self.runtime.load(path, shape, self.threads)
         return self.run
 
-    def check_file(self):
-        return safetensors_file.read(os.path.join(self.folder, "check.safetensors"))
-
-    def check(self):
-        file = self.check_file()
-        return {"difference": child.difference(self.made()(numpy.ascontiguousarray(file["x"])), file["y"])}
-
-    def passed(self):
-        run = self.made()
-        x = self.numbers.standard_normal(self.check_file()["x"].shape, numpy.float32)
+    def timed_pass(self):
+        run, x = self.made(), self.random.standard_normal(self.numbers["x"].shape, numpy.float32)
         return self.timer.time("inference", lambda: run(x))[1]
 
-    def drop(self):
-        self.run = None
-        return {}
-
     def answer(self, line):
-        return {"check": self.check, "pass": self.passed, "drop": self.drop}[line.split()[0]]()
-
-
-def main():
-    name, folder, threads, *passive = sys.argv[1:]
-    say = child.answering()
-    try:
-        runtime = RUNTIMES[name](bool(passive))
-        server = Server(runtime, folder, int(threads))
-        say(runtime.facts | {"python": sys.version.split()[0], "threads": int(threads)})
-        for line in sys.stdin:
-            say(server.answer(line))
-    except Exception as error:  # whatever the library throws is the reason
-        traceback.print_exc()
-        say({"error": child.reason(error)})
-        sys.exit(1)
+        command = line.split()[0]
+        if command == "check":
+            x = numpy.ascontiguousarray(self.numbers["x"])
+            return {"difference": child.difference(self.made()(x), self.numbers["y"])}
+        if command == "pass":
+            return self.timed_pass()
+        if command == "open":
+            return {"first_pass_seconds": self.timed_pass()["inference"]}
+        self.run = None  # drop
+        return {}
 
 
 if __name__ == "__main__":
-    main()
+    child.serve(lambda: Server(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:] == ["--passive"]))

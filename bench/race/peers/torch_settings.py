@@ -4,6 +4,7 @@ import contextlib
 import os
 import warnings
 
+import child
 import torch
 
 AUTOCAST = {"f16": torch.float16, "bf16": torch.bfloat16}
@@ -14,28 +15,21 @@ class SettingError(Exception):
     """PyTorch does not have what was set; the message says what."""
 
 
-class Refused(Exception):
-    """This device cannot run the variant; the message says why."""
-
-
 class Variant:
-    """A variant by its name, for instance eager+benchmark, in one precision on one device."""
+    """PyTorch's settings by their flags, for instance compiled+benchmark, in one precision on one device. Frozen: the
+    weights are constants to the compiler, which packs them; in inference."""
 
-    def __init__(self, name, precision, device):
-        self.name, self.precision, self.device = name, precision, torch.device(device)
-        self.how, *parts = name.split("+")
-        self.benchmark, self.graph = "benchmark" in parts, "graph" in parts
-        self.compile_mode = None if self.how == "eager" else MODES[self.how + "+graph" * self.graph]
-        self.compiler_graphs = self.compile_mode in ("reduce-overhead", "max-autotune")  # the compiler's CUDA graphs
-        if (self.graph or self.compiler_graphs) and self.device.type != "cuda":
-            raise Refused(f"{name} records CUDA graphs, for which PyTorch needs a GPU")
-
-    warms_each_pass = True
-
-    @property
-    def captures(self):
-        """Whether this program records CUDA graphs of the passes itself."""
-        return self.graph and self.how == "eager"
+    def __init__(self, flags, precision, device):
+        self.flags = [flag for flag in flags.split("+") if flag]
+        self.precision, self.device = precision, torch.device(device)
+        compiler = next((flag for flag in self.flags if flag in ("compiled", "max-autotune")), None)
+        graph = "graph" in self.flags
+        self.compile_mode = None if compiler is None else MODES[compiler + "+graph" * (graph and compiler == "compiled")]
+        self.compiler_graphs = self.device.type == "cuda" and self.compile_mode in ("reduce-overhead", "max-autotune")
+        self.captures = graph and compiler is None  # this program records CUDA graphs of the passes itself
+        self.warms_each_pass = self.device.type == "cuda"
+        if graph and self.device.type != "cuda":
+            raise child.Refused("it records CUDA graphs, for which PyTorch needs a GPU")
 
     def apply(self):
         """Sets what holds for the whole process, and answers what is read back.
@@ -48,9 +42,13 @@ class Variant:
             warnings.simplefilter("ignore")  # that the old names will go
             torch.backends.cuda.matmul.allow_tf32 = tf32
             torch.backends.cudnn.allow_tf32 = tf32
-            torch.backends.cudnn.benchmark = self.benchmark
+            torch.backends.cudnn.benchmark = "benchmark" in self.flags
+            if "frozen" in self.flags:
+                from torch._inductor import config
+
+                config.freezing = True
             found = self.read_back()
-        wanted = {"matmul.allow_tf32": tf32, "cudnn.allow_tf32": tf32, "cudnn.benchmark": self.benchmark}
+        wanted = {"matmul.allow_tf32": tf32, "cudnn.allow_tf32": tf32, "cudnn.benchmark": "benchmark" in self.flags}
         wrong = [f"{key} is {found[key]} where {value} was set" for key, value in wanted.items() if found[key] != value]
         for key in ("matmul.fp32_precision", "cudnn.conv.fp32_precision"):
             if key in found and (found[key] == "tf32") != tf32:
@@ -66,6 +64,10 @@ class Variant:
                  "cudnn.deterministic": cudnn.deterministic, "cudnn.enabled": cudnn.enabled,
                  "autocast": str(AUTOCAST[self.precision]) if self.precision in AUTOCAST else None,
                  "compile_mode": self.compile_mode, "NVIDIA_TF32_OVERRIDE": os.environ.get("NVIDIA_TF32_OVERRIDE")}
+        if "frozen" in self.flags:
+            from torch._inductor import config
+
+            found["freezing"] = config.freezing
         if hasattr(cuda, "fp32_precision"):  # from 2.9 on
             found["matmul.fp32_precision"] = cuda.fp32_precision
             found["cudnn.conv.fp32_precision"] = cudnn.conv.fp32_precision
@@ -84,35 +86,6 @@ class Variant:
     def begin_pass(self):
         if self.compiler_graphs:
             torch.compiler.cudagraph_mark_step_begin()
-
-
-class ProcessorVariant:
-    """PyTorch tuned for the processor: compiled or max-autotune, and frozen (the weights are constants to the compiler,
-    which packs them; in inference)."""
-
-    device, captures, warms_each_pass = torch.device("cpu"), False, False
-
-    def __init__(self, name):
-        self.name = name
-        self.how, *parts = name.split("+")
-        self.frozen = "frozen" in parts
-        self.compile_mode = MODES[self.how]
-
-    def apply(self):
-        """Sets what holds for the whole process, and answers what is read back."""
-        import torch._inductor.config
-
-        torch._inductor.config.freezing = self.frozen
-        return {"compile_mode": self.compile_mode, "freezing": torch._inductor.config.freezing}
-
-    def callable(self, net):
-        return compiled(net, self.compile_mode)
-
-    def context(self):
-        return contextlib.nullcontext()
-
-    def begin_pass(self):
-        pass
 
 
 def compiled(net, mode):

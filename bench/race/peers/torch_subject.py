@@ -4,7 +4,7 @@ import contextlib
 import copy
 
 import child
-import protocol
+import networks
 import torch
 import torch_nets
 from timers import EventTimer, WallTimer
@@ -13,14 +13,11 @@ FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class Subject:
-    """On the processor as PyTorch runs by default, or in a variant (torch_settings.py) on its device.
+    """In a variant (torch_settings.py) on its device. On a GPU every timed pass comes after one untimed, so that clocks
+    and caches are as passes back to back leave them, as on Lamina's side."""
 
-    In a variant for a GPU every timed pass comes after one untimed, so that clocks and caches are as passes back to back
-    leave them, as on Lamina's side."""
-
-    def __init__(self, name, mode, layout, batch, variant=None):
-        its = protocol.of(name)
-        device = variant.device if variant else torch.device("cpu")
+    def __init__(self, name, mode, layout, batch, variant):
+        its, device = networks.protocol_of(name), variant.device
         self.training, self.variant = mode == "training", variant
         self.net = torch_nets.randomise(torch_nets.build(name), seed=1).to(device, memory_format=FORMATS[layout])
         self.net.train(self.training)
@@ -28,9 +25,9 @@ class Subject:
         self.wants_dx = its.input_gradient and self.training
         self.overwrites = not its.accumulate
         self.timer = EventTimer(torch.cuda) if device.type == "cuda" else WallTimer()
-        self.call = variant.callable(self.net) if variant else self.net
+        self.call = variant.callable(self.net)
         self.input = self.y = self.dy = None
-        if variant and self.training and not self.overwrites:
+        if self.training and not self.overwrites:
             for parameter in self.net.parameters():  # to be added to from the first pass on, and never moved
                 parameter.grad = torch.zeros_like(parameter)
 
@@ -60,15 +57,13 @@ class Subject:
 
     def draw_input(self):
         self.input = self.x.detach().normal_().requires_grad_(self.wants_dx)
-        if self.variant:
-            self.variant.begin_pass()
+        self.variant.begin_pass()
 
     def forward(self):
         with contextlib.ExitStack() as stack:
             if not self.training:
                 stack.enter_context(torch.no_grad())
-            if self.variant:
-                stack.enter_context(self.variant.context())
+            stack.enter_context(self.variant.context())
             self.y = self.call(self.input)
 
     def draw_gradient(self):
@@ -85,7 +80,7 @@ class Subject:
 
     def run(self):
         """Seconds of one pass, by the timer and by the process's CPU clock."""
-        if self.variant and self.variant.warms_each_pass:
+        if self.variant.warms_each_pass:
             self.draw_input()
             self.forward()
             if self.training:
@@ -147,5 +142,5 @@ class CapturedSubject(Subject):
 
 def made(name, mode, layout, batch, variant):
     """A network in a variant."""
-    kind = CapturedSubject if variant and variant.captures else Subject
+    kind = CapturedSubject if variant.captures else Subject
     return kind(name, mode, layout, batch, variant)

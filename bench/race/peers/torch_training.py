@@ -13,6 +13,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
+import child
 import torch
 import torch_settings
 import training_worker
@@ -67,8 +68,8 @@ def main():
     torch.manual_seed(0)
     greeting = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": int(threads)}
     if device != "cpu":
-        greeting |= torch_settings.Variant("eager+benchmark", "f32", device).apply()
-    training_worker.serve(greeting, lambda: Training(name, folder, int(batch), variant, device))
+        greeting |= torch_settings.Variant("benchmark", "f32", device).apply()
+    child.serve(lambda: training_worker.Server(greeting, Training(name, folder, int(batch), variant, device)))
 
 
 if __name__ == "__main__":

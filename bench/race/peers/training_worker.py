@@ -1,10 +1,8 @@
-"""The child of a peer that trains a workload epoch by epoch, on the batches that Lamina wrote: what PyTorch and Keras
+"""The worker of a peer that trains a workload epoch by epoch, on the batches that Lamina wrote: what PyTorch and Keras
 share. Needs numpy."""
 
 import os
-import sys
 import time
-import traceback
 
 import child
 import safetensors_file
@@ -32,21 +30,15 @@ def timed(work):
     return {"epoch": time.perf_counter() - start, "epoch_cpu": time.process_time() - cpu, "loss": float(loss)}
 
 
-def serve(greeting, make):
-    """`pass`: the next epoch. `make()` gives the training, whose `prepare(epoch)` is not timed and `run()` is. What fails
-    ends the child with the reason."""
-    say = child.answering()
-    try:
-        training, epoch = make(), 0
-        say(greeting)
-        for line in sys.stdin:
-            if line.split()[0] != "pass":
-                say({})
-                continue
-            training.prepare(epoch)
-            say(timed(training.run))
-            epoch += 1
-    except Exception as error:  # whatever the library throws is the reason
-        traceback.print_exc()
-        say({"error": child.reason(error)})
-        sys.exit(1)
+class Server:
+    """`open` and `pass` train the next epoch. The training's `prepare(epoch)` is not timed, and its `run()` is."""
+
+    def __init__(self, greeting, training):
+        self.greeting, self.training, self.epoch = greeting, training, 0
+
+    def answer(self, line):
+        if line.split()[0] not in ("open", "pass"):
+            return {}
+        self.training.prepare(self.epoch)
+        self.epoch += 1
+        return timed(self.training.run)

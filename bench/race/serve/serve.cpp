@@ -23,7 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int warm_up_passes = 5;  // of `open`; torch_device.py has as many
+/// The passes of `open`; torch_worker.py has as many.
+int warm_up_passes(bool on_gpu) { return on_gpu ? 5 : 1; }
 
 nets::Protocol protocol_of(const std::string& net) {
   if (net == "bottleneck_stack") return {.softmax = false, .input_gradient = true};
@@ -45,7 +46,7 @@ class ServedNet final : public Served {
   }
 
   void warm_up() override {
-    for (int i = 0; i < warm_up_passes; ++i) pass();
+    for (int i = 0; i < warm_up_passes(on_gpu_); ++i) pass();
   }
 
   json facts() const override {
@@ -53,7 +54,7 @@ class ServedNet final : public Served {
     for (const Call& call : run_.plan().calls()) ++math[std::string(to_string(call.math))];
     return {{"plan_bytes", run_.plan().memory().total()},
             {"made_seconds", made_seconds_},
-            {"warm_up_passes", warm_up_passes},
+            {"warm_up_passes", warm_up_passes(on_gpu_)},
             {"math_of_calls", math}};
   }
 

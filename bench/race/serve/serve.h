@@ -1,5 +1,5 @@
 #pragma once
-// lamina_bench serve CONFIG: a long-lived child that runs one pass at a time for bench/race/compare.
+// lamina_bench serve CONFIG: a worker of bench/race/race, which runs one pass at a time.
 
 #include <string>
 

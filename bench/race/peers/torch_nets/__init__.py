@@ -4,7 +4,7 @@ A module's name in `named_modules()` is the node's name in the zoo, so a state_d
 `check_nets.py` holds every network against the table of layers.
 """
 
-import protocol
+import networks
 import torch
 from torch import nn
 
@@ -13,9 +13,9 @@ from torch_nets import inception, resnet, straight
 
 def build(name, softmax=None):
     """A network by name. `softmax` None: as the published tables timed it."""
-    if name not in protocol.NAMES:
-        raise KeyError(f"no network '{name}'; there are {', '.join(protocol.NAMES)}")
-    softmax = protocol.of(name).softmax if softmax is None else softmax
+    if name not in networks.NAMES:
+        raise KeyError(f"no network '{name}'; there are {', '.join(networks.NAMES)}")
+    softmax = networks.protocol_of(name).softmax if softmax is None else softmax
     if name in resnet.RESNETS:
         return resnet.resnet(*resnet.RESNETS[name], softmax)
     folder = next(module for module in (straight, inception, resnet) if hasattr(module, name))

@@ -13,8 +13,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 RACE = os.path.join(HERE, "../../bench/race")
 sys.path.insert(0, RACE)
-import builds
-import workers
+import other_build
+from worker import WorkerError
 
 PROGRAM = sys.argv.pop(1)
 
@@ -50,7 +50,7 @@ class Difference(unittest.TestCase):
         with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
             write(first, **ours)
             write(second, **theirs)
-            return builds.difference(first, second, mode)
+            return other_build.difference(first, second, mode)
 
     def test_it_is_the_largest_over_the_largest_of_ours(self):
         ours = {"x": [1, 2], "y": [1, -4, 2], "y_training": [8, 0]}
@@ -66,9 +66,9 @@ class Difference(unittest.TestCase):
         ours = {"x": [1, 2], "y": [1, 4]}
         for theirs, reason in (({"x": [1, 3]}, "other images"), ({"y": [1]}, "1 logits, not 2"),
                                ({"y": [1, float("nan")]}, "not finite"), ({"y": [float("inf"), 4]}, "not finite")):
-            with self.assertRaisesRegex(workers.WorkerError, reason):
+            with self.assertRaisesRegex(WorkerError, reason):
                 self.between(ours, ours | theirs)
-        with self.assertRaisesRegex(workers.WorkerError, "0 logits, not 1"):
+        with self.assertRaisesRegex(WorkerError, "0 logits, not 1"):
             self.between(ours | {"y_training": [1]}, ours, "training")
 
     def test_zeros_are_compared_too(self):
@@ -82,8 +82,8 @@ class Difference(unittest.TestCase):
                 if content is not None:
                     with open(os.path.join(theirs, "check.safetensors"), "wb") as file:
                         file.write(content)
-                with self.assertRaisesRegex(workers.WorkerError, "not written its numbers"):
-                    builds.difference(ours, theirs, "inference")
+                with self.assertRaisesRegex(WorkerError, "not written its numbers"):
+                    other_build.difference(ours, theirs, "inference")
 
 
 class Race(unittest.TestCase):
@@ -92,24 +92,21 @@ class Race(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "out.json")
             done = subprocess.run(
-                [sys.executable, "-B", os.path.join(RACE, "compare"), "--program", PROGRAM, "--peers", f"build:{build}",
-                 "--nets", "mnist_cnn", "--batch", "2", "--samples", "2", "--retries", "0", "--memory", "no", "--out",
-                 out, *words], capture_output=True, text=True, check=False)
-            result = None
-            if os.path.exists(out):
-                with open(out) as file:
-                    result = json.load(file)
-            return done, result
+                [sys.executable, "-B", os.path.join(RACE, "race"), "mnist_cnn", "--program", PROGRAM, "--peers",
+                 f"eigen={build}", "--batch", "2", "--rounds", "2", "--retries", "0", "--memory", "no",
+                 "--benchmark_out", out, *words], capture_output=True, text=True, check=False, cwd=os.path.dirname(PROGRAM))
+            with open(out) as file:
+                return done, json.load(file)
 
-    def test_the_program_beside_itself_computes_the_same(self):
-        done, result = self.run_race(PROGRAM, "--modes", "training,inference")
+    def test_the_program_beside_itself_computes_the_same_and_is_judged(self):
+        name = os.path.basename(PROGRAM)  # of this folder, without it
+        done, result = self.run_race(name, "--modes", "training,inference")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual([(one["name"], one["difference"]) for one in result["checks"]], [("build", 0.0)] * 2)
-        self.assertEqual({(line["peer"], line["layout"], line["peer_layout"]) for line in result["comparison"]},
-                         {("build", "nchw", "nchw")})
-        self.assertEqual({line["pass"] for line in result["comparison"]},
-                         {"forward", "backward", "total", "total cpu", "inference", "inference cpu"})
-        self.assertNotIn(os.path.dirname(PROGRAM), json.dumps(result["context"]["command"]))
+        self.assertEqual({(row["key"]["part"], row["check"]["difference"]) for row in result["benchmarks"]
+                          if row["variant"] == f"eigen={name}"},
+                         {(part, 0.0) for part in ("forward", "backward", "total", "inference")})
+        self.assertEqual({(one["first"], one["second"], one["key"]["part"]) for one in result["comparisons"]},
+                         {(f"eigen={name}", "eigen", part) for part in ("forward", "backward", "total", "inference")})
 
     def other(self, change, fails=False):
         with tempfile.TemporaryDirectory() as folder:
@@ -118,43 +115,16 @@ class Race(unittest.TestCase):
                 file.write(f"#!{sys.executable}\n" + OTHER.format(program=PROGRAM, change=change, fails=fails))
             return self.run_race(path, "--modes", "inference")
 
-    def test_one_that_computes_something_else_is_left_out(self):
-        done, result = self.other("data = bytearray(open(path, 'rb').read()); data[-1] ^= 64; open(path, 'wb').write(data)")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual((result["comparison"], result["failures"][0]["name"]), ([], "build"))
-        self.assertIn("more than 1.0e-04: its time would be of another function", done.stdout)
-
-    def test_one_that_writes_no_numbers_is_left_out(self):
-        done, result = self.other("os.remove(path)")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual((result["comparison"], result["failures"][0]["name"]), ([], "build"))
-        self.assertIn("it has not written its numbers as today's lamina_bench does", done.stdout)
-
-    def test_one_that_fails_to_write_numbers_is_no_side_of_the_race(self):
-        done, result = self.other("pass", fails=True)
-        self.assertEqual((done.returncode, result["failures"][0]["stage"]), (1, "start"))
-        self.assertEqual(list(result["context"]["peers"]), ["lamina"])
-
-    def test_a_file_of_this_folder_is_found_without_its_folder(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.symlink(PROGRAM, os.path.join(folder, "mine"))
-            done = subprocess.run([sys.executable, "-B", os.path.join(RACE, "compare"), "--program", "mine", "--peers",
-                                   "build:mine", "--nets", "mnist_mlp", "--batch", "1", "--samples", "2", "--memory", "no",
-                                   "--retries", "0", "--out", "out.json"], capture_output=True, text=True, check=False,
-                                  cwd=folder)
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertIn(f"build: {os.path.realpath(folder)}/mine\n", done.stdout)
-
-    def test_wrong_use_is_refused(self):
-        for build, words, named in (("/nowhere/lamina_bench", (), "no program at /nowhere/lamina_bench: name another"),
-                                    ("/", (), "/ is a folder; name the lamina_bench in it"),
-                                    (f"{PROGRAM},biuld:x", (), "build:PROGRAM, torch"),
-                                    (PROGRAM, ("--program", "/"), "/ is a folder; name the lamina_bench in it"),
-                                    (f"{PROGRAM},torch", (), "other builds race alone"),
-                                    (PROGRAM, ("--layers",), "--peers is of a race of networks")):
-            done, _ = self.run_race(build, *words)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(named, done.stderr)
+    def test_one_that_computes_something_else_or_writes_no_numbers_is_left_out(self):
+        damage = "data = bytearray(open(path, 'rb').read()); data[-1] ^= 64; open(path, 'wb').write(data)"
+        for change, fails, stage, reason in (
+                (damage, False, "check inference", "more than 1.0e-04: its time would be of another function"),
+                ("os.remove(path)", False, "check inference", "not written its numbers as today's lamina_bench does"),
+                ("pass", True, "start", "ended with status 3")):
+            done, result = self.other(change, fails)
+            self.assertEqual((done.returncode, [one["stage"] for one in result["failures"]]), (1, [stage]))
+            self.assertIn(reason, result["failures"][0]["reason"])
+            self.assertEqual({row["variant"] for row in result["benchmarks"]}, {"eigen"})
 
 
 if __name__ == "__main__":

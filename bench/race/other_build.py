@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-import workers
+from worker import WorkerError
 
 
 def read(folder, name):
@@ -26,7 +26,7 @@ def read(folder, name):
             file.seek(8 + length + start)
             values = array.array("f", file.read(end - start))
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
-        raise workers.WorkerError(f"it has not written its numbers as today's lamina_bench does: {error}") from error
+        raise WorkerError(f"it has not written its numbers as today's lamina_bench does: {error}") from error
     if sys.byteorder == "big":
         values.byteswap()
     return values
@@ -36,12 +36,12 @@ def difference(ours, theirs, mode):
     """The largest difference of two builds' logits over the largest of ours; `ours`, `theirs`: folders. Throws
     WorkerError where they cannot be compared."""
     if read(ours, "x") != read(theirs, "x"):
-        raise workers.WorkerError("it draws other images than this lamina_bench, so their results cannot be compared")
+        raise WorkerError("it draws other images than this lamina_bench, so their results cannot be compared")
     name = "y_training" if mode == "training" and read(ours, "y_training") is not None else "y"
     expected, found = read(ours, name), read(theirs, name)
     if found is None or len(found) != len(expected):
-        raise workers.WorkerError(f"it has written {0 if found is None else len(found)} logits, not {len(expected)}")
+        raise WorkerError(f"it has written {0 if found is None else len(found)} logits, not {len(expected)}")
     if not all(map(math.isfinite, found)):
-        raise workers.WorkerError("what it computes is not finite")
+        raise WorkerError("what it computes is not finite")
     furthest = max((abs(a - b) for a, b in zip(expected, found)), default=0.0)
     return furthest / max(map(abs, expected)) if furthest > 0 and any(expected) else furthest

@@ -1,4 +1,4 @@
-"""The networks that may be raced, and how each is timed: as lamina_bench knows it, which is asked. Needs no torch."""
+"""The networks and trainings that may be raced, and how a network is timed, which lamina_bench is asked for."""
 
 import csv
 import dataclasses
@@ -8,13 +8,14 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.normpath(os.path.join(HERE, "../../build/release/bench/lamina_bench"))
-ASKED = "LAMINA_BENCH"  # in the environment: the program to ask, if it is another; children inherit it
+ASKED = "LAMINA_BENCH"  # in the environment: the program to ask, if it is another; workers inherit it
 
 PUBLISHED = ("alexnet", "inception_v1", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
              "resnet200")
 ZOO = PUBLISHED + ("overfeat", "alexnet_owt", "vgg_a", "googlenet_cb", "googlenet_tv", "mnist_mlp", "mnist_cnn",
                    "cifar10_cnn")  # those that Lamina has by name
 NAMES = ZOO + ("bottleneck_stack",)
+WORKLOADS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,6 @@ def table(program):
             for row in csv.DictReader(done.stdout.splitlines())}
 
 
-def of(name):
+def protocol_of(name):
     """How a network is timed."""
     return PROBE if name == "bottleneck_stack" else table(os.environ.get(ASKED, BENCH))[name]

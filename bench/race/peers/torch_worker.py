@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""The worker of a network in PyTorch, in one variant on the processor or a GPU: one line in, one line of JSON out.
+
+A pass: draw x; time the forward; draw dy; time the backward, which adds to the parameter gradients. Training mode,
+dropout on, softmax and image gradient as the published tables had them. (For Keras' networks the backward overwrites
+instead.)"""
+
+import argparse
+import gc
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import child
+import safetensors_file
+import torch
+import torch_settings
+import torch_subject
+from timers import WallTimer
+
+WARM_UP_PASSES = {"cpu": 1, "cuda": 5}  # of `open`; ours has as many
+
+
+def product_gflops():
+    """Speed of a matrix product: far below that of its convolutions where PyTorch was built on a reference BLAS. By
+    processor time, so that other programs do not count."""
+    a = torch.randn(1024, 1024)
+    return max(2e-9 * 1024**3 * torch.get_num_threads() / WallTimer().time("product", lambda: a @ a)[1]["product_cpu"]
+               for _ in range(3))
+
+
+def greeting(variant, threads):
+    """What runs, and how it is set."""
+    answer = {"torch": torch.__version__, "python": sys.version.split()[0], "threads": threads,
+              "device": str(variant.device), "settings": variant.apply()}
+    if variant.device.type != "cuda":
+        return answer | {"product_gflops": product_gflops(), "config": torch.__config__.show().splitlines()}
+    torch.cuda.set_device(variant.device)
+    properties = torch.cuda.get_device_properties(variant.device)
+    return answer | {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "gpu": properties.name,
+                     "memory_bytes": properties.total_memory, "multiprocessors": properties.multi_processor_count,
+                     "capability": f"{properties.major}.{properties.minor}"}
+
+
+def seconds_of(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class Server:
+    """Answers `open`, `check`, `rounding` and `pass` with MODE LAYOUT, and `drop MODE`."""
+
+    def __init__(self, arguments):
+        torch.set_num_threads(arguments.threads)
+        self.arguments, self.subjects = arguments, {}
+        self.variant = torch_settings.Variant(arguments.flags, arguments.precision, arguments.device)
+        self.on_gpu = self.variant.device.type == "cuda"
+        self.greeting = greeting(self.variant, arguments.threads)
+
+    def subject(self, mode, layout):
+        if (mode, layout) not in self.subjects:
+            made = torch_subject.made(self.arguments.net, mode, layout, self.arguments.batch, self.variant)
+            if self.arguments.files:
+                made.load(safetensors_file.read(os.path.join(self.arguments.files, "weights.safetensors")))
+            self.subjects[mode, layout] = made
+        return self.subjects[mode, layout]
+
+    def numbers(self, mode):
+        """Lamina's images, what it makes of them, and whether that is in training mode."""
+        file = safetensors_file.read(os.path.join(self.arguments.files, "check.safetensors"))
+        trained = mode == "training" and "y_training" in file
+        return torch.tensor(file["x"]), file["y_training" if trained else "y"], trained
+
+    def check(self, mode, layout):
+        """How far what it computes is from Lamina's."""
+        x, y, trained = self.numbers(mode)
+        return {"difference": child.difference(self.subject(mode, layout).computed(x, trained), y)}
+
+    def rounding(self, mode, layout):
+        """How far PyTorch's eager f32 is from its f64."""
+        x, _, trained = self.numbers(mode)
+        return {"rounding": self.subject(mode, layout).rounding(x, trained)}
+
+    def open(self, mode, layout):
+        """Makes what `pass` will run and warms it up; what that took, and on a GPU the peak of memory of one more
+        pass."""
+        found, count = [], WARM_UP_PASSES[self.variant.device.type]
+        answer = {"warm_up_passes": count, "made_seconds": seconds_of(lambda: found.append(self.subject(mode, layout)))}
+        times = [seconds_of(found[0].run) for _ in range(count)]
+        answer |= {"first_pass_seconds": times[0], "last_warm_up_seconds": times[-1]}
+        if self.variant.compile_mode:
+            torch_settings.refuse_recompiling()
+        if self.on_gpu:
+            answer["warm_up_peak_bytes"] = torch.cuda.max_memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            found[0].run()
+            answer |= {"peak_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.memory_reserved()}
+        return answer | {"settings": self.variant.read_back()}
+
+    def drop(self, mode):
+        self.subjects = {key: subject for key, subject in self.subjects.items() if key[0] != mode}
+        gc.collect()
+        if self.variant.compile_mode:
+            torch._dynamo.reset()
+            torch._dynamo.config.error_on_recompile = False
+        if self.on_gpu:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        return {}
+
+    def answer(self, line):
+        command, mode, *layout = line.split()
+        if command == "pass":
+            return self.subject(mode, *layout).run()
+        return {"open": self.open, "check": self.check, "rounding": self.rounding, "drop": self.drop}[command](mode,
+                                                                                                            *layout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("net")
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
+    parser.add_argument("--precision", default="f32")
+    parser.add_argument("--flags", default="", help="of the variant, as compiled+frozen")
+    parser.add_argument("--files", help="the folder where Lamina wrote the network's numbers")
+    arguments = parser.parse_args()
+    child.serve(lambda: Server(arguments))
+
+
+if __name__ == "__main__":
+    main()

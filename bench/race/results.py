@@ -1,0 +1,111 @@
+"""The file of a race: rows and context by bench/results.schema.json."""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import re
+import shlex
+import signal
+import socket
+import sys
+
+FORMAT = 2  # of bench/results.schema.json
+PARTS = {"training": ("forward", "backward", "total"), "inference": ("inference",)}  # of a network, by its mode
+
+
+def parts_of(request):
+    """The rows of a request: of a network's mode, of a layer's pass or of an epoch."""
+    return PARTS.get(request, (request,))
+
+
+def name_of(key):
+    """A row's name, as lamina_bench makes it of the same fields."""
+    fields = ("what", "network", "layer", "part", "backend", "algorithm", "type", "layout")
+    differs = [what + (value and f":{value}") for what, value in key.get("differs", {}).items()]
+    return "/".join([*(key[field] for field in fields if field in key), f"batch:{key['batch']}", *differs])
+
+
+def times_of(sample, part):
+    """Milliseconds of a part by the wall's clock and of processor time."""
+    names = ("forward", "backward") if part == "total" else (part,)
+    return [1e3 * sum(sample[name + clock] for name in names) for clock in ("", "_cpu")]
+
+
+def rows_of(request, key, variant, passes, **facts):
+    """A variant's rows of one case: one for each part, with a time for each round."""
+    found = []
+    for part in parts_of(request):
+        its_key = key | {"part": part}
+        real, cpu = zip(*(times_of(sample, part) for sample in passes))
+        found.append({"name": name_of(its_key), "run_name": name_of(its_key), "run_type": "iteration",
+                      "repetitions": len(passes), "threads": 1, "time_unit": "ms", "key": its_key, "variant": variant,
+                      "real_times": real, "cpu_times": cpu, **facts})
+    return found
+
+
+def processor():
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def command_line(words):
+    """A program's words for a shell; of absolute paths, the program's among them, their last names."""
+    return shlex.join(re.sub(r"(?<![^=:,])/(?:[^,:]*/)?(?=[^,:/])", "", word) for word in words)
+
+
+def context(**more):
+    """What is known of the machine and of this run."""
+    return {
+        "lamina_format": FORMAT, "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "host_name": socket.gethostname(), "executable": os.path.basename(sys.argv[0]),
+        "command": command_line(sys.argv), "num_cpus": os.cpu_count(), "load_avg": list(os.getloadavg()),
+        "library_build_type": "release", "caches": [], "processor": processor(), "variants": [], **more,
+    }
+
+
+class Unwritable(Exception):
+    """A file cannot be written; the message says which and why."""
+
+
+class File:
+    """A file that is rewritten when results come in, and is whole at any moment. Whether it can be written is found out
+    at once. `written`: whether it has been."""
+
+    def __init__(self, path):
+        self.path, self.written = path, False
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise Unwritable(f"cannot write {path}: it exists and is not a regular file")
+        with self.beside():
+            pass
+        os.remove(path + ".part")
+
+    def beside(self):
+        """A file to be moved to its place."""
+        folder = os.path.dirname(self.path) or "."
+        try:
+            os.makedirs(folder, exist_ok=True)
+            return open(self.path + ".part", "w")
+        except FileExistsError as error:
+            raise Unwritable(f"cannot write {self.path}: {folder} exists and is not a folder") from error
+        except OSError as error:
+            raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
+
+    def write(self, document):
+        """Writes the document. An interrupt finds it written, and `written` true, or neither."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            with self.beside() as file:
+                json.dump(document, file, indent=1)
+            os.replace(self.path + ".part", self.path)
+            self.written = True
+        except OSError as error:
+            raise Unwritable(f"cannot write {self.path}: {error.strerror}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.remove(self.path + ".part")
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)

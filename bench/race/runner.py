@@ -1,0 +1,345 @@
+"""One race: every variant in a worker of its own, passes in the order A B C, C B A, ..., whatever is raced on whatever
+device."""
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import shlex
+import statistics
+import tempfile
+import time
+
+import other_build
+import results
+import variants
+from worker import NoMemoryReport, Worker, WorkerError, close_all
+
+SETTLE_SECONDS = 0.05  # after a pass the threads of another worker still spin for a moment
+FOREIGN_CORES = {"cpu": 0.1, "rehearsal": 1.0, "cuda": 1.0}  # that other processes may use during a pass
+AGREEMENT = {"inference": 1e-4, "training": 1e-3}  # of f32 logits, of the largest; of bf16 they are some 1e-2 apart
+DEEP_AGREEMENT = 5e-3  # at most, where rounding alone is above the bound of training
+LAYER_PASSES = ("forward", "backward_params", "backward_data")
+MEBIBYTE = 2**20
+
+
+def in_turn(items, round_):
+    """The items in the order of a round: it turns from round to round, so that drift meets all alike."""
+    return list(items) if round_ % 2 == 0 else list(reversed(items))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One thing that is raced: a network in one mode, one pass of a convolution, or the epochs of a training."""
+    network: str
+    key: dict          # of its rows, but for the part
+    request: str       # what a worker is asked for: a mode, a pass or "epoch"
+    convolution: str = ""
+    facts: dict = dataclasses.field(default_factory=dict)  # that its rows have besides
+
+    @property
+    def title(self):
+        return f"{self.network}{'/' + self.key['layer'] if self.convolution else ''} {self.request}"
+
+
+class Gpu(contextlib.ExitStack):
+    """The GPU of a race: what it is, and its readings, which a worker of ours takes. Throws WorkerError, `refused` where
+    there is no such GPU."""
+
+    def __init__(self, options):
+        super().__init__()
+        command = variants.serve_command(options.program, backend="cuda", device=options.device_number, threads=1)
+        self.worker = self.enter_context(Worker("the GPU", command, 1, options.patience))
+        described = self.worker.greeting["device"]
+        self.facts = {"name": described.partition(",")[0], "description": described}
+
+    def read(self):
+        """The reading of this moment, in the names of lamina_bench."""
+        return self.worker.ask("state")
+
+
+class Document:
+    """What a race has found so far, and its file."""
+
+    def __init__(self, file, options, gpu):
+        self.file, self.options, self.gpu = file, options, gpu
+        self.context = results.context(threads=options.threads)
+        if gpu is not None:
+            self.context |= {"gpu": gpu.facts}
+        self.rows, self.memory, self.failures, self.no_memory = [], [], [], ""
+
+    def add_variant(self, variant, greeting):
+        """Takes what a worker says of itself, once for each variant."""
+        if any(entry["variant"] == variant.name for entry in self.context["variants"]):
+            return
+        self.context["variants"].append({
+            "variant": variant.name, "engine": "lamina" if variant.ours else variant.engine, "backend": variant.engine,
+            "layout": variant.layout, "precision": variant.precision,
+            "context": greeting | {"environment": variant.environment}})
+        if variant.ours and not variant.path and "commit" in greeting:
+            self.context["commit"] = greeting["commit"]
+
+    def add_failure(self, network, variant, stage, error):
+        reason = str(error).removeprefix(f"{variant.name}: ")
+        self.failures.append({"network": network, "variant": variant.name, "ours": variant.ours, "stage": stage,
+                              "reason": reason, "refused": error.refused})
+        print(f"{network}: {variant.name} {'is left out' if error.refused else 'FAILED'} ({stage}): {reason}",
+              flush=True)
+
+    def write(self):
+        self.file.write({"context": self.context, "benchmarks": self.rows, "memory": self.memory,
+                         "failures": self.failures})
+
+
+class Runner:
+    """The workers of all variants for one network, for one training, or for all layers. They end with the `with` block.
+    Who fails is left out, with an entry in the document; who refuses is left out of that case."""
+
+    def __init__(self, network, raced, options, document):
+        self.network, self.options, self.document = network, options, document
+        self.what, self.batch, self.facts = options.what, options.batch, {}
+        self.workers, self.folder, self.build_folders = {}, None, {}
+        try:
+            self.folder = tempfile.mkdtemp(prefix="lamina-race-")
+            self.written = self.write_numbers(raced)
+            self.start(raced)
+        except BaseException as fault:
+            self.__exit__(type(fault))
+            raise
+
+    def write_numbers(self, raced):
+        """Has Lamina write what peers compute with: a network with its results, or the batches of a training. Whether it
+        has."""
+        given = self.options
+        if self.what == "layers" or (self.what == "networks" and given.device != "cpu"):
+            return False
+        config = {"threads": given.threads, "files": self.folder}
+        if self.what == "networks":
+            onnx = any(variants.ENGINES[one.engine].modes == ("inference",) for one in raced)
+            config |= {"net": self.network, "batch": self.batch, "onnx": onnx}
+        else:
+            config |= {"training": self.network, "share": given.share, "epochs": given.rounds + 1}
+        with Worker("lamina", variants.serve_command(given.program, **config), given.threads, given.patience) as ours:
+            if self.what == "trainings":
+                self.facts = ours.ask("facts epoch nchw")
+                self.batch = self.facts["batch"]
+        return True
+
+    def new_worker(self, variant):
+        command = variant.command(self.what, self.network, self.batch, self.options, self.folder if self.written else None)
+        return Worker(variant.name, command, self.options.threads, self.options.patience, variant.environment)
+
+    def start(self, raced):
+        """Starts all at once, and reads their greetings then."""
+        def begin(variant):
+            self.workers[variant] = self.new_worker(variant)
+
+        def greet(variant):
+            self.document.add_variant(variant, self.workers[variant].greet().greeting)
+            if variant.build and self.what == "networks":
+                self.build_folders[variant] = self.numbers_of(variant)
+
+        for variant in raced:
+            self.attempt(variant, "start", lambda: begin(variant))
+        for variant in list(self.workers):
+            if not self.attempt(variant, "start", lambda: greet(variant)):
+                self.leave(variant)
+
+    def numbers_of(self, variant):
+        """The folder to which another build has written its numbers."""
+        folder = tempfile.mkdtemp(prefix="build-", dir=self.folder)
+        config = {"net": self.network, "batch": self.batch, "threads": self.options.threads, "files": folder}
+        with Worker(variant.name, variants.serve_command(variant.build, **config), self.options.threads,
+                    self.options.patience):
+            return folder
+
+    def attempt(self, variant, stage, work):
+        """Whether it went well; else the document has the reason, and a worker that failed is ended."""
+        try:
+            work()
+            return True
+        except WorkerError as error:
+            if not (error.refused and self.what == "layers"):  # oneDNN has no Winograd for most windows
+                self.document.add_failure(self.network, variant, stage, error)
+            if not error.refused:
+                self.leave(variant)
+            return False
+
+    def leave(self, variant):
+        if worker := self.workers.pop(variant, None):
+            close_all([worker], at_once=True)
+
+    def cases(self):
+        """What is raced. Throws WorkerError where a network has no convolutions."""
+        first = next((variant for variant in self.workers if variant.ours), None)
+        key = {"network": self.network, "type": next(iter(self.workers)).precision if self.workers else "f32",
+               "batch": self.batch}
+        if first is not None:
+            key |= {"backend": first.engine, "layout": first.layout}
+        if self.what == "trainings":
+            differs = {"synthetic": f"{self.options.share:g}", "no_validation": ""}
+            facts = {"samples": self.facts["samples"], "label": self.facts["data"]}
+            return [Case(self.network, {"what": "train"} | key | {"differs": differs}, "epoch", facts=facts)]
+        if self.what == "networks":
+            differs = {"differs": dict.fromkeys(first.flags, "")} if first is not None and first.flags else {}
+            return [Case(self.network, {"what": "net"} | key | differs, mode) for mode in self.options.modes]
+        if first is None:
+            raise WorkerError("no engine of ours lists the convolutions")
+        return [case for conv in self.convolutions(first).values() for case in layer_cases(conv, key)]
+
+    def convolutions(self, first):
+        """{numbers of a convolution: (its first network, its name there, {pass: {network: how often}})}."""
+        found = {}
+        for net in self.options.networks:
+            listed = self.workers[first].ask(f"list {net} {self.batch}")["convolutions"]
+            if not listed:
+                raise WorkerError(f"{net} has no convolutions, and --what layers races nothing else: leave it out")
+            for entry in listed:
+                counts = found.setdefault(entry["conv"], (entry["conv"], net, entry["name"],
+                                                          {what: {} for what in LAYER_PASSES}))[3]
+                for what in LAYER_PASSES:
+                    if what != "backward_data" or entry["backward_data"]:
+                        counts[what][net] = counts[what].get(net, 0) + 1
+        return found
+
+    def run(self, case):
+        """Races a case: checks, memory, rounds. The document has what was found."""
+        raced = [variant for variant in self.workers if case.request not in variants.MODES
+                 or case.request in variant.modes]
+        facts = {variant: {} for variant in raced}
+        steps = [("check", self.check), ("open", self.open)]
+        if self.what == "networks" and self.options.memory != "no":
+            steps.insert(1 if self.options.device == "cpu" else 2, ("memory", self.measure_memory))
+        for stage, step in steps:
+            if stage == "open" and self.options.memory == "only" and self.options.device == "cpu":
+                continue
+            for variant in list(facts):
+                if not self.attempt(variant, f"{stage} {case.request}", lambda: step(variant, case, facts[variant])):
+                    del facts[variant]
+        if self.options.memory != "only":
+            self.keep(case, self.rounds(case, list(facts)), facts)
+        for variant in list(self.workers):
+            self.attempt(variant, f"drop {case.request}",
+                         lambda: self.workers[variant].ask(f"drop {case.request}"))
+        self.document.write()
+
+    def ask(self, variant, case, command):
+        return self.workers[variant].ask(f"{command} {request_of(variant, case)}")
+
+    def check(self, variant, case, facts):
+        """Compares a peer's numbers with ours. Two f32 programs agree no better with each other than each does with the
+        exact result, which in training they do less the deeper a network is. So there twice the distance of PyTorch's
+        eager f32 from its f64 is the bound where that is more."""
+        if self.what != "networks" or not self.written or (variant.ours and not variant.build):
+            return
+        bound = AGREEMENT[case.request]
+        if variant.build:
+            found = {"difference": other_build.difference(self.folder, self.build_folders[variant], case.request)}
+        else:
+            found = self.ask(variant, case, "check")
+        if case.request == "training" and not variant.build and bound < found["difference"] < float("inf"):
+            found |= self.ask(variant, case, "rounding")
+            bound = min(max(bound, 2 * found["rounding"]), DEEP_AGREEMENT)
+        if not found["difference"] <= bound:
+            raise WorkerError(f"its numbers are {found['difference']:.1e} of the largest away from Lamina's, more than "
+                              f"{bound:.1e}: its time would be of another function")
+        facts["check"] = found | {"bound": bound}
+
+    def open(self, variant, case, facts):
+        """Has a worker make what is raced and warm it up. Its rows say what computes it."""
+        facts["opened"] = self.ask(variant, case, "open")
+        if "implementation" in facts["opened"]:
+            facts["algorithm"] = facts["opened"]["implementation"]
+
+    def measure_memory(self, variant, case, facts):
+        """On a GPU: what PyTorch's allocator counted and what Lamina's plan holds. On the processor: the growth of a
+        separate process over two passes, as what another layout left in this one would be counted, or used again."""
+        entry = {"net": self.network, "mode": case.request, "variant": variant.name}
+        if self.options.device == "cpu":
+            with self.new_worker(variant) as worker:
+                line = request_of(variant, case)
+                try:
+                    peak = worker.memory_growth(lambda: [worker.ask(f"pass {line}") for _ in range(2)])
+                except NoMemoryReport as error:
+                    self.document.no_memory = str(error)
+                    return
+                plan = worker.ask(f"facts {line}")["plan_bytes"] if variant.ours else None
+        else:
+            plan = facts["opened"].get("plan_bytes")
+            peak = facts["opened"].get("peak_bytes", plan)
+        if peak is not None:
+            entry |= {"peak_MiB": peak / MEBIBYTE} | ({"plan_MiB": plan / MEBIBYTE} if plan else {})
+            self.document.memory.append(entry)
+
+    def rounds(self, case, raced):
+        """{variant: its samples} of those that ran all rounds, each with the GPU's reading at the end of its round."""
+        samples = {variant: [] for variant in raced}
+        for i in range(self.options.rounds):
+            for variant in in_turn(raced, i):
+                if variant in samples and not self.attempt(
+                        variant, f"race {case.request}",
+                        lambda: samples[variant].append(self.quiet_pass(variant, case))):
+                    del samples[variant]
+            if self.document.gpu is not None:
+                reading = self.document.gpu.read()
+                for its in samples.values():
+                    its[-1]["gpu"] = reading
+        return samples
+
+    def quiet_pass(self, variant, case):
+        """One pass, again while other processes took the cores; the last attempt counts."""
+        for _ in range(self.options.retries + 1):
+            time.sleep(SETTLE_SECONDS)
+            sample = self.workers[variant].timed_pass(request_of(variant, case))
+            sample["disturbed"] = sample["others_cores"] > FOREIGN_CORES[self.options.device]
+            if not sample["disturbed"]:
+                break
+        return sample
+
+    def keep(self, case, samples, facts):
+        """Rows of all samples, and a line with the medians."""
+        medians = []
+        for variant, its in samples.items():
+            more = case.facts | facts[variant] | {"disturbed": sum(sample["disturbed"] for sample in its),
+                                                  "rerun": self.rerun(case, samples)}
+            more |= {"loss": its[-1]["loss"]} if "loss" in its[-1] else {}
+            more |= {"readings": [sample["gpu"] for sample in its]} if "gpu" in its[-1] else {}
+            self.document.rows += results.rows_of(case.request, case.key, variant.name, its, **more)
+            median = statistics.median(self.document.rows[-1]["real_times"])
+            loss = f" (loss {its[-1]['loss']:.4f})" if "loss" in its[-1] else ""
+            medians.append(f"{variant.name} {median:.3f} ms{loss}")
+        if medians:
+            print(f"{case.title}: {', '.join(medians)}", flush=True)
+
+    def rerun(self, case, samples):
+        """The command that races the case again."""
+        given = self.options
+        words = ["bench/race/race", case.network, "--what", self.what, "--device", given.device_word,
+                 "--ours", ",".join(variant.name for variant in samples if variant in given.ours_variants),
+                 "--peers", ",".join(dict.fromkeys(variant.word for variant in samples
+                                                   if variant not in given.ours_variants)),
+                 "--threads", str(given.threads), "--rounds", str(given.rounds)]
+        if self.what == "networks":
+            words += ["--modes", case.request]
+        words += ["--share", f"{given.share:g}"] if self.what == "trainings" else ["--batch", str(self.batch)]
+        return shlex.join(words)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, fault, *_):
+        close_all(list(self.workers.values()), at_once=fault is not None)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def request_of(variant, case):
+    """The words after a command: what is asked for, in the variant's layout, and the numbers of a convolution."""
+    return f"{case.request} {variant.layout} {case.convolution}".strip()
+
+
+def layer_cases(convolution, key):
+    """The passes of a convolution that the networks have, each with how often they have it."""
+    numbers, net, name, counts = convolution
+    key = {"what": "layer"} | key | {"network": net, "layer": name}
+    return [Case(net, key, what, numbers, {"counts": counts[what], "convolution": numbers})
+            for what in LAYER_PASSES if counts[what]]

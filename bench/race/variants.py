@@ -1,0 +1,244 @@
+"""Who races: the words of --ours and --peers, what each word means, and the command of its worker.
+
+A word is ENGINE[:PRECISION][+FLAG...][@LAYOUT][=PATH], as in torch:tf32+compiled@nhwc. Needs none of the peers."""
+
+import dataclasses
+import difflib
+import json
+import os
+import re
+
+import pythons
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lamina", "peers")
+WHATS = ("networks", "layers", "trainings")
+MODES = ("training", "inference")
+PRECISIONS = ("f32", "tf32", "f16", "bf16")
+WORD = re.compile(r"([a-z0-9-]+)(?::(\w+))?((?:\+[\w-]*)*)(?:@(\w+))?")
+HUGE_PAGES = {  # glibc's malloc keeps its memory, in huge pages; no code is changed
+    "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000000", "MALLOC_TOP_PAD_": "67108864",
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+PASSIVE = {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"}  # OpenMP's threads sleep while they wait
+
+
+class BadVariant(ValueError):
+    """A word that names no variant of this race; the message says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Engine:
+    """A program, or a backend of ours, and what it can be asked for."""
+    devices: tuple
+    whats: tuple
+    flags: tuple = ()
+    modes: tuple = MODES
+    layouts: tuple = ("nchw",)
+    precisions: tuple = ("f32",)
+    modules: str = ""  # of its Python; empty: it is no Python program
+    ours: bool = False
+
+
+RUNTIME = {"devices": ("cpu",), "whats": ("networks",), "flags": ("hugepages", "passive"), "modes": ("inference",)}
+ENGINES = {
+    "eigen": Engine(("cpu",), WHATS, ("measured",), layouts=("nchw", "nhwc"), ours=True),
+    "cuda": Engine(("cuda",), ("networks", "trainings"), ("measured", "graph"), layouts=("nchw", "nhwc"),
+                   precisions=("f32", "tf32"), ours=True),
+    "cudnn": Engine(("cuda",), ("networks", "trainings"), ("measured", "graph"), layouts=("nchw", "nhwc"),
+                    precisions=("f32", "tf32"), ours=True),
+    "cuda-host": Engine(("cpu", "rehearsal"), ("networks", "trainings"), ("measured", "graph"),
+                        layouts=("nchw", "nhwc"), precisions=("f32", "tf32"), ours=True),
+    "torch": Engine(("cpu", "cuda", "rehearsal"), ("networks", "trainings"),
+                    ("compiled", "max-autotune", "frozen", "benchmark", "graph", "hugepages", "passive"),
+                    layouts=("nchw", "nhwc"), precisions=PRECISIONS, modules="torch, numpy"),
+    "onnxruntime": Engine(**RUNTIME, modules="onnxruntime, numpy"),
+    "openvino": Engine(**RUNTIME, modules="openvino, numpy"),
+    "ncnn": Engine(**RUNTIME, modules="ncnn, numpy"),
+    "onednn": Engine(("cpu",), ("layers",), layouts=("any", "winograd", "nchw")),
+    "keras": Engine(("cpu",), ("trainings",), ("passive",), modules="keras, numpy"),
+}
+OURS = tuple(name for name, engine in ENGINES.items() if engine.ours)
+PEERS = tuple(name for name, engine in ENGINES.items() if not engine.ours)
+TF32 = ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc", "torch:tf32+compiled+benchmark@nhwc")
+DEFAULTS = {  # of --ours and of --peers
+    ("networks", "cpu"): ("eigen", "torch,torch@nhwc"),
+    ("networks", "rehearsal"): ("cuda-host", "torch,torch@nhwc"),
+    ("networks", "cuda"): ("cuda,cuda+graph,cudnn,cudnn+graph,cudnn:tf32,cudnn:tf32+graph",
+                           ",".join((*(word.replace(":tf32", "") for word in TF32), *TF32))),
+    ("layers", "cpu"): ("eigen", "onednn@any,onednn@winograd,onednn@nchw"),
+    ("trainings", "cpu"): ("eigen", "torch,torch+compiled"),
+    ("trainings", "rehearsal"): ("cuda-host", "torch"),
+    ("trainings", "cuda"): ("cuda,cudnn", "torch,torch+compiled"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A competitor: an engine with its settings."""
+    word: str  # as --ours or --peers has it
+    engine: str
+    precision: str = "f32"
+    flags: tuple = ()
+    layout: str = "nchw"
+    path: str = ""     # of another build of lamina_bench, or of a directory of cuDNN
+    python: str = ""   # the interpreter of a peer
+    version: str = ""  # of PyTorch, where several race
+
+    @property
+    def name(self):
+        """What files and messages call it: the word, with the version where several PyTorchs race."""
+        return self.word.replace("torch", f"torch-{self.version}", 1) if self.version else self.word
+
+    @property
+    def ours(self):
+        return ENGINES[self.engine].ours
+
+    @property
+    def build(self):
+        """The program of another build of lamina_bench; empty: the one of --program."""
+        return "" if os.path.isdir(self.path) or not self.path else os.path.abspath(self.path)
+
+    @property
+    def modes(self):
+        return ("inference",) if "frozen" in self.flags else ENGINES[self.engine].modes
+
+    @property
+    def environment(self):
+        return (HUGE_PAGES if "hugepages" in self.flags else {}) | (PASSIVE if "passive" in self.flags else {})
+
+    @property
+    def settings(self):
+        """The flags that its worker is told; the environment has the others."""
+        return [flag for flag in self.flags if flag not in ("hugepages", "passive")]
+
+    def command(self, what, net, batch, options, folder):
+        """The command of its worker. `folder`: where Lamina has written the numbers of `net`; None: nowhere."""
+        if self.ours:
+            return self.our_command(what, net, batch, options)
+        if self.engine == "onednn":
+            return [onednn_worker(options.program), str(options.threads)]
+        device = f"cuda:{options.device_number}" if options.device == "cuda" else "cpu"
+        script = os.path.join(HERE, "peers", {"torch": "torch_worker.py", "keras": "keras_training.py"}.get(
+            self.engine, "runtimes.py"))
+        if what == "trainings":
+            common = [net, folder, str(batch), str(options.threads)]
+            if self.engine == "keras":
+                return [self.python, script, *common]
+            return [self.python, os.path.join(HERE, "peers/torch_training.py"), *common,
+                    "compiled" if "compiled" in self.flags else "eager", device]
+        if self.engine != "torch":
+            return [self.python, script, self.engine, folder, str(options.threads),
+                    *(["--passive"] if "passive" in self.flags else [])]
+        return [self.python, script, net, "--batch", str(batch), "--threads", str(options.threads), "--device",
+                device, "--precision", self.precision, "--flags", "+".join(self.settings),
+                *(["--files", folder] if folder else [])]
+
+    def our_command(self, what, net, batch, options):
+        backend = f"{self.engine}:{self.path}" if self.path and not self.build else self.engine
+        config = {"backend": backend, "threads": options.threads, "measure": "measured" in self.flags}
+        if what == "networks":
+            config |= {"net": net, "batch": batch, "graph": "graph" in self.flags,
+                       "math": "tf32" if self.precision == "tf32" else "strict"}
+        if what == "trainings":
+            config |= {"training": net, "share": options.share}
+        if options.device_number:
+            config["device"] = options.device_number
+        return serve_command(self.build or options.program, **config)
+
+
+def serve_command(program, **config):
+    """The command of a worker of ours. Without a network or a training it serves convolutions."""
+    return [program, "serve", json.dumps(config)]
+
+
+def onednn_worker(program):
+    """oneDNN's worker, beside lamina_bench."""
+    return os.path.join(os.path.dirname(program), "onednn_worker")
+
+
+def check_known(what, word, known):
+    if word not in known:
+        near = difflib.get_close_matches(str(word).lower(), known)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise BadVariant(f"there is no {what} '{word}'.{hint} There are {', '.join(known)}.")
+
+
+def parse(word, what, device):
+    """The Variant that a word names in a race of `what` on a device. Throws BadVariant."""
+    head, _, path = word.partition("=")
+    found = WORD.fullmatch(head)
+    if found is None:
+        raise BadVariant(f"'{word}' is not ENGINE[:PRECISION][+FLAG...][@LAYOUT][=PATH]")
+    name, precision, flags, layout = found.groups()
+    check_known("engine", name, list(ENGINES))
+    engine, flags = ENGINES[name], tuple(flags.split("+")[1:])
+    precision, layout = precision or "f32", layout or engine.layouts[0]
+    if device not in engine.devices or what not in engine.whats:
+        raise BadVariant(f"{word}: {name} races {' and '.join(engine.whats)} on {' and '.join(engine.devices)}, not "
+                         f"{what} on {device}")
+    check_known(f"precision of {name}", precision, engine.precisions)
+    check_known(f"layout of {name}", layout, engine.layouts)
+    for flag in flags:
+        check_known(f"flag of {name}", flag, engine.flags)
+    check_flags(word, name, flags, what, device)
+    if path and not engine.ours:
+        raise BadVariant(f"{word}: only engines of ours have a path, that of another lamina_bench")
+    if "=" in word and not os.path.isdir(path) and not os.access(path, os.X_OK):
+        raise BadVariant(f"{word}: no program and no directory at '{path}'")
+    if os.path.isdir(path) and name != "cudnn":
+        raise BadVariant(f"{word}: '{path}' is a directory; name the lamina_bench in it")
+    return Variant(word, name, precision, flags, layout, path)
+
+
+def check_flags(word, name, flags, what, device):
+    """Refuses flags that do not go together, or with the race."""
+    if len(set(flags)) < len(flags):
+        raise BadVariant(f"{word}: duplicate flag")
+    if name != "torch":
+        return
+    if "compiled" in flags and "max-autotune" in flags:
+        raise BadVariant(f"{word}: compiled and max-autotune are two modes of one compiler; leave out one")
+    compiles = "compiled" in flags or "max-autotune" in flags
+    if "frozen" in flags and not compiles:
+        raise BadVariant(f"{word}: frozen weights are the compiler's; add compiled or max-autotune")
+    on_processor, on_gpu = {"frozen", "hugepages", "passive"}, {"benchmark", "graph"}
+    if device == "cpu" and (wrong := on_gpu & set(flags)):
+        raise BadVariant(f"{word}: {', '.join(sorted(wrong))} needs --device cuda")
+    if device != "cpu" and (wrong := on_processor & set(flags)):
+        raise BadVariant(f"{word}: {', '.join(sorted(wrong))} is of races on the processor")
+    if what == "trainings" and (wrong := set(flags) - {"compiled", "hugepages", "passive"}):
+        raise BadVariant(f"{word}: trainings have no {', '.join(sorted(wrong))}")
+
+
+def read(text, what, device):
+    """The Variants of words joined by commas. Throws BadVariant."""
+    words = text.split(",")
+    for i, word in enumerate(words):
+        if word in words[:i]:
+            raise BadVariant(f"duplicate '{word}'")
+    return [parse(word, what, device) for word in words]
+
+
+def with_pythons(variants, named, folder):
+    """The variants with their interpreters; one of PyTorch for each that has it. `named`: those of --python. An engine
+    without a named one has that of bench/get-peers in `folder`, else the first usual one. Throws NoPython."""
+    found, pythons_of = [], {}
+    wanted = {ENGINES[variant.engine].modules for variant in variants}
+    for python in named:
+        if not any(modules and pythons.can_import(python, modules) for modules in wanted):
+            raise pythons.NoPython(f"'{python}' can import nothing that is raced: {'; '.join(filter(None, wanted))}")
+    for variant in variants:
+        modules = ENGINES[variant.engine].modules
+        if not modules:
+            found.append(variant)
+            continue
+        if variant.engine not in pythons_of:
+            pythons_of[variant.engine] = pythons.find(variant.engine, modules, named, folder)
+        several = len(pythons_of[variant.engine]) > 1
+        versions = []
+        for python in pythons_of[variant.engine]:
+            version = pythons.version(python) if several else ""
+            versions.append(version)
+            number = f"#{versions.count(version)}" if versions.count(version) > 1 else ""
+            found.append(dataclasses.replace(variant, python=python, version=version + number))
+    return found

@@ -1,0 +1,141 @@
+"""A worker: one process of one variant, which is asked for one thing at a time, one line of JSON each way."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+END_SECONDS = 4  # that workers have to end in, together: less than whoever ends the race waits for it
+
+
+class WorkerError(Exception):
+    """A worker died or refused; the message says which and why. `refused`: it said that it cannot do what was asked,
+    which is no fault."""
+
+    def __init__(self, message, refused=False):
+        super().__init__(message)
+        self.refused = refused
+
+
+class NoMemoryReport(Exception):
+    """This system does not report a process's peak of memory; the message says why."""
+
+
+def busy_seconds():
+    """CPU time that the whole machine has spent working."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND
+
+
+def used_seconds(pid):
+    """CPU time of a process."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def resident_bytes(pid, field):
+    """VmRSS: resident now. VmHWM: at most, since the process began or the peak was reset."""
+    with open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    raise OSError(f"/proc has no {field}")
+
+
+class Worker:
+    """The process. `patience`: seconds for an answer, after which it is ended. Its first line, the greeting, is left to
+    greet(), so that several start at once. `environment`: what it has besides ours."""
+
+    def __init__(self, name, command, threads, patience, environment=()):
+        self.name, self.command, self.patience, self.greeting = name, command, patience, None
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads)} | dict(environment)
+        try:
+            # In a separate group: an interrupt at the terminal is for the race, which ends its workers.
+            self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                          env=environment, preexec_fn=os.setpgrp)
+        except OSError as error:
+            raise WorkerError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+
+    def greet(self):
+        """Reads what the worker says of itself."""
+        self.greeting = self.read()
+        return self
+
+    def read(self):
+        if not select.select([self.child.stdout], [], [], self.patience)[0]:
+            self.kill()
+            raise WorkerError(f"{self.name} gave no answer for {self.patience:g} s and was ended")
+        line = self.child.stdout.readline()
+        if not line:
+            raise WorkerError(f"{self.name} ended with status {self.child.wait()}: {' '.join(self.command)}")
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise WorkerError(f"{self.name} answered '{line.strip()[:80]}', which is not JSON") from error
+        if "error" in answer:
+            raise WorkerError(f"{self.name}: {answer['error']}", answer.get("refused", False))
+        return answer
+
+    def ask(self, line):
+        with contextlib.suppress(BrokenPipeError):  # read() says what happened
+            print(line, file=self.child.stdin, flush=True)
+        return self.read()
+
+    def timed_pass(self, request):
+        """The answer to a pass, and how many cores other processes used meanwhile, less the clocks' doubt of a few
+        ticks."""
+        pid = self.child.pid
+        start, used, busy = time.monotonic(), used_seconds(pid), busy_seconds()
+        sample = self.ask(f"pass {request}")
+        others = (busy_seconds() - busy) - (used_seconds(pid) - used) - 4 / TICKS_PER_SECOND
+        sample["others_cores"] = max(0.0, others) / (time.monotonic() - start)
+        return sample
+
+    def memory_growth(self, work):
+        """By how many bytes the process grew at most while it worked. Throws NoMemoryReport."""
+        try:
+            with open(f"/proc/{self.child.pid}/clear_refs", "w") as file:
+                file.write("5")  # makes the present size the peak
+            before = resident_bytes(self.child.pid, "VmRSS")
+            work()
+            return resident_bytes(self.child.pid, "VmHWM") - before
+        except OSError as error:
+            raise NoMemoryReport(f"this system does not report a process's peak of memory: {error}") from error
+
+    def kill(self):
+        """Kills the worker and what it has started, for instance compilers, which would disturb the others."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+
+    def __enter__(self):
+        try:
+            return self.greet()
+        except BaseException:
+            close_all([self], at_once=True)
+            raise
+
+    def __exit__(self, fault, *_):
+        close_all([self], at_once=fault is not None)
+
+
+def close_all(workers, at_once):
+    """Ends workers, after the pass that each runs or at once: each is asked to before any is waited for."""
+    for worker in workers:
+        if at_once:
+            worker.child.terminate()
+        with contextlib.suppress(BrokenPipeError):
+            worker.child.stdin.close()
+    latest = time.monotonic() + END_SECONDS
+    for worker in workers:
+        try:
+            worker.child.wait(timeout=max(0.0, latest - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.child.wait()
+        worker.child.stdout.close()

@@ -1,0 +1,150 @@
+"""The words of --ours and --peers, and the other options of a race: what each means, and what is refused, with the reason,
+before anything runs."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../bench/race"))
+import networks
+import options
+import pythons
+import variants
+
+LEFT_OUT = {"googlenet_caffe", "resnet50_v1"}  # of the table of layers: neighbours of others, for orientation only
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        """A folder with programs to be found and never to be run."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name in ("lamina_bench", "other", "onednn_worker"):
+            with open(os.path.join(self.folder, name), "w", opener=lambda path, how: os.open(path, how, 0o755)):
+                pass
+
+    def parse(self, *words):
+        return options.parse("", ["--program", os.path.join(self.folder, "lamina_bench"), *words])
+
+    def variant(self, word, *words):
+        """What a word of either side means."""
+        side = "--ours" if word.split("=")[0].split("+")[0].split(":")[0].split("@")[0] in variants.OURS else "--peers"
+        found = self.parse(side, word, *words)
+        return (found.ours_variants if side == "--ours" else found.peers_variants)[0], found
+
+    def test_a_word_has_an_engine_a_precision_flags_a_layout_and_a_path(self):
+        other = os.path.join(self.folder, "other")
+        for word, words, expected in (
+                ("torch", (), ("torch", "f32", (), "nchw", "")),
+                ("torch+compiled+hugepages@nhwc", (), ("torch", "f32", ("compiled", "hugepages"), "nhwc", "")),
+                ("torch:tf32+benchmark", ("--device", "cuda"), ("torch", "tf32", ("benchmark",), "nchw", "")),
+                ("onednn", ("--what", "layers"), ("onednn", "f32", (), "any", "")),
+                ("cuda:tf32+graph+measured@nhwc", ("--device", "cuda"), ("cuda", "tf32", ("graph", "measured"), "nhwc", "")),
+                (f"eigen@nhwc={other}", (), ("eigen", "f32", (), "nhwc", other)),
+                (f"cudnn+graph={self.folder}", ("--device", "cuda"), ("cudnn", "f32", ("graph",), "nchw", self.folder))):
+            found, _ = self.variant(word, *words)
+            self.assertEqual((found.engine, found.precision, found.flags, found.layout, found.path), expected)
+            self.assertEqual(found.name, word)
+
+    def test_a_worker_is_started_with_what_its_word_says(self):
+        other = os.path.join(self.folder, "other")
+        for word, words, expected in (
+                ("eigen", (), {"backend": "eigen", "math": "strict", "measure": False, "graph": False}),
+                ("cudnn:tf32+measured+graph", ("--device", "cuda:2"),
+                 {"backend": "cudnn", "math": "tf32", "measure": True, "graph": True, "device": 2}),
+                (f"cudnn={self.folder}", ("--device", "cuda"), {"backend": f"cudnn:{self.folder}", "graph": False})):
+            variant, given = self.variant(word, *words)
+            program, command, config = variant.command("networks", "vgg16", 4, given, None)
+            self.assertEqual((program, command), (given.program, "serve"))
+            self.assertLessEqual((expected | {"net": "vgg16", "batch": 4}).items(), json.loads(config).items())
+        variant, given = self.variant(f"eigen={other}")
+        self.assertEqual(variant.command("networks", "vgg16", 4, given, None)[0], other)
+        for word, flags, inference_alone in (("torch", "", False), ("torch+hugepages", "", False),
+                                             ("torch+compiled+frozen+passive", "compiled+frozen", True)):
+            variant, given = self.variant(word, "--modes", "inference")
+            command = variant.command("networks", "vgg16", 4, given, "files")
+            self.assertEqual(command[command.index("--flags") + 1], flags)
+            self.assertEqual(variant.modes == ("inference",), inference_alone)
+
+    def test_valid_options_pass_and_others_have_their_defaults(self):
+        found = self.parse("mnist_cnn", "bottleneck_stack", "--threads", "1", "--batch", "2", "--rounds", "2", "--retries",
+                           "0", "--modes", "training,inference", "--memory", "no", "--patience", "5")
+        self.assertEqual((found.networks, found.threads, found.batch, found.rounds, found.retries, found.modes),
+                         (["mnist_cnn", "bottleneck_stack"], 1, 2, 2, 0, ["training", "inference"]))
+        for words, networks_, ours, peers in (
+                ((), networks.PUBLISHED, 1, 2), (("--what", "layers"), networks.PUBLISHED, 1, 3),
+                (("--what", "trainings"), networks.WORKLOADS, 1, 2), (("--device", "cuda:3"), networks.PUBLISHED, 6, 6),
+                (("--device", "cuda", "--what", "trainings"), networks.WORKLOADS, 2, 2),
+                (("--device", "rehearsal"), networks.PUBLISHED, 1, 2)):
+            found = self.parse(*words)
+            self.assertEqual((found.networks, len(found.ours_variants), len(found.peers_variants)),
+                             (list(networks_), ours, peers), words)
+        self.assertEqual(self.parse("--device", "cuda:3").device_number, 3)
+        self.assertEqual(self.parse("--what", "trainings").retries, 0)
+
+    def test_what_cannot_be_meant_is_refused_with_the_reason(self):
+        for words, *named in (
+                *((f"{flag}={text}", flag, f"'{text}'") for flag in ("--threads", "--batch", "--rounds")
+                  for text in ("0", "-3", "two", "1.5", "99999999999")),
+                ("--rounds 1", "--rounds"), ("--retries=-1", "--retries", "'-1'"),
+                *((f"{flag}={text}", flag, f"'{text}'") for flag in ("--share", "--patience")
+                  for text in ("0", "-1", "nan", "much")), ("--share 1.5", "--share"),
+                ("mnist_cnn nosuch", "'nosuch'", "alexnet, "), ("VGG-16", "'VGG-16'", "mean vgg16"),
+                ("bottleneck_stack --what layers", "'bottleneck_stack'"), ("resnet50 --what trainings", "'resnet50'"),
+                ("--modes train", "'train'", "mean training"), ("--what nets", "--what"),
+                *((f"--device {device}", f"'{device}'", "cuda:N") for device in ("gpu", "cuda:", "cuda:-1", "cuda:x")),
+                ("--what layers --device cuda", "--what layers", "--device"),
+                ("--peers torhc", "'torhc'", "mean torch"), ("--peers torch+jit", "flag of torch", "'jit'"),
+                ("--peers torch@hwcn", "layout of torch", "'hwcn'"), ("--peers torch:f64", "precision of torch", "'f64'"),
+                ("--peers torch+", "flag of torch"), ("--peers torch@", "ENGINE[:PRECISION]"), ("--peers torch,torch", "duplicate 'torch'"),
+                ("--peers torch+compiled+compiled", "duplicate flag"),
+                ("--peers torch+frozen", "add compiled"), ("--peers torch+compiled+max-autotune", "leave out one"),
+                ("--peers torch+graph", "--device cuda"), ("--device cuda --peers torch+hugepages", "on the processor"),
+                ("--what trainings --peers torch+frozen+compiled", "frozen"),
+                ("--peers onnxruntime", "training", "--modes"), ("--peers onednn", "onednn races layers on cpu"),
+                ("--device cuda --peers openvino --modes inference", "openvino races networks on cpu"),
+                ("--peers keras", "keras races trainings"), ("--ours torch", "--ours", "--peers"),
+                ("--ours cuda", "cuda races networks and trainings on cuda"), ("--peers eigen", "eigen=FILE"),
+                ("--peers eigen=/no/such", "/no/such"), (f"--peers eigen={os.path.dirname(__file__)}", "directory"),
+                ("--peers torch=/bin/sh", "only engines of ours"), ("--peers Torch!", "ENGINE[:PRECISION]"),
+                ("--memory only --limit 2%", "--limit"), ("--what layers --memory only", "--memory only"),
+                (f"--program {self.folder}", "no program"), ("--program /no/such", "target lamina_bench")):
+            with self.subTest(words), contextlib.redirect_stderr(io.StringIO()) as text:
+                with self.assertRaises(SystemExit) as end:
+                    self.parse(*words.split())
+                self.assertEqual(end.exception.code, 2)
+                for each in named:
+                    self.assertIn(each, text.getvalue())
+        os.remove(os.path.join(self.folder, "onednn_worker"))
+        with contextlib.redirect_stderr(io.StringIO()) as text, self.assertRaises(SystemExit):
+            self.parse("--what", "layers")
+        self.assertIn("libdnnl-dev", text.getvalue())
+
+    def test_the_help_has_the_default_of_every_option_that_takes_a_value(self):
+        for action in options.parser_of("")._actions:
+            if action.nargs != 0:
+                self.assertIn("(default: ", action.help, action.option_strings)
+
+
+class Pythons(unittest.TestCase):
+    def test_an_interpreter_without_the_modules_is_refused(self):
+        with self.assertRaisesRegex(pythons.NoPython, "can import no_such_module.*bench/get-peers some.*--python"):
+            pythons.find("some", "no_such_module", [sys.executable])
+
+
+class Networks(unittest.TestCase):
+    def test_those_of_the_zoo_are_those_of_the_table(self):
+        with open(os.path.join(HERE, "../data/network_layers.csv"), newline="") as file:
+            table = {row["network"] for row in csv.DictReader(file)}
+        self.assertEqual(set(networks.ZOO), table - LEFT_OUT)
+
+
+if __name__ == "__main__":
+    unittest.main()
