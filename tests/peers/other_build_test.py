@@ -1,5 +1,5 @@
 """Another build of lamina_bench as a peer: by the program that was built, beside itself, and by what stands for one that
-computes something else or knows no files. usage: builds_test.py LAMINA_BENCH"""
+computes something else or knows no files. usage: other_build_test.py LAMINA_BENCH"""
 
 import array
 import json
