@@ -26,13 +26,15 @@ def install():
         print(f"bench/report: installing {' and '.join(PACKAGES)} into {folder()}", file=sys.stderr, flush=True)
         beside = f"{folder()}.{os.getpid()}.part"
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-        wanted = ["--only-binary", ":all:", "--target", beside, *PACKAGES]
+        wanted = ["--retries", "1", "--only-binary", ":all:", "--target", beside, *PACKAGES]
         try:
             done = subprocess.run([*pip, *wanted], capture_output=True, text=True, check=False)
             if done.returncode:
                 raise PackageError(reason(done.stderr))
-            if not os.path.isdir(folder()):  # another process may have been faster
-                os.rename(beside, folder())
+            os.rename(beside, folder())
+        except OSError:
+            if not os.path.isdir(folder()):  # another process was not faster
+                raise
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     if folder() not in sys.path:

@@ -159,8 +159,9 @@ def said(sentences):
 
 def main():
     """Runs the tests of a file, or says aloud that they are skipped."""
-    if not os.path.isdir(packages.folder()):
-        print("SKIPPED: the packages of the page are not here; `bench/report --install-packages` installs them")
+    try:
+        packages.install()
+    except packages.PackageError as error:
+        print(f"SKIPPED: {error}")
         sys.exit(77)
-    packages.install()
     unittest.main()
