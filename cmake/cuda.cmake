@@ -1,8 +1,9 @@
 # CUDA, where it is there and wanted: LAMINA_CUDA is AUTO, ON or OFF, and LAMINA_WITH_CUDA says what came of it.
 #
-# AUTO wants an nvcc of CUDA 12 or later, on the path or in CUDA_HOME, that compiles and links a small kernel with this
-# build's host compiler; without it CUDA is left out with one line. ON fails where AUTO would leave it out.
-set(LAMINA_CUDA AUTO CACHE STRING "The backend cuda, and GPUs at all: AUTO (where CUDA 12 or later is found), ON or OFF")
+# AUTO wants an NVIDIA device, or CMAKE_CUDA_ARCHITECTURES to compile for; and an nvcc of CUDA 12 or later, on the path or
+# in CUDA_HOME, that compiles and links a small kernel with this build's host compiler. Without them CUDA is left out with
+# one line. ON needs no device, and fails without such an nvcc.
+set(LAMINA_CUDA AUTO CACHE STRING "The backend cuda: AUTO (where there are a device and CUDA 12 or later), ON or OFF")
 set_property(CACHE LAMINA_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 # Sets `reason` to why there is no CUDA to build with, or to nothing, and `nvcc` to the compiler.
@@ -60,7 +61,13 @@ elseif(NOT LAMINA_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA_HOST_COMPILER $ENV{CUDAHOSTCXX})
     endif()
   endif()
-  lamina_try_cuda(lamina_nvcc lamina_why_no_cuda)
+  set(lamina_architectures "${CMAKE_CUDA_ARCHITECTURES}$ENV{CUDAARCHS}")
+  if(LAMINA_CUDA STREQUAL "AUTO" AND lamina_architectures STREQUAL ""
+     AND NOT EXISTS /dev/nvidiactl AND NOT EXISTS /proc/driver/nvidia/version)
+    set(lamina_why_no_cuda "no NVIDIA device, and no CMAKE_CUDA_ARCHITECTURES to compile for")
+  else()
+    lamina_try_cuda(lamina_nvcc lamina_why_no_cuda)
+  endif()
   if(lamina_why_no_cuda STREQUAL "")
     set(LAMINA_WITH_CUDA ON)
   elseif(LAMINA_CUDA STREQUAL "ON")
@@ -102,7 +109,7 @@ function(lamina_cuda_kernels target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   set(launcher ${PROJECT_SOURCE_DIR}/cmake/ptxas_notes ${CMAKE_CUDA_COMPILER_LAUNCHER})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_STANDARD_REQUIRED ON
-                                             CUDA_COMPILER_LAUNCHER "${launcher}")
+                                             CUDA_COMPILER_LAUNCHER "${launcher}" UNITY_BUILD OFF)
   target_compile_options(${target} PRIVATE --expt-relaxed-constexpr -lineinfo -Xptxas=-v -Xfatbin=-compress-all
                                            -Xcompiler=-Wall,-Wextra,-Wshadow)
   if(LAMINA_WERROR)

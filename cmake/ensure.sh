@@ -13,7 +13,9 @@ needs_build="g++:c++ cmake:cmake ninja-build:ninja libeigen3-dev:/usr/include/ei
              libprotozero-dev:/usr/include/protozero/pbf_reader.hpp"
 needs_bench="libbenchmark-dev:/usr/include/benchmark/benchmark.h libcli11-dev:/usr/include/CLI/CLI.hpp
              libfmt-dev:/usr/include/fmt/format.h"
-needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config"
+needs_tests="catch2:/usr/include/catch2/catch.hpp,/usr/include/catch2/catch_all.hpp pkg-config:pkg-config
+             python3:python3 python3-pip:pip3,pip"
+needs_browser="chromium:chromium,chromium-browser,google-chrome,google-chrome-stable"
 needs_format="clang-format-14:clang-format-14"
 needs_tidy="clang-tidy-16:clang-tidy-16"
 
@@ -100,7 +102,7 @@ configure_and_build() {
   local preset=$1 jobs=$2 whole=()
   shift 2
   if grep -qs '^LAMINA_BUILD_TESTS:BOOL=OFF' "build/$preset/CMakeCache.txt"; then
-    whole=(-ULAMINA_BUILD_TESTS -ULAMINA_CUDA -ULAMINA_CUDA_HOST -ULAMINA_INSTRUCTION_SETS)
+    whole=(-ULAMINA_BUILD_TESTS -ULAMINA_CUDA_HOST)
   fi
   cmake --preset "$preset" ${whole[@]+"${whole[@]}"} "$@"
   cmake --build --preset "$preset" --parallel "$jobs"

@@ -5,11 +5,11 @@ option(LAMINA_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_BUILD_BENCH "Build lamina_bench" ${PROJECT_IS_TOP_LEVEL})
 option(LAMINA_CUDA_HOST "Build the backend cuda-host: the CUDA kernels run on the host, for tests" ${LAMINA_BUILD_TESTS})
 option(LAMINA_CCACHE "Compile through ccache where it is installed" ${PROJECT_IS_TOP_LEVEL})
-option(LAMINA_GROUPS "Compile small files in groups: quicker from nothing, slower after an edit" OFF)
+option(LAMINA_GROUPS "Compile small files in groups: quicker from nothing, slower after an edit" ON)
 option(LAMINA_WERROR "Treat warnings as errors" OFF)
 option(LAMINA_COVERAGE "Count the library's lines as they are run, for gcov (see tests/coverage)" OFF)
-set(LAMINA_INSTRUCTION_SETS x86-64-v2 x86-64-v3 x86-64-v4 CACHE STRING
-    "Instruction sets that the ops of eigen are compiled for on x86-64, besides what every processor has")
+set(LAMINA_INSTRUCTION_SETS x86-64-v3 x86-64-v4 CACHE STRING
+    "Instruction sets that the ops of eigen are compiled for besides generic: x86-64-v3, x86-64-v4, or native")
 set(LAMINA_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -21,6 +21,7 @@ if(LAMINA_BUILD_TESTS AND BUILD_SHARED_LIBS)
 endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_UNITY_BUILD ${LAMINA_GROUPS})
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)

@@ -116,7 +116,7 @@ void add_processor(CLI::App& app, BackendSettings& backends) {
       ->check(counts())
       ->group(what);
   app.add_option("--instruction_set", backends.instruction_set,
-                 "Instruction set of eigen: generic, x86-64-v2, x86-64-v3, x86-64-v4; default: the fastest here")
+                 "Instruction set of eigen: generic, x86-64-v3, x86-64-v4; default: the fastest here")
       ->group(what);
   app.add_option("--choice_cache", backends.choice_cache,
                  "File that measured choices are kept in and taken from: the instruction set of eigen and, with "

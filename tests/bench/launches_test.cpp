@@ -12,7 +12,7 @@ using namespace lamina::test;
 namespace {
 
 const Config mlp = {"mnist_mlp", "queued", DType::f32, Layout::nchw, 1};
-constexpr const char* passes[] = {"forward", "backward_data", "backward_params"};
+constexpr const char* pass_names[] = {"forward", "backward_data", "backward_params"};
 
 /// Rows of a network on a modelled device.
 struct Model {
@@ -39,7 +39,7 @@ struct Model {
 }  // namespace
 
 TEST_CASE("a layer's time is the device's, its launches hidden") {
-  for (const char* pass : passes)
+  for (const char* pass : pass_names)
     for (const double host : {30e-6, 700e-6}) {  // within the first delay, and after longer ones
       CAPTURE(pass, host);
       Model model;
@@ -55,7 +55,7 @@ TEST_CASE("a layer's time is the device's, its launches hidden") {
 }
 
 TEST_CASE("a layer whose launches no delay hides says that they are included") {
-  for (const char* pass : passes) {
+  for (const char* pass : pass_names) {
     CAPTURE(pass);
     Model model;
     model.backend->host_seconds = 8e-3;

@@ -3,7 +3,6 @@
 #include "bench/rows/report/table.h"
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "bench/io/quantities.h"
@@ -11,6 +10,7 @@
 #include "bench/io/text_table.h"
 #include "bench/rows/report/published.h"
 #include "lamina/error.h"
+#include "tests/io/files.h"
 #include "tests/support/catch.h"
 
 using namespace lamina;
@@ -38,11 +38,6 @@ std::filesystem::path scratch(const char* name) {
   const auto folder = std::filesystem::temp_directory_path() / ("lamina_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   return folder / name;
-}
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -118,7 +113,7 @@ TEST_CASE("a file is replaced, and nothing is left beside it") {
   replace_file(path, "old");
   replace_file(path, "new");
   check_writable(path);
-  REQUIRE(contents(path) == "new");
+  REQUIRE(test::contents(path) == "new");
   REQUIRE_THROWS_AS(replace_file(path.parent_path(), "a folder"), FileError);
   REQUIRE(std::distance(std::filesystem::directory_iterator(path.parent_path()), {}) == 1);
   std::filesystem::remove_all(path.parent_path());

@@ -11,15 +11,15 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+const Case plain_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
 
 std::string forward_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
-  return on.backend.lower(spec_of(on, plain, {.dtype = dtype}), choice).steps.at(0).algorithm;
+  return on.backend.lower(spec_of(on, plain_case, {.dtype = dtype}), choice).steps.at(0).algorithm;
 }
 
 /// The last setting of the forward descriptor's math.
 std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::f32) {
-  BoundUnit unit(on, spec_of(on, plain, {.dtype = dtype}), choice);
+  BoundUnit unit(on, spec_of(on, plain_case, {.dtype = dtype}), choice);
   const std::string call = unit.run(Pass::forward).at(0);
   const std::size_t at = call.find("ConvolutionMathType ");
   REQUIRE(at != std::string::npos);
@@ -30,7 +30,7 @@ std::string math_of(FakeBackend& on, const Choice& choice, DType dtype = DType::
 
 TEST_CASE("cudnn: every algorithm has its name and number, in all passes") {
   FakeBackend on;
-  const Spec spec = spec_of(on, plain);
+  const Spec spec = spec_of(on, plain_case);
   const std::vector<std::string> forward = {
       "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
   CHECK(on.backend.algorithms(spec, Pass::forward) == forward);
@@ -87,7 +87,7 @@ TEST_CASE("cudnn: a question for workspace that breaks is an error, not a refusa
 
 TEST_CASE("cudnn: a determinism demand drops what the manual or the library calls nondeterministic") {
   FakeBackend on;
-  const Spec spec = spec_of(on, plain);
+  const Spec spec = spec_of(on, plain_case);
   CHECK(on.backend.lower(spec, {}).steps[1].algorithm == "algo_0");
   CHECK(on.backend.lower(spec, {.deterministic = true}).steps[1].algorithm == "algo_1");
   CHECK_THROWS_WITH(on.backend.lower(spec, {.algorithm = {"", "algo_3", ""}, .deterministic = true}),
@@ -99,7 +99,7 @@ TEST_CASE("cudnn: a determinism demand drops what the manual or the library call
 
 TEST_CASE("cudnn: a step declares the determinism and the math of what was taken") {
   FakeBackend on;
-  const Spec spec = spec_of(on, plain);
+  const Spec spec = spec_of(on, plain_case);
   const auto step = [&](std::size_t pass, const Choice& choice) {
     return on.backend.lower(spec, choice).steps.at(pass);
   };
@@ -135,7 +135,7 @@ TEST_CASE("cudnn: by rule no algorithm is taken that may refuse to add to a grad
   on.fake.answers[Pass::backward_params] = {result(2), result(5), result(6), result(3)};
   const auto taken = [&](bool adds, const Choice& choice) {
     std::vector<std::string> names;
-    const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = adds});
+    const Spec spec = spec_of(on, plain_case, {.dtype = DType::f32, .adds = adds});
     for (const Lowered::Step& step : on.backend.lower(spec, choice).steps) names.push_back(step.algorithm);
     return names;
   };
@@ -181,7 +181,7 @@ TEST_CASE("cudnn: in f64 an answer of tensor cores is taken, which multiply in f
     on.fake.answers[Pass::forward] = {result(1, 0, math)};
     CHECK(forward_of(on, {}, DType::f64) == "implicit_precomp_gemm");
     CHECK(math_of(on, {}, DType::f64) == "0");
-    CHECK(on.backend.lower(spec_of(on, plain, {.dtype = DType::f64}), {}).steps.at(0).math == Math::strict);
+    CHECK(on.backend.lower(spec_of(on, plain_case, {.dtype = DType::f64}), {}).steps.at(0).math == Math::strict);
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("cudnn: an environment that overrides the math is reported, and refuse
     CHECK_THROWS_AS(on.backend.lower(spec_of(on, c, {.dtype = dtype}), {}), UsageError);
     CHECK_THROWS_WITH(on.backend.lower(spec_of(on, c, {.dtype = dtype}), {}), ContainsSubstring(variable));
   };
-  refused(plain, DType::f32, "NVIDIA_TF32_OVERRIDE=1");
+  refused(plain_case, DType::f32, "NVIDIA_TF32_OVERRIDE=1");
   refused(product, DType::f32, "NVIDIA_TF32_OVERRIDE=1");
   refused(product, DType::f64, "CUBLAS_EMULATE_DOUBLE_PRECISION=1");
   CHECK_NOTHROW(forward_of(on, {.math = Math::tf32}));
@@ -247,7 +247,7 @@ TEST_CASE("cudnn: where there is no device, the workspace is the limit, and said
   FakeBackend on;
   on.log.unavailable = "no GPU here";
   const Lowered lowered =
-      on.backend.lower(spec_of(on, plain), {.algorithm = {"", "algo_1", ""}, .workspace_limit = 4096});
+      on.backend.lower(spec_of(on, plain_case), {.algorithm = {"", "algo_1", ""}, .workspace_limit = 4096});
   CHECK_FALSE(lowered.workspace_exact);
   CHECK(lowered.steps[0].algorithm == "heuristic");
   CHECK(lowered.steps[1].algorithm == "algo_1");
@@ -257,5 +257,5 @@ TEST_CASE("cudnn: where there is no device, the workspace is the limit, and said
   CHECK_THROWS_AS(lowered.steps[0].kernel->run(args), DeviceError);
   CHECK_THROWS_WITH(lowered.steps[0].kernel->run(args), ContainsSubstring("no GPU here"));
   on.log.unavailable.clear();
-  CHECK(on.backend.lower(spec_of(on, plain), {}).workspace_exact);
+  CHECK(on.backend.lower(spec_of(on, plain_case), {}).workspace_exact);
 }

@@ -48,7 +48,7 @@ void opened(std::optional<CudnnEngines>& cudnn, const std::string& device) {
 }
 
 const Conv plain{.channels = 64, .kernel = 3, .pad = 1};
-const Shape image{32, 64, 56, 56};
+const Shape picture{32, 64, 56, 56};
 
 bool any_has(const std::vector<CudnnEngine>& engines, const char* note) {
   return std::any_of(engines.begin(), engines.end(), [&](const CudnnEngine& e) { return e.has(note); });
@@ -67,7 +67,7 @@ TEST_CASE("the installed cuDNN proposes engines for every pass, layout and devic
   const std::set<std::string> known(names.begin(), names.end());
   for (const Layout layout : {Layout::nchw, Layout::nhwc})
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_params}) {
-      const std::vector<CudnnEngine> engines = cudnn->list(plain, image, layout, pass);
+      const std::vector<CudnnEngine> engines = cudnn->list(plain, picture, layout, pass);
       CAPTURE(device, to_string(layout), to_string(pass));
       REQUIRE(engines.size() >= 4);
       REQUIRE_FALSE(engines.front().fallback);
@@ -107,6 +107,6 @@ TEST_CASE("a convolution with wrong shapes is a ShapeError before the installed 
   [[maybe_unused]] const LeaksAllowed by_the_library{};
   std::optional<CudnnEngines> cudnn;
   opened(cudnn, "h200");
-  REQUIRE_THROWS_AS(cudnn->list({.channels = 64, .kernel = 3, .groups = 5}, image, Layout::nchw, Pass::forward),
+  REQUIRE_THROWS_AS(cudnn->list({.channels = 64, .kernel = 3, .groups = 5}, picture, Layout::nchw, Pass::forward),
                     ShapeError);
 }

@@ -12,7 +12,7 @@ namespace {
 enum class Kind { none, unsupported, memory, device };
 
 /// Lowers a case and runs all its passes; counts the calls that could fail.
-Kind run_all(FakeBackend& on, const Spec& spec) {
+Kind run_kernels(FakeBackend& on, const Spec& spec) {
   try {
     BoundUnit unit(on, spec);
     for (const Pass pass : {Pass::forward, Pass::recompute, Pass::backward_params, Pass::backward_data}) unit.run(pass);
@@ -46,7 +46,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
       int calls = 0;
       {
         FakeBackend on(failure.version);
-        REQUIRE(run_all(on, spec_of(on, c)) == Kind::none);
+        REQUIRE(run_kernels(on, spec_of(on, c)) == Kind::none);
         calls = on.fake.count;
         CHECK(on.fake.living == 1);
       }
@@ -56,7 +56,7 @@ TEST_CASE("cudnn: each call that fails is an error of its kind, and nothing is l
         FakeBackend on(failure.version);
         on.fake.fail_call = call;
         on.fake.fail_status = failure.status;
-        const Kind kind = run_all(on, spec_of(on, c));
+        const Kind kind = run_kernels(on, spec_of(on, c));
         // If there is an alternative, a refusal leads to it: an algorithm further down, three calls for one, a copy.
         if (failure.kind == Kind::unsupported)
           CHECK((kind == Kind::unsupported || kind == Kind::none));

@@ -15,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const Shape shape = {2, 4, 5, 1};
+const Shape lstm_shape = {2, 4, 5, 1};
 const Lstm op{.hidden = 3};
 
 /// The calls but those that make, set, ask for or end descriptors and places.
@@ -65,7 +65,7 @@ std::size_t count(const Calls& names, const std::string& name) {
 
 TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and turns y") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, {"", op, {shape}}));
+  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
   const Calls work = work_of(unit.run(Pass::forward));
   REQUIRE(work.size() == 1);
   CHECK(work[0].starts_with("RNNForward(handle, RNNDescriptor_v8 3 2 2 0 0 0 0 3 4 3 3 1 "));
@@ -77,7 +77,7 @@ TEST_CASE("cudnn: an LSTM's forward copies the weights, turns x, computes, and t
 
 TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
   FakeBackend on;
-  BoundUnit unit(on, spec_of(on, {"", op, {shape}}));
+  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
   auto* const bias = unit.args.w[2].as<float>();
   std::iota(bias, bias + 12, 1.0F);
   std::memset(unit.args.workspace, 0xff, on.fake.rnn_weight_bytes);  // the weights come first
@@ -97,7 +97,7 @@ TEST_CASE("cudnn: an LSTM has two biases in the library, ours and zeros") {
 TEST_CASE("cudnn: an LSTM's weights that the library keeps together are one copy each") {
   FakeBackend on;
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);  // of the recurrent ones
-  BoundUnit unit(on, spec_of(on, {"", op, {shape}}));
+  BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}));
   unit.run(Pass::forward);
   CHECK(on.log.calls == copies(4, 48) + copies(1, 144) + copies(4, 12) + Calls{"to rows", "from rows"});
 }
@@ -107,7 +107,7 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
   on.fake.rnn_place_step = 3 * 3 * sizeof(float);
   on.fake.rnn_reserve_bytes = 770;  // it need not hold whole numbers
   for (const bool adds : {false, true}) {
-    BoundUnit unit(on, spec_of(on, {"", op, {shape}}, {.dtype = DType::f32, .adds = adds}));
+    BoundUnit unit(on, spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f32, .adds = adds}));
     on.log.calls.clear();
     const int zeros = on.log.device.copies;
     const Calls work = work_of(unit.run(Pass::backward_params));
@@ -126,7 +126,7 @@ TEST_CASE("cudnn: an LSTM's backward keeps the reserve, asks for data before wei
 TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradient comes from there") {
   FakeBackend on;
   const Lstm last{.hidden = 3, .steps = Steps::last, .reverse = true};
-  BoundUnit unit(on, spec_of(on, {"", last, {shape}}));
+  BoundUnit unit(on, spec_of(on, {"", last, {lstm_shape}}));
   const Calls forward = work_of(unit.run(Pass::forward));
   CHECK(forward.back().find(", TensorNdDescriptor 0 3 to to, null, y, TensorNdDescriptor") != std::string::npos);
   CHECK(on.log.calls.back() == "to rows in reverse");
@@ -141,7 +141,7 @@ TEST_CASE("cudnn: an LSTM's last step is the library's last state, and its gradi
 TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of inference") {
   FakeBackend on;
   on.fake.rnn_reserve_bytes = 0;
-  Case c{"", op, {shape}};
+  Case c{"", op, {lstm_shape}};
   c.mode = Mode::inference;
   const Spec spec = spec_of(on, c);
   on.fake.forget();
@@ -153,7 +153,7 @@ TEST_CASE("cudnn: in inference an LSTM saves nothing and asks for the sizes of i
 
 TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for all passes") {
   FakeBackend on;
-  const Spec spec = spec_of(on, {"", op, {shape}});
+  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
   const Calls names = on.backend.algorithms(spec, Pass::forward);
   CHECK(names == Calls{"persist_small_h", "standard", "persist_static", "persist_dynamic"});
   CHECK(on.backend.algorithms(spec, Pass::backward_data) == names);
@@ -178,7 +178,7 @@ TEST_CASE("cudnn: an LSTM's four algorithms are names of its descriptor, one for
 TEST_CASE("cudnn: an LSTM of many hidden values, or in f64, takes the standard algorithm by rule") {
   FakeBackend on;
   const auto first = [&](int hidden, DType dtype, Mode mode) {
-    Case c{"", Lstm{.hidden = hidden}, {shape}};
+    Case c{"", Lstm{.hidden = hidden}, {lstm_shape}};
     c.mode = mode;
     return on.backend.algorithms(spec_of(on, c, {.dtype = dtype}), Pass::forward).front();
   };
@@ -207,17 +207,17 @@ TEST_CASE("cudnn: an LSTM gets ids as one-hot vectors, and gives them no gradien
 
 TEST_CASE("cudnn: an LSTM is in strict math unless tf32 is asked for") {
   FakeBackend on;
-  const Spec spec = spec_of(on, {"", op, {shape}});
+  const Spec spec = spec_of(on, {"", op, {lstm_shape}});
   CHECK(descriptor(on, spec).find(", 0, 0, 3, 4, 3, 3, 1, ") != std::string::npos);
   CHECK(descriptor(on, spec, {.math = Math::tf32}).find(", 0, 0, 0, 4, 3, 3, 1, ") != std::string::npos);
-  const Spec f64 = spec_of(on, {"", op, {shape}}, {.dtype = DType::f64});
+  const Spec f64 = spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f64});
   CHECK(descriptor(on, f64).find(", 1, 1, 0, 4, 3, 3, 1, ") != std::string::npos);  // the library's one math for it
   CHECK_THROWS_AS(on.backend.lower(f64, {.math = Math::tf32}), Unsupported);
 }
 
 TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything runs") {
   const auto refuses = [](FakeBackend& backend, const Lstm& lstm, const std::string& word, const Choice& choice = {}) {
-    const Spec spec = spec_of(backend, {"", lstm, {shape}});
+    const Spec spec = spec_of(backend, {"", lstm, {lstm_shape}});
     CHECK_THROWS_AS(backend.backend.lower(spec, choice), Unsupported);
     CHECK_THROWS_WITH(backend.backend.lower(spec, choice), ContainsSubstring(word));
   };
@@ -227,7 +227,7 @@ TEST_CASE("cudnn: what the library lacks for an LSTM is refused before anything 
   refuses(on, {.hidden = 3, .gates = Gates::hard_sigmoid}, "logistic");
   refuses(on, op, "max_error", {.max_error = 1e-3});
   refuses(on, op, "workspace", {.workspace_limit = 100});
-  const Spec nhwc = spec_of(on, {"", op, {shape}}, {.dtype = DType::f32, .layout = Layout::nhwc});
+  const Spec nhwc = spec_of(on, {"", op, {lstm_shape}}, {.dtype = DType::f32, .layout = Layout::nhwc});
   CHECK_THROWS_AS(on.backend.lower(nhwc, {}), Unsupported);
   on.fake.status["SetRNNDescriptor_v8"] = 3000;
   refuses(on, op, "SetRNNDescriptor_v8");

@@ -13,7 +13,7 @@ using namespace lamina::test;
 
 namespace {
 
-const Case plain = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
+const Case measured_case = {"", Conv{.channels = 4, .kernel = 3}, {{1, 2, 5, 5}}};
 
 /// Seconds of one algorithm in the rounds 0, which warms up, to 9.
 using Told = std::function<double(int round)>;
@@ -58,7 +58,7 @@ std::string refusal(const LayerTuning& tuning, const std::string& algorithm) {
 
 TEST_CASE("cudnn: measuring names the fastest of each pass, in the memory that is lent, in turns") {
   FakeBackend on;
-  const Spec spec = spec_of(on, plain, {.dtype = DType::f32, .adds = true});
+  const Spec spec = spec_of(on, measured_case, {.dtype = DType::f32, .adds = true});
   on.fake.workspace_status[2] = 3000;                // gemm, and fft in both gradients
   tell(on.log, one_fast(7, 4));                      // forward: the fifth that runs is fft_tiling
   tell(on.log, one_fast(5, 1));                      // params: algo_1
@@ -94,7 +94,7 @@ TEST_CASE("cudnn: one slow round of the fastest algorithm does not lose it the r
   on.fake.workspace = {{0, 0}, {1, 1000}};
   tell(on.log, {always(4.8e-3), [](int round) { return round == 4 ? 5e-3 : 1e-3; }});
   std::vector<char> lent(1 << 20);
-  Case inference = plain;
+  Case inference = measured_case;
   inference.mode = Mode::inference;
   const Choice taken = on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm[0] == "implicit_precomp_gemm");
@@ -107,7 +107,7 @@ TEST_CASE("cudnn: an algorithm that refuses or fails while it runs is out, be it
     on.fake.fail_status = status;
     on.fake.fail_call_of = "ConvolutionForward";
     on.fake.fail_algorithm = 0;  // the rule's
-    Case inference = plain;
+    Case inference = measured_case;
     inference.mode = Mode::inference;
     const Spec spec = spec_of(on, inference);
     std::vector<char> lent(1 << 20);
@@ -132,7 +132,7 @@ TEST_CASE("cudnn: an algorithm that fails with the device ends the race") {
   on.fake.fail_status = 5000;
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 3;
-  const Spec spec = spec_of(on, plain);
+  const Spec spec = spec_of(on, measured_case);
   std::vector<char> lent(1 << 20);
   CHECK_NOTHROW(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()));
   on.log.device.lost = true;
@@ -147,14 +147,15 @@ TEST_CASE("cudnn: the later passes run a forward algorithm that can") {
   on.fake.fail_call_of = "ConvolutionForward";
   on.fake.fail_algorithm = 0;  // the rule's
   std::vector<char> lent(1 << 20);
-  const Choice taken = on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size()).choice;
+  const Choice taken =
+      on.backend.measure(spec_of(on, measured_case), {.measure = true}, lent.data(), lent.size()).choice;
   CHECK(taken.algorithm == std::array<std::string, 3>{"implicit_precomp_gemm", "algo_0", "algo_0"});
 }
 
 TEST_CASE("cudnn: an algorithm whose lowering finds no room takes no part") {
   FakeBackend on;
   on.fake.workspace_status[3] = 4004;  // direct
-  Case inference = plain;
+  Case inference = measured_case;
   inference.mode = Mode::inference;
   std::vector<char> lent(1 << 20);
   on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size());
@@ -166,13 +167,14 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
   std::vector<char> lent(1 << 20);
   const Choice named = {.algorithm = {"gemm", "", ""}, .measure = true};
   const Choice taken =
-      on.backend.measure(spec_of(on, plain, {.dtype = DType::f32, .wants = {false}}), named, lent.data(), lent.size())
+      on.backend
+          .measure(spec_of(on, measured_case, {.dtype = DType::f32, .wants = {false}}), named, lent.data(), lent.size())
           .choice;
   CHECK(taken.algorithm[0] == "gemm");
   CHECK_FALSE(taken.algorithm[1].empty());
   CHECK(taken.algorithm[2].empty());
   CHECK(on.backend.measured().size() == 1);
-  Case inference = plain;
+  Case inference = measured_case;
   inference.mode = Mode::inference;
   CHECK_FALSE(on.backend.measure(spec_of(on, inference), {.measure = true}, lent.data(), lent.size())
                   .choice.algorithm[0]
@@ -187,7 +189,7 @@ TEST_CASE("cudnn: what is named, not wanted or of one way only is not measured")
 TEST_CASE("cudnn: where nothing fits the lent memory, that is said, with both sizes") {
   FakeBackend on;
   std::vector<char> lent(256);
-  const Spec spec = spec_of(on, plain);
+  const Spec spec = spec_of(on, measured_case);
   CHECK_THROWS_AS(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()), Unsupported);
   CHECK_THROWS_WITH(on.backend.measure(spec, {.measure = true}, lent.data(), lent.size()),
                     Catch::Matchers::ContainsSubstring("256"));
@@ -210,7 +212,7 @@ TEST_CASE("cudnn: where the library refuses every fused call, the race is among 
   for (const cudnn::Status status : {2000, 3000}) {
     FakeBackend on;
     on.fake.status["ConvolutionBiasActivationForward"] = status;
-    Case inference = plain;
+    Case inference = measured_case;
     inference.tail = {{Relu{}}};
     inference.mode = Mode::inference;
     std::vector<char> lent(1 << 20);
@@ -227,7 +229,7 @@ TEST_CASE("cudnn: what was measured is kept in the choice cache, and measured no
   const std::string file = (folder / "choices.json").string();
   std::vector<char> lent(1 << 20);
   const auto measured = [&](FakeBackend& on) {
-    return on.backend.measure(spec_of(on, plain), {.measure = true}, lent.data(), lent.size()).choice;
+    return on.backend.measure(spec_of(on, measured_case), {.measure = true}, lent.data(), lent.size()).choice;
   };
   FakeBackend on(91900, file);
   tell(on.log, one_fast(8, 6));

@@ -21,14 +21,14 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-struct Hostile {
+struct HostileFile {
   const char* what;
   std::string bytes;
   std::string says;
 };
 
 /// Reads the file by `read`, and wants a FileError that names it and says the text.
-void check_refused(const Hostile& hostile, const std::function<void(const std::filesystem::path&)>& read) {
+void check_refused(const HostileFile& hostile, const std::function<void(const std::filesystem::path&)>& read) {
   CAPTURE(hostile.what);
   const Folder folder;
   const std::filesystem::path path = folder / "hostile";
@@ -61,7 +61,7 @@ void read_labels(const std::filesystem::path& path) {
 
 void read_cifar(const std::filesystem::path& path) { read_cifar10(std::vector{path}); }
 void read_lists(const std::filesystem::path& path) { read_ids(path); }
-void read_words(const std::filesystem::path& path) { read_text(path); }
+void read_words_of(const std::filesystem::path& path) { read_text(path); }
 
 std::string with(std::string bytes, std::size_t at, const std::string& others) {
   return bytes.replace(at, others.size(), others);
@@ -74,7 +74,7 @@ std::string zeros(std::size_t count) { return gzip(std::string(count, '\0')); }
 
 TEST_CASE("damaged MNIST images are errors that name the file") {
   const std::string good = mnist_images(), head = good.substr(0, 16), packed = gzip(good);
-  for (const Hostile& hostile : std::vector<Hostile>{
+  for (const HostileFile& hostile : std::vector<HostileFile>{
            {"empty", "", "magic number"},
            {"three bytes", good.substr(0, 3), "magic number"},
            {"labels", mnist_labels(), "2049"},
@@ -111,7 +111,7 @@ TEST_CASE("damaged MNIST images are errors that name the file") {
 
 TEST_CASE("damaged MNIST labels are errors that name the file") {
   const std::string good = mnist_labels();
-  for (const Hostile& hostile : std::vector<Hostile>{
+  for (const HostileFile& hostile : std::vector<HostileFile>{
            {"images", mnist_images(), "2051"},
            {"one fewer than images", be32(0x801) + be32(2) + "\1\2", "has 3"},
            {"one is missing", good.substr(0, 10), "labels"},
@@ -124,7 +124,7 @@ TEST_CASE("damaged MNIST labels are errors that name the file") {
 
 TEST_CASE("damaged CIFAR-10 records are errors that name the file") {
   const std::string good = cifar_records();
-  for (const Hostile& hostile : std::vector<Hostile>{
+  for (const HostileFile& hostile : std::vector<HostileFile>{
            {"empty", "", "0 bytes"},
            {"truncated", good.substr(0, good.size() - 1), "6145"},
            {"too long", good + "x", "6147"},
@@ -138,7 +138,7 @@ TEST_CASE("damaged CIFAR-10 records are errors that name the file") {
 
 TEST_CASE("damaged lists of ids are errors that name the file") {
   const std::string good = id_lists();
-  for (const Hostile& hostile : std::vector<Hostile>{
+  for (const HostileFile& hostile : std::vector<HostileFile>{
            {"empty", "", "magic number"},
            {"another magic number", with(good, 0, "LIDT"), "LIDS"},
            {"version 2", with(good, 4, le32(2)), "version 2"},
@@ -160,14 +160,14 @@ TEST_CASE("damaged lists of ids are errors that name the file") {
 }
 
 TEST_CASE("a text that is not UTF-8, or expands without end, is an error that names the file") {
-  check_refused({"invalid", "good until\xFF", "byte 10"}, read_words);
-  check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words);
+  check_refused({"invalid", "good until\xFF", "byte 10"}, read_words_of);
+  check_refused({"expanding", zeros(std::size_t{8} << 20), "gzip"}, read_words_of);
 }
 
 TEST_CASE("what is not a file is an error that names it, and nothing waits for a pipe") {
   const Folder folder;
   REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words}) {
+  for (const auto& read : {read_images, read_labels, read_cifar, read_lists, read_words_of}) {
     CHECK_THROWS_WITH(read(folder / "missing"), ContainsSubstring("no such file"));
     CHECK_THROWS_WITH(read(folder.path()), ContainsSubstring("not a regular file"));
     CHECK_THROWS_WITH(read(folder / "pipe"), ContainsSubstring("not a regular file"));
@@ -179,12 +179,15 @@ TEST_CASE("thousands of damaged files are read, or refused by name, and nothing 
     std::string good;
     void (*read)(const std::filesystem::path&);
   };
-  const std::vector<Kind> kinds = {
-      {mnist_images(), read_images},           {gzip(mnist_images()), read_images},
-      {mnist_labels(), read_labels},           {cifar_records(), read_cifar},
-      {gzip(cifar_records()), read_cifar},     {id_lists(), read_lists},
-      {gzip(id_lists()), read_lists},          {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words},
-      {gzip("To be or not to be"), read_words}};
+  const std::vector<Kind> kinds = {{mnist_images(), read_images},
+                                   {gzip(mnist_images()), read_images},
+                                   {mnist_labels(), read_labels},
+                                   {cifar_records(), read_cifar},
+                                   {gzip(cifar_records()), read_cifar},
+                                   {id_lists(), read_lists},
+                                   {gzip(id_lists()), read_lists},
+                                   {"To b\xC3\xA9\r\n, \xE2\x82\xAC", read_words_of},
+                                   {gzip("To be or not to be"), read_words_of}};
   std::mt19937 random(20);
   const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
   const Folder folder;

@@ -22,7 +22,7 @@ using lamina::test::sets_here;
 
 namespace {
 
-struct Case {
+struct GemmCase {
   Shape x;
   Conv op;
 };
@@ -30,7 +30,7 @@ struct Case {
 // Edges: planes narrower and wider than a vector and a panel, filters that do not fill a tile, pad beyond the kernel,
 // strides that skip pixels or whole residues, dilation, groups, depths of more than one block, batches that share a
 // panel.
-const std::vector<Case> cases = {
+const std::vector<GemmCase> gemm_cases = {
     {{2, 3, 9, 11}, {.channels = 5, .kernel = 3, .pad = 1}},
     {{3, 4, 7, 7}, {.channels = 17, .kernel = 1}},
     {{1, 8, 20, 30}, {.channels = 64, .kernel = 1}},
@@ -230,8 +230,9 @@ Sums definition(const Conv& conv, Field<T>& x, std::vector<Field<T>>& w, Field<T
 
 /// Runs all passes of an op that is the convolution `conv`, and compares them with the definition.
 template <class T>
-void check(const Op& op, const Conv& conv, Shape x_shape, const std::string& algorithm,
-           const eigen::InstructionSet& set, int threads, bool relu, bool add, bool integers, Reference& reference) {
+void check_gemm(const Op& op, const Conv& conv, Shape x_shape, const std::string& algorithm,
+                const eigen::InstructionSet& set, int threads, bool relu, bool add, bool integers,
+                Reference& reference) {
   const Inferred inferred = infer(op, {x_shape});
   const Shape y_shape = inferred.y;
   Field<T> x(x_shape, 5), y(y_shape, 3), dx(x_shape, 7), dy(y_shape, 2);
@@ -312,9 +313,9 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
     for (const bool relu : {false, true}) {
       const bool add = (threads == 3) != relu;
       INFO(threads << " threads, relu " << relu << ", add " << add);
-      check<float>(op, conv, x, algorithm, set, threads, relu, add, false, reference);
-      check<double>(op, conv, x, algorithm, set, threads, relu, add, false, reference);
-      check<float>(op, conv, x, algorithm, set, threads, relu, add, true, reference);
+      check_gemm<float>(op, conv, x, algorithm, set, threads, relu, add, false, reference);
+      check_gemm<double>(op, conv, x, algorithm, set, threads, relu, add, false, reference);
+      check_gemm<float>(op, conv, x, algorithm, set, threads, relu, add, true, reference);
     }
   }
 }
@@ -322,7 +323,7 @@ void check_all(const Op& op, const Conv& conv, const Shape& x, const std::string
 }  // namespace
 
 TEST_CASE("a convolution is its definition on every instruction set, by every algorithm") {
-  for (const Case& c : cases) {
+  for (const GemmCase& c : gemm_cases) {
     Reference reference;
     for (const eigen::InstructionSet* set : sets_here()) check_all(c.op, c.op, c.x, "im2col_gemm", *set, reference);
     check_all(c.op, c.op, c.x, "im2col_eigen", *sets_here().front(), reference);

@@ -75,9 +75,9 @@ TEST_CASE("an instruction set runs where the system names its instructions") {
   const std::set<std::string> flags = processor_flags();
   for (auto set = eigen::instruction_sets().rbegin() + 1; set != eigen::instruction_sets().rend(); ++set) {
     const std::string name = (*set)->name;
-    for (const char* flag : {"ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm"}) needed.emplace_back(flag);
-    if (name != "x86-64-v2")
-      for (const char* flag : {"avx", "avx2", "fma", "bmi1", "bmi2", "f16c", "movbe", "abm"}) needed.emplace_back(flag);
+    for (const char* flag : {"ssse3", "sse4_1", "sse4_2", "popcnt", "cx16", "lahf_lm", "avx", "avx2", "fma", "bmi1",
+                             "bmi2", "f16c", "movbe", "abm"})
+      needed.emplace_back(flag);
     if (name == "x86-64-v4")
       for (const char* flag : {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}) needed.emplace_back(flag);
     bool all = true;

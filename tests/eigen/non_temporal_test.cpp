@@ -99,8 +99,8 @@ Pair channel_by_channel(const Shape& x) {
   return pair;
 }
 
-void check(const Pair& pair, const eigen::InstructionSet& set, const Conditions& conditions = {.dtype = DType::f32},
-           const Sharing& sharing = {}) {
+void check_pair(const Pair& pair, const eigen::InstructionSet& set,
+                const Conditions& conditions = {.dtype = DType::f32}, const Sharing& sharing = {}) {
   INFO(to_string(pair.large) << ' ' << to_string(conditions) << ", " << set.name << ", dx in dy: " << sharing.dx_in_dy);
   const auto backend = make_backend("eigen", {.threads = 2, .instruction_set = set.name});
   const Spec large = *make_spec(*backend, pair.large, conditions), small = *make_spec(*backend, pair.small, conditions);
@@ -129,27 +129,27 @@ TEST_CASE("batch norm of a large tensor has the same bits as one of few channels
   // Planes that start and end where lines of memory do, and planes that do anywhere.
   const Shape lines{2, 74, 240, 240}, parts{2, 80, 229, 231};
   const Pair pair = batch_norm(lines, true);
-  for (const eigen::InstructionSet* set : sets_here()) check(pair, *set);
-  check(pair, widest, {.dtype = DType::f32}, {.dx_in_dy = 0});
-  check(pair, widest, {.dtype = DType::f32}, {.dx_in_dy = 1});
-  check(pair, widest, {.dtype = DType::f32, .adds = true});
-  check(batch_norm(lines, false), widest, {.dtype = DType::f32, .pitched = true});
-  check(batch_norm(parts, true), widest);
-  check(batch_norm({2, 40, 229, 231}, true), widest, {.dtype = DType::f64});
+  for (const eigen::InstructionSet* set : sets_here()) check_pair(pair, *set);
+  check_pair(pair, widest, {.dtype = DType::f32}, {.dx_in_dy = 0});
+  check_pair(pair, widest, {.dtype = DType::f32}, {.dx_in_dy = 1});
+  check_pair(pair, widest, {.dtype = DType::f32, .adds = true});
+  check_pair(batch_norm(lines, false), widest, {.dtype = DType::f32, .pitched = true});
+  check_pair(batch_norm(parts, true), widest);
+  check_pair(batch_norm({2, 40, 229, 231}, true), widest, {.dtype = DType::f64});
 }
 
 TEST_CASE("a convolution with a large output has the same bits as one of few filters") {
   const eigen::InstructionSet& widest = *sets_here().front();
   const Pair packed = filters(Conv{.channels = 64, .kernel = 3, .pad = 1}, {2, 3, 256, 256});
-  for (const eigen::InstructionSet* set : sets_here()) check(packed, *set);
+  for (const eigen::InstructionSet* set : sets_here()) check_pair(packed, *set);
   const Pair in_place = filters(Conv{.channels = 71, .kernel = 1}, {2, 5, 240, 248});
-  check(in_place, widest);
-  check(in_place, widest, {.dtype = DType::f64});
-  check(filters(Conv{.channels = 68, .kernel = 3, .pad = 1}, {2, 3, 251, 253}), widest);
+  check_pair(in_place, widest);
+  check_pair(in_place, widest, {.dtype = DType::f64});
+  check_pair(filters(Conv{.channels = 68, .kernel = 3, .pad = 1}, {2, 3, 251, 253}), widest);
 }
 
 TEST_CASE("a convolution with a large data gradient has the same bits as one of few channels") {
   const Pair pair = channel_by_channel({2, 71, 240, 248});
-  check(pair, *sets_here().front());
-  check(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});
+  check_pair(pair, *sets_here().front());
+  check_pair(pair, *sets_here().front(), {.dtype = DType::f32, .adds = true});
 }

@@ -15,12 +15,12 @@ using lamina::test::sets_here;
 namespace {
 
 constexpr std::int64_t rows = 3, room = 400;  // of an output; elements from row to row
-constexpr int wall = 1000;                    // what the output holds before
+constexpr int edge = 1000;                    // what the output holds before
 
 /// What is between finished sums, and beside them.
 enum class Between { kept, zeros, left };
 
-struct Way {
+struct PutWay {
   std::int64_t step;
   Between between;
   bool add, relu;
@@ -28,14 +28,14 @@ struct Way {
 
 /// A matrix of small integers, of both signs.
 template <class T>
-std::vector<T> numbers(std::int64_t columns, int seed) {
+std::vector<T> put_numbers(std::int64_t columns, int seed) {
   std::vector<T> all(static_cast<std::size_t>(rows * columns));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<T>((static_cast<int>(i) * 7 + seed) % 19 - 9);
   return all;
 }
 
 template <class T>
-eigen::Finished<T> finished(const Way& way, std::int64_t count) {
+eigen::Finished<T> finished(const PutWay& way, std::int64_t count) {
   eigen::Finished<T> f{.to = nullptr,
                        .ldc = room,
                        .step = way.step,
@@ -55,7 +55,7 @@ eigen::Finished<T> finished(const Way& way, std::int64_t count) {
 /// By the definition.
 template <class T>
 std::vector<T> wanted(const eigen::Finished<T>& f) {
-  std::vector<T> to(rows * room, T{wall});
+  std::vector<T> to(rows * room, T{edge});
   const auto store = [&](std::int64_t at, T value) {
     T& old = to[static_cast<std::size_t>(at)];
     if (f.epilogue.add) value += old;
@@ -75,10 +75,10 @@ std::vector<T> wanted(const eigen::Finished<T>& f) {
 }
 
 template <class T>
-void check_put(const eigen::MicroKernels<T>& kernels, const Way& way) {
+void check_put(const eigen::MicroKernels<T>& kernels, const PutWay& way) {
   for (std::int64_t count = 1; count <= 3 * kernels.lanes + 2; ++count) {
     INFO(count << " sums, " << way.step << " apart, between " << static_cast<int>(way.between) << ", add " << way.add);
-    const std::vector<T> sums = numbers<T>(count, 1), left = numbers<T>(count, 5);
+    const std::vector<T> sums = put_numbers<T>(count, 1), left = put_numbers<T>(count, 5);
     eigen::Finished<T> f = finished<T>(way, count);
     f.from = sums.data();
     if (way.between == Between::left) {
@@ -86,7 +86,7 @@ void check_put(const eigen::MicroKernels<T>& kernels, const Way& way) {
       f.left_ld = count;
     }
     const std::vector<T> want = wanted(f);
-    std::vector<T> got(rows * room, T{wall});
+    std::vector<T> got(rows * room, T{edge});
     f.to = got.data();
     kernels.put(f);
     REQUIRE((got == want));
@@ -95,11 +95,11 @@ void check_put(const eigen::MicroKernels<T>& kernels, const Way& way) {
 
 template <class T>
 void check_copy(const eigen::MicroKernels<T>& kernels) {
-  const std::vector<T> from = numbers<T>(room, 3);
+  const std::vector<T> from = put_numbers<T>(room, 3);
   for (std::int64_t count = 1; count <= 2 * kernels.width() + 1; ++count) {
     const std::vector<eigen::Segment> segments = {{.to = 200, .from = 5, .count = count},
                                                   {.to = 3, .from = 9, .count = 1}};
-    std::vector<T> got(rows * room, T{wall}), want = got;
+    std::vector<T> got(rows * room, T{edge}), want = got;
     for (const eigen::Segment& segment : segments)
       std::copy_n(from.begin() + segment.from, segment.count, want.begin() + segment.to);
     kernels.copy_exact(got.data(), from.data(), segments.data(), 2, 64);
@@ -121,7 +121,7 @@ void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
   const std::vector<std::int64_t> starts = {7, 0, 2 * pitch};
   std::vector<T> from(static_cast<std::size_t>((columns / run + 4) * pitch + width));
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = -static_cast<T>(i);
-  std::vector<T> to(static_cast<std::size_t>(5 * stride), T{wall});
+  std::vector<T> to(static_cast<std::size_t>(5 * stride), T{edge});
   kernels.pack({.to = to.data() + width,
                 .ld = width,
                 .from = from.data(),
@@ -139,7 +139,7 @@ void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
       }
     }
   }
-  const auto untouched = [](T value) { return value == T{wall}; };
+  const auto untouched = [](T value) { return value == T{edge}; };
   REQUIRE(std::all_of(to.begin(), to.begin() + width, untouched));
   // One element less than a panel's width after the last row of each.
   for (std::int64_t panel = 1; panel <= 4; ++panel)
@@ -148,7 +148,7 @@ void check_pack(const eigen::MicroKernels<T>& kernels, std::int64_t run) {
 }
 
 template <class T>
-void check_set(const eigen::MicroKernels<T>& kernels) {
+void check_puts(const eigen::MicroKernels<T>& kernels) {
   check_copy(kernels);
   for (std::int64_t run = 1; run <= 2 * kernels.width() + 1; ++run) check_pack(kernels, run);
   for (const bool add : {false, true}) {
@@ -165,9 +165,9 @@ void check_set(const eigen::MicroKernels<T>& kernels) {
 TEST_CASE("finished sums and copies of any number are where they belong, and touch nothing else") {
   for (const eigen::InstructionSet* set : sets_here()) {
     INFO(set->name);
-    check_set(set->of<float>());
-    check_set(set->of<double>());
-    check_set(set->tall<float>());
-    check_set(set->tall<double>());
+    check_puts(set->of<float>());
+    check_puts(set->of<double>());
+    check_puts(set->tall<float>());
+    check_puts(set->tall<double>());
   }
 }

@@ -77,7 +77,7 @@ TEST_CASE("runs of random words are those drawn one by one, for every processor"
 #ifdef LAMINA_TEST_AVX2
 TEST_CASE("runs of random words are those drawn one by one, by vectors of AVX2") {
   for (const eigen::InstructionSet* set : sets_here())
-    if (set->name == std::string("x86-64-v3")) check_draws(random_words_avx2);
+    if (set->name != std::string("generic")) check_draws(random_words_avx2);
 }
 #endif
 

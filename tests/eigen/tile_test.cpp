@@ -32,7 +32,7 @@ std::vector<T> numbers(std::int64_t count, int seed) {
 }
 
 template <class T>
-void check(const eigen::MicroKernels<T>& kernels, const Way& way) {
+void check_tile(const eigen::MicroKernels<T>& kernels, const Way& way) {
   constexpr std::int64_t gap = 3;  // between runs, rows and columns of a, and rows of the panel
   const std::int64_t runs = (way.depth + way.run - 1) / way.run, run_pitch = way.run + gap;
   const std::int64_t lda = way.columns ? kernels.rows + gap : runs * run_pitch;
@@ -82,9 +82,9 @@ void check_set(const eigen::MicroKernels<T>& kernels) {
       for (int vectors = 1; vectors <= kernels.vectors; ++vectors) {
         for (const bool prefetches : {false, true}) {
           for (const bool epilogue : {false, true}) {
-            check(kernels, {depth, depth, rows, vectors, true, prefetches, epilogue});
+            check_tile(kernels, {depth, depth, rows, vectors, true, prefetches, epilogue});
             for (const std::int64_t run : {depth, std::int64_t{1}, std::int64_t{7}, std::int64_t{18}})
-              check(kernels, {depth, std::min(run, depth), rows, vectors, false, prefetches, epilogue});
+              check_tile(kernels, {depth, std::min(run, depth), rows, vectors, false, prefetches, epilogue});
           }
         }
       }

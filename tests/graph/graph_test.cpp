@@ -12,7 +12,7 @@ using namespace lamina;
 namespace {
 
 template <class Error, class Call>
-std::string complaint(Call call) {
+std::string complaint_of(Call call) {
   try {
     call();
   } catch (const Error& error) {
@@ -140,7 +140,7 @@ TEST_CASE("a number that is itself taken is passed over") {
 TEST_CASE("a name that is taken is an error where parameters would hang on it") {
   Graph graph("names");
   const Value x = conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
-  const std::string said = complaint<UsageError>([&] { batch_norm(x, "conv1"); });
+  const std::string said = complaint_of<UsageError>([&] { batch_norm(x, "conv1"); });
   CHECK(said.find("graph \"names\" already has a node \"conv1\": conv(1, 1x1)") == 0);
   CHECK(said.find("give batch_norm another name") != std::string::npos);
   CHECK(graph.nodes().size() == 2);
@@ -149,14 +149,14 @@ TEST_CASE("a name that is taken is an error where parameters would hang on it") 
 TEST_CASE("an unknown node is an error with near names") {
   Graph graph("tiny");
   conv(graph.input({1, 1, 2, 2}), "conv1", {.channels = 1, .kernel = 1});
-  CHECK(complaint<UsageError>([&] { graph.node("conv2"); }) ==
+  CHECK(complaint_of<UsageError>([&] { graph.node("conv2"); }) ==
         "graph \"tiny\" has no node \"conv2\"; did you mean \"conv1\"?");
 }
 
 TEST_CASE("a shape error names graph, node, op and shapes, and leaves the graph as it was") {
   Graph graph("tiny");
   const Value x = graph.input({1, 3, 5, 5});
-  CHECK(complaint<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
+  CHECK(complaint_of<ShapeError>([&] { conv(x, "conv1", {.channels = 8, .kernel = 7}); }) ==
         "graph \"tiny\", node \"conv1\": conv(8, 7x7): a window of 7 rows does not fit into 5; x: 1x3x5x5");
   CHECK(graph.nodes().size() == 1);
   CHECK(graph.find("conv1") == -1);
@@ -175,14 +175,14 @@ TEST_CASE("values of different graphs cannot be joined") {
   Graph a("a"), b("b");
   const Value x = a.input({1, 1, 2, 2}), z = b.input({1, 1, 2, 2});
   CHECK(
-      complaint<UsageError>([&] { add(x, z, "join"); }) ==
+      complaint_of<UsageError>([&] { add(x, z, "join"); }) ==
       "\"join\", add: an input belongs to graph \"b\", another to \"a\"; values of different graphs cannot be joined");
   CHECK(a.nodes().size() == 1);
   CHECK(b.nodes().size() == 1);
 }
 
 TEST_CASE("an op without inputs is an error") {
-  CHECK(complaint<UsageError>([] { concat({}, "join"); }) ==
+  CHECK(complaint_of<UsageError>([] { concat({}, "join"); }) ==
         "\"join\", concat: no inputs; the first value of a graph comes from Graph::input");
 }
 

@@ -27,7 +27,7 @@ struct Images {
 };
 
 template <class T>
-void check(int n, int c, int h, int w, int gap, bool masks, bool adds) {
+void check_bias(int n, int c, int h, int w, int gap, bool masks, bool adds) {
   INFO(n << "x" << c << "x" << h << "x" << w << ", gap " << gap << (masks ? ", masked" : "") << (adds ? ", adds" : ""));
   const Images<T> dy(n, c, h, w, gap, 5), mask(n, c, h, w, gap, 3);
   const Masked<T> gradient{dy.view, masks ? mask.view : View<const T>()};
@@ -42,22 +42,22 @@ void check(int n, int c, int h, int w, int gap, bool masks, bool adds) {
 }
 
 template <class T>
-void check_all() {
+void check_biases() {
   for (const bool masks : {false, true})
     for (const bool adds : {false, true}) {
-      check<T>(3, 5, 7, 9, 0, masks, adds);
-      check<T>(2, 3, 32, 36, 0, masks, adds);   // two slices, in packs
-      check<T>(2, 3, 32, 36, 16, masks, adds);  // images apart
-      check<T>(5, 2, 23, 29, 0, masks, adds);   // three slices, no packs
-      check<T>(300, 4, 1, 1, 4, masks, adds);   // fully connected: one pixel
+      check_bias<T>(3, 5, 7, 9, 0, masks, adds);
+      check_bias<T>(2, 3, 32, 36, 0, masks, adds);   // two slices, in packs
+      check_bias<T>(2, 3, 32, 36, 16, masks, adds);  // images apart
+      check_bias<T>(5, 2, 23, 29, 0, masks, adds);   // three slices, no packs
+      check_bias<T>(300, 4, 1, 1, 4, masks, adds);   // fully connected: one pixel
     }
 }
 
 }  // namespace
 
 TEST_CASE("the gradient of a bias is the sum over images and pixels") {
-  check_all<float>();
-  check_all<double>();
+  check_biases<float>();
+  check_biases<double>();
 }
 
 TEST_CASE("the gradient of a bias needs memory where a channel is cut only") {

@@ -19,7 +19,7 @@ using lamina::test::ConvProblem;
 namespace {
 
 template <class T>
-void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
+void check_1x1_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu, int ranges) {
   std::vector<T> want = adds ? c.dy : std::vector<T>(c.dy.size(), T(77)), got = want;
   const ConvEnd<T> end{c.bias.data(), adds, relu};
   conv_direct_forward<T>(nullptr, c.g, c.x_view(), c.w.data(), c.y_view(want), end);
@@ -29,7 +29,7 @@ void check_forward(const ConvProblem<T>& c, ConvTile tile, bool adds, bool relu,
 }
 
 template <class T>
-void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
+void check_1x1_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
   std::vector<T> want = c.dx_old, got = c.dx_old;
   conv_direct_backward_data<T>(nullptr, c.g, c.w.data(), c.gradient(), c.dx_view(want), adds);
   const std::size_t bytes = conv_1x1_data_bytes<T>(c.g, c.gradient().dy, c.dx_view(got), ranges);
@@ -39,7 +39,7 @@ void check_data(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
 }
 
 template <class T>
-void check_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
+void check_1x1_weights(const ConvProblem<T>& c, ConvTile tile, bool adds, int ranges) {
   std::vector<T> want = c.dw_old, got = c.dw_old;
   conv_direct_backward_weights<T>(nullptr, c.g, c.x_view(), c.gradient(), want.data(), adds);
   const std::size_t bytes = conv_1x1_weights_bytes<T>(c.g, c.x_view(), c.gradient().dy, ranges);
@@ -55,20 +55,20 @@ struct Sizes {
 
 /// With and without a mask, with and without old contents, in one range and in several.
 template <class T>
-void check(const Sizes& s, ConvTile tile) {
+void check_1x1(const Sizes& s, ConvTile tile) {
   INFO(s.n << " images of " << s.c << " x " << s.h << " x " << s.w << ", " << s.k << " filters in " << s.groups
            << " groups, stride " << s.stride_h << "x" << s.stride_w << ", tile " << static_cast<int>(tile));
   const ConvGeometry g{s.groups, 1, 1, s.stride_h, s.stride_w, 0, 0, 1, 1};
   for (const bool masked : {false, true}) {
     const ConvProblem<T> c(g, s.n, s.c, s.h, s.w, s.k, masked, s.gap);
-    check_forward(c, tile, masked, masked, 1);
-    check_forward(c, tile, masked, true, 1);
-    check_data(c, tile, masked, 1);
-    check_weights(c, tile, masked, 1);
-    check_forward(c, tile, masked, !masked, 3);
-    check_forward(c, tile, true, true, 3);
-    check_data(c, tile, !masked, 2);
-    check_weights(c, tile, !masked, 3);
+    check_1x1_forward(c, tile, masked, masked, 1);
+    check_1x1_forward(c, tile, masked, true, 1);
+    check_1x1_data(c, tile, masked, 1);
+    check_1x1_weights(c, tile, masked, 1);
+    check_1x1_forward(c, tile, masked, !masked, 3);
+    check_1x1_forward(c, tile, true, true, 3);
+    check_1x1_data(c, tile, !masked, 2);
+    check_1x1_weights(c, tile, !masked, 3);
   }
 }
 
@@ -78,32 +78,32 @@ constexpr ConvTile tiles[] = {ConvTile::tile_128x128, ConvTile::tile_64x128, Con
 
 TEST_CASE("gemm 1x1 equals the definition in packs, at the edges of blocks") {
   for (const ConvTile tile : tiles) {
-    check<float>({1, 16, 8, 8, 32}, tile);     // less than a tile
-    check<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels more than fit
-    check<float>({2, 140, 2, 2, 12}, tile);    // a pack is an image
+    check_1x1<float>({1, 16, 8, 8, 32}, tile);     // less than a tile
+    check_1x1<float>({3, 20, 14, 14, 132}, tile);  // images share tiles; a few rows, terms and pixels more than fit
+    check_1x1<float>({2, 140, 2, 2, 12}, tile);    // a pack is an image
   }
-  check<float>({1, 4, 56, 56, 4}, ConvTile::automatic);
-  check<double>({3, 18, 3, 6, 66}, ConvTile::automatic);
+  check_1x1<float>({1, 4, 56, 56, 4}, ConvTile::automatic);
+  check_1x1<double>({3, 18, 3, 6, 66}, ConvTile::automatic);
 }
 
 TEST_CASE("gemm 1x1 equals the definition where planes or tensors have no packs") {
   for (const ConvTile tile : tiles) {
-    check<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
-    check<float>({2, 13, 5, 3, 67}, tile);              // neither
-    check<float>({5, 9, 1, 1, 3}, tile);                // one pixel
-    check<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images start at any alignment
+    check_1x1<float>({3, 24, 7, 7, 132}, tile);             // weights in packs, pixels singly
+    check_1x1<float>({2, 13, 5, 3, 67}, tile);              // neither
+    check_1x1<float>({5, 9, 1, 1, 3}, tile);                // one pixel
+    check_1x1<float>({2, 16, 4, 4, 64, 1, 1, 1, 3}, tile);  // images start at any alignment
   }
-  check<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
-  check<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
+  check_1x1<double>({3, 7, 7, 7, 65}, ConvTile::automatic);
+  check_1x1<double>({2, 6, 3, 3, 8}, ConvTile::automatic);
 }
 
 TEST_CASE("gemm 1x1 equals the definition with groups and strides") {
   for (const ConvTile tile : tiles) {
-    check<float>({2, 48, 6, 6, 24, 3}, tile);
-    check<float>({2, 16, 9, 8, 72, 1, 2, 2}, tile);
-    check<float>({2, 10, 7, 11, 6, 2, 1, 3}, tile);
+    check_1x1<float>({2, 48, 6, 6, 24, 3}, tile);
+    check_1x1<float>({2, 16, 9, 8, 72, 1, 2, 2}, tile);
+    check_1x1<float>({2, 10, 7, 11, 6, 2, 1, 3}, tile);
   }
-  check<double>({2, 6, 5, 7, 4, 2, 2, 1}, ConvTile::automatic);
+  check_1x1<double>({2, 6, 5, 7, 4, 2, 2, 1}, ConvTile::automatic);
 }
 
 TEST_CASE("gemm 1x1 reads nothing but its tensors, wherever they begin") {
@@ -131,9 +131,9 @@ TEST_CASE("gemm 1x1's sums are the same in any number of ranges") {
   const ConvProblem<float> c({1, 1, 1, 1, 1, 0, 0, 1, 1}, 3, 40, 6, 6, 20, true, 4);
   for (const int ranges : {1, 2, 5, 16}) {
     INFO(ranges << " ranges");
-    check_forward(c, ConvTile::tile_64x64, false, true, ranges);
-    check_data(c, ConvTile::tile_64x64, true, ranges);
-    check_weights(c, ConvTile::tile_64x64, true, ranges);
+    check_1x1_forward(c, ConvTile::tile_64x64, false, true, ranges);
+    check_1x1_data(c, ConvTile::tile_64x64, true, ranges);
+    check_1x1_weights(c, ConvTile::tile_64x64, true, ranges);
   }
 }
 

@@ -165,7 +165,7 @@ struct WeightsRun {
 };
 
 template <class T>
-void check_weights(const WeightsRun& r, std::uint64_t key) {
+void check_weight_run(const WeightsRun& r, std::uint64_t key) {
   Case c{"", r.op, {r.x}};
   if (r.masked) c.tail = {{Relu{}}};
   INFO(to_string(c) << (r.adds ? ", adds" : "") << ", a gap of " << r.gap << ", " << r.ranges << " ranges, "
@@ -272,15 +272,15 @@ TEST_CASE("Winograd's weight gradient agrees with the oracle at the edges of pai
   for (const int pad : {0, 1, 2, 3})
     for (const Shape& x : {Shape{1, 2, 3, 3}, Shape{2, 1, 4, 9}, Shape{1, 3, 7, 6}, Shape{3, 5, 8, 12}}) {
       const Conv op{.channels = 3, .kernel = 3, .pad = {pad, (pad + 1) % 3}};
-      check_weights<double>({op, x}, ++key);
-      check_weights<float>({op, x}, key);
+      check_weight_run<double>({op, x}, ++key);
+      check_weight_run<float>({op, x}, key);
     }
   // One more filter and channel than a block has, one fewer, and in groups; rows of several pairs.
-  check_weights<float>({{.channels = 33, .kernel = 3, .pad = 1}, {1, 33, 5, 5}}, ++key);
-  check_weights<float>({{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 66, 5, 8}}, ++key);
-  check_weights<float>({{.channels = 2, .kernel = 3, .pad = 1}, {2, 31, 13, 41}}, ++key);
-  check_weights<double>({{.channels = 17, .kernel = 3, .pad = 1}, {1, 17, 9, 21}}, ++key);
-  check_weights<double>({{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}}, ++key);
+  check_weight_run<float>({{.channels = 33, .kernel = 3, .pad = 1}, {1, 33, 5, 5}}, ++key);
+  check_weight_run<float>({{.channels = 62, .kernel = 3, .pad = 1, .groups = 2}, {1, 66, 5, 8}}, ++key);
+  check_weight_run<float>({{.channels = 2, .kernel = 3, .pad = 1}, {2, 31, 13, 41}}, ++key);
+  check_weight_run<double>({{.channels = 17, .kernel = 3, .pad = 1}, {1, 17, 9, 21}}, ++key);
+  check_weight_run<double>({{.channels = 15, .kernel = 3, .groups = 5}, {2, 35, 6, 5}}, ++key);
 }
 
 TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any number of ranges") {
@@ -288,10 +288,11 @@ TEST_CASE("Winograd's weight gradient masks dy, adds and steps over gaps, in any
   for (const std::int64_t gap : {0, 3, 8})
     for (const int ranges : {0, 1, 2, 5, 13, 40}) {  // there are 12 pairs of tiles, or 18, or 4
       const bool adds = (gap + ranges) % 2 == 0;
-      check_weights<float>(
+      check_weight_run<float>(
           {{.channels = 6, .kernel = 3, .pad = 1, .groups = 2}, {2, 4, 9, 10}, true, adds, gap, ranges}, ++key);
-      check_weights<float>({{.channels = 4, .kernel = 3}, {3, 3, 7, 26}, true, !adds, gap, ranges}, ++key);
-      check_weights<double>({{.channels = 3, .kernel = 3, .pad = 2}, {2, 3, 4, 6}, gap > 0, adds, gap, ranges}, ++key);
+      check_weight_run<float>({{.channels = 4, .kernel = 3}, {3, 3, 7, 26}, true, !adds, gap, ranges}, ++key);
+      check_weight_run<double>({{.channels = 3, .kernel = 3, .pad = 2}, {2, 3, 4, 6}, gap > 0, adds, gap, ranges},
+                               ++key);
     }
 }
 

@@ -21,12 +21,12 @@ namespace {
 constexpr int gap = 5;  ///< elements between images, of no tensor
 
 template <class T>
-struct Block {
+struct Columns {
   Shape shape;
   std::vector<T> memory;
 
   /// Gaps are NaN, so that reading one shows; with empty `values` the elements are NaN as well.
-  Block(const Shape& s, const Values& values)
+  Columns(const Shape& s, const Values& values)
       : shape(s), memory(static_cast<std::size_t>(s.n * pitch()), static_cast<T>(NAN)) {
     for (std::size_t i = 0; i < values.size(); ++i) memory[place(i)] = static_cast<T>(values[i]);
   }
@@ -81,13 +81,13 @@ void check_kernels(const ConvGeometry& g, const Shape& x_shape) {
     gathered[from] += columns[to];
   });
 
-  const Block<T> image(x_shape, x), given(shape, columns);
-  Block<T> made(shape, {});
+  const Columns<T> image(x_shape, x), given(shape, columns);
+  Columns<T> made(shape, {});
   im2col<T>(nullptr, g, image.seen(), made.view());
   CHECK(made.values() == copied);
   CHECK(made.gaps_are_whole());
 
-  Block<T> fresh(x_shape, {}), added(x_shape, old);
+  Columns<T> fresh(x_shape, {}), added(x_shape, old);
   col2im<T>(nullptr, g, given.seen(), fresh.view(), false);
   CHECK(fresh.values() == gathered);
   CHECK(fresh.gaps_are_whole());

@@ -12,7 +12,7 @@ namespace {
 const Shape& shape(const Graph& graph, std::string_view node) { return graph.node(node).shape; }
 
 template <class Error>
-std::string complaint(std::string_view name, const nets::Options& options) {
+std::string refusal(std::string_view name, const nets::Options& options) {
   try {
     nets::build(name, options);
   } catch (const Error& error) {
@@ -95,7 +95,7 @@ TEST_CASE("every network works at its smallest image and says so one pixel below
     if (info.smallest_image == 1) continue;
 
     const auto square = [](int extent) { return std::to_string(extent) + 'x' + std::to_string(extent); };
-    const std::string error = complaint<ShapeError>(info.name, {.batch = 1, .image = info.smallest_image - 1});
+    const std::string error = refusal<ShapeError>(info.name, {.batch = 1, .image = info.smallest_image - 1});
     CAPTURE(error);
     CHECK(error.starts_with(std::string(info.name) + " needs images of at least " + square(info.smallest_image) +
                             ", not " + square(info.smallest_image - 1) + ": graph"));
@@ -165,15 +165,14 @@ TEST_CASE("every network stays whole however narrow it is") {
 }
 
 TEST_CASE("an unknown network is an error with near names") {
-  CHECK(complaint<UsageError>("resnet51", {}) ==
+  CHECK(refusal<UsageError>("resnet51", {}) ==
         "no network \"resnet51\"; did you mean \"resnet50\", \"resnet18\" or \"resnet34\"?");
   CHECK_THROWS_AS(nets::info("resnet50_v1"), UsageError);
   CHECK(nets::info("vgg19").source == "Simonyan, Zisserman 2014, E; the authors' deploy file");
 }
 
 TEST_CASE("options out of range are errors by name") {
-  CHECK(complaint<UsageError>("vgg16", {.batch = 0}) ==
-        "vgg16: option batch is 0, but must be between 1 and 1073741824");
+  CHECK(refusal<UsageError>("vgg16", {.batch = 0}) == "vgg16: option batch is 0, but must be between 1 and 1073741824");
   const nets::Options options = GENERATE(as<nets::Options>{}, nets::Options{.batch = -1}, nets::Options{.image = -1},
                                          nets::Options{.classes = -1}, nets::Options{.width_divisor = 0},
                                          nets::Options{.classes = 2'000'000'000});

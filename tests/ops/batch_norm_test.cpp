@@ -15,7 +15,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& batch_norm_cases() {
   static const std::vector<Case> all = {
       {"usual", BatchNorm{}, {{4, 3, 5, 6}}},
       {"one image", BatchNorm{}, {{1, 5, 4, 7}}},
@@ -69,11 +69,11 @@ TEST_CASE("batch norm, by hand: inference takes the running statistics and leave
 }
 
 TEST_CASE("batch norm agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : batch_norm_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("batch norm has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : batch_norm_cases())
     if (c.mode == Mode::training) check_differences(c);
 }
 

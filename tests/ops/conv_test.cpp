@@ -12,7 +12,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& conv_cases() {
   static const std::vector<Case> all = {
       {"1x1", Conv{.channels = 5, .kernel = 1}, {{2, 3, 4, 5}}},
       {"1x1, no bias", Conv{.channels = 4, .kernel = 1, .bias = false}, {{3, 6, 5, 3}}},
@@ -107,15 +107,15 @@ TEST_CASE("conv, by hand: groups read only their own channels") {
 }
 
 TEST_CASE("conv agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : conv_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("conv is exact in whole numbers") {
-  for (const Case& c : cases()) check_integers(c);
+  for (const Case& c : conv_cases()) check_integers(c);
 }
 
 TEST_CASE("conv has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : conv_cases())
     if (c.mode == Mode::training) check_differences(c);
 }
 

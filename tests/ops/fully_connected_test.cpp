@@ -10,7 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& fully_connected_cases() {
   static const std::vector<Case> all = {
       {"vector", FullyConnected{.outputs = 5}, {{3, 7, 1, 1}}},
       {"no bias", FullyConnected{.outputs = 4, .bias = false}, {{2, 9, 1, 1}}},
@@ -40,15 +40,15 @@ TEST_CASE("fully connected, by hand: a map is flattened channel by channel") {
 }
 
 TEST_CASE("fully connected agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : fully_connected_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("fully connected is exact in whole numbers") {
-  for (const Case& c : cases()) check_integers(c);
+  for (const Case& c : fully_connected_cases()) check_integers(c);
 }
 
 TEST_CASE("fully connected has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : fully_connected_cases())
     if (c.mode == Mode::training) check_differences(c);
 }
 

@@ -132,7 +132,7 @@ class Tensors {
   std::map<std::string, HostTensor> tensors_;
 };
 
-Case case_of(const Golden& golden, const Tensors& tensors) {
+Case golden_case(const Golden& golden, const Tensors& tensors) {
   Case c{golden.name, golden.op, {}, {}, golden.mode};
   for (int i = 0; tensors.has("x" + std::to_string(i)); ++i) c.x.push_back(tensors.shape("x" + std::to_string(i)));
   return c;
@@ -170,7 +170,7 @@ TEST_CASE("every op agrees with PyTorch") {
     for (const DType dtype : element_types()) {
       INFO(op_name(golden.op) << ' ' << golden.name << ' ' << to_string(dtype));
       const Tensors want(golden, dtype);
-      const Case c = case_of(golden, want);
+      const Case c = golden_case(golden, want);
       const Feed feed = feed_of(golden, c, want);
       const Bounds bounds = bounds_of(c, feed);
       for (const std::string& algorithm : algorithms(*make_spec(backend(), c, {.dtype = dtype}), Pass::forward)) {

@@ -10,7 +10,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& join_cases() {
   static const std::vector<Case> all = {
       {"two", Add{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}},
       {"vectors", Add{}, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
@@ -53,15 +53,15 @@ TEST_CASE("slice, by hand: the gradient of the channels left out is 0") {
 }
 
 TEST_CASE("add, concat and slice agree with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : join_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("add, concat and slice are exact in whole numbers") {
-  for (const Case& c : cases()) check_integers(c);
+  for (const Case& c : join_cases()) check_integers(c);
 }
 
 TEST_CASE("add, concat and slice have the gradients of their differences") {
-  for (const Case& c : cases())
+  for (const Case& c : join_cases())
     if (c.mode == Mode::training) check_differences(c);
 }
 

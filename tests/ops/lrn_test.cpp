@@ -12,7 +12,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& lrn_cases() {
   static const std::vector<Case> all = {
       {"as AlexNet", Lrn{}, {{2, 9, 3, 4}}},
       {"as AlexNet's paper", Lrn{.size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2}, {{1, 8, 2, 3}}},
@@ -55,10 +55,10 @@ TEST_CASE("lrn, by hand: an even size reaches one further down than up, and divi
 }
 
 TEST_CASE("lrn agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : lrn_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("lrn has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : lrn_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

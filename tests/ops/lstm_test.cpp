@@ -20,7 +20,7 @@ constexpr Gates hard = Gates::hard_sigmoid;
 
 /// Widths below, at and above the vectors of every instruction set; images for one thread and for several; steps
 /// beyond the 16 that are turned into rows at once.
-const std::vector<Case>& cases() {
+const std::vector<Case>& lstm_cases() {
   static const std::vector<Case> all = {
       {"one of everything", Lstm{.hidden = 1}, {{1, 1, 1, 1}}},
       {"small", Lstm{.hidden = 3}, {{2, 4, 5, 1}}},
@@ -51,7 +51,7 @@ const std::vector<Case>& cases() {
 /// Too many numbers for differences: several images for a block of threads, weights beyond its registers, hidden values
 /// beyond one block, more ids than a block has threads.
 std::vector<Case> large_cases() {
-  std::vector<Case> all = cases();
+  std::vector<Case> all = lstm_cases();
   all.push_back({"two images for a block", Lstm{.hidden = 3}, {{135, 2, 3, 1}}});
   all.push_back({"four images for a block", Lstm{.hidden = 5, .steps = last, .reverse = true}, {{270, 1, 3, 1}}});
   all.push_back({"70 hidden values", Lstm{.hidden = 70}, {{2, 3, 3, 1}}});
@@ -112,7 +112,7 @@ TEST_CASE("LSTM agrees with the oracle") {
 }
 
 TEST_CASE("LSTM has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : lstm_cases())
     if (c.mode == Mode::training) check_differences(c);
 }
 

@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& moves_cases() {
   static const std::vector<Case> all = {
       {"four sides", Pad{.before = {1, 2}, .after = {3, 1}, .value = 0.5}, {{2, 3, 4, 5}}},
       {"right and below", Pad{.before = 0, .after = 1}, {{2, 3, 4, 4}}},
@@ -72,14 +72,14 @@ TEST_CASE("pads of infinity and NaN's neighbours stay where they are") {
 }
 
 TEST_CASE("pad and channel shuffle agree with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : moves_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("pad and channel shuffle are exact in whole numbers") {
-  for (const Case& c : cases()) check_integers(c);
+  for (const Case& c : moves_cases()) check_integers(c);
 }
 
 TEST_CASE("pad and channel shuffle have the gradients of their differences") {
-  for (const Case& c : cases())
+  for (const Case& c : moves_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& multiply_cases() {
   static const std::vector<Case> all = {
       {"equal", Multiply{}, {{2, 3, 4, 5}, {2, 3, 4, 5}}},
       {"vectors", Multiply{}, {{3, 37, 1, 1}, {3, 37, 1, 1}}},
@@ -58,14 +58,14 @@ TEST_CASE("a value times itself has twice its gradient") {
 }
 
 TEST_CASE("multiply agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : multiply_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("multiply is exact in whole numbers") {
-  for (const Case& c : cases()) check_integers(c);
+  for (const Case& c : multiply_cases()) check_integers(c);
 }
 
 TEST_CASE("multiply has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : multiply_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

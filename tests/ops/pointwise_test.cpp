@@ -28,7 +28,7 @@ const std::vector<Op>& ops() {
   return all;
 }
 
-std::vector<Case> cases(const Op& op) {
+std::vector<Case> pointwise_cases(const Op& op) {
   return {{"map", op, {{2, 5, 3, 4}}},
           {"vectors", op, {{3, 1, 1, 1}}},
           {"long", op, {{2, 7, 9, 11}}},
@@ -114,15 +114,15 @@ TEST_CASE("silu and its gradient are exact to a few roundings from tiny to huge 
 
 TEST_CASE("pointwise ops agree with the oracle") {
   for (const Op& op : ops())
-    for (const Case& c : cases(op)) CHECK(check_against_oracle(c));
+    for (const Case& c : pointwise_cases(op)) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("clip is exact in whole numbers") {
-  for (const Case& c : cases(Clip{.low = -2, .high = 3})) check_integers(c);
+  for (const Case& c : pointwise_cases(Clip{.low = -2, .high = 3})) check_integers(c);
 }
 
 TEST_CASE("pointwise ops have the gradients of their differences") {
   for (const Op& op : ops())
-    for (const Case& c : cases(op))
+    for (const Case& c : pointwise_cases(op))
       if (c.mode == Mode::training) check_differences(c);
 }

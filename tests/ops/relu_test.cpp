@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& relu_cases() {
   static const std::vector<Case> all = {
       {"map", Relu{}, {{2, 3, 4, 5}}},
       {"vector", Relu{}, {{3, 37, 1, 1}}},
@@ -44,10 +44,10 @@ TEST_CASE("relu lets a NaN through") {
 }
 
 TEST_CASE("relu agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : relu_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("relu has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : relu_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

@@ -20,7 +20,7 @@ Case case_of(const char* name, const Shape& logits, double clip = 0) {
   return {name, SigmoidCrossEntropy{clip}, {logits, logits}};
 }
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& sigmoid_cross_entropy_cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> some = {
         case_of("decisions", {9, 1, 1, 1}),       case_of("one", {1, 1, 1, 1}),
@@ -35,7 +35,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-Result run(const Case& c, const Feed& feed, DType dtype = DType::f64) {
+Result run_case(const Case& c, const Feed& feed, DType dtype = DType::f64) {
   return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed);
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("sigmoid cross entropy, by hand") {
   // Probabilities 3/4, 3/4 and 1/2; a logit of 0 decides for 0.
   const double ln3 = std::log(3.0);
   const Case c = case_of("", {3, 1, 1, 1});
-  const Result result = run(c, {{{ln3, ln3, 0}, {1, 0, 1}}, {}, {}, {6, 9}, {}, {}});
+  const Result result = run_case(c, {{{ln3, ln3, 0}, {1, 0, 1}}, {}, {}, {6, 9}, {}, {}});
   check_close("y", result.y, {(std::log(4.0 / 3) + std::log(4.0) + std::log(2.0)) / 3, 1.0 / 3}, {{1, 1}, 16},
               epsilon(DType::f64));
   check_close("dx", result.dx[0], {-0.5, 1.5, -1}, {{1, 1, 1}, 16}, epsilon(DType::f64));
@@ -59,10 +59,10 @@ TEST_CASE("sigmoid cross entropy does not overflow") {
 
 TEST_CASE("a decision with the label -1 gives no loss, no accuracy and no gradient") {
   const Case c = case_of("", {3, 1, 1, 1});
-  const Result result = run(c, {{{0, not_a_number, 2}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Result result = run_case(c, {{{0, not_a_number, 2}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   check_close("y", result.y, {std::log(2.0), 0}, {{1, 1}, 16}, epsilon(DType::f64));
   CHECK(result.dx[0] == Values{-2, 0, 0});
-  const Result none = run(c, {{{0, 1, 2}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Result none = run_case(c, {{{0, 1, 2}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   CHECK(none.y == Values{0, 0});
   CHECK(none.dx[0] == Values{0, 0, 0});
 }
@@ -71,7 +71,7 @@ TEST_CASE("a clipped decision has the loss of the limit and no gradient") {
   // Probabilities 1/5, 1/2 and 4/5; limits 1/4 and 3/4.
   const double ln4 = std::log(4.0);
   const Case c = case_of("", {3, 1, 1, 1}, 0.25);
-  const Result result = run(c, {{{-ln4, 0, ln4}, {1, 1, 1}}, {}, {}, {3, 0}, {}, {}});
+  const Result result = run_case(c, {{{-ln4, 0, ln4}, {1, 1, 1}}, {}, {}, {3, 0}, {}, {}});
   check_close("y", result.y, {(ln4 + std::log(2.0) + std::log(4.0 / 3)) / 3, 1.0 / 3}, {{1, 1}, 16},
               epsilon(DType::f64));
   CHECK(result.dx[0] == Values{0, -0.5, 0});
@@ -81,7 +81,8 @@ TEST_CASE("a label that is neither 0 nor 1 makes the loss and its own gradient N
   for (const double label : {2.0, -2.0, 0.5, 1e30, -1e30, not_a_number, -std::numeric_limits<double>::infinity()})
     for (const DType dtype : element_types()) {
       INFO("label " << label << " in " << to_string(dtype));
-      const Result result = run(case_of("", {3, 1, 1, 1}), {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}, {}, {}}, dtype);
+      const Result result =
+          run_case(case_of("", {3, 1, 1, 1}), {{{1, 2, 3}, {1, label, 1}}, {}, {}, {3, 0}, {}, {}}, dtype);
       CHECK(std::isnan(result.y[0]));
       CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
@@ -92,7 +93,7 @@ TEST_CASE("a logit that is NaN makes the loss and its own gradient NaN") {
   for (const DType dtype : element_types())
     for (const double clip : {0.0, 0.25}) {
       const Case c = case_of("", {3, 1, 1, 1}, clip);
-      const Result result = run(c, {{{0.5, not_a_number, -0.5}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}}, dtype);
+      const Result result = run_case(c, {{{0.5, not_a_number, -0.5}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}}, dtype);
       CHECK(std::isnan(result.y[0]));
       CHECK(std::abs(result.y[1] - 2.0 / 3) < 1e-6);
       for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(result.dx[0][i]) == (i == 1));
@@ -100,10 +101,10 @@ TEST_CASE("a logit that is NaN makes the loss and its own gradient NaN") {
 }
 
 TEST_CASE("sigmoid cross entropy agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : sigmoid_cross_entropy_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("sigmoid cross entropy has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : sigmoid_cross_entropy_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

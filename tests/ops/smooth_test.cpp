@@ -14,7 +14,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& smooth_cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> some;
     for (const Op& op : {Op{Sigmoid{}}, Op{Tanh{}}}) {
@@ -89,10 +89,10 @@ TEST_CASE("sigmoid and tanh end at 0, -1 and 1, and keep NaN") {
 }
 
 TEST_CASE("sigmoid and tanh agree with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : smooth_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("sigmoid and tanh have the gradients of their differences") {
-  for (const Case& c : cases())
+  for (const Case& c : smooth_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

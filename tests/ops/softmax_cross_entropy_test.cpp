@@ -14,21 +14,21 @@ using namespace lamina::test;
 
 namespace {
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_a_label = std::numeric_limits<double>::quiet_NaN();
 
-Case case_of(const char* name, const Shape& logits, double clip = 0) {
+Case loss_case(const char* name, const Shape& logits, double clip = 0) {
   return {name, SoftmaxCrossEntropy{clip}, {logits, {logits.n, 1, logits.h, logits.w}}};
 }
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& softmax_cross_entropy_cases() {
   static const std::vector<Case> all = [] {
     std::vector<Case> some = {
-        case_of("vectors", {5, 10, 1, 1}),     case_of("maps", {2, 5, 3, 4}),
-        case_of("long maps", {2, 3, 9, 15}),   case_of("one class", {3, 1, 2, 2}),
-        case_of("one row", {1, 4, 1, 1}),      case_of("many classes", {3, 131, 1, 1}),
-        case_of("hundreds", {2, 301, 1, 1}),   case_of("many rows", {70, 4, 1, 1}),
-        case_of("clipped", {9, 4, 1, 1}, 0.2), case_of("clipped maps", {2, 4, 3, 5}, 0.2),
-        case_of("Keras", {6, 5, 1, 1}, 1e-7),
+        loss_case("vectors", {5, 10, 1, 1}),     loss_case("maps", {2, 5, 3, 4}),
+        loss_case("long maps", {2, 3, 9, 15}),   loss_case("one class", {3, 1, 2, 2}),
+        loss_case("one row", {1, 4, 1, 1}),      loss_case("many classes", {3, 131, 1, 1}),
+        loss_case("hundreds", {2, 301, 1, 1}),   loss_case("many rows", {70, 4, 1, 1}),
+        loss_case("clipped", {9, 4, 1, 1}, 0.2), loss_case("clipped maps", {2, 4, 3, 5}, 0.2),
+        loss_case("Keras", {6, 5, 1, 1}, 1e-7),
     };
     for (Case inference : {some[0], some[1]}) {
       inference.mode = Mode::inference;
@@ -39,7 +39,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-Result run(const Case& c, const Feed& feed, DType dtype = DType::f64) {
+Result run_loss(const Case& c, const Feed& feed, DType dtype = DType::f64) {
   return run_unit(backend(), *make_spec(backend(), c, {.dtype = dtype}), {}, feed);
 }
 
@@ -53,37 +53,37 @@ bool all_nan(const Values& values, std::size_t first, std::size_t count) {
 
 TEST_CASE("softmax cross entropy, by hand") {
   // Probabilities 1/4, 3/4 and 1/2, 1/2: the loss is the mean of ln(4/3) and ln(2). Of equal logits the first wins.
-  const Case c = case_of("", {2, 2, 1, 1});
-  const Result result = run(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}, {}, {}});
+  const Case c = loss_case("", {2, 2, 1, 1});
+  const Result result = run_loss(c, {{{0, std::log(3.0), 5, 5}, {1, 0}}, {}, {}, {2, 7}, {}, {}});
   check_close("y", result.y, {(std::log(4.0 / 3) + std::log(2.0)) / 2, 1}, {{1, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {0.25, -0.25, -0.5, 0.5}, {{1, 1, 1, 1}, 16}, epsilon(DType::f64));
   CHECK(result.dx[1].empty());
   // The second of equal logits does not win, and the accuracy has no gradient.
-  const Result other = run(c, {{{4, 1, 5, 5}, {0, 1}}, {}, {}, {0, 7}, {}, {}});
+  const Result other = run_loss(c, {{{4, 1, 5, 5}, {0, 1}}, {}, {}, {0, 7}, {}, {}});
   CHECK(other.y[1] == 0.5);
   CHECK(other.dx[0] == Values{0, 0, 0, 0});
 }
 
 TEST_CASE("softmax cross entropy, by hand: rows are pixels") {
   const double near = std::log1p(std::exp(-2.0)), far = near + 2;
-  const Case c = case_of("", {1, 2, 1, 2});
+  const Case c = loss_case("", {1, 2, 1, 2});
   const double p = 1 / (1 + std::exp(-2.0));
-  const Result result = run(c, {{{3, 0, 1, 2}, {0, 0}}, {}, {}, {2, 0}, {}, {}});
+  const Result result = run_loss(c, {{{3, 0, 1, 2}, {0, 0}}, {}, {}, {2, 0}, {}, {}});
   check_close("y", result.y, {(near + far) / 2, 0.5}, {{4, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {p - 1, -p, 1 - p, p}, {{1, 1, 1, 1}, 16}, epsilon(DType::f64));
 }
 
 TEST_CASE("softmax cross entropy does not overflow") {
-  check_example(case_of("", {2, 3, 1, 1}), {{{1000, 1000, -1000, -2000, 0, 0}, {2, 0}}, {}, {}, {2, 0}, {}, {}},
+  check_example(loss_case("", {2, 3, 1, 1}), {{{1000, 1000, -1000, -2000, 0, 0}, {2, 0}}, {}, {}, {2, 0}, {}, {}},
                 {{2000 + std::log(2.0), 0}, {{0.5, 0.5, -1, -1, 0.5, 0.5}, {}}, {}, {}});
 }
 
 TEST_CASE("a row with the label -1 gives no loss, no accuracy and no gradient") {
-  const Case c = case_of("", {3, 2, 1, 1});
-  const Result result = run(c, {{{0, 0, 9, 1, not_a_number, 7}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Case c = loss_case("", {3, 2, 1, 1});
+  const Result result = run_loss(c, {{{0, 0, 9, 1, not_a_label, 7}, {1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   check_close("y", result.y, {std::log(2.0), 0}, {{1, 1}, 16}, epsilon(DType::f64));
   check_close("dx", result.dx[0], {2, -2, 0, 0, 0, 0}, {{1, 1, 0, 0, 0, 0}, 16}, epsilon(DType::f64));
-  const Result none = run(c, {{{0, 0, 9, 1, 3, 7}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
+  const Result none = run_loss(c, {{{0, 0, 9, 1, 3, 7}, {-1, -1, -1}}, {}, {}, {4, 0}, {}, {}});
   CHECK(none.y == Values{0, 0});
   CHECK(none.dx[0] == Values(6, 0));
 }
@@ -91,22 +91,22 @@ TEST_CASE("a row with the label -1 gives no loss, no accuracy and no gradient") 
 TEST_CASE("a clipped probability has the loss of the limit and no gradient") {
   // Probabilities of the labels: 1/5, 1/2 and 4/5; limits 1/4 and 3/4.
   const double ln4 = std::log(4.0);
-  const Case c = case_of("", {3, 2, 1, 1}, 0.25);
-  const Result result = run(c, {{{ln4, 0, 0, 0, ln4, 0}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}});
+  const Case c = loss_case("", {3, 2, 1, 1}, 0.25);
+  const Result result = run_loss(c, {{{ln4, 0, 0, 0, ln4, 0}, {1, 0, 0}}, {}, {}, {3, 0}, {}, {}});
   check_close("y", result.y, {(ln4 + std::log(2.0) + std::log(4.0 / 3)) / 3, 2.0 / 3}, {{1, 1}, 16},
               epsilon(DType::f64));
   check_close("dx", result.dx[0], {0, 0, -0.5, 0.5, 0, 0}, {{0, 0, 1, 1, 0, 0}, 16}, epsilon(DType::f64));
 }
 
 TEST_CASE("a label that names no class makes the loss and its row's gradient NaN") {
-  for (const double label : {4.0, -2.0, 1.5, 1e30, -1e30, -0.5, not_a_number, std::numeric_limits<double>::infinity()})
+  for (const double label : {4.0, -2.0, 1.5, 1e30, -1e30, -0.5, not_a_label, std::numeric_limits<double>::infinity()})
     for (const DType dtype : element_types())
       for (const Shape& shape : {Shape{3, 4, 1, 1}, Shape{1, 4, 1, 3}}) {
         INFO("label " << label << " in " << to_string(dtype) << ", logits " << to_string(shape));
-        const Case c = case_of("", shape);
+        const Case c = loss_case("", shape);
         Feed feed = make_feed(c, 1);
         feed.x[1] = {0, label, 3};
-        const Result result = run(c, feed, dtype);
+        const Result result = run_loss(c, feed, dtype);
         CHECK(std::isnan(result.y[0]));
         CHECK(result.y[1] <= 2.0 / 3 + 1e-6);
         for (std::size_t row = 0; row < 3; ++row)
@@ -118,10 +118,10 @@ TEST_CASE("a label that names no class makes the loss and its row's gradient NaN
 TEST_CASE("a logit that is NaN makes the loss and its row's gradient NaN") {
   for (const DType dtype : element_types())
     for (const std::size_t place : {0, 1, 2}) {
-      const Case c = case_of("", {2, 3, 1, 1});
+      const Case c = loss_case("", {2, 3, 1, 1});
       Feed feed{{{1, 2, 3, 4, 5, 6}, {0, 1}}, {}, {}, {2, 0}, {}, {}};
-      feed.x[0][3 + place] = not_a_number;
-      const Result result = run(c, feed, dtype);
+      feed.x[0][3 + place] = not_a_label;
+      const Result result = run_loss(c, feed, dtype);
       CHECK(std::isnan(result.y[0]));
       CHECK(result.y[1] == 0);
       CHECK(all_nan(result.dx[0], 3, 3));
@@ -130,10 +130,10 @@ TEST_CASE("a logit that is NaN makes the loss and its row's gradient NaN") {
 }
 
 TEST_CASE("softmax cross entropy agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : softmax_cross_entropy_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("softmax cross entropy has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : softmax_cross_entropy_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

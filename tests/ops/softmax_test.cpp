@@ -13,7 +13,7 @@ using namespace lamina::test;
 
 namespace {
 
-const std::vector<Case>& cases() {
+const std::vector<Case>& softmax_cases() {
   static const std::vector<Case> all = {
       {"vector", Softmax{}, {{3, 10, 1, 1}}},
       {"map", Softmax{}, {{2, 5, 3, 4}}},
@@ -52,10 +52,10 @@ TEST_CASE("softmax does not overflow") {
 }
 
 TEST_CASE("softmax agrees with the oracle") {
-  for (const Case& c : cases()) CHECK(check_against_oracle(c));
+  for (const Case& c : softmax_cases()) CHECK(check_against_oracle(c));
 }
 
 TEST_CASE("softmax has the gradients of its differences") {
-  for (const Case& c : cases())
+  for (const Case& c : softmax_cases())
     if (c.mode == Mode::training) check_differences(c);
 }

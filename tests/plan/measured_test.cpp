@@ -18,7 +18,7 @@ using namespace lamina::test;
 namespace {
 
 /// Null where this build has no such backend, and none is named.
-std::shared_ptr<Backend> made(const std::string& name, const BackendOptions& options = {}) {
+std::shared_ptr<Backend> make(const std::string& name, const BackendOptions& options = {}) {
   if (!tested_backend("").empty()) return make_or_skip(name, options);
   try {
     return make_backend(name, options);
@@ -32,7 +32,7 @@ std::vector<std::string> with_measurement() {
   return named.empty() ? std::vector<std::string>{"eigen", "cuda-host"} : std::vector<std::string>{named};
 }
 
-Graph net() {
+Graph measured_net() {
   Graph graph("measured");
   const Value stem = conv(graph.input({2, 3, 8, 8}), "stem", {.channels = 4, .kernel = 3, .pad = 1});
   const Value x = relu(batch_norm(stem, "norm"));  // folded in inference, so that measuring reads its state
@@ -78,12 +78,12 @@ double tolerance(const Plan& plan) {
 TEST_CASE("a measured plan computes what the plan by rule computes") {
   for (const std::string& name : with_measurement()) {
     INFO(name);
-    const std::shared_ptr<Backend> backend = made(name);
+    const std::shared_ptr<Backend> backend = make(name);
     if (!backend) continue;
     for (const Mode mode : {Mode::training, Mode::inference}) {
       Options by_rule;
       by_rule.mode = mode;
-      const Graph graph = net();
+      const Graph graph = measured_net();
       Plan measured_plan(graph, *backend, measured(mode)), rule_plan(graph, *backend, by_rule);
       check_same(run(measured_plan), run(rule_plan), tolerance(measured_plan));
     }
@@ -95,9 +95,9 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
     INFO(name);
     const Folder folder;
     const std::string file = (folder / "choices.json").string();
-    const std::shared_ptr<Backend> backend = made(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> backend = make(name, {.choice_cache = file});
     if (!backend) continue;
-    const Graph graph = net();
+    const Graph graph = measured_net();
     const Plan first(graph, *backend, measured(Mode::training));
     const ChoiceCache cache(file);
     // Both convolutions and, where it has a choice, the product.
@@ -122,7 +122,7 @@ TEST_CASE("a measured plan stores its choices in the file, and another plan read
       edited.remember(entry.key, other);
     }
     edited.save();
-    const std::shared_ptr<Backend> later = made(name, {.choice_cache = file});
+    const std::shared_ptr<Backend> later = make(name, {.choice_cache = file});
     const std::string before = contents(file);
     const Plan second(graph, *later, measured(Mode::training));
     for (const Call& call : second.calls()) {
@@ -139,7 +139,7 @@ TEST_CASE("eigen measures anew for another number of threads") {
   const std::string file = (folder / "choices.json").string();
   for (const int threads : {1, 2, 1}) {
     const auto backend = make_backend("eigen", {.threads = threads, .choice_cache = file});
-    Plan(net(), *backend, measured(Mode::inference));
+    Plan(measured_net(), *backend, measured(Mode::inference));
   }
   CHECK(ChoiceCache(file).entries().size() == 6);
 }

@@ -14,20 +14,22 @@ using lamina::test::read;
 
 namespace {
 
-Graph net() {
+Graph owned_net() {
   Graph graph("net");
   const Value x = relu(conv(graph.input({2, 3, 8, 8}), "conv", {.channels = 4, .kernel = 3, .pad = 1}));
   fully_connected(global_average_pool(x, "pool"), "fc", {.outputs = 5});
   return graph;
 }
 
-std::shared_ptr<Backend> made() { return test::make_or_skip(test::tested_backend("eigen"), {.threads = 2}); }
+std::shared_ptr<Backend> make_backend_here() {
+  return test::make_or_skip(test::tested_backend("eigen"), {.threads = 2});
+}
 
 }  // namespace
 
 TEST_CASE("a plan outlives the last pointer to its backend, and takes the backend with it") {
-  const Graph graph = net();
-  std::shared_ptr<Backend> backend = made();
+  const Graph graph = owned_net();
+  std::shared_ptr<Backend> backend = make_backend_here();
   const std::weak_ptr<Backend> seen = backend;
   Plan first(graph, *backend), second(graph, *backend);
   first.forward();
@@ -43,7 +45,7 @@ TEST_CASE("a plan outlives the last pointer to its backend, and takes the backen
 }
 
 TEST_CASE("a plan takes a backend that nobody else keeps") {
-  Plan plan(net(), *made());
+  Plan plan(owned_net(), *make_backend_here());
   plan.forward();
   plan.backward();
   CHECK(plan.output().shape == Shape{2, 5, 1, 1});

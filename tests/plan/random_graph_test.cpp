@@ -16,7 +16,7 @@ using namespace lamina::test;
 
 namespace {
 
-Values host(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
+Values values_of(const Plan& plan, const Tensor& tensor) { return read(plan.backend().device(), tensor); }
 
 /// Largest difference over the largest number of `expected`; a NaN anywhere counts as infinite.
 double difference(const Values& actual, const Values& expected) {
@@ -47,19 +47,21 @@ void compare(Plan& plan, Plan& plain, const Options& options) {
       p->forward();
       if (options.mode == Mode::training) p->backward();
     }
-    CHECK(difference(host(plan, plan.output()), host(plain, plain.output())) < 1e-12);
+    CHECK(difference(values_of(plan, plan.output()), values_of(plain, plain.output())) < 1e-12);
   }
   if (options.mode == Mode::inference) return;
   for (const std::string& name : plan.parameter_names()) {
     INFO(name);
-    CHECK(difference(host(plan, plan.parameter_gradient(name)), host(plain, plain.parameter_gradient(name))) < 1e-12);
+    CHECK(difference(values_of(plan, plan.parameter_gradient(name)), values_of(plain, plain.parameter_gradient(name))) <
+          1e-12);
   }
   const std::vector<std::int64_t> numbers = whole_numbers(plan.graph());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Node& node = plan.graph().nodes()[i];
     if (!std::holds_alternative<Input>(node.op) || numbers[i] > 0 || !options.input_gradient) continue;
     INFO(node.name);
-    CHECK(difference(host(plan, plan.input_gradient(node.name)), host(plain, plain.input_gradient(node.name))) < 1e-12);
+    CHECK(difference(values_of(plan, plan.input_gradient(node.name)),
+                     values_of(plain, plain.input_gradient(node.name))) < 1e-12);
   }
 }
 

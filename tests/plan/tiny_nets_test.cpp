@@ -20,7 +20,7 @@ Value conv_bn(Value x, const std::string& name, Conv op) {
 }
 
 /// A post-activation bottleneck with a projection, then one with an identity.
-Graph residual() {
+Graph tiny_residual() {
   Graph graph("residual");
   Value x = relu(conv_bn(graph.input({3, 3, 8, 7}), "stem", {.channels = 4, .kernel = 3, .pad = 1}), "stem.relu");
   const auto bottleneck = [](Value in, const std::string& name, int width, int stride) {
@@ -50,7 +50,7 @@ Graph preactivation() {
 }
 
 /// Four branches, one by max pooling, side by side; LRN and a slice.
-Graph inception() {
+Graph tiny_inception() {
   Graph graph("inception");
   Value x = relu(conv(graph.input({2, 3, 9, 9}), "stem", {.channels = 6, .kernel = 3, .stride = 2, .pad = 1}));
   x = lrn(max_pool(x, "pool1", {.window = 3, .stride = 1, .pad = 1}), "lrn", {.size = 3, .alpha = 0.5});
@@ -88,7 +88,7 @@ Graph grouped() {
 using Build = std::function<Graph()>;
 
 const std::vector<Build>& nets() {
-  static const std::vector<Build> all = {residual, preactivation, inception, grouped};
+  static const std::vector<Build> all = {tiny_residual, preactivation, tiny_inception, grouped};
   return all;
 }
 

@@ -60,7 +60,7 @@ bool named(const Values& gradient, std::size_t row) {
   return false;
 }
 
-const std::vector<Optimiser>& optimisers() {
+const std::vector<Optimiser>& lazy_optimisers() {
   static const std::vector<Optimiser> all = {Sgd{},      RmsProp{}, Adagrad{},
                                              Adadelta{}, Adam{},    KerasAdam{.epsilon = 1e-3}};
   return all;
@@ -71,7 +71,7 @@ const std::vector<Optimiser>& optimisers() {
 TEST_CASE("a lazy update gives rows with a gradient the dense update's bits, and the others keep theirs") {
   for (const std::string& name : training_backends())
     for (const DType dtype : {DType::f64, DType::f32})
-      for (const Optimiser& optimiser : optimisers()) {
+      for (const Optimiser& optimiser : lazy_optimisers()) {
         INFO(name << ", " << to_string(dtype) << ", " << to_string(optimiser));
         const auto backend = make_or_skip(name);
         Device& device = backend->device();

@@ -50,7 +50,7 @@ struct Memory {
 };
 
 /// The algorithms that were taken of `plain`, all passes open.
-Algorithms taken(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
+Algorithms taken_by(RaceBackend& backend, const Choice& choice = {.measure = true}, std::size_t bytes = 1 << 16) {
   const Memory lent(bytes);
   const Choice measured = measure_in_turns(backend, spec_of(backend, plain), choice, lent.data, lent.bytes).choice;
   CHECK(lent.wall_stands());
@@ -78,7 +78,7 @@ const int all_rounds = static_cast<int>(RaceRules().rounds);
 
 TEST_CASE("a slow first algorithm is replaced by a fast second one, in every pass") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}, {"middle", always(1.5e-3)}});
-  CHECK(taken(backend) == all("fast"));
+  CHECK(taken_by(backend) == all("fast"));
 }
 
 TEST_CASE("algorithms are ranked by the device's time, not by the host's to launch them") {
@@ -86,24 +86,24 @@ TEST_CASE("algorithms are ranked by the device's time, not by the host's to laun
                                  {.name = "many calls", .seconds = always(10e-6), .launch_seconds = 40e-6}};
   RaceBackend queued(ways);
   queued.device().longest = 5e-3;
-  CHECK(taken(queued) == all("many calls"));
+  CHECK(taken_by(queued) == all("many calls"));
   CHECK_FALSE(queued.device().holds.empty());
   RaceBackend unqueued(ways);  // a device that cannot be held shows what it sees
-  CHECK(taken(unqueued) == all("one call"));
+  CHECK(taken_by(unqueued) == all("one call"));
   CHECK(unqueued.device().holds.empty());
 }
 
 TEST_CASE("what differs by less than the noise keeps the rule's order") {
   for (const int won : {0, 5, 7}) {
     RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
-    CHECK(taken(backend) == all("first"));
+    CHECK(taken_by(backend) == all("first"));
   }
   for (const int won : {8, 9}) {
     RaceBackend backend({{"first", always(1e-3)}, {"second", faster_in(won, 1e-3)}});
-    CHECK(taken(backend) == all("second"));
+    CHECK(taken_by(backend) == all("second"));
   }
   RaceBackend equals({{"first", always(2e-3)}, {"second", always(1e-3)}, {"third", always(1e-3)}});
-  CHECK(taken(equals) == all("second"));
+  CHECK(taken_by(equals) == all("second"));
 }
 
 TEST_CASE("what the pick did not beat is reported as tied, in the answer and in the calls of a plan") {
@@ -140,7 +140,7 @@ TEST_CASE("one slow round out of nine decides nothing") {
 
 TEST_CASE("algorithms run in turns, so that a drift of the machine favours none") {
   RaceBackend backend({{"a", always(1e-3)}, {"b", always(1e-3)}, {"c", always(1e-3)}});
-  taken(backend, {.algorithm = {"", "a", "a"}, .measure = true});
+  taken_by(backend, {.algorithm = {"", "a", "a"}, .measure = true});
   std::vector<std::string> expected;
   for (std::size_t round = 0; round <= RaceRules().rounds; ++round)
     for (const char* name : round % 2 == 0 ? std::array{"a", "b", "c"} : std::array{"c", "b", "a"})
@@ -155,14 +155,14 @@ TEST_CASE("an algorithm that breaks a limit does not even run") {
                        {"vague", always(1e-3), 1e-2},
                        {"fit", always(2e-3)}});
   const Choice strict = {.measure = true, .deterministic = true, .max_error = 1e-5, .workspace_limit = 4095};
-  CHECK(taken(backend, strict) == all("fit"));
+  CHECK(taken_by(backend, strict) == all("fit"));
   for (const char* name : {"large", "hasty", "vague"}) CHECK(count(backend, std::string("forward ") + name) == 0);
-  CHECK(taken(backend) == all("large"));
+  CHECK(taken_by(backend) == all("large"));
 }
 
 TEST_CASE("named passes stay as named, and what a unit does not have is not measured") {
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
-  CHECK(taken(backend, {.algorithm = {"slow", "", "slow"}, .measure = true}) == Algorithms{"slow", "fast", "slow"});
+  CHECK(taken_by(backend, {.algorithm = {"slow", "", "slow"}, .measure = true}) == Algorithms{"slow", "fast", "slow"});
   CHECK(count(backend, "forward fast") == 0);
   CHECK(count(backend, "backward_data fast") == 0);
 
@@ -180,7 +180,7 @@ TEST_CASE("a choice that leaves nothing open is answered without memory, device 
   RaceBackend backend({{"slow", always(2e-3)}, {"fast", always(1e-3)}});
   const Spec relu = spec_of(backend, {"", Relu{}, {{1, 2, 3, 3}}});
   CHECK(measure_in_turns(backend, relu, {.measure = true}, nullptr, 0).choice.algorithm == all(""));
-  CHECK(taken(backend, {.algorithm = all("slow"), .measure = true}, 0) == all("slow"));
+  CHECK(taken_by(backend, {.algorithm = all("slow"), .measure = true}, 0) == all("slow"));
   RaceBackend alone({{"only", always(1)}});
   CHECK(measure_in_turns(alone, spec_of(alone, plain), {.measure = true}, nullptr, 0).choice.algorithm == all(""));
   CHECK(backend.runs() + alone.runs() == 0);
@@ -189,32 +189,32 @@ TEST_CASE("a choice that leaves nothing open is answered without memory, device 
 TEST_CASE("a clearly slower algorithm stops, but not a short one, and never the rule's pick") {
   const Choice forward = {.algorithm = {"", "rule", "rule"}, .measure = true};
   RaceBackend backend({{"rule", always(0.3)}, {"fast", always(0.05)}, {"hopeless", always(1.3)}});
-  CHECK(taken(backend, forward)[0] == "fast");
+  CHECK(taken_by(backend, forward)[0] == "fast");
   CHECK(count(backend, "forward hopeless") == 1);
   CHECK(count(backend, "forward rule") == 1 + all_rounds);
   RaceBackend brief({{"rule", always(1e-3)}, {"brief", [](int run) { return run == 0 ? 9e-3 : 5e-4; }}});
-  CHECK(taken(brief, forward)[0] == "brief");
+  CHECK(taken_by(brief, forward)[0] == "brief");
 }
 
 TEST_CASE(
     "an algorithm that does not fit into the lent memory takes no part, and it is an error if the rule's pick does "
     "not") {
   RaceBackend backend({{"rule", always(2e-3)}, {"large", always(1e-3), 1e-6, 1000}});
-  CHECK(taken(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
-  CHECK(taken(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
-  CHECK(taken(backend, {.measure = true}, plain_bytes) == all("rule"));
-  CHECK_THROWS_AS(taken(backend, {.measure = true}, plain_bytes - 1), Unsupported);
-  CHECK_THROWS_WITH(taken(backend, {.measure = true}, plain_bytes - 1),
+  CHECK(taken_by(backend, {.measure = true}, plain_bytes + 1000) == all("large"));
+  CHECK(taken_by(backend, {.measure = true}, plain_bytes + 999) == all("rule"));
+  CHECK(taken_by(backend, {.measure = true}, plain_bytes) == all("rule"));
+  CHECK_THROWS_AS(taken_by(backend, {.measure = true}, plain_bytes - 1), Unsupported);
+  CHECK_THROWS_WITH(taken_by(backend, {.measure = true}, plain_bytes - 1),
                     ContainsSubstring("race: conv") && ContainsSubstring(std::to_string(plain_bytes)) &&
                         ContainsSubstring(std::to_string(plain_bytes - 1)));
 }
 
 TEST_CASE("each algorithm reads the parameters that it prepared") {
   RaceBackend backend({{"a", always(2e-3), 1e-6, 64, true, 300}, {"b", always(1e-3), 1e-6, 64, true, 700}});
-  CHECK(taken(backend) == all("b"));
-  CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
+  CHECK(taken_by(backend) == all("b"));
+  CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 64) == all("b"));
   // In backward races the forward pass is the rule's, which needs less.
-  CHECK(taken(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
+  CHECK(taken_by(backend, {.measure = true}, plain_bytes + 3 * 256 + 63) == Algorithms{"a", "b", "b"});
 }
 
 TEST_CASE("what a folded batch norm reads while it is measured is bound, and gives numbers") {

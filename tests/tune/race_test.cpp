@@ -11,13 +11,13 @@ using namespace lamina;
 namespace {
 
 /// Seconds of a candidate at its run number 0, which warms up, 1, ...
-using Told = std::function<std::optional<double>(std::size_t run)>;
+using Answers = std::function<std::optional<double>(std::size_t run)>;
 
-Told always(double seconds) {
+Answers every_run(double seconds) {
   return [=](std::size_t) { return seconds; };
 }
 
-std::vector<Raced> race_of(const std::vector<Told>& told, const RaceRules& rules = {}) {
+std::vector<Raced> race_of(const std::vector<Answers>& told, const RaceRules& rules = {}) {
   std::vector<std::size_t> runs(told.size(), 0);
   return race(
       told.size(), [&](std::size_t i) { return told[i](runs[i]++); }, rules);
@@ -32,27 +32,27 @@ std::vector<std::size_t> rounds_of(const std::vector<Raced>& raced) {
 }  // namespace
 
 TEST_CASE("a candidate that is clearly slower leaves a race after three rounds, the first one never") {
-  const std::vector<Raced> raced = race_of({always(2.5e-3), always(1e-3), always(1.9e-3), always(2.1e-3)});
+  const std::vector<Raced> raced = race_of({every_run(2.5e-3), every_run(1e-3), every_run(1.9e-3), every_run(2.1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{9, 9, 9, 3});
   CHECK(raced[2].finished);
   CHECK_FALSE(raced[3].finished);
-  const Told wavering = [](std::size_t run) { return run == 2 ? 0.5e-3 : 4e-3; };  // its interval reaches down
-  CHECK(rounds_of(race_of({always(1e-3), wavering}))[1] > 3);
+  const Answers wavering = [](std::size_t run) { return run == 2 ? 0.5e-3 : 4e-3; };  // its interval reaches down
+  CHECK(rounds_of(race_of({every_run(1e-3), wavering}))[1] > 3);
 }
 
 TEST_CASE("a race ends after its rounds, or when its time is over, but not before there is an interval") {
-  CHECK(rounds_of(race_of({always(1e-3), always(1e-3)}, {.rounds = 4})) == std::vector<std::size_t>{4, 4});
-  CHECK(rounds_of(race_of({always(1.0), always(1.0)}, {.seconds = 3})) == std::vector<std::size_t>{6, 6});
-  CHECK(rounds_of(race_of({always(1.0), always(1.0)}, {.seconds = 15})) == std::vector<std::size_t>{7, 7});
-  CHECK(rounds_of(race_of({always(1e-3), always(1.0)})) == std::vector<std::size_t>{6, 0});
+  CHECK(rounds_of(race_of({every_run(1e-3), every_run(1e-3)}, {.rounds = 4})) == std::vector<std::size_t>{4, 4});
+  CHECK(rounds_of(race_of({every_run(1.0), every_run(1.0)}, {.seconds = 3})) == std::vector<std::size_t>{6, 6});
+  CHECK(rounds_of(race_of({every_run(1.0), every_run(1.0)}, {.seconds = 15})) == std::vector<std::size_t>{7, 7});
+  CHECK(rounds_of(race_of({every_run(1e-3), every_run(1.0)})) == std::vector<std::size_t>{6, 0});
 }
 
 TEST_CASE("a candidate that can no longer run leaves a race without rounds") {
-  const Told failing = [](std::size_t run) { return run < 5 ? std::optional<double>(1e-3) : std::nullopt; };
-  const std::vector<Raced> raced = race_of({failing, always(1e-3), always(1e-3)});
+  const Answers failing = [](std::size_t run) { return run < 5 ? std::optional<double>(1e-3) : std::nullopt; };
+  const std::vector<Raced> raced = race_of({failing, every_run(1e-3), every_run(1e-3)});
   CHECK(rounds_of(raced) == std::vector<std::size_t>{0, 9, 9});
   CHECK_FALSE(raced[0].finished);
-  const Told broken = [](std::size_t) { return std::optional<double>(); };
+  const Answers broken = [](std::size_t) { return std::optional<double>(); };
   CHECK(rounds_of(race_of({broken, broken})) == std::vector<std::size_t>{0, 0});
 }
 

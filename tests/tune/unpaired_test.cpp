@@ -13,11 +13,13 @@ using namespace lamina;
 namespace {
 
 /// Above 0 and skew.
-double draw(std::mt19937_64& engine) { return 1 - 0.1 * std::log(std::uniform_real_distribution<>(1e-12, 1)(engine)); }
+double draw_run(std::mt19937_64& engine) {
+  return 1 - 0.1 * std::log(std::uniform_real_distribution<>(1e-12, 1)(engine));
+}
 
 std::vector<double> run(std::mt19937_64& engine, std::size_t samples, double ratio) {
   std::vector<double> seconds(samples);
-  for (double& each : seconds) each = ratio * draw(engine);
+  for (double& each : seconds) each = ratio * draw_run(engine);
   return seconds;
 }
 
@@ -98,7 +100,7 @@ TEST_CASE("samples that resemble their predecessors count as fewer, and independ
   CHECK(autocorrelation_factor({1, 2, 3}) == 1);
   CHECK(autocorrelation_factor(std::vector<double>(9, 1)) == 1);  // of a clock that tells them not apart
   std::vector<double> coarse(1000);
-  for (double& each : coarse) each = std::round(draw(engine) * 10);
+  for (double& each : coarse) each = std::round(draw_run(engine) * 10);
   CHECK(autocorrelation_factor(coarse) < 1.15);
 }
 

@@ -17,7 +17,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-ProductRates rates(int tile_rows) {
+ProductRates product_rates(int tile_rows) {
   ProductRates made;
   made.instruction_set = "made up";
   made.tile_rows = tile_rows;
@@ -31,7 +31,7 @@ KernelRate rate(const char* set, KernelTile tile, const char* place, double plai
   return {set, tile, place, 0, plain, prefetched, peak};
 }
 
-std::vector<test::CsvRow> rows_of(const std::string& csv) {
+std::vector<test::CsvRow> share_rows(const std::string& csv) {
   std::istringstream stream(csv);
   return test::read_csv(stream, "csv");
 }
@@ -42,15 +42,15 @@ TEST_CASE("a pass is predicted from its arithmetic with edges, and from what it 
   const Conv op{.channels = 64, .kernel = 1, .bias = false};
   const Shape x{2, 32, 10, 10}, y{2, 64, 10, 10};
   constexpr double flops = 2.0 * 200 * 32 * 64, tensors = 4.0 * (200 * 32 + 200 * 64 + 32 * 64);
-  const PredictedPass forward = predict(op, x, y, Pass::forward, rates(6));
+  const PredictedPass forward = predict(op, x, y, Pass::forward, product_rates(6));
   CHECK(forward.flops == flops);
   CHECK(forward.multiply == Approx(flops * 66 / 64 / 80e9));  // ten tiles of six rows, and one for the last four
   CHECK(forward.move == Approx((tensors + 4 * 200 * 32) / 10e9));
   CHECK(forward.share(100e9) == Approx(flops / 100e9 / (forward.multiply + forward.move)));
-  const PredictedPass dx = predict(op, x, y, Pass::backward_data, rates(6));
+  const PredictedPass dx = predict(op, x, y, Pass::backward_data, product_rates(6));
   CHECK(dx.multiply == Approx(flops * 33 / 32 / 80e9));  // half a tile for the last two
   CHECK(dx.move == Approx((tensors + 4 * 200 * 64) / 10e9));
-  const PredictedPass dw = predict(op, x, y, Pass::backward_params, rates(8));
+  const PredictedPass dw = predict(op, x, y, Pass::backward_params, product_rates(8));
   CHECK(dw.multiply == Approx(flops / 80e9));
   CHECK(dw.move == Approx((tensors + 4 * 200 * 32) / 10e9));  // the side with fewer channels is transposed
 }
@@ -59,16 +59,16 @@ TEST_CASE("a pass with a stride is predicted with a column packed for each tap")
   const Conv op{.channels = 12, .kernel = 3, .stride = 2, .pad = 1, .groups = 2, .bias = false};
   const Shape x{1, 4, 8, 8}, y{1, 12, 4, 4};
   constexpr double tensors = 4.0 * (4 * 64 + 12 * 16 + 12 * 2 * 9);
-  const auto moved = [&](Pass pass) { return predict(op, x, y, pass, rates(6)).move * 10e9 - tensors; };
+  const auto moved = [&](Pass pass) { return predict(op, x, y, pass, product_rates(6)).move * 10e9 - tensors; };
   CHECK(moved(Pass::forward) == Approx(4.0 * 4 * 9 * 16));
   CHECK(moved(Pass::backward_data) == Approx(4.0 * 12 * 9 * 16));
   CHECK(moved(Pass::backward_params) == Approx(4.0 * (4 * 9 + 12) * 16));
-  const PredictedPass forward = predict(op, x, y, Pass::forward, rates(8));
+  const PredictedPass forward = predict(op, x, y, Pass::forward, product_rates(8));
   CHECK(forward.multiply == Approx(forward.flops * 8 / 6 / 80e9));  // six filters of a group
 }
 
 TEST_CASE("what is read in place is predicted by the rate of its planes, and packs nothing") {
-  ProductRates in_place = rates(8);
+  ProductRates in_place = product_rates(8);
   in_place.small_planes = 90e9;
   in_place.large_planes = 50e9;
   const Conv op{.channels = 64, .kernel = 1, .bias = false};
@@ -113,7 +113,8 @@ TEST_CASE("a prediction takes the convolutions' tile of the widest set, as share
 }
 
 TEST_CASE("a prediction lists each 1x1 or strided convolution of the networks once, and counts it") {
-  const std::vector<test::CsvRow> rows = rows_of(predicted_shares({"resnet18", "resnet34"}, rates(6), Format::csv));
+  const std::vector<test::CsvRow> rows =
+      share_rows(predicted_shares({"resnet18", "resnet34"}, product_rates(6), Format::csv));
   REQUIRE(rows.size() == 7);
   for (const test::CsvRow& row : rows) {
     CHECK(row.at("layer").starts_with("resnet18/"));
@@ -121,12 +122,12 @@ TEST_CASE("a prediction lists each 1x1 or strided convolution of the networks on
     CHECK((row.at("op").find("stride 2x2") != std::string::npos));
     CHECK(row.at("dx ms").empty() == (row.at("layer") == "resnet18/conv1"));
   }
-  const std::string text = predicted_shares({"resnet50"}, rates(6), Format::text);
+  const std::string text = predicted_shares({"resnet50"}, product_rates(6), Format::text);
   CHECK_THAT(text, ContainsSubstring("with made up, batch 16, f32: 100.0 GFLOP/s in registers, 80.0 % of them") &&
                        ContainsSubstring("10.0 GB/s of memory"));
-  CHECK_THAT(predicted_shares({"alexnet"}, rates(6), Format::text), ContainsSubstring("dx none"));
-  CHECK(predicted_shares({"vgg16"}, rates(6), Format::text) == "No 1x1 or strided convolutions.\n");
-  CHECK_THROWS_AS(predicted_shares({"resnet17"}, rates(6), Format::text), UsageError);
+  CHECK_THAT(predicted_shares({"alexnet"}, product_rates(6), Format::text), ContainsSubstring("dx none"));
+  CHECK(predicted_shares({"vgg16"}, product_rates(6), Format::text) == "No 1x1 or strided convolutions.\n");
+  CHECK_THROWS_AS(predicted_shares({"resnet17"}, product_rates(6), Format::text), UsageError);
 }
 
 TEST_CASE("networks are predicted with the rates of the inner loop only, and known before these are measured") {

@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr int comparisons = 100;
+constexpr int paired_comparisons = 100;
 
 Comparison versions(const std::vector<Variant>& variants, const CompareRules& rules = {}) {
   return compare_paired(variants, {}, rules);
@@ -67,7 +67,7 @@ TEST_CASE("of 100 comparisons of a program with itself in turns at most 5 are sl
   CAPTURE(stalls, rounds);
   Machine machine(311, stalls);
   int wrong = 0;
-  for (int i = 0; i < comparisons; ++i) {
+  for (int i = 0; i < paired_comparisons; ++i) {
     const Comparison found = versions(machine.turns(rounds));
     wrong += static_cast<int>(found.count(Verdict::slower) + found.count(Verdict::faster));
   }
@@ -81,7 +81,7 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
   Machine machine(312, stalls);
   int right = 0;
   std::vector<std::size_t> counts;
-  for (int i = 0; i < comparisons; ++i) {
+  for (int i = 0; i < paired_comparisons; ++i) {
     std::size_t rounds = fewest_samples;
     for (int again = 0; again < 2; ++again) {
       const Comparison few = versions(machine.turns(std::max<std::size_t>(rounds, 12), slow));
@@ -92,11 +92,11 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
     right += verdict == (slow > 1 ? Verdict::slower : Verdict::equal) ? 1 : 0;
   }
   std::sort(counts.begin(), counts.end());
-  CAPTURE(counts.front(), counts[comparisons / 2], counts.back());
+  CAPTURE(counts.front(), counts[paired_comparisons / 2], counts.back());
   CHECK(right >= 95);
   // Few rounds know the spread of the noise badly, but the number asked for is not much more than it takes.
   const Comparison many = versions(machine.turns(5000, slow));
-  CHECK(counts[comparisons / 2] <= 2 * many.processes_wanted(many.rows[0], 0.02));
+  CHECK(counts[paired_comparisons / 2] <= 2 * many.processes_wanted(many.rows[0], 0.02));
 }
 
 TEST_CASE("fewer rounds than an interval needs decide nothing, and rounds that only one variant has do not count") {

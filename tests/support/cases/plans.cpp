@@ -13,7 +13,7 @@
 namespace lamina::test {
 namespace {
 
-double largest_of(const Values& values) {
+double largest_value(const Values& values) {
   double largest = 0;
   for (const double value : values) largest = std::max(largest, std::abs(value));
   return largest;
@@ -65,11 +65,11 @@ Outcome run(Plan& plan) {
 
 void check_same(const Outcome& got, const Outcome& want, double relative) {
   const auto check = [&](const std::string& what, const Values& a, const Values& b, double floor) {
-    check_close(what, a, b, {Values(b.size(), std::max(largest_of(b), floor)), 1}, relative);
+    check_close(what, a, b, {Values(b.size(), std::max(largest_value(b), floor)), 1}, relative);
   };
   check("output", got.output, want.output, 0);
   double most = 0;
-  for (const Values& gradient : want.gradients) most = std::max(most, largest_of(gradient));
+  for (const Values& gradient : want.gradients) most = std::max(most, largest_value(gradient));
   REQUIRE(got.gradients.size() <= want.gradients.size());
   for (std::size_t i = 0; i < got.gradients.size(); ++i) {
     REQUIRE(got.names[i] == want.names[i]);

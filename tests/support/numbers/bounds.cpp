@@ -14,7 +14,7 @@ namespace lamina::test {
 namespace {
 
 /// The oracle on given numbers: sums of |terms| where an op is linear in them.
-Result run_oracle(const Case& c, const Feed& feed) {
+Result oracle_of(const Case& c, const Feed& feed) {
   return run_unit(oracle(), *make_spec(oracle(), c, {}), direct(), feed);
 }
 
@@ -39,7 +39,7 @@ Feed all_absolute(Feed feed) {
 }
 
 Bounds linear(const Case& c, const Feed& feed, double y, double dx, double dw) {
-  Bounds bounds = exact(run_oracle(c, all_absolute(feed)));
+  Bounds bounds = exact(oracle_of(c, all_absolute(feed)));
   bounds.y.count = y + 8;
   for (Bound& bound : bounds.dx) bound.count = dx + 8;
   for (Bound& bound : bounds.dw) bound.count = dw + 8;
@@ -88,23 +88,23 @@ struct OpBounds {
     return bounds;
   }
   Bounds operator()(const Dropout&) const {
-    if (!training) return exact(run_oracle(c, feed));
+    if (!training) return exact(oracle_of(c, feed));
     Bounds bounds = linear(c, feed, 1, 1, 0);
     return bounds;
   }
 
   Bounds maxima(double window) const {
-    Bounds bounds = exact(run_oracle(c, with_absolute_dy(feed)));
+    Bounds bounds = exact(oracle_of(c, with_absolute_dy(feed)));
     for (Bound& bound : bounds.dx) bound.count = window + 8;
     return bounds;
   }
   Bounds operator()(const MaxPool& op) const { return maxima(op.window.h * op.window.w); }
-  Bounds operator()(const Relu&) const { return exact(run_oracle(c, feed)); }
-  Bounds operator()(const Concat&) const { return exact(run_oracle(c, feed)); }
-  Bounds operator()(const Slice&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const Relu&) const { return exact(oracle_of(c, feed)); }
+  Bounds operator()(const Concat&) const { return exact(oracle_of(c, feed)); }
+  Bounds operator()(const Slice&) const { return exact(oracle_of(c, feed)); }
 
   Bounds operator()(const BatchNorm& op) const {
-    Bounds bounds = exact(run_oracle(c, feed));
+    Bounds bounds = exact(oracle_of(c, feed));
     const Values& values = feed.x[0];
     const double epsilon = op.epsilon, momentum = op.momentum;
     const double count = static_cast<double>(x.n * x.plane());
@@ -154,7 +154,7 @@ struct OpBounds {
   }
 
   Bounds operator()(const Lrn& op) const {
-    Bounds bounds = exact(run_oracle(c, feed));
+    Bounds bounds = exact(oracle_of(c, feed));
     const Values& values = feed.x[0];
     const double alpha = op.alpha / op.size, beta = op.beta;
     bounds.y.count = 2 * (op.size + 8);  // the sum; the power of it
@@ -185,7 +185,7 @@ struct OpBounds {
   }
 
   Bounds operator()(const Softmax&) const {
-    const Result result = run_oracle(c, feed);
+    const Result result = oracle_of(c, feed);
     Bounds bounds = exact(result);
     for (int n = 0; n < x.n; ++n)
       for (std::int64_t place = 0; place < x.plane(); ++place) {
@@ -211,7 +211,7 @@ struct OpBounds {
   /// y is one function of x, dx = dy y (1 - y) or dy (1 - y y): the difference is a sum of two terms.
   template <class Factor>
   Bounds elementwise(const Factor& factor) const {
-    const Result result = run_oracle(c, feed);
+    const Result result = oracle_of(c, feed);
     Bounds bounds = exact(result);
     bounds.y.count = 8;
     if (!training) return bounds;
@@ -226,12 +226,12 @@ struct OpBounds {
     return elementwise([](double value) { return 1 + value * value; });
   }
 
-  Bounds operator()(const Clip&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const Clip&) const { return exact(oracle_of(c, feed)); }
 
   /// y and dx are sums of terms: those of y as a function of x, those of dx / dy likewise.
   template <class Terms, class SlopeTerms>
   Bounds of_terms(const Terms& terms, const SlopeTerms& slope_terms, double count) const {
-    Bounds bounds = exact(run_oracle(c, feed));
+    Bounds bounds = exact(oracle_of(c, feed));
     for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
       bounds.y.terms[i] = terms(feed.x[0][i]);
       if (training) bounds.dx[0].terms[i] = std::abs(feed.dy[i]) * slope_terms(feed.x[0][i]);
@@ -256,10 +256,10 @@ struct OpBounds {
 
   Bounds operator()(const Multiply&) const { return linear(c, feed, 1, static_cast<double>(x.plane()), 0); }
   Bounds operator()(const Pad& op) const {
-    if (op.by == PadBy::value) return exact(run_oracle(c, feed));
+    if (op.by == PadBy::value) return exact(oracle_of(c, feed));
     return linear(c, feed, 0, static_cast<double>(y.plane()), 0);
   }
-  Bounds operator()(const ChannelShuffle&) const { return exact(run_oracle(c, feed)); }
+  Bounds operator()(const ChannelShuffle&) const { return exact(oracle_of(c, feed)); }
 
   /// Adds a row, or a decision, to the bounds of a loss: the terms of its loss, and those of its gradient.
   struct Rows {
@@ -273,7 +273,7 @@ struct OpBounds {
   }
 
   Bounds operator()(const SoftmaxCrossEntropy&) const {
-    Bounds bounds = exact(run_oracle(c, feed));
+    Bounds bounds = exact(oracle_of(c, feed));
     Rows rows;
     for (const double label : feed.x[1]) rows.count += label >= 0 ? 1 : 0;
     for (int n = 0; n < x.n; ++n)
@@ -299,7 +299,7 @@ struct OpBounds {
   }
 
   Bounds operator()(const SigmoidCrossEntropy&) const {
-    Bounds bounds = exact(run_oracle(c, feed));
+    Bounds bounds = exact(oracle_of(c, feed));
     Rows rows;
     for (const double label : feed.x[1]) rows.count += label >= 0 ? 1 : 0;
     for (std::size_t i = 0; i < feed.x[0].size(); ++i) {
@@ -313,7 +313,7 @@ struct OpBounds {
   }
 
   Bounds operator()(const Embedding&) const {
-    Bounds bounds = exact(run_oracle(c, with_absolute_dy(feed)));
+    Bounds bounds = exact(oracle_of(c, with_absolute_dy(feed)));
     for (Bound& bound : bounds.dw) bound.count = static_cast<double>(x.count()) + 8;
     return bounds;
   }

@@ -18,8 +18,7 @@
 namespace lamina::eigen {
 
 // Each is the one symbol of an object, or of a joined object, of ops.
-extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v2, instruction_set_x86_64_v3,
-    instruction_set_x86_64_v4;
+extern const InstructionSet instruction_set_generic, instruction_set_x86_64_v3, instruction_set_x86_64_v4;
 
 namespace {
 
@@ -48,9 +47,6 @@ constexpr const InstructionSet* sets[] = {
 #if defined(LAMINA_WITH_X86_64_V3)
     &instruction_set_x86_64_v3,
 #endif
-#if defined(LAMINA_WITH_X86_64_V2)
-    &instruction_set_x86_64_v2,
-#endif
     &instruction_set_generic,
 };
 
@@ -61,19 +57,15 @@ bool has(unsigned leaf, unsigned bits) {
   return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c & bits) == bits;
 }
 
-bool runs_v2() {
-  return has(1, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B) &&
-         has(0x80000001, bit_LAHF_LM);
-}
-
 // The compiler's built-in checks; they include that the system saves the wide registers.
-bool runs_v3() {
-  return runs_v2() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         has(1, bit_F16C | bit_MOVBE) && has(0x80000001, bit_LZCNT);
+[[maybe_unused]] bool runs_v3() {  // unused where generic alone is built, as is the next
+  return __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         has(1, bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_CMPXCHG16B | bit_F16C | bit_MOVBE) &&
+         has(0x80000001, bit_LAHF_LM | bit_LZCNT);
 }
 
-[[maybe_unused]] bool runs_v4() {  // unused if fewer sets are built
+[[maybe_unused]] bool runs_v4() {
   return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
@@ -123,9 +115,6 @@ bool runs_here(const InstructionSet& set) {
 #endif
 #if defined(LAMINA_WITH_X86_64_V3)
   if (&set == &instruction_set_x86_64_v3) return runs_v3();
-#endif
-#if defined(LAMINA_WITH_X86_64_V2)
-  if (&set == &instruction_set_x86_64_v2) return runs_v2();
 #endif
   return &set == &instruction_set_generic;
 }

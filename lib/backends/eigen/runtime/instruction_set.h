@@ -21,7 +21,7 @@ class Pool;
 
 /// The functions of a set. They run only on processors that have the set.
 struct InstructionSet {
-  const char* name;  ///< "generic", "x86-64-v2", "x86-64-v3", "x86-64-v4"
+  const char* name;  ///< "generic", "x86-64-v3", "x86-64-v4"
   const MicroKernels<float>& f32;
   const MicroKernels<double>& f64;
   /// As tall_kernels(): those of products whose blocks are packed for the second-level cache.
