@@ -221,7 +221,7 @@ TEST_CASE("nodes keep their names, whatever they are, also where they are those 
   x = clip(x, "\xc3\xa9t\xc3\xa9\n", {.low = 0, .high = 6});
   x = sigmoid(fully_connected(x, "b.shape", {.outputs = 3}), "b.shape.flat");
   const Folder folder;
-  const TensorFile weights = weights_counted(graph);
+  const TensorFile weights = counted_weights(graph);
   write_onnx(folder / "odd.onnx", graph, weights);
   const OnnxModel back = read_onnx(folder / "odd.onnx", {.batch = 2});
   REQUIRE(back.graph.nodes().size() == graph.nodes().size());

@@ -101,8 +101,7 @@ TEST_CASE("a slowdown of 2 % in turns is found in 95 of 100, and equal rows are 
 
 TEST_CASE("fewer rounds than an interval needs decide nothing, and rounds that only one variant has do not count") {
   Variant first{"old", {{"row", timed(net("a"), 1, 9)}}}, second{"new", {{"row", timed(net("a"), 2, 9)}}};
-  for (RunRow* row : {&first.rows["row"], &second.rows["row"]})
-    CHECK(find(versions({first, second}), "row").verdict == Verdict::slower);
+  CHECK(find(versions({first, second}), "row").verdict == Verdict::slower);
   second.rows["row"].rounds = {20, 21, 22, 23, 4, 5, 6, 7, 8};
   const Comparison few = versions({first, second});
   CHECK(few.rows[0].verdict == Verdict::inconclusive);
