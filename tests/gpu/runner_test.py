@@ -1,22 +1,34 @@
-"""The runner of bench/gpu on steps that pass, fail, hang, crash and flood; killed and stopped at every place."""
+"""run-all on steps that pass, fail, hang, crash and flood; killed and stopped at every place."""
 
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.join(HERE, "../../bench/gpu")
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
+sys.path.insert(0, SOURCE)
+
+from runner import results, slowest, text  # noqa: E402
 
 DEVICES = {"here": "printf 'device   name\\ngpu 0    A Fake GPU\\n'", "broken": "echo 'error: a peak'; kill -SEGV $$",
            "none": "printf 'processor\\nGPU: no CUDA device here: no driver\\n'"}
+STEPS = """exec(open({real!r}).read())
+import json
+Plan.steps = lambda self: [Step(**{{"seconds": 1, **step, "command": tuple(step["command"])}})
+                           for step in json.load(open({steps!r}))]
+"""
+FAILED = "\n".join(("a case", "tests/ops/pool_test.cpp:15: FAILED:", "  CHECK( a == b )", "with expansion:", "  1 == 2",
+                    "", "test cases: 4 | 3 passed | 1 failed"))
 
 
 def shell(name, script, **more):
@@ -41,265 +53,260 @@ class Runner(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        self.root, self.out = folder.name, os.path.join(folder.name, "out")
-        os.mkdir(os.path.join(self.root, "bin"))
+        self.root, self.out, self.steps = (os.path.join(folder.name, name) for name in ("pack", "out", "steps.json"))
+        os.makedirs(os.path.join(self.root, "bin"))
+        shutil.copy(os.path.join(SOURCE, "run-all"), self.root)
+        shutil.copytree(os.path.join(SOURCE, "runner"), os.path.join(self.root, "runner"))
+        real = os.path.join(self.root, "runner/real.py")
+        os.rename(os.path.join(self.root, "runner/steps.py"), real)
+        self.write("runner/steps.py", STEPS.format(real=real, steps=self.steps))
         self.device("here")
 
-    def device(self, which):
-        path = os.path.join(self.root, "bin/lamina_bench")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{DEVICES[which]}\n")
-        os.chmod(path, 0o755)
+    def write(self, name, content):
+        with open(os.path.join(self.root, name), "w", encoding="utf-8") as file:
+            file.write(content)
 
-    def command(self, steps, *flags):
-        path = os.path.join(self.root, "steps.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"steps": steps}, file)
-        return [sys.executable, "-B", os.path.join(HERE, "fake_run.py"), path, self.root, "--out", self.out, *flags]
-
-    def run_steps(self, steps, *flags, expected=None):
-        done = subprocess.run(self.command(steps, *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
-                              check=False, universal_newlines=True)
-        if expected is not None:
-            self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
-        return done
-
-    def results(self):
-        with open(os.path.join(self.out, "results.json"), encoding="utf-8") as file:
-            return json.load(file)["steps"]
-
-    def states(self):
-        return {name: record["state"] for name, record in self.results().items()}
-
-    def text(self, name):
+    def read(self, name):
         with open(os.path.join(self.out, name), encoding="utf-8") as file:
             return file.read()
+
+    def device(self, which):
+        self.write("bin/lamina_bench", f"#!/bin/sh\n{DEVICES[which]}\n")
+        os.chmod(os.path.join(self.root, "bin/lamina_bench"), 0o755)
+
+    def command(self, steps, *flags):
+        with open(self.steps, "w", encoding="utf-8") as file:
+            json.dump(steps, file)
+        return [sys.executable, "-B", os.path.join(self.root, "run-all"), "--out", self.out, *flags]
+
+    def run_steps(self, steps, *flags, expected=0):
+        done = subprocess.run(self.command(steps, *flags), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
+                              check=False, universal_newlines=True)
+        self.assertEqual(done.returncode, expected, done.stdout + done.stderr)
+        return done
 
     def start(self, steps, *flags):
         child = subprocess.Popen(self.command(steps, *flags), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  preexec_fn=default_signals, universal_newlines=True)
-        self.addCleanup(child.stdout.close)
-        self.addCleanup(child.wait)
-        self.addCleanup(child.kill)
+        for cleanup in (child.stdout.close, child.wait, child.kill):
+            self.addCleanup(cleanup)
         return child
 
-    def wait_for(self, path):
-        latest = time.monotonic() + 60
+    def wait_for(self, name):
+        path, latest = os.path.join(self.root, name), time.monotonic() + 60
         while not os.path.exists(path):
             self.assertLess(time.monotonic(), latest, path)
             time.sleep(0.01)
+        return path
+
+    def records(self):
+        return json.loads(self.read("results.json"))["steps"]
+
+    def states(self):
+        return {name: record["state"] for name, record in self.records().items()}
+
+    def kept(self):
+        """{name: text} of the files in the tar, whose end has to be in order."""
+        with tarfile.open(os.path.join(self.out, "results.tar")) as tar:
+            return {one.name: gzip.decompress(tar.extractfile(one).read()).decode() for one in tar}
 
     def test_every_end_of_a_step_has_its_state_and_a_line(self):
-        self.run_steps([
-            shell("good", "echo fine"),
-            shell("bad", "echo doing; echo 'error: the reason'; exit 3"),
-            shell("crash", "kill -SEGV $$"),
-            shell("absent", "echo 'skipped: no tool'; exit 77"),
-            {"name": "missing", "command": ["/no/such/program"]},
-            shell("hang", "trap '' TERM; echo hanging; sleep 60", limit=1),
-            shell("after", "exit 0"),
-        ], expected=1)
-        self.assertEqual(self.states(), {"good": "passed", "bad": "failed", "crash": "failed",
-                                         "absent": "not available", "missing": "failed", "hang": "failed",
-                                         "after": "passed"})
-        lines = {name: record["line"] for name, record in self.results().items()}
-        self.assertIn("error: the reason", lines["bad"])
-        self.assertIn("SIGSEGV", lines["crash"])
-        self.assertIn("no tool", lines["absent"])
-        self.assertIn("timed out after 1 s", lines["hang"])
-        self.assertIn("/no/such/program", lines["missing"])
-        page = self.text("summary.md")
-        self.assertIn("error: the reason", page)
-        named = {name for name in ("results.json", "logs.txt", "tables.txt", "ncu.txt", "peers.jsonl.gz", "summary.md")
-                 if name in page.splitlines()[-1]}
-        self.assertEqual(named, set(os.listdir(self.out)))
-        self.assertLessEqual(len(os.listdir(self.out)), 8)
+        cudnn = os.path.join(self.root, "cudnn")
+        os.mkdir(cudnn)
+        self.write("cudnn/libcudnn.so.9", "")
+        ends = [
+            (shell("good", "echo fine; echo 0 errors"), "passed", ""),
+            (shell("bad", "echo doing; echo 'error: the reason'; exit 3"), "failed", "exit status 3: error: the reason"),
+            (shell("assertion", f"echo '{FAILED}'; exit 1"), "failed",
+             "exit status 1: tests/ops/pool_test.cpp:15: FAILED: CHECK( a == b ) with expansion: 1 == 2"),
+            (shell("crash", "kill -SEGV $$"), "failed", "ended by SIGSEGV"),
+            (shell("absent", "echo 'skipped: no tool'; exit 77"), "not available", "skipped: no tool"),
+            (shell("no cases", "echo 'No tests ran'"), "failed", "exit status 0: No tests ran"),
+            ({"name": "missing", "command": ["/no/such/program"]}, "failed",
+             "cannot start /no/such/program: No such file or directory"),
+            (shell("hang", "trap '' TERM; echo hanging; sleep 60", limit=1), "failed", "timed out after 1 s: hanging"),
+            (shell("flood", "yes 'a line of a flood'"), "failed", "printed more than 64 MiB: a line of a flood"),
+            (shell("leaves", f"sleep 60 & echo $! > {self.root}/pid"), "passed", ""),
+            (shell("math", 'test -z "${NVIDIA_TF32_OVERRIDE-}"'), "passed", ""),
+            (shell("needs", "exit 0", needs=["two cudnn"]), "not available",
+             "1 folders with cuDNN were found; name them with --cudnn"),
+        ]
+        with mock.patch.dict(os.environ, {"NVIDIA_TF32_OVERRIDE": "1"}):
+            self.run_steps([step for step, _, _ in ends], "--cudnn", cudnn, expected=1)
+        self.assertEqual([(name, record["state"], record["line"]) for name, record in self.records().items()],
+                         [(step["name"], state, line) for step, state, line in ends])
+        with open(self.root + "/pid", encoding="utf-8") as file:
+            self.assertFalse(alive(int(file.read())))
+        page = self.read("summary.md")
+        self.assertIn("\n3 passed, 7 failed, 2 not available.\n", page)
+        self.assertIn("- bad: exit status 3: error: the reason", page)
+        self.assertEqual(set(os.listdir(self.out)), {"results.json", "results.tar", "summary.md"})
+        self.assertEqual(self.kept()["bad.txt.gz"], "doing\nerror: the reason\n")
+        self.assertLess(len(self.kept()["flood.txt.gz"]), 1 << 18)
         self.assertFalse(os.path.exists(self.out + ".work"))
 
-    def test_a_flood_of_output_is_stopped_and_kept_short(self):
-        self.run_steps([shell("flood", "yes 'a line of a flood'"), shell("after", "exit 0")], expected=1)
-        self.assertIn("more than 64 MiB", self.results()["flood"]["line"])
-        self.assertEqual(self.states()["after"], "passed")
-        self.assertLess(os.path.getsize(os.path.join(self.out, "logs.txt")), 1 << 20)
-
-    def test_what_a_step_leaves_running_ends_with_it(self):
-        self.run_steps([shell("parent", f"sleep 60 & echo $! > {self.root}/pid")], expected=0)
-        with open(self.root + "/pid", encoding="utf-8") as file:
-            pid = int(file.read())
-        self.assertFalse(alive(pid))
-
-    def test_without_a_device_every_step_that_needs_one_fails_with_the_reason(self):
+    def test_without_a_device_nothing_runs_and_the_page_says_why(self):
+        steps = [shell("on the device", f"touch {self.root}/ran")]
         self.device("none")
-        steps = [shell("on the device", f"touch {self.root}/ran", needs=["device"]), shell("elsewhere", "exit 0")]
-        self.run_steps(steps, expected=1)
-        self.assertEqual(self.states(), {"on the device": "failed", "elsewhere": "passed"})
-        self.assertEqual(self.results()["on the device"]["line"], "no device: no CUDA device here: no driver")
+        done = self.run_steps(steps, expected=1)
+        self.assertIn("no device, so no step was run: no CUDA device here: no driver", done.stdout)
         self.assertFalse(os.path.exists(self.root + "/ran"))
-        self.device("here")  # a later run finds one
-        self.run_steps(steps, expected=0)
-        self.assertEqual(self.states()["on the device"], "passed")
-
-    def test_a_probe_that_breaks_is_told_and_no_reason_to_run_nothing(self):
-        self.device("broken")
-        done = self.run_steps([shell("on the device", "exit 0", needs=["device"])], expected=0)
-        self.assertEqual(self.states(), {"on the device": "passed"})
+        self.run_steps(steps, "--rehearse", "--fresh")
+        self.device("broken")  # which is told, and no reason to run nothing
+        done = self.run_steps(steps, "--fresh")
         self.assertIn("lamina_bench devices: ended by SIGSEGV: error: a peak", done.stdout)
+        self.assertEqual(self.states(), {"on the device": "passed"})
 
-    def test_a_step_that_is_done_is_not_run_again_unless_asked(self):
-        steps = [shell("once", f"echo ran >> {self.root}/count"),
-                 shell("fails", f"echo ran >> {self.root}/count; exit 1")]
-        for _ in range(2):
-            self.run_steps(steps, expected=1)
-        with open(self.root + "/count", encoding="utf-8") as file:
-            self.assertEqual(len(file.readlines()), 2)
-        self.run_steps(steps, "--fresh", expected=1)
-        with open(self.root + "/count", encoding="utf-8") as file:
-            self.assertEqual(len(file.readlines()), 4)
+    def test_what_is_done_runs_again_only_where_that_is_asked_for(self):
+        steps = [shell("passes", f"echo passes >> {self.root}/ran"), shell("fails", f"echo fails >> {self.root}/ran; exit 1")]
+        for flags, ran in (((), ["passes", "fails"]), ((), []), (("--retry",), ["fails"]),
+                           (("--fresh",), ["passes", "fails"]), (("--fresh", "--steps", "^fa"), ["fails"])):
+            self.write("ran", "")
+            self.run_steps(steps, *flags, expected=1)
+            with open(self.root + "/ran", encoding="utf-8") as file:
+                self.assertEqual(file.read().split(), ran, flags)
 
     def test_killed_at_any_step_the_next_run_goes_on_with_that_step(self):
         names = ["first", "second", "third"]
-        # Each runs until the file of its name is there; what ran is counted.
-        steps = [shell(name, f"echo {name} >> {self.root}/count; touch {self.root}/in-{name}; "
+        steps = [shell(name, f"echo {name} | tee -a {self.root}/ran; touch {self.root}/in-{name}; "
                              f"until [ -e {self.root}/go-{name} ]; do sleep 0.05; done") for name in names]
         for i, name in enumerate(names):
             child = self.start(steps)
-            self.wait_for(f"{self.root}/in-{name}")
-            self.assertEqual(self.states()[name], "running")
-            child.send_signal(signal.SIGKILL)
+            self.wait_for(f"in-{name}")
+            self.assertEqual(self.states(), {**dict.fromkeys(names[:i], "passed"), name: "running"})
+            child.kill()
             child.wait()
-            with open(f"{self.root}/go-{name}", "w", encoding="utf-8"):
-                pass
-            self.assertEqual([self.states()[done] for done in names[:i]], ["passed"] * i)
-        self.run_steps(steps, expected=0)
+            with open(os.path.join(self.out, "results.tar"), "ab") as file:
+                file.write(b"what a killed runner wrote before it could say so")
+            self.write(f"go-{name}", "")
+        self.run_steps(steps)
         self.assertEqual(self.states(), dict.fromkeys(names, "passed"))
-        with open(self.root + "/count", encoding="utf-8") as file:
-            self.assertEqual(sorted(file.read().split()), sorted(2 * names))
-        self.assertEqual(self.text("logs.txt").count("the runner was killed while it ran"), 3)
+        with open(self.root + "/ran", encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), [name for name in names for _ in range(2)])
+        self.assertEqual(self.kept(), {f"{name}.{end}": f"{name}\n" for name in names
+                                       for end in ("killed.txt.gz", "txt.gz")})
 
     def test_a_step_that_was_killed_with_the_runner_twice_has_crashed(self):
         steps = [shell("deadly", f"echo 'error: last words'; touch {self.root}/in; sleep 60"), shell("after", "exit 0")]
         for _ in range(2):
             child = self.start(steps)
-            self.wait_for(f"{self.root}/in")
-            child.send_signal(signal.SIGKILL)
+            os.remove(self.wait_for("in"))
+            child.kill()
             child.wait()
-            os.remove(f"{self.root}/in")
         self.run_steps(steps, expected=1)
         self.assertEqual(self.states(), {"deadly": "crashed", "after": "passed"})
-        self.assertIn("last words", self.results()["deadly"]["line"])
-
-    def test_killed_between_two_writes_nothing_counts_twice(self):
-        self.run_steps([shell("first", "echo one", keeps="tables.txt")], expected=0)
-        with open(os.path.join(self.out, "tables.txt"), "a", encoding="utf-8") as file:
-            file.write("what a killed runner wrote before it could say so")
-        self.run_steps([shell("first", "echo one", keeps="tables.txt"),
-                        shell("second", "echo two", keeps="tables.txt")], expected=0)
-        self.assertNotIn("killed runner", self.text("tables.txt"))
-        self.assertEqual(self.text("tables.txt").split(), "======== first one ======== second two".split())
+        self.assertIn("twice: error: last words", self.records()["deadly"]["line"])
 
     def test_a_signal_ends_the_step_keeps_all_and_prints_the_page(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            steps = [shell("done", "exit 0"), shell("long", f"echo $$ > {self.root}/in.part; "
-                                                            f"mv {self.root}/in.part {self.root}/in; sleep 60")]
+            steps = [shell("done", "exit 0"),
+                     shell("long", f"echo $$ > {self.root}/in.part; mv {self.root}/in.part {self.root}/in; sleep 60")]
             child = self.start(steps, "--fresh")
-            self.wait_for(f"{self.root}/in")
-            with open(f"{self.root}/in", encoding="utf-8") as file:
+            path = self.wait_for("in")
+            with open(path, encoding="utf-8") as file:
                 pid = int(file.read())
+            os.remove(path)
             child.send_signal(number)
             printed = child.communicate(timeout=60)[0]
             self.assertEqual(child.returncode, 128 + number)
             self.assertEqual(self.states(), {"done": "passed", "long": "interrupted"})
-            self.assertEqual(self.results()["long"]["attempts"], 0)  # no fault of the step's
-            self.assertIn("## Left out for time", printed)
-            self.assertIn("## Left out for time", self.text("summary.md"))
+            self.assertEqual(self.records()["long"]["attempts"], 0)  # no fault of the step's
+            self.assertIn("## Left for the next call", printed)
+            self.assertEqual(printed[printed.index("# Lamina"):], self.read("summary.md"))
             self.assertFalse(alive(pid))
-            os.remove(f"{self.root}/in")
 
-    def test_steps_that_do_not_fit_are_left_out_named_and_run_later(self):
-        steps = [shell("long", "exit 0", seconds=600), shell("short", "exit 0", seconds=1)]
-        self.run_steps(steps, "--minutes", "0.5", expected=0)
-        self.assertEqual(self.states(), {"long": "left out", "short": "passed"})
-        self.assertRegex(self.text("summary.md"), r"Left out for time\n\n.*\n\n- A long: needs about 600 s")
-        self.run_steps(steps, "--minutes", "20", expected=0)
-        self.assertEqual(self.states(), {"long": "passed", "short": "passed"})
-
-    def test_a_step_that_failed_runs_again_only_where_that_is_asked_for_and_after_the_others(self):
-        steps = [shell("first", f"echo first >> {self.root}/order; test -e {self.root}/mended || exit 1"),
-                 shell("second", f"echo second >> {self.root}/order")]
-        self.run_steps(steps[:1], expected=1)
-        self.run_steps(steps[:1], expected=1)
-        with open(self.root + "/mended", "w", encoding="utf-8"):
-            pass
-        self.run_steps(steps, "--retry", expected=0)
-        with open(self.root + "/order", encoding="utf-8") as file:
-            self.assertEqual(file.read().split(), ["first", "second", "first"])
-
-    def test_variables_that_change_the_math_do_not_reach_the_steps(self):
-        with mock.patch.dict(os.environ, {"NVIDIA_TF32_OVERRIDE": "1"}):
-            self.run_steps([shell("good", 'test -z "${NVIDIA_TF32_OVERRIDE-}"')], expected=0)
-
-    def test_programs_that_lost_their_right_to_run_get_it_back(self):
-        os.chmod(os.path.join(self.root, "bin/lamina_bench"), 0o644)
-        self.run_steps([shell("good", "exit 0", needs=["device"])], expected=0)
-        self.assertEqual(self.states(), {"good": "passed"})
-        self.assertTrue(os.access(os.path.join(self.root, "bin/lamina_bench"), os.X_OK))
-
-    def test_where_nothing_can_be_made_beside_the_results_the_steps_run_in_a_temporary_folder(self):
-        with open(self.out + ".work", "w", encoding="utf-8"):
-            pass
-        self.run_steps([shell("good", "pwd")], expected=0)
-        self.assertEqual(self.states(), {"good": "passed"})
-
-    def test_the_budget_stops_a_step_that_outlasts_it(self):
-        start = time.monotonic()
-        self.run_steps([shell("slow", "sleep 60", seconds=3)], "--minutes", "0.08", expected=0)
-        self.assertLess(time.monotonic() - start, 30)
-        self.assertEqual(self.states(), {"slow": "left out"})
-        self.assertIn("when the time was over", self.results()["slow"]["line"])
-        self.assertEqual(self.results()["slow"]["attempts"], 0)  # no fault of the step's
-        self.run_steps([shell("endless", "sleep 60", seconds=1)], "--minutes", "0.05", expected=1)
+    def test_time_that_is_over_leaves_steps_for_the_next_call(self):
+        steps = [shell("large", "exit 0", seconds=600), shell("small", "exit 0"), shell("slow", "sleep 60", seconds=4)]
+        self.run_steps(steps, "--minutes", "0.1")
+        self.assertEqual(self.states(), {"large": "left out", "small": "passed", "slow": "left out"})
+        self.assertIn("when the time was over", self.records()["slow"]["line"])
+        self.assertIn("large: needs about 600 s", self.read("summary.md"))
+        self.run_steps([*steps[:2], shell("endless", "sleep 60")], "--minutes", "0.05", expected=1)
         self.assertEqual(self.states()["endless"], "failed")  # it had twice its estimate
+        self.run_steps(steps[:2], "--minutes", "20")
+        self.assertEqual(self.states()["large"], "passed")
 
-    def test_results_that_cannot_be_read_are_an_error_that_says_what_to_do(self):
-        self.run_steps([shell("good", "exit 0")], expected=0)
-        for content in ("{", "[]", '{"format": 99}', ""):
+    def test_where_cases_fail_together_each_is_tried_alone_and_the_guilty_one_is_named(self):
+        case = """case "$*" in *--list-test-names-only*) echo "fine, and well"; echo guilty; exit 2;;
+        "fine\\\\, and well") ;; guilty) echo "error: mine"; kill -SEGV $$;; "-# [#some]") {together} ;; esac\n"""
+        for together, end in (("echo together; exit 1", "1 of 2 cases fail alone: guilty: ended by SIGSEGV: error: mine"),
+                              ("exit 0", "")):
+            self.write("bin/gpu_tests", "#!/bin/sh\n" + case.format(together=together))
+            step = {"name": "some", "command": [self.root + "/bin/gpu_tests", "-#", "[#some]"], "cases": True}
+            os.chmod(step["command"][0], 0o644)  # some ways of copying lose who may run a file
+            self.run_steps([step], "--fresh", expected=bool(end))
+            self.assertEqual(self.records()["some"]["line"], end)
+            if end:
+                self.assertRegex(self.kept()["some.txt.gz"], "together\n\n---- alone: guilty: .*\nerror: mine\n$")
+
+    def test_results_that_cannot_be_continued_and_wrong_use_are_errors_before_anything_runs(self):
+        steps = [shell("good", f"touch {self.root}/ran")]
+        self.write("MANIFEST", "commit: a1\n")
+        self.run_steps(steps)
+        os.remove(self.root + "/ran")
+        for content in ("{", "[]", '{"format": 99}', "", self.read("results.json").replace("a1", "b2")):
             with open(os.path.join(self.out, "results.json"), "w", encoding="utf-8") as file:
                 file.write(content)
-            done = self.run_steps([shell("good", "exit 0")], expected=2)
-            self.assertIn("--fresh", done.stderr)
-            self.assertIn("results.json", done.stderr)
-        self.run_steps([shell("good", "exit 0")], "--fresh", expected=0)
-
-    def test_results_of_another_commit_are_not_mixed_with_these(self):
-        for commit, expected in (("a1", 0), ("b2", 2)):
-            with open(os.path.join(self.root, "MANIFEST"), "w", encoding="utf-8") as file:
-                file.write(f"commit: {commit}\n")
-            done = self.run_steps([shell("good", "exit 0")], expected=expected)
-        self.assertIn("a1", done.stderr)
-        self.assertIn("b2", done.stderr)
-
-    def test_a_folder_that_cannot_be_made_is_an_error(self):
-        with open(self.out, "w", encoding="utf-8"):
-            pass
-        self.assertIn("--out", self.run_steps([shell("good", "exit 0")], expected=2).stderr)
-
-    def test_wrong_use_is_refused_before_anything_runs(self):
-        for flags in (["--minutes", "0"], ["--minutes", "nan"], ["--parts", "D"], ["--cudnn", "/no/such"],
-                      ["--python", "/no/such"], ["--fresh", "--resume"], ["--unknown"]):
-            self.run_steps([shell("good", f"touch {self.root}/ran")], *flags, expected=2)
+            self.assertRegex(self.run_steps(steps, expected=2).stderr, r"results\.json cannot be continued: .*--fresh")
+        for flags in (["--minutes", "0"], ["--minutes", "nan"], ["--steps", "("], ["--cudnn", "/no/such"],
+                      ["--python", "/no/such"], ["--unknown"], ["--out", self.steps]):
+            self.run_steps(steps, *flags, expected=2)
         self.assertFalse(os.path.exists(self.root + "/ran"))
+        self.run_steps(steps, "--fresh")
 
-    def test_parts_are_picked_and_the_reports_of_steps_are_kept(self):
-        report = json.dumps({"context": {}, "benchmarks": [
-            {"name": "n", "run_name": "n", "run_type": "iteration", "real_time": 2.5,
-             "key": {"what": "net", "network": "n", "part": "total", "backend": "cuda", "type": "f32"}}]})
-        steps = [shell("a", "exit 0", part="A"),
-                 shell("b", f"echo '{report}' > @work@/bench.json", part="B", kind="bench")]
-        self.run_steps(steps, "--parts", "b", expected=0)
-        self.assertEqual(self.states(), {"b": "passed"})
-        with gzip.open(os.path.join(self.out, "bench.jsonl.gz"), "rt", encoding="utf-8") as file:
-            self.assertEqual([json.loads(line)["step"] for line in file], ["b"])
-        self.assertRegex(self.text("summary.md"), r"n +\| 2\.50")
+    def test_the_page_shows_what_programs_found(self):
+        def compared(first, **more):
+            return {"name": "net/n/total", "first": first, "second": "cudnn", "ratio": 0.5, "low": 0.4, "high": 0.6,
+                    "verdict": "faster", **more}
+        row = {"run_name": "net/n/total", "real_time": 2.5, "time_unit": "ms", "key": {"what": "net", "part": "total"},
+               "aggregate_name": "median"}
+        reports = {
+            "race": {"comparisons": [compared("torch"), compared("fastest", fastest="torch@nhwc")]},
+            "passes, cuda": {"benchmarks": [row, {**row, "aggregate_name": "mean"}, {**row, "key": {"what": "layer"}}]},
+            "other form": {"comparisons": [{"name": "x"}]}}
+        self.run_steps([shell(name, f"echo '{json.dumps(report)}' > @work@/rows.json") for name, report in reports.items()])
+        page = [line.split("|")[1:-1] for line in self.read("summary.md").splitlines() if line.startswith("| ")]
+        self.assertEqual([[cell.strip() for cell in line] for line in page], [
+            ["row", "theirs", "ours", "ratio", "ours is"],
+            ["net/n/total", "fastest (torch@nhwc)", "cudnn", "0.500 (0.400 to 0.600)", "faster"],
+            ["backend", "row", "median"], ["cuda", "net/n/total", "2.500 ms"]])
+        self.assertIn("another form: KeyError: 'first'", self.records()["other form"]["line"])
+        self.assertEqual(json.loads(self.kept()["race.rows.json.gz"]), reports["race"])
+
+
+class Parts(unittest.TestCase):
+    def test_no_file_comes_home_too_large(self):
+        with tempfile.TemporaryDirectory() as folder:
+            found = results.Results(folder, {}, False)
+            added = [found.add_file(f"{i}", os.urandom(3 << 20)) for i in range(6)]
+            self.assertEqual(added, 4 * [True] + 2 * [False])
+            with tarfile.open(os.path.join(folder, "results.tar")) as tar:
+                self.assertEqual(len(tar.getmembers()), 4)
+
+    def test_a_long_text_keeps_both_ends(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"head" + b"x" * 10000 + b"tail")
+            file.flush()
+            short = text.read(file.name, 1000)
+        self.assertTrue(short.startswith(b"head") and short.endswith(b"tail") and len(short) < 1100)
+
+    def test_nsight_compute_is_read_by_the_longest_launch_of_the_slowest_kernels(self):
+        def launch(number, kernel, time, waves):
+            return (f'"{number}","{kernel}","Duration","ns","{time}"\n"{number}","{kernel}","Waves","","{waves}"\n')
+        table = ('==PROF== Profiling\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+                 + launch(0, "a(int, float)", "1,000", 1) + launch(1, "b<3>()", 700, 2) + launch(2, "b<3>()", 800, 3))
+        for output, status, expected in (
+                (table, 0, r"b<3>\(\)\n.*a\(int, float\)\n\n---- .*b<3>\(\)\nDuration +800 ns\nWaves +3 \n\n---- .*a\(int"),
+                ("==ERROR== LibraryNotLoaded", 77, "not available: .*==ERROR== LibraryNotLoaded")):
+            with tempfile.TemporaryDirectory() as folder:
+                ncu = os.path.join(folder, "ncu")
+                with open(ncu, "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\ncat << 'END'\n{output}\nEND\n")
+                os.chmod(ncu, 0o755)
+                done = subprocess.run([sys.executable, "-B", slowest.__file__, ncu, "program"], stdout=subprocess.PIPE,
+                                      check=False, universal_newlines=True)
+            self.assertEqual(done.returncode, status)
+            self.assertRegex(done.stdout, expected)
 
 
 if __name__ == "__main__":

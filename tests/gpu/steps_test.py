@@ -1,123 +1,122 @@
 """What run-all plans: its steps, with the libraries and Pythons that it finds on a machine."""
 
+import argparse
 import os
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(HERE, "../../bench", folder) for folder in ("gpu", "race")]
+sys.path.insert(0, os.path.join(HERE, "../../bench/gpu"))
 
-import options  # noqa: E402
-import trainings  # noqa: E402
-from runner import machine, program, steps  # noqa: E402
+from runner import machine, steps  # noqa: E402
+
+MACHINE = types.SimpleNamespace(cudnn=["/a", "/b"], torch="/python",
+                                tools={"nvidia-smi": "smi", "compute-sanitizer": "sanitizer", "ncu": "ncu"})
+
+
+def plan(found=MACHINE, rehearse=False):
+    return steps.Plan("/pack", found, rehearse).steps()
 
 
 class Plan(unittest.TestCase):
-    target = steps.Target(root="/pack", python="python3", cudnn_folders=("/a", "/b"))
+    def test_the_first_minutes_are_a_smoke_test_and_the_race_of_resnet50(self):
+        found = plan()
+        names = [step.name for step in found]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual(names[:8], ["nvidia-smi", "device and cuBLAS, cuda", "cuDNN itself, cudnn",
+                                     "PyTorch's first import", "smoke test, cuda", "smoke test, cudnn",
+                                     "resnet50 beside PyTorch, f32", "resnet50 beside PyTorch, TF32"])
+        self.assertLess(sum(step.seconds for step in found[:8]), 300)
+        parts = [names.index(name) for name in ("convolution, cuda", "alexnet beside PyTorch, f32",
+                                                "ledger of resnet50, cuda", "memcheck, smoke test")]
+        self.assertEqual(parts, sorted(parts))
 
-    def test_no_two_steps_have_the_same_name_and_every_part_has_steps_of_the_first_rank(self):
-        for how in ("", "quick", "whole"):
-            found = steps.all_steps(steps.rehearsal(self.target, how) if how else self.target)
-            self.assertEqual(len({step.name for step in found}), len(found))
-            self.assertEqual({step.part for step in found if step.rank == 1}, {"A", "B", "C"})
+    def test_every_step_can_end_within_a_call_of_ten_minutes(self):
+        for step in plan():
+            self.assertLess(max(step.seconds, step.time_limit()), 600, step.name)
 
-    def test_the_first_rank_fits_into_ten_minutes(self):
-        self.assertLess(sum(step.seconds for step in steps.all_steps(self.target) if step.rank <= 1), 600)
+    def test_pytorch_has_time_for_a_cold_import(self):
+        for step in plan():
+            if "race/race" in " ".join(step.command):
+                self.assertEqual(step.command[step.command.index("--patience") + 1], "240")
+            if "import torch" in " ".join(step.command):
+                self.assertEqual(step.time_limit(), 240)
 
-    def test_only_a_rehearsal_runs_without_a_device(self):
-        for step_ in steps.all_steps(self.target):
-            self.assertTrue("device" in step_.needs or step_.needs == ("cudnn",), step_.name)
+    def test_every_file_of_tests_for_a_device_is_in_a_suite_of_both_backends(self):
+        ran = {backend: "".join(step.command[-1] for step in plan() if step.cases and step.name.endswith(backend))
+               for backend in (", cuda", ", cudnn")}
+        for folder in ("ops", "plan", "train"):
+            for name in os.listdir(os.path.join(HERE, "..", folder)):
+                if name.endswith("_test.cpp") and name != "bounds_test.cpp":  # which is of the processor alone
+                    for backend, patterns in ran.items():
+                        self.assertIn(f"[#{name[:-len('.cpp')]}]", patterns, backend)
 
-    def test_the_tests_of_kernels_on_the_host_are_not_run_for_a_device(self):
-        kernels = {name[:-len("_test.cpp")] for name in os.listdir(os.path.join(HERE, "../kernels"))
-                   if name.endswith("_test.cpp")} - {"host"}  # which is in a separate program
-        self.assertLessEqual(kernels, set(steps.NOT_THE_REST))
-
-    def test_a_race_has_time_to_compile_and_to_end(self):
-        for step_ in steps.all_steps(self.target):
-            if step_.kind == "peers":
-                words = dict(zip(step_.command, step_.command[1:]))
-                compiling = float(words.get("--compile_seconds", 0))
-                self.assertLess(compiling + float(words["--patience"]), step_.time_limit())
-                self.assertLess(step_.time_limit(), 600)  # of one command
-
-    def test_each_of_the_six_trainings_is_raced_in_the_second_rank(self):
-        found = {step_.name: step_ for step_ in steps.all_steps(self.target)}
-        for workload in trainings.WORKLOADS:
-            step_ = found[f"train/{workload} beside PyTorch"]
-            self.assertEqual((step_.part, step_.rank, step_.kind), ("B", 2, "peers"))
-            words = [word.replace("@work@", "/tmp") for word in step_.command[3:]]
-            words[words.index("--program") + 1] = sys.executable
-            given = options.parse("", words)
-            self.assertEqual((given.trainings, given.backends), (workload, "cuda,cudnn:/a"))
-
-    def test_the_commands_name_the_cudnn_that_was_found(self):
-        found = {step.name: step for step in steps.all_steps(self.target)}
-        self.assertIn("--cudnn=/a", found["strict, first networks, cudnn"].command)
+    def test_commands_name_the_cudnn_that_was_found_and_leave_it_out_where_none_was(self):
+        found = {step.name: step for step in plan()}
+        self.assertIn("--cudnn=/a", found["passes, cudnn"].command)
         self.assertIn(("LAMINA_TEST_BACKEND", "cudnn:/a"), found["convolution, cudnn"].environment)
-        self.assertIn("/a,/b", found["two versions of cuDNN"].command)
+        self.assertIn("--cudnn=/a,/b", found["two versions of cuDNN"].command)
+        self.assertIn("cuda,cuda+graph,cudnn=/a,cudnn+graph=/a", found["resnet50 beside PyTorch, f32"].command)
+        found = {step.name: step for step in plan(types.SimpleNamespace(**{**vars(MACHINE), "cudnn": []}))}
+        self.assertIn("cuda,cuda+graph", found["resnet50 beside PyTorch, f32"].command)
+        self.assertEqual(found["resnet50 beside PyTorch, TF32"].needs, ("torch", "cudnn"))
 
-    def test_options_have_defaults_that_pass_their_own_checks(self):
-        options = program.parse([], "/pack")
-        self.assertEqual((options.parts, options.out, options.minutes), ("ABC", "/pack/results", 30))
+    def test_a_rehearsal_asks_for_no_device(self):
+        for step in plan(rehearse=True):
+            self.assertLessEqual(set(step.needs), {"torch"}, step.name)
+            self.assertFalse([word for word in step.command if word in ("cuda", "--backend=cuda")], step.name)
 
 
 class Machines(unittest.TestCase):
-    def test_libraries_are_found_in_wheels_and_toolkits_once_each(self):
-        with tempfile.TemporaryDirectory() as folder:
-            wheel, toolkit = os.path.join(folder, "site/nvidia/cudnn/lib"), os.path.join(folder, "cuda/lib64")
-            for path in (wheel, toolkit):
-                os.makedirs(path)
-                with open(os.path.join(path, "libcudnn.so.9"), "w", encoding="utf-8"):
-                    pass
-            os.symlink(toolkit, os.path.join(folder, "cuda/lib"))
-            python = type("Python", (), {"folders": [os.path.join(folder, "site")]})
-            before, os.environ["CUDA_HOME"] = os.environ.get("CUDA_HOME"), os.path.join(folder, "cuda")
-            try:
-                found = machine.libraries(machine.CUDNN, [], [python])
-            finally:
-                os.environ.pop("CUDA_HOME")
-                if before is not None:
-                    os.environ["CUDA_HOME"] = before
-            self.assertEqual(found[0], wheel)
-            self.assertEqual([path for path in found if path.startswith(folder)], [wheel, toolkit])
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+
+    def file(self, name, content=""):
+        path = os.path.join(self.root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+        os.chmod(path, 0o755)
+        return path
+
+    def find(self, **options):
+        given = {"python": None, "cudnn": [], "cuda_libs": [], **options}
+        return machine.Machine(argparse.Namespace(**given))
+
+    def test_pytorch_of_an_environment_that_is_not_active_is_found_and_brings_its_libraries(self):
+        site = os.path.join(self.root, "venv/lib/python3.12/site-packages")
+        python = self.file("venv/bin/python3", f"#!/bin/sh\necho {site}\n")
+        for name in ("torch/__init__.py", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cu13/lib/libcublas.so.13"):
+            self.file(os.path.join(site, name))
+        toolkit = os.path.dirname(self.file("cuda/lib64/libcudnn.so.9"))
+        tool = self.file("cuda/bin/ncu")
+        os.symlink(os.path.join(self.root, "cuda"), os.path.join(self.root, "the same"))
+        environment = {"CUDA_HOME": os.path.join(self.root, "cuda"), "CUDA_PATH": os.path.join(self.root, "the same"),
+                       "PATH": "/no/such", "LD_LIBRARY_PATH": ""}
+        with mock.patch.object(machine, "USUAL", ("/no/such/python", "/bin/true")), \
+                mock.patch.object(machine, "ENVIRONMENTS", (self.root + "/*",)), mock.patch.dict(os.environ, environment):
+            found = self.find()
+        self.assertEqual(found.torch, python)
+        self.assertEqual([folder for folder in found.cudnn if folder.startswith(self.root)],
+                         [site + "/nvidia/cudnn/lib", toolkit])
+        self.assertEqual([folder for folder in found.libraries if folder.startswith(self.root)],
+                         [site + "/nvidia/cu13/lib", toolkit, os.path.join(self.root, "the same/lib64")])
+        self.assertEqual(found.tools["ncu"], tool)
+        self.assertEqual([found.lacks(need) for need in ("torch", "cudnn", "two cudnn", "ncu")], ["", "", "", ""])
+
+    def test_what_options_name_is_taken_alone_or_refused(self):
+        one = os.path.dirname(self.file("one/libcudnn.so.8"))
+        self.assertEqual(self.find(cudnn=[one]).cudnn, [one])
+        self.assertIn("1 folders with cuDNN", self.find(cudnn=[one]).lacks("two cudnn"))
+        for options in ({"cudnn": [self.root]}, {"python": "/bin/true"}, {"python": "/no/such"}):
             with self.assertRaises(machine.NotThere):
-                machine.libraries(machine.CUDNN, [folder], [])
-
-    def test_a_wheel_of_cublas_brings_the_other_wheels_but_no_cudnn(self):
-        with tempfile.TemporaryDirectory() as folder:
-            def wheel(name, file):
-                path = os.path.join(folder, "site-packages/nvidia", name, "lib")
-                os.makedirs(path)
-                with open(os.path.join(path, file), "w", encoding="utf-8"):
-                    return path
-            nvrtc, cublas = wheel("cuda_nvrtc", "libnvrtc.so.12"), wheel("cublas", "libcublas.so.12")
-            wheel("cudnn", "libcudnn.so.9")
-            self.assertEqual(machine.beside(cublas), [cublas, nvrtc])
-            self.assertEqual(machine.beside(folder), [folder])
-
-    def test_pytorch_is_found_in_a_virtual_environment_that_is_not_active(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.makedirs(os.path.join(folder, "venv/lib/python3.12/site-packages/torch"))
-            os.makedirs(os.path.join(folder, "venv/bin"))
-            python = os.path.join(folder, "venv/bin/python3")
-            with open(python, "w", encoding="utf-8") as file:
-                file.write(f"#!/bin/sh\necho '[\"{python}\", \"3.12\", [\"{folder}/venv\"], true]'\n")
-            os.chmod(python, 0o755)
-            with mock.patch.object(machine, "ENVIRONMENTS", (folder + "/*",)):
-                self.assertIn(python, [found.executable for found in machine.pythons(None) if found.has_torch])
-
-    def test_the_cublas_of_the_build_comes_first(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for major in ("12", "13"):
-                os.makedirs(os.path.join(folder, major))
-                with open(os.path.join(folder, major, f"libcublas.so.{major}"), "w", encoding="utf-8"):
-                    pass
-            both = [os.path.join(folder, major) for major in ("12", "13")]
-            self.assertEqual(machine.of_major(both, machine.CUBLAS, "13"), both[::-1])
+                self.find(**options)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What `run-all` is made of. Python 3.8 or later and its standard library, nothing else."""
+"""The parts of `run-all`. They need Python 3.8 or later and its standard library, nothing else."""

@@ -1,232 +1,176 @@
-"""The steps, as plain data: what is run, what it needs, how long it takes, and in which order.
-
-`rank` is the order of value: everything of rank 1 runs before anything of rank 2. Ranks 1 of the three parts together
-take about ten minutes of a large GPU. The estimates in seconds are made from counts and models; none was measured on a
-device."""
+"""The steps in the order of their value: what is run, what it needs, and how long it takes. The estimates in seconds are
+made from counts and models; none was measured on a device."""
 
 import dataclasses
-import json
 import os
 from typing import Tuple
 
-PARTS = {"A": "right?", "B": "fast?", "C": "why?"}
 NETS = ("resnet50", "alexnet", "vgg16", "inception_v1", "vgg19", "resnet18", "resnet34", "resnet101", "resnet152",
         "resnet200")
 TRAININGS = ("mnist_mlp", "mnist_cnn", "cifar10_cnn", "imdb_fasttext", "imdb_bilstm", "lstm_text")
-FIRST = 3  # of NETS: what a short run has
 WORK = "@work@"  # in a command: the step's own empty folder
+REPORT = f"{WORK}/rows.json"
+PATIENCE = "240"  # seconds: PyTorch's first import reads gigabytes from a cold disk
 
-SUITES = (  # (name, pattern of files of tests, rank, seconds): what every backend goes through
-    ("convolution", "[#conv_test]", 1, 20),
-    ("other ops", "[#pool_test],[#relu_test],[#join_test],[#fully_connected_test],[#softmax_test],[#lrn_test],"
-                  "[#batch_norm_test],[#dropout_test],[#random_test],[#goldens_test]", 1, 20),
-    ("plans", "[#plan_test],[#choices_test],[#pack_test]", 1, 15),
-    ("small networks", "[#tiny_nets_test],[#random_graph_test]", 1, 20),
-    ("measured choices", "[#measured_test]", 1, 10),
-    ("training", "[#checkpoint_test],[#lazy_test],[#optimiser_test],[#share_test],[#trainer_test]", 2, 20),
+
+
+def files(names):
+    """The pattern of all test cases in files, without their _test.cpp."""
+    return ",".join(f"[#{name}_test]" for name in names.split())
+
+
+SMOKE = files("relu") + ",conv\\, by hand*,fully connected*"
+SUITES = (  # (name, pattern of test cases, seconds)
+    ("convolution", files("conv"), 20),
+    ("other ops", files("batch_norm dropout embedding fully_connected goldens join lrn lstm moves multiply pointwise pool "
+                        "random relu sigmoid_cross_entropy smooth softmax softmax_cross_entropy space_pool"), 30),
+    ("plans", files("call_cost choices enumerators labels large live_memory measured ownership pack plan prepared "
+                    "random_graph tiny_nets"), 40),
+    ("training", files("checkpoint lazy optimiser share trainer uploads workloads"), 30),
 )
-# Of the kernels as the host runs them, of the processor, or steps of their own.
-NOT_THE_REST = ("bias", "conv_1x1", "conv_fold", "conv_winograd", "im2col", "lstm_rows", "networks", "orders",
-                "products", "timing", "winograd_picks", "installed", "cuda_device", "cublas_numbers", "bounds",
-                "uploads", "workloads")
+CONV_ON_TORCH = ("import torch; print(torch.__version__); x = torch.ones(8, 3, 32, 32, device='cuda'); "
+                 "print(torch.nn.functional.conv2d(x, torch.ones(4, 3, 3, 3, device='cuda')).sum().item())")
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """`kind` says how its outcome is read: judge.py. `keeps`: the growing file that has its log besides logs.txt."""
+    """`cases`: it runs test cases, each of which is tried alone where they fail together."""
     name: str
-    part: str
-    rank: int
     seconds: int
-    kind: str
     command: Tuple[str, ...]
-    needs: Tuple[str, ...] = ("device",)
+    needs: Tuple[str, ...] = ()
     environment: Tuple[Tuple[str, str], ...] = ()
-    keeps: str = ""
-    limit: int = 0  # 0: four times the estimate, and at least two minutes
+    cases: bool = False
+    limit: int = 0  # seconds; 0: four times the estimate, and at least two minutes
 
     def time_limit(self):
         return self.limit or max(120, 4 * self.seconds)
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """What the steps are run on: the device, or what stands in for it in a rehearsal."""
-    root: str                      # the folder with bin/, data/ and race/
-    python: str
-    torch: str = "python3"         # an interpreter with torch
-    cuda: str = "cuda"             # the backend of our kernels
-    cudnn_folders: Tuple[str, ...] = ()
-    second: str = ""               # in a rehearsal: the backend in cudnn's place
-    sanitizer: str = "compute-sanitizer"
-    ncu: str = "ncu"
-    smi: str = "nvidia-smi"
-    nets: Tuple[str, ...] = NETS
-    bench: Tuple[str, ...] = ("--batch=16",)
-    suites: Tuple[Tuple[str, str, int, int], ...] = SUITES
-    rehearsal: str = ""            # "", "quick" or "whole"
+class Plan:
+    """All steps for a pack's folder and a machine; or those of a rehearsal, which runs the kernels of cuda on the host,
+    eigen in the place of cudnn, and small networks."""
+
+    def __init__(self, root, machine, rehearse):
+        self.root, self.machine, self.rehearse = root, machine, rehearse
+        self.cudnn = next(iter(machine.cudnn), "")
+        self.torch = machine.torch or "python3"
+        self.nets = ("mnist_cnn",) if rehearse else NETS
+        self.bench = ("--batch=2", "--passes=2", "--threads=1") if rehearse else ("--batch=16",)
+        # (name, LAMINA_TEST_BACKEND, flags of lamina_bench, needs)
+        self.cuda = ("cuda", "cuda-host" if rehearse else "cuda", ("--backend=cuda-host" if rehearse else
+                                                                    "--backend=cuda",), ())
+        self.library = (("cudnn", "eigen", ("--backend=eigen",), ()) if rehearse else
+                        ("cudnn", f"cudnn:{self.cudnn}", ("--backend=cudnn", f"--cudnn={self.cudnn}"), ("cudnn",)))
 
     def program(self, name):
         return os.path.join(self.root, "bin", name)
 
-    def cudnn(self, i=0):
-        """A backend's name with the folder of its library."""
-        if self.second:
-            return self.second
-        return "cudnn:" + self.cudnn_folders[i] if i < len(self.cudnn_folders) else "cudnn"
+    def tests(self, name, pattern, backend, seconds, environment=()):
+        _, test_backend, _, needs = backend
+        return Step(f"{name}, {backend[0]}", seconds, (self.program("gpu_tests"), "-d", "yes", "-#", pattern), needs,
+                    (("LAMINA_TEST_BACKEND", test_backend), *environment), True, 900 if self.rehearse else 300)
 
-    def backends(self):
-        """(name, for LAMINA_TEST_BACKEND, flags of lamina_bench, needs) of both backends of a device."""
-        folder = f"--cudnn={self.cudnn_folders[0]}" if self.cudnn_folders and not self.second else ""
-        first = f"{self.cuda} for cuda" if self.second else "cuda"
-        second = f"{self.second} for cudnn" if self.second else "cudnn"
-        return ((first, self.cuda, (f"--backend={self.cuda}",), ("device",)),
-                (second, self.cudnn(), (f"--backend={self.second or 'cudnn'}", *([folder] if folder else [])),
-                 ("device", "cudnn")))
+    def rows(self, name, pattern, backend, seconds, *flags):
+        return Step(f"{name}, {backend[0]}", seconds,
+                    (self.program("lamina_bench"), "run", *backend[2], *self.bench, f"--benchmark_filter={pattern}",
+                     f"--benchmark_out={REPORT}", *flags), backend[3])
 
-def tests(target, name, pattern, backend, rank, seconds, needs, environment=(), more=()):
-    """A step of test cases: first all of them in one process; where that fails, each in a separate process."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    return Step(name, "A", rank, seconds, "tests",
-                (target.python, "-B", os.path.join(here, "cases.py"), "--out", f"{WORK}/cases.json", *more,
-                 *(("--together", "900") if target.rehearsal else ()), "--",
-                 target.program("gpu_tests"), "-#", pattern), needs,
-                (("LAMINA_TEST_BACKEND", backend), *environment), limit=1200 if target.rehearsal else 300)
+    def task(self, name, net, backend, seconds):
+        return Step(f"{name} of {net}, {backend[0]}", seconds,
+                    (self.program("lamina_bench"), name, net, *backend[2], *self.bench, f"--benchmark_out={REPORT}"),
+                    backend[3])
 
+    def race(self, name, seconds, words, ours, peers):
+        """A race against PyTorch. `ours`: variants, of which those of cudnn need the folder that was found."""
+        if self.rehearse:
+            device, ours, peers = ("rehearsal", "--rounds", "2", "--threads", "1", "--batch", "2"), ["cuda-host"], ["torch"]
+        else:
+            device = ("cuda",)
+            ours = [word + ("=" + self.cudnn if word.startswith("cudnn") else "")
+                    for word in ours if self.cudnn or not word.startswith("cudnn")]
+        return Step(name, seconds,
+                    (self.torch, "-B", os.path.join(self.root, "race/race"), *words, "--device", *device, "--ours",
+                     ",".join(ours), "--peers", ",".join(peers), "--retries", "1", "--memory", "no", "--python", self.torch,
+                     "--program", self.program("lamina_bench.sh"), "--patience", PATIENCE, "--benchmark_out", REPORT),
+                    ("torch",) if ours else ("torch", "cudnn"), limit=540)
 
-def part_a(target):
-    """Right? Facts, the device's own tests, the suites of both backends, and the sanitizers."""
-    yield Step("nvidia-smi", "A", 0, 5, "text", (target.smi, "-q"), ("device", "nvidia-smi"))
-    if not target.rehearsal:
-        yield tests(target, "device and cuBLAS numbers", "[#cuda_device_test],[#cublas_numbers_test]", "cuda", 1, 10,
-                    ("device",))
-        yield tests(target, "cuDNN itself", "[#installed_test]", target.cudnn(), 1, 5, ("cudnn",),
-                    (("LAMINA_TEST_CUDNN", target.cudnn_folders[0] if target.cudnn_folders else ""),))
-    for short, backend, _, needs in target.backends():
-        slower = 3 if short == "cudnn" else 2  # halves: cuDNN compiles some engines when they are first used
-        for name, pattern, rank, seconds in target.suites:
-            yield tests(target, f"{name}, {short}", pattern, backend, rank, seconds * slower // 2, needs)
-        networks = "[networks]" if short == "cuda" else "every network agrees*"
-        if target.rehearsal != "quick":
-            yield tests(target, f"networks against eigen, {short}", networks, backend, 1, 30, needs)
-        if not target.rehearsal:
-            rest = "".join(f"~[#{file}_test]" for file in NOT_THE_REST)
-            named = "".join("~" + word for _, pattern, _, _ in SUITES for word in pattern.split(","))
-            yield tests(target, f"all other tests, {short}", rest + named, backend, 2, 15, needs,
-                        more=("--may-be-none",))
-    relu = "[#relu_test],[#join_test]"
-    for tool, name, pattern, rank, seconds in (
-            ("memcheck", "two ops", relu, 1, 30), ("memcheck", "convolution", "[#conv_test]", 2, 90),
-            ("memcheck", "other ops", SUITES[1][1], 2, 90), ("racecheck", "two ops", relu, 2, 40),
-            ("racecheck", "convolution", "[#conv_test]", 3, 150), ("initcheck", "two ops", relu, 2, 40),
-            ("initcheck", "convolution", "[#conv_test]", 3, 120), ("memcheck", "plans", "[#plan_test]", 3, 90)):
-        yield Step(f"{tool}, {name}", "A", rank, seconds, "sanitizer",
-                   (target.sanitizer, "--tool", tool, "--error-exitcode", "9", target.program("gpu_tests"), "-#",
-                    pattern), ("device", "compute-sanitizer"), (("LAMINA_TEST_BACKEND", target.cuda),),
-                   limit=max(120, 2 * seconds))
+    def races(self, net):
+        """Passes of a network beside PyTorch's eager ones, in each precision for itself."""
+        words = (net, "--modes", "training,inference")
+        yield self.race(f"{net} beside PyTorch, f32", 60, words, ("cuda", "cuda+graph", "cudnn", "cudnn+graph"),
+                        ("torch+benchmark",))
+        if not self.rehearse:
+            yield self.race(f"{net} beside PyTorch, TF32", 60, words, ("cudnn:tf32", "cudnn:tf32+graph"),
+                            ("torch:tf32+benchmark", "torch:tf32+benchmark@nhwc"))
 
+    def smoke(self):
+        """A minute: is this a device that works, for us and for PyTorch?"""
+        if not self.rehearse:
+            yield Step("nvidia-smi", 5, (self.machine.tools["nvidia-smi"], "-q"), ("nvidia-smi",))
+            yield self.tests("device and cuBLAS", files("cuda_device cublas_numbers"), self.cuda, 10)
+            yield self.tests("cuDNN itself", files("installed"), self.library, 5,
+                             (("LAMINA_TEST_CUDNN", self.cudnn),))
+            yield Step("PyTorch's first import", 60, (self.torch, "-c", CONV_ON_TORCH), ("torch",), limit=240)
+        for backend in (self.cuda, self.library):
+            yield self.tests("smoke test", SMOKE, backend, 10)
 
-def rows(target, name, part, rank, seconds, pattern, backend, *flags):
-    """A step of lamina_bench's rows."""
-    _, _, own, needs = backend
-    return Step(name, part, rank, seconds, "bench",
-                (target.program("lamina_bench"), *own, *target.bench, f"--benchmark_filter={pattern}",
-                 f"--benchmark_out={WORK}/bench.json", *flags), needs)
+    def correctness(self):
+        """Part A. Right? Every suite and whole networks on both backends."""
+        for backend, networks in ((self.cuda, "[networks]"), (self.library, "every network agrees*")):
+            for name, pattern, seconds in SUITES:
+                yield self.tests(name, pattern, backend, seconds)
+            yield self.tests("networks against eigen", networks, backend, 30)
 
+    def sanitized(self, name, pattern, seconds):
+        for checker in ("memcheck", "racecheck", "initcheck"):
+            yield Step(f"{checker}, {name}", seconds, (self.machine.tools["compute-sanitizer"], "--tool", checker,
+                                                       "--error-exitcode", "9", self.program("gpu_tests"), "-#", pattern),
+                       ("compute-sanitizer",), (("LAMINA_TEST_BACKEND", "cuda"),), limit=540)
 
-def compare(target, name, rank, seconds, words, patience, limit):
-    """A step of bench/race/compare, whose children are a process for each variant of either side."""
-    if target.rehearsal:
-        how = ("rehearsal", "--backends", "cuda-host", "--samples", "2", "--threads", "1")
-    else:
-        how = ("cuda", "--backends", f"cuda,{target.cudnn()}" if target.cudnn_folders else "cuda", "--samples", "9")
-    return Step(name, "B", rank, seconds, "peers",
-                (target.torch, "-B", os.path.join(target.root, "race/compare"), "--device", *how, *words, "--python",
-                 target.torch, "--program", target.program("lamina_bench.sh"), "--patience", str(patience), "--out",
-                 f"{WORK}/peers.json"), ("device", "torch"), limit=900 if target.rehearsal else limit)
+    def speed(self):
+        """Part B. Fast? The other races, then lamina_bench alone."""
+        for net in self.nets[1:]:
+            yield from self.races(net)
+        if not self.rehearse:
+            yield self.race("resnet50 beside compiled PyTorch", 240, ("resnet50", "--modes", "training,inference"),
+                            ("cudnn:tf32", "cudnn:tf32+graph"), ("torch:tf32+compiled+benchmark@nhwc",))
+        for training in TRAININGS[1:2] if self.rehearse else TRAININGS:
+            share = "0.0043" if self.rehearse else "0.0512"  # whole batches
+            yield self.race(f"train/{training} beside PyTorch", 60, (training, "--what", "trainings", "--share", share),
+                            ("cuda", "cudnn"), ("torch",))
+        nets = f"^net/({'|'.join(self.nets)})/"
+        for backend in (self.cuda, self.library):
+            yield self.rows("passes", nets, backend, 60)
+            if not self.rehearse:
+                yield self.rows("passes as CUDA graphs", nets, backend, 60, "--cuda_graph")
 
+    def causes(self):
+        """Part C. Why? Where the time goes, which algorithms there are, what the sanitizers find, and what the slowest
+        kernels do."""
+        for net in self.nets[:3]:
+            for backend in (self.cuda, self.library):
+                yield self.task("ledger", net, backend, 12)
+        for net in self.nets[:3]:
+            for backend in (self.cuda, self.library):
+                yield self.rows(f"layers of {net}", f"^layer/{net}/", backend, 75)
+        for backend in (self.cuda, self.library):
+            yield self.task("frontier", self.nets[0], backend, 90)
+        if self.rehearse:
+            return
+        for suite in (("smoke test", SMOKE, 60), *((name, pattern, 4 * seconds) for name, pattern, seconds in SUITES[:2])):
+            yield from self.sanitized(*suite)
+        for net in ("resnet50", "vgg16"):
+            yield Step(f"slowest kernels of {net}", 120,
+                       (self.torch, "-B", os.path.join(self.root, "runner/slowest.py"), self.machine.tools["ncu"],
+                        self.program("lamina_bench"), "run", *self.cuda[2], *self.bench,
+                        f"--benchmark_filter=^net/{net}/total", "--passes=1"), ("ncu",), limit=540)
+        yield Step("two versions of cuDNN", 180,
+                   (self.torch, "-B", os.path.join(self.root, "race/versions"),
+                    f"--cudnn={','.join(self.machine.cudnn[:2])}", "--program", self.program("lamina_bench"),
+                    *self.bench, "--benchmark_filter=^net/(resnet50|vgg16)/", f"--benchmark_out={REPORT}"),
+                   ("two cudnn",), limit=540)
 
-def race(target, name, net, rank, seconds, theirs, compiling=0):
-    """Passes of a network. `compiling`: seconds for what PyTorch compiles, of which one answer may take all."""
-    how = (("--precision", "f32", "--ours", "plain", "--batch", "2") if target.rehearsal else
-           ("--precision", "f32,tf32", "--retries", "1"))  # in a container the others' cores are the whole machine's
-    return compare(target, name, rank, seconds, ("--nets", net, *how, "--modes", "training,inference", "--memory", "no",
-                                                 "--torch", theirs, "--compile_seconds", str(compiling)),
-                   compiling or 75, max(330, compiling + 2 * seconds))
-
-
-def race_of_epochs(target, workload, rank, seconds):
-    """Epochs of a training, with a part of its synthetic set."""
-    share = "0.0043" if target.rehearsal else "0.0512"  # whole batches
-    return compare(target, f"train/{workload} beside PyTorch", rank, seconds,
-                   ("--trainings", workload, "--share", share, "--training_variants", "eager"), 75, 330)
-
-
-def part_b(target):
-    """Fast? Whole networks beside PyTorch's in turns, and by lamina_bench."""
-    head, rest = target.nets[:FIRST], target.nets[FIRST:]
-    compiled = "eager+benchmark,compiled+benchmark@nhwc"
-    for i, net in enumerate(() if target.rehearsal == "quick" else target.nets):
-        rank = 1 if i < FIRST else 2 if net in ("inception_v1", "resnet18", "resnet200") else 3
-        large = net.startswith("vgg")  # whose many parameters the host draws for each of twelve plans
-        yield race(target, f"beside PyTorch: {net}", net, rank, 90 if large else 50, "eager+benchmark")
-    for i, net in enumerate(() if target.rehearsal else head):
-        yield race(target, f"beside compiled PyTorch: {net}", net, 2 if i < 1 else 3, 180, compiled, compiling=180)
-    for workload in TRAININGS[:1] if target.rehearsal == "whole" else () if target.rehearsal else TRAININGS:
-        yield race_of_epochs(target, workload, 2, 45)
-    variants = (("strict", (), 1), ("CUDA graphs", ("--cuda_graph",), 1), ("TF32", ("--math=tf32",), 2),
-                ("TF32, CUDA graphs", ("--math=tf32", "--cuda_graph"), 2))
-    for variant, flags, rank in variants[:1] if target.rehearsal else variants:
-        # Backend cuda has no TF32, and says so in the races.
-        for backend in target.backends()[1:] if "--math=tf32" in flags else target.backends():
-            for some, nets, later in (("first networks", head, 0), ("other networks", rest, 1)):
-                if nets:
-                    yield rows(target, f"{variant}, {some}, {backend[0]}", "B", rank + later, 15 if later == 0 else 30,
-                               f"^net/({'|'.join(nets)})/", backend, *flags)
-
-
-def part_c(target):
-    """Why? Where the time goes, which algorithms there are, and what the slowest kernels do."""
-    head = target.nets[:FIRST]
-    for i, net in enumerate(head):
-        for short, _, flags, needs in target.backends():
-            yield Step(f"ledger of {net}, {short}", "C", 1 if i < 1 else 2, 12, "text",
-                       (target.program("lamina_bench"), "ledger", net, *flags, *target.bench), needs,
-                       keeps="tables.txt")
-    for i, net in enumerate(head):
-        for backend in target.backends():
-            yield rows(target, f"layers of {net}, {backend[0]}", "C", 2 if i < 1 else 3, 75, f"^layer/{net}/", backend)
-    for short, _, flags, needs in target.backends():
-        yield Step(f"frontier of {head[0]}, {short}", "C", 3, 90, "text",
-                   (target.program("lamina_bench"), "frontier", head[0], *flags, *target.bench), needs,
-                   keeps="tables.txt")
-    if not target.rehearsal:
-        two = ",".join(target.cudnn_folders[:2])
-        yield Step("two versions of cuDNN", "C", 3, 180, "bench",
-                   (target.python, "-B", os.path.join(target.root, "race/versions"), "--cudnn", two, "--program",
-                    target.program("lamina_bench"), *target.bench, "--benchmark_filter=^net/(resnet50|vgg16)/", "--out",
-                    f"{WORK}/bench.json"), ("device", "cudnn", "two cudnn"), keeps="tables.txt")
-        here = os.path.dirname(os.path.abspath(__file__))
-        for i, net in enumerate(("resnet50", "vgg16")):
-            yield Step(f"ncu on the slowest kernels of {net}", "C", 2 + i, 90, "text",
-                       (target.python, "-B", os.path.join(here, "slowest.py"), target.ncu, "8", "pass training nchw",
-                        target.program("lamina_bench"), "serve",
-                        json.dumps({"net": net, "batch": 16, "threads": 4, "backend": "cuda"})), ("device", "ncu"),
-                       keeps="ncu.txt", limit=240)
-
-
-def all_steps(target, parts="ABC"):
-    """The steps of the parts, in the order in which they run."""
-    made = {"A": part_a, "B": part_b, "C": part_c}
-    found = [step for part in "ABC" if part in parts for step in made[part](target)]
-    return sorted(found, key=lambda step: step.rank)  # stable: within a rank A, B, C
-
-
-def rehearsal(target, how):
-    """The target with a processor in the device's place: backend eigen for both, or our kernels as the host runs
-    them."""
-    suites = tuple((name, pattern, 1, 5) for name, pattern in (("ops", "[#relu_test],[#join_test]"),)) \
-        if how == "quick" else tuple(suite for suite in SUITES if suite[0] != "small networks")  # which take minutes
-    return dataclasses.replace(target, cuda="eigen" if how == "quick" else "cuda-host", second="eigen",
-                               cudnn_folders=(), nets=("mnist_cnn",), suites=suites,
-                               bench=("--batch=2", "--passes=1", "--threads=1"), rehearsal=how)
+    def steps(self):
+        right = () if self.rehearse else self.correctness()  # which takes an hour on the host
+        return [*self.smoke(), *self.races(self.nets[0]), *right, *self.speed(), *self.causes()]
