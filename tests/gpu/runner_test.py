@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ SOURCE = os.path.join(HERE, "../../bench/gpu")
 sys.dont_write_bytecode = True
 sys.path.insert(0, SOURCE)
 
-from runner import results, slowest, text  # noqa: E402
+from runner import process, results, slowest, steps, text  # noqa: E402
 
 DEVICES = {"here": "printf 'device   name\\ngpu 0    A Fake GPU\\n'", "broken": "echo 'error: a peak'; kill -SEGV $$",
            "none": "printf 'processor\\nGPU: no CUDA device here: no driver\\n'"}
@@ -216,15 +217,21 @@ class Runner(unittest.TestCase):
             self.assertFalse(alive(pid))
 
     def test_time_that_is_over_leaves_steps_for_the_next_call(self):
-        steps = [shell("large", "exit 0", seconds=600), shell("small", "exit 0"), shell("slow", "sleep 60", seconds=4)]
-        self.run_steps(steps, "--minutes", "0.1")
-        self.assertEqual(self.states(), {"large": "left out", "small": "passed", "slow": "left out"})
-        self.assertIn("when the time was over", self.records()["slow"]["line"])
+        steps = [shell("large", "exit 0", seconds=600), shell("small", "exit 0"), shell("endless", "sleep 600")]
+        self.run_steps(steps[:2], "--minutes", "5")
+        self.assertEqual(self.states(), {"large": "left out", "small": "passed"})
         self.assertIn("large: needs about 600 s", self.read("summary.md"))
-        self.run_steps([*steps[:2], shell("endless", "sleep 60")], "--minutes", "0.05", expected=1)
-        self.assertEqual(self.states()["endless"], "failed")  # it had twice its estimate
         self.run_steps(steps[:2], "--minutes", "20")
-        self.assertEqual(self.states()["large"], "passed")
+        self.assertEqual(self.states(), {"large": "passed", "small": "passed"})
+        child = self.start(steps, "--minutes", "0.1")
+        child.communicate(timeout=300)
+        self.assertIn(self.states()["endless"], ("failed", "left out"))
+
+    def test_a_step_that_the_end_of_the_time_stopped_has_failed_where_it_had_twice_its_estimate(self):
+        judge = runpy.run_path(os.path.join(SOURCE, "run-all"))["Run"].judge
+        for limit, state in ((19, "left out"), (20, "failed"), (120, "failed")):
+            self.assertEqual(judge(mock.Mock(first_error=lambda: ""), steps.Step("a step", 10, ()),
+                                   process.Ended(-15, f"timed out after {limit} s", limit), limit)[0], state)
 
     def test_where_cases_fail_together_each_is_tried_alone_and_the_guilty_one_is_named(self):
         case = """case "$*" in *--list-test-names-only*) echo "fine, and well"; echo guilty; exit 2;;
