@@ -206,7 +206,7 @@ def take_trainings(rows, said):
     found = []
     for row in rows.values():
         if row.key["what"] == "train" and row.seconds:
-            training = Entry(row.run, row.fields | facts.get(row.name, {}))
+            training = Entry(row.run, row.fields | facts.get(row.name, {}) | {"key": row.key})
             training.epochs = row.entries
             training.seconds = row.seconds
             found.append(training)
