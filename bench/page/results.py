@@ -168,7 +168,7 @@ class Results:
         for name in FOUND:
             setattr(self, name, [])
 
-    def of(self, what):
+    def rows_of(self, what):
         return [row for row in self.rows if row.key["what"] == what]
 
     def add(self, name, document):

@@ -30,7 +30,7 @@ def make(model):
 def series(model):
     """{(network, pass, who): {batch: its row}} of those with several batches."""
     found = collections.defaultdict(dict)
-    for one in model.of("net"):
+    for one in model.rows_of("net"):
         if one.key["part"] in ("total", "inference") and "threads" not in one.differs:
             found[one.key["network"], one.key["part"], one.who][one.batch] = one
     several = {key: its for key, its in found.items() if len(its) > 1 and any(one.seconds for one in its.values())}

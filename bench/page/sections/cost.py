@@ -15,8 +15,8 @@ NAMES = ("cost", "Cost and energy", "Cost")
 
 
 def make(model):
-    measured = [*of_rows(model), *of_trainings(model)]
-    found = measured + list(of_posts({one["what"] for one in measured}))
+    measured = [*network_items(model), *training_items(model)]
+    found = measured + list(published_items({one["what"] for one in measured}))
     for one in found:
         one["prices"] = fitting(model.prices, one)
     whats = list(dict.fromkeys(one["what"] for one in found))
@@ -32,10 +32,10 @@ def make(model):
     )
 
 
-def of_rows(model):
+def network_items(model):
     """The batch with the least time for an image, of each machine and program."""
     best = {}
-    for one in model.of("net"):
+    for one in model.rows_of("net"):
         key = (one.key["network"], one.key["part"], one.who)
         if one.key["part"] in PARTS and one.seconds:
             if key not in best or one.median / one.batch < best[key].median / best[key].batch:
@@ -47,7 +47,7 @@ def of_rows(model):
         yield about | {"seconds": images * one.median, "joules": images * (one.reading("joules") or 0)}
 
 
-def of_trainings(model):
+def training_items(model):
     """The mean epoch. A part of the samples is not an epoch of the posts."""
     for one in model.trainings:
         share, count = one.differs.get("synthetic"), len(one.seconds)
@@ -63,7 +63,7 @@ def common(one):
     return {"machine": one.machine, "measured": True, "ours": one.run.is_ours, "run": one.rerun, "idle_watts": watts}
 
 
-def of_posts(wanted):
+def published_items(wanted):
     """The published machines, for what is in the files; for every network, where nothing is."""
     for one in published.machines():
         for network, times in one["times"].items():

@@ -51,7 +51,7 @@ def shown(model):
     whose = lambda one: (one.run, one.who, one.key["network"])
     rows = [
         one
-        for one in model.of("net")
+        for one in model.rows_of("net")
         if one.key["part"] in PASSES and one.seconds and not one.size and "threads" not in one.differs
     ]
     with_published = {whose(one) for one in rows if one.batch == published.BATCH}

@@ -14,7 +14,7 @@ NAMES = ("roofline", "Roofline", "Roofline")
 
 
 def make(model):
-    found = [one for one in [*map(of_ledger, model.ledgers), *of_rows(model)] if one["points"]]
+    found = [one for one in [*map(ledger_points, model.ledgers), *layer_points(model)] if one["points"]]
     return section(
         *NAMES,
         LEAD,
@@ -30,7 +30,7 @@ def point(name, part, kind, flops, count, seconds, run):
     return {"name": name, "part": part, "kind": kind, "ms": 1e3 * seconds, "run": run} | rates
 
 
-def of_ledger(one):
+def ledger_points(one):
     points = []
     for call in one["calls"]:
         numbers = [call.get(what) for what in ("flops", "bytes", "seconds")]
@@ -40,10 +40,10 @@ def of_ledger(one):
     return rates | {"of": f"ledger of {one.title}", "points": points, "run": one.rerun}
 
 
-def of_rows(model):
+def layer_points(model):
     """Rows of layers, each by the algorithm that was the fastest."""
     groups = {}
-    for one in model.of("layer"):
+    for one in model.rows_of("layer"):
         if one.seconds and one.amount("flops_per_second") and one.amount("bytes_per_second"):
             best = groups.setdefault(f"rows of {one.key['network']}, batch {one.batch}, {one.who}", {})
             place = one.key["layer"], one.key["part"]

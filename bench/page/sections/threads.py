@@ -35,7 +35,7 @@ def series(model):
     often different files; a line is of one commit."""
     rows = [
         one
-        for one in model.of("net")
+        for one in model.rows_of("net")
         if one.key["part"] in ("total", "inference") and one.run.is_ours and threads_of(one) and one.seconds
     ]
     machine = lambda one: " ".join([f"{one.machine}, {one.run.program(one.key['backend'])}", *one.settings("threads")])
