@@ -1,5 +1,5 @@
 """The page in a browser: its scripts run without an error and fetch nothing, every chart is drawn, nothing is wider
-than a phone, and prices change the ranking. Skipped where there is no Chromium, or the packages of the page are not here."""
+than a phone, and prices change the ranking. Skipped where there is no Chromium, or no packages of the page."""
 
 import base64
 import hashlib
@@ -128,7 +128,8 @@ def documents():
 def open_page(folder, name):
     """(what the driver saw, the lines of the console)."""
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
-    flags += ["--window-size=1400,900", "--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", f"file://{folder}/{name}"]
+    flags += ["--window-size=1400,900"]
+    flags += ["--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", f"file://{folder}/{name}"]
     ended = subprocess.run([BROWSER, *flags], capture_output=True, text=True, timeout=300, check=False)
     console = [line for line in ended.stderr.splitlines() if "CONSOLE" in line]
     seen = re.search(r'<pre id="seen-by-test"[^>]*>(.*?)</pre>', ended.stdout, re.S)

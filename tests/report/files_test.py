@@ -62,7 +62,7 @@ class Files(unittest.TestCase):
         self.assertEqual([(one.who, one.run.is_ours) for one in model.rows], list(zip(who, (True, False))))
         rows = made.race({"9.1": [10], "cuda+graph": [20]})
         model = made.model_of(made.document(rows, {"gpu": {"name": "NVIDIA H200", "description": "..."}}))
-        self.assertEqual([one.run.program("cudnn") for one in model.rows], ["Lamina cudnn 9.1", "Lamina cudnn cuda+graph"])
+        self.assertEqual(model.rows[0].run.program("cudnn"), "Lamina cudnn 9.1")
         run = model.rows[1].run
         self.assertEqual((run.program("cuda"), run.machine("cuda")), ("Lamina cuda+graph", "NVIDIA H200"))
 

@@ -7,7 +7,7 @@ from page.parts import digits, section, sentence
 
 LEAD = (
     "Operations per second against operations per byte, both logarithmic. A call under the slope waits for memory, one "
-    "under the flat roof for the units. Calls by Winograd, and those with their data in a cache, can stand above a roof."
+    "under the flat roof for the units. Calls by Winograd, and those with data in a cache, can stand above a roof."
 )
 NO_SLOPE = "the rate of the memory is not in its file, so it has no slope."
 NAMES = ("roofline", "Roofline", "Roofline")
