@@ -11,12 +11,13 @@ import statistics
 FORMAT = 2
 SCHEMA = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../results.schema.json"))
 UNITS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "failures")
+FOUND = ("ledgers", "frontiers", "memories", "answers", "not_planned", "comparisons", "failures", "memory")
 LISTS = ("benchmarks", "trainings", *FOUND)
 LARGEST = 256 * 2**20
 OURS = ("eigen", "cuda", "cudnn", "cuda-host")  # backends of Lamina
 ON_GPU = ("cuda", "cudnn")
 PEERS = {"torch": "PyTorch", "keras": "Keras", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+PEERS |= {"onednn": "oneDNN"}
 
 
 class Damaged(Exception):

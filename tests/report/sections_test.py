@@ -274,6 +274,12 @@ class Plans(unittest.TestCase):
         self.assertIn("takes 4.00 MiB; not even one image fits within 1.00 GiB.", few[0])
         self.assertIn("takes 4.00 MiB; the largest batch within 1.00 GiB is 1.", few[1])
 
+    def test_memory_of_programs_in_a_race_is_side_by_side(self):
+        common = {"net": "resnet18", "mode": "training"}
+        found = [{"variant": "eigen", "peak_MiB": 20, "plan_MiB": 12.5}, {"variant": "torch", "peak_MiB": 50}]
+        rows = texts(make("memory", document(memory=[common | one for one in found]))["tables"][0])
+        self.assertEqual([row[2:] for row in rows], [["eigen", "20.0", "12.5"], ["torch", "50.0", ""]])
+
     def test_a_memory_of_no_bytes_has_no_chart(self):
         step = {"layers": "c", "pass": "forward", "live_bytes": 0, "by_kind": {"values": 0}}
         its = make("memory", document(memories=[made.memory(steps=[step])]))

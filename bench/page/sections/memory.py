@@ -9,14 +9,21 @@ NAMES = ("memory", "Memory over the plan's time", "Memory")
 
 
 def make(model):
-    found = model.memories
+    found, raced = model.memories, []
+    for one in model.memory:
+        cells = [one["net"], one["mode"], one["variant"], figure(one["peak_MiB"]), figure(one.get("plan_MiB"))]
+        raced.append(row(cells, one.run.context.get("command", "")))
+    head = ["network", "mode", "program", "peak", "its plan"]
     points = [point for one in found for point in records(one)]
     return section(
         *NAMES,
         LEAD if points else "",
-        "" if found else "lamina_bench memory resnet50 --benchmark_out=memory.json",
+        "" if found or raced else "lamina_bench memory resnet50 --benchmark_out=memory.json",
         charts=[chart(points)] if points else [],
-        tables=[totals(found)] if found else [],
+        tables=[
+            *([totals(found)] if found else []),
+            *([table("Memory that a race measured, MiB", head, raced, 3)] if raced else []),
+        ],
         answers=[sentence(in_words(one), one.rerun) for one in found if one.get("total")],
     )
 
